@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from subsalt.errors import DeviceError, MemoryPlanError
 from subsalt.host import machine_facts
@@ -44,36 +46,114 @@ MOST = 65536
 class Request:
     """The options as they came; `kernel`, `migrations`, `time_migrations` and `program` make settings of them."""
 
-    command: Sequence[str]
-    ranks: list[str] | None
-    threads: list[str] | None
-    grid: str | None
-    medium: str
-    steps: int | None
-    weak: bool
-    whole: bool
-    shots: int | None
-    ranks_per_shot: str
-    repeats: int
-    directory: Path | None
-    against: Path | None
-    cached: bool
-    pin: bool
-    hyperthreads: bool
-    launcher: str | None
-    time_from: str | None
-    timeout: float
-    method: str = "rtm"
-    job: time_migration.GivenJob | None = None
-    builds: list[str] | None = None
-    work: str | None = None
-    engine: str = "auto"
-    scheduler: str = "local"
-    access: str | None = None
-    cases: list[str] | None = None
-    jobs: int | None = None
-    nodes: list[str] | None = None
-    hosts: list[str] | None = None
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            help="Any other program; {ranks} and {threads} in it stand for those of the layout, {case} and "
+            "{directory} for those of --cases and --directory, {job} and {node} for those of --jobs.",
+        ),
+    ] = None
+    ranks: Annotated[
+        list[str] | None, typer.Option(help="Numbers of ranks, such as 1,2,4; 1, 2, 4, ... cores by default.")
+    ] = None
+    threads: Annotated[
+        list[str] | None, typer.Option(help="Numbers of threads of each rank, such as 1,2; 1 by default.")
+    ] = None
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            help="Points nx,ny,nz, layer included: 256,256,256, with --whole 160,96,96. "
+            "With kirchhoff inlines, crosslines, samples: 20,100,500."
+        ),
+    ] = None
+    medium: Annotated[str, typer.Option(help="isotropic (iso), vti or tti.")] = "vti"
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Time steps of a sample: 40; with --whole trace samples: 300.")
+    ] = None
+    weak: Annotated[bool, typer.Option("--weak", help="The work grows along x with the ranks.")] = False
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Whole migrations of a made-up survey, files included.")
+    ] = False
+    shots: Annotated[
+        int | None, typer.Option(min=1, help="Shots of the made-up survey: 4; with --weak of each rank.")
+    ] = None
+    ranks_per_shot: Annotated[
+        str, typer.Option(help="Ranks that share a shot: auto, all, or a number; with --whole.")
+    ] = "auto"
+    method: Annotated[
+        str, typer.Option(help="rtm, or kirchhoff: whole time migrations of made-up traces.")
+    ] = "rtm"
+    job: Annotated[
+        Path | None, typer.Option(readable=False, help="Kirchhoff job to migrate in place of made-up traces.")
+    ] = None
+    builds: Annotated[
+        list[str] | None,
+        typer.Option(help="With kirchhoff: instruction sets side by side; the best and the oldest."),
+    ] = None
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each layout.")] = 5
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            help="Where the files of whole migrations are made, a temporary one by default; of COMMAND, "
+            "{directory} in it.",
+        ),
+    ] = None
+    against: Annotated[
+        Path | None, typer.Option(readable=False, help="A second directory, to compare file systems.")
+    ] = None
+    cached: Annotated[
+        bool, typer.Option("--cached", help="Leave the files in the page cache between runs.")
+    ] = False
+    pin: Annotated[bool, typer.Option("--pin", help="Give each rank hardware threads of its own.")] = False
+    hyperthreads: Annotated[
+        bool, typer.Option(help="Where the machine has them, each layout with all threads of its cores too.")
+    ] = True
+    launcher: Annotated[
+        str | None,
+        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+    ] = None
+    time_from: Annotated[
+        str | None, typer.Option(help="Expression whose group is the time in what COMMAND prints.")
+    ] = None
+    work: Annotated[
+        str | None,
+        typer.Option(
+            help="Work of COMMAND in weak scaling, {work} in it: by ranks, cores or sockets, or 1:1000,2:2000,..."
+        ),
+    ] = None
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What makes the runs of COMMAND: reframe, own (this process); auto: ReFrame if there."
+        ),
+    ] = "auto"
+    scheduler: Annotated[
+        str, typer.Option(help="Where ReFrame makes them: local, slurm, or squeue: Slurm without accounting.")
+    ] = "local"
+    access: Annotated[
+        str | None, typer.Option(help='Options of every job of the scheduler, such as "-p short -A account".')
+    ] = None
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(help="Inputs of COMMAND, {case} in it: small,large; their ratings stand in one table."),
+    ] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="COMMAND is so many jobs in a queue, {job} in it; timed to the last one's end."
+        ),
+    ] = None
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(help="Numbers of nodes that work off the queue, such as 1,2,4; {node} in COMMAND."),
+    ] = None
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option(help="Names of these nodes for {node}, such as n01,n02; 1, 2, ... else."),
+    ] = None
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0
 
     @property
     def is_kirchhoff(self) -> bool:
@@ -192,7 +272,7 @@ class Request:
         return time_migration.Settings(
             found,
             _grid_of_image(self.grid or "20,100,500"),
-            job=self.job,
+            job=None if self.job is None else _given_job(self.job),
             builds=builds,
             repeats=self.repeats,
             weak=self.weak,
@@ -225,7 +305,7 @@ class Request:
             WorkRule.read(self.work) if self.work is not None else WorkRule("ranks" if self.weak else "fixed")
         )
         settings = external.Settings(
-            self.command,
+            self.command or [],
             self.layouts(placed=False),
             self.repeats,
             self.time_from,
@@ -253,7 +333,7 @@ class Request:
         if self.jobs is None or not 1 <= self.jobs <= MOST:
             raise wrong(f"--jobs {self.jobs}: no number from 1 to {MOST}", "such as --jobs 40")
         settings = job_queue.Settings(
-            self.command,
+            self.command or [],
             self.jobs,
             _counts("--nodes", self.nodes, usual(len(Topology.here().cores))),
             words(self.hosts) if self.hosts is not None else (),
@@ -427,3 +507,24 @@ def _refuse_too_large(settings: scaling.Settings) -> None:
             "choose a smaller --grid, or ranks on more nodes with --launcher",
             code="E612",
         )
+
+
+def _given_job(path: Path) -> time_migration.GivenJob:
+    """Return a Kirchhoff job of the user's, whose threads every layout may choose.
+
+    Raises
+    ------
+    SubsaltError
+        When the file is no Kirchhoff job, or fixes its threads (E128).
+    """
+    from subsalt.job.read import read_job
+
+    job = read_job(path)
+    if job.method != "kirchhoff":
+        raise wrong(f"--job {path}: its method is {job.method}", 'give a job with method = "kirchhoff"')
+    if job.parallel.threads != "auto":
+        raise wrong(
+            f"--job {path}: it fixes threads = {job.parallel.threads}", "remove threads from [parallel]"
+        )
+    files = tuple(file for found in job.input_files().values() for file in found)
+    return time_migration.GivenJob(path.resolve(), job.title or job.name, files)

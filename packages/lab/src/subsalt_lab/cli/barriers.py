@@ -1,19 +1,35 @@
-"""The options of `subsalt lab barriers`. What it does is in `lab_barriers_commands`.
-
-Tables of the barrier audit and of trials.
-"""
+"""`subsalt lab barriers`: audit the barriers of a program, try it without some of them, print the tables."""
 
 from __future__ import annotations
 
+import shlex
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from subsalt.cli.options import spread
+from subsalt.cli.output import Out
+from subsalt.errors import DataError, SubsaltError
+from subsalt.host import usable_cores
+from subsalt.machine.load import Watch
 from subsalt.report.table import Column, render
-from subsalt_lab.barriers.audit import time_steps
+from subsalt_lab.asked import wrong
+from subsalt_lab.barriers import attempt
+from subsalt_lab.barriers.audit import UNITS, Site, result_of, time_steps
+from subsalt_lab.barriers.chosen import ALL, chosen, read_sites
+from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.external import checked_expression
+from subsalt_lab.launch_line import ranks_of
+from subsalt_lab.outputs import FOLDER, Outputs
+from subsalt_lab.pmpi import run as pmpi
 from subsalt_lab.result import Result
+from subsalt_lab.trials import FEWEST, Settings
 
 SITES = [
     Column("number", "#", "d"),
@@ -92,31 +108,28 @@ def tables(result: Result, how: str) -> list[str]:
     return found
 
 
-@lab.command(
-    short_help="Which barriers of an MPI program may be left out.",
-    epilog="Example: subsalt lab barriers -- mpiexec -n 2 program input; "
-    "subsalt lab barriers --try all-candidates --outputs 'result.dat' -- mpiexec -n 2 program input; "
-    "subsalt lab barriers --from audit.json --try 1,3 -- mpiexec -n 2 program input",
-)
-def barriers(
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, as it was typed."""
+
     command: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="-- COMMAND...",
             help="How the program is started, its launcher included; {folder} stands for a folder of each run's own.",
         ),
-    ] = None,
+    ] = None
     attempt: Annotated[
         str | None,
         typer.Option(
             "--try",
             help="Run with and without barriers: numbers or names of the table between commas, or all-candidates.",
         ),
-    ] = None,
+    ] = None
     audit: Annotated[
         Path | None,
         typer.Option("--from", readable=False, help="An audit kept with --out, whose sites are tried."),
-    ] = None,
+    ] = None
     rounds: Annotated[
         int,
         typer.Option(
@@ -124,27 +137,85 @@ def barriers(
             max=1000,
             help="Timed runs of each way, with --try; 5 at least.",
         ),
-    ] = 10,
+    ] = 10
     outputs: Annotated[
         list[str] | None,
         typer.Option(help="Files to compare byte by byte (globs); what is printed when left out."),
-    ] = None,
+    ] = None
     ignore: Annotated[
         str | None, typer.Option(help="Expression: what it matches in the printed text is not compared.")
-    ] = None,
+    ] = None
     time_from: Annotated[
         str | None, typer.Option(help="Expression whose group is the time in what the program prints.")
-    ] = None,
+    ] = None
     timeout: Annotated[
         float | None,
         typer.Option(
             min=1,
             help="Seconds after which a run is ended; 10 times the first one, 20 at least, when left out.",
         ),
-    ] = None,
+    ] = None
     mpi: Annotated[
         Path | None, typer.Option(readable=False, help="libmpi of the program, where it is not found.")
-    ] = None,
+    ] = None
+
+    @property
+    def launch(self) -> list[str]:
+        """The launch line, empty when there is none."""
+        return self.command or []
+
+    @property
+    def text(self) -> str:
+        """The launch line, for a record; folders of launchers say much about a machine."""
+        return shlex.join([Path(self.launch[0]).name, *self.launch[1:]])
+
+    def settings(self) -> Settings:
+        """Return the settings of trials, after everything that cannot be was refused.
+
+        Raises
+        ------
+        ConfigError
+            When options are missing or do not belong together (E128, E783).
+        """
+        if not self.launch:
+            raise wrong(
+                "there is no command", "give one: subsalt lab barriers -- mpiexec -n 2 PROGRAM ARGUMENTS"
+            )
+        if self.attempt is None:
+            given = {
+                "--from": self.audit,
+                "--outputs": self.outputs,
+                "--ignore": self.ignore,
+                "--time-from": self.time_from,
+            }
+            for name, value in given.items():
+                if value:
+                    raise wrong(f"{name} belongs to --try", f"add --try {ALL}, or leave {name} out")
+        elif self.rounds < FEWEST:
+            raise wrong(
+                f"--rounds {self.rounds}: an interval of the saving needs {FEWEST} at least",
+                f"use {FEWEST} or more; 10 is the default",
+            )
+        if self.time_from is not None:
+            checked_expression(self.time_from)
+        return Settings(
+            self.rounds,
+            Outputs(self.outputs or [], self.ignore),
+            ranks_of(self.launch),
+            self.time_from,
+            self.timeout,
+        )
+
+
+@lab.command(
+    short_help="Which barriers of an MPI program may be left out.",
+    epilog="Example: subsalt lab barriers -- mpiexec -n 2 program input; "
+    "subsalt lab barriers --try all-candidates --outputs 'result.dat' -- mpiexec -n 2 program input; "
+    "subsalt lab barriers --from audit.json --try 1,3 -- mpiexec -n 2 program input",
+)
+@spread
+def barriers(
+    asked: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -152,9 +223,88 @@ def barriers(
     json: Json = False,
 ) -> None:
     """Audit the barriers of any MPI program, and try what leaving some of them out saves (--try)."""
-    from subsalt_lab.cli import barriers_commands as lab_barriers_commands
+    _audit(asked, table, out, json)
 
-    request = lab_barriers_commands.Request(
-        command or [], attempt, audit, rounds, outputs or [], ignore, time_from, timeout, mpi
+
+def _audit(request: Options, how: str, file: Path | None, as_json: bool) -> None:
+    """Audit the barriers of a program, and try it without some of them."""
+    possible(file, how)
+    settings = request.settings()
+    kept = read_sites(request.audit) if request.audit is not None else None
+    out = Out(as_json)
+    with results_lost_on_stop():
+        if kept is None:
+            # standard output is ours where a program reads it
+            result, sites = _audited(request, settings, aside=as_json or how == "csv")
+        else:
+            result, sites = _from_sites(request, settings, kept), kept
+        if request.attempt is not None:
+            _tried(request, settings, result, sites)
+    show(out, result, tables(result, how), how)
+    trial = result.more["trial"]
+    if trial and not trial["identical"]:
+        hand_over(Out(), result, file)
+        raise _different(trial)
+    hand_over(out, result, file)
+
+
+def _audited(request: Options, settings: Settings, aside: bool) -> tuple[Result, list[Site]]:
+    """Run the program once with all its barriers."""
+    with (
+        Watch(min(settings.ranks or 1, usable_cores())) as watch,
+        tempfile.TemporaryDirectory(prefix="subsalt-audit-") as folder,
+    ):
+        ran = pmpi.profile(
+            [w.replace(FOLDER, folder) for w in request.launch],
+            library=request.mpi,
+            stdout=sys.stderr if aside else None,
+            timeout=request.timeout,
+            say=progress,
+        )
+    return result_of(ran.profile, watch, request.text)
+
+
+def _from_sites(request: Options, settings: Settings, sites: Sequence[Site]) -> Result:
+    """Return the result that a trial on the sites of an audit that was kept is added to."""
+    chosen(request.attempt or ALL, sites)
+    with Watch(1) as watch:
+        pass
+    return Result(
+        "barriers",
+        {"command": request.text, "mpi": "of the kept audit", "ranks": settings.ranks or 1},
+        [s.row(0.0) for s in sites],
+        UNITS,
+        watch.facts(),
+        more={"phases": [], "trial": None},
     )
-    lab_barriers_commands.barriers(request, table, out, json)
+
+
+def _tried(request: Options, settings: Settings, result: Result, all_sites: Sequence[Site]) -> None:
+    """Add the trial to the result of the audit."""
+    assert request.attempt is not None
+    sites = chosen(request.attempt, all_sites)
+    if not sites:
+        result.notes = [*result.notes, f"no candidate among {len(all_sites)} sites: nothing was tried"]
+        return
+    for s in sites:
+        if s.kind == "keep":
+            progress(f"site {s.number} is to be kept: {s.judgement.reason}; it is tried all the same")
+    found = attempt.attempt(request.launch, sites, settings, library=request.mpi, say=progress)
+    result.more = {**result.more, "trial": found.to_dict()}
+    result.load = found.trials.load
+    notes = [n for n in result.notes if not n.startswith("noisy")]
+    if found.bound is not None:
+        notes.append(f"upper bound of the saving, by the barriers of the trial: {found.bound:.3g} s, median")
+    if found.trials.load.get("noisy"):
+        notes.append("noisy: others used the processor during the trial; repeat it on a quiet machine")
+    result.notes = notes
+
+
+def _different(trial: Mapping[str, Any]) -> SubsaltError:
+    first, more = trial["differences"][0], len(trial["differences"]) - 1
+    return DataError(
+        f"without the barriers of {', '.join(trial['sites'])} the outputs differ: {first['name']}: {first['what']}"
+        + (f", and {more} more" if more else ""),
+        "these barriers are needed: keep them",
+        code="E926",
+    )

@@ -1,16 +1,15 @@
-"""`subsalt lab checkpoint`: read the options, measure, print, write the result.
-
-The table of `lab checkpoint`, in the shape of the founding documents with what they left out.
-"""
+"""`subsalt lab checkpoint`: read the options, measure, print put, get and total of checkpoints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.cli.options import spread
 from subsalt.report.table import Column, render
 from subsalt_lab.checkpoint_rows import compared
 from subsalt_lab.cli.lab import Json, Table, lab
@@ -77,29 +76,37 @@ MODES = ("bare", "overlapped")
 INSIDE = 16
 
 
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, as it was typed."""
+
+    directories: Directories = None
+    checkpoints: Annotated[
+        list[str] | None, typer.Option(help="How many are kept, such as 80,400,800; these by default.")
+    ] = None
+    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the shot, layer included.")] = "96,96,96"
+    samples: Annotated[int, typer.Option(min=1, help="Time steps of the shot.")] = 800
+    strategy: Annotated[
+        str, typer.Option(help="What is kept: store (snapshots) or revolve (states, fewer than steps).")
+    ] = "store"
+    threads: IoThreads = None
+    direct: Annotated[bool, typer.Option("--direct/--buffered", help="Past the page cache.")] = False
+    mode: Annotated[
+        list[str] | None,
+        typer.Option(help="bare: only records move; overlapped: with a shot; both when left out."),
+    ] = None
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each case.")] = 1
+    names: Names = None
+
+
 @lab.command(
     short_help="Put, get and total of checkpoints.",
     epilog="Example: subsalt lab checkpoint /scratch /home/me; "
     "subsalt lab checkpoint . --checkpoints 20,80 --strategy revolve --threads 1,16 --direct",
 )
+@spread
 def checkpoint(
-    directories: Directories = None,
-    checkpoints: Annotated[
-        list[str] | None, typer.Option(help="How many are kept, such as 80,400,800; these by default.")
-    ] = None,
-    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the shot, layer included.")] = "96,96,96",
-    samples: Annotated[int, typer.Option(min=1, help="Time steps of the shot.")] = 800,
-    strategy: Annotated[
-        str, typer.Option(help="What is kept: store (snapshots) or revolve (states, fewer than steps).")
-    ] = "store",
-    threads: IoThreads = None,
-    direct: Annotated[bool, typer.Option("--direct/--buffered", help="Past the page cache.")] = False,
-    mode: Annotated[
-        list[str] | None,
-        typer.Option(help="bare: only records move; overlapped: with a shot; both when left out."),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each case.")] = 1,
-    names: Names = None,
+    asked: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -107,26 +114,10 @@ def checkpoint(
     json: Json = False,
 ) -> None:
     """Measure what checkpoints on disk cost: put, get, total by number, directory and threads."""
-    _measure(
-        _settings(directories, checkpoints, grid, samples, strategy, threads, direct, mode, repeats, names),
-        table,
-        out,
-        json,
-    )
+    _measure(_settings(asked), table, out, json)
 
 
-def _settings(
-    directories: list[Path] | None,
-    checkpoints: list[str] | None,
-    grid: str,
-    samples: int,
-    strategy: str,
-    threads: list[str] | None,
-    direct: bool,
-    mode: list[str] | None,
-    repeats: int,
-    names: list[str] | None = None,
-) -> Settings:
+def _settings(asked: Options) -> Settings:
     """Return what the options ask for.
 
     Raises
@@ -135,23 +126,22 @@ def _settings(
         When one of them asks for something impossible.
     """
     from subsalt.host import usable_cores
-    from subsalt_lab import asked
     from subsalt_lab import checkpoint as measurement
+    from subsalt_lab.asked import choices
     from subsalt_lab.checkpoint_case import Case
-    from subsalt_lab.cli.storage_commands import io_threads, names_of
+    from subsalt_lab.cli.storage import io_threads, names_of
 
-    chosen = asked.choices("--strategy", [strategy], STRATEGIES, ())
-    case = Case(_grid(grid), samples, chosen[0], usable_cores())
-    places = list(dict.fromkeys(directories or [Path(".")]))
+    strategy = choices("--strategy", [asked.strategy], STRATEGIES, ())[0]
+    places = list(dict.fromkeys(asked.directories or [Path(".")]))
     return measurement.Settings(
-        case,
+        Case(_grid(asked.grid), asked.samples, strategy, usable_cores()),
         places,
-        _checkpoints(checkpoints, samples),
-        io_threads(threads),
-        direct,
-        asked.choices("--mode", mode, MODES, MODES),
-        repeats,
-        names_of(names, places),
+        _checkpoints(asked.checkpoints, asked.samples),
+        io_threads(asked.threads),
+        asked.direct,
+        choices("--mode", asked.mode, MODES, MODES),
+        asked.repeats,
+        names_of(asked.names, places),
     )
 
 

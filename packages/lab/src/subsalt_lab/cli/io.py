@@ -1,16 +1,15 @@
-"""`subsalt lab io`: read the options, measure, print, write the result.
-
-The three tables of `lab io`: initialisation, trace input, total; original against per-rank.
-"""
+"""`subsalt lab io`: read the options, measure, print input by every rank against input that is broadcast."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.cli.options import spread
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, lab
 
@@ -69,41 +68,47 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
         )
 
 
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, as it was typed."""
+
+    ranks: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Numbers of ranks, such as 1,2,4,24; 1, 2 and 4 by default. More than cores take turns."
+        ),
+    ] = None
+    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the model.")] = "256,192,128"
+    steps: Annotated[int, typer.Option(min=1, help="Time steps; a slice of two sets is read for each.")] = 100
+    compute: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Share of the steps whose wavefields are computed.")
+    ] = 1.0
+    suffix: Annotated[str, typer.Option("--format", help="Of the model volumes: rsf or sgy.")] = "rsf"
+    cache: Annotated[
+        list[str] | None,
+        typer.Option(help="Page cache before each run: cold, warm or cold,warm; both when left out."),
+    ] = None
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each way.")] = 5
+    directory: Annotated[
+        Path, typer.Option(readable=False, help="Where the files are made: the file system to be measured.")
+    ] = Path(".")
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the files there.")] = False
+    launcher: Annotated[
+        str | None,
+        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+    ] = None
+    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0
+
+
 @lab.command(
     name="io",
     short_help="Input by every rank, against one that sends to all.",
     epilog="Example: subsalt lab io --ranks 1,2,4; "
     "subsalt lab io --grid 192,160,128 --ranks 2,24 --steps 50 --compute 0 --directory /scratch",
 )
+@spread
 def io(
-    ranks: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Numbers of ranks, such as 1,2,4,24; 1, 2 and 4 by default. More than cores take turns."
-        ),
-    ] = None,
-    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the model.")] = "256,192,128",
-    steps: Annotated[
-        int, typer.Option(min=1, help="Time steps; a slice of two sets is read for each.")
-    ] = 100,
-    compute: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of the steps whose wavefields are computed.")
-    ] = 1.0,
-    suffix: Annotated[str, typer.Option("--format", help="Of the model volumes: rsf or sgy.")] = "rsf",
-    cache: Annotated[
-        list[str] | None,
-        typer.Option(help="Page cache before each run: cold, warm or cold,warm; both when left out."),
-    ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each way.")] = 5,
-    directory: Annotated[
-        Path, typer.Option(readable=False, help="Where the files are made: the file system to be measured.")
-    ] = Path("."),
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the files there.")] = False,
-    launcher: Annotated[
-        str | None,
-        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
-    ] = None,
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0,
+    asked: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -111,27 +116,10 @@ def io(
     json: Json = False,
 ) -> None:
     """Measure initialisation, trace input and total of a migration: original (broadcast) against per-rank input."""
-    _measure(
-        _settings(ranks, grid, steps, compute, suffix, cache, repeats, directory, keep, launcher, timeout),
-        table,
-        out,
-        json,
-    )
+    _measure(_settings(asked), table, out, json)
 
 
-def _settings(
-    ranks: list[str] | None,
-    grid: str,
-    steps: int,
-    compute: float,
-    suffix: str,
-    cache: list[str] | None,
-    repeats: int,
-    directory: Path,
-    keep: bool,
-    launcher: str | None,
-    timeout: float,
-) -> Settings:
+def _settings(asked: Options) -> Settings:
     """Return what the options ask for.
 
     Raises
@@ -139,15 +127,20 @@ def _settings(
     ConfigError
         When one of them asks for something impossible.
     """
-    from subsalt_lab import asked
     from subsalt_lab import io as measurement
+    from subsalt_lab.asked import choices
     from subsalt_lab.io_case import Case
 
-    formats = asked.choices("--format", [suffix], ("rsf", "sgy"), ())
-    case = Case(_grid(grid), steps, compute, f".{formats[0]}")
-    caches = asked.choices("--cache", cache, measurement.CACHES, measurement.CACHES)
+    formats = choices("--format", [asked.suffix], ("rsf", "sgy"), ())
     return measurement.Settings(
-        case, _ranks(ranks), caches, repeats, directory.absolute(), keep, launcher, timeout
+        Case(_grid(asked.grid), asked.steps, asked.compute, f".{formats[0]}"),
+        _ranks(asked.ranks),
+        choices("--cache", asked.cache, measurement.CACHES, measurement.CACHES),
+        asked.repeats,
+        asked.directory.absolute(),
+        asked.keep,
+        asked.launcher,
+        asked.timeout,
     )
 
 

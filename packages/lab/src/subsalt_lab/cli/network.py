@@ -1,20 +1,16 @@
-"""`subsalt lab network`: read the options, measure, print, and add to machine.json.
-
-What the options of `lab network` ask for: sizes of messages and numbers of ranks.
-
-The tables of `lab network`: messages between two ranks, operations of all, and the lines through the times.
-"""
+"""`subsalt lab network`: read the options, measure, print messages, collectives and the lines through the times."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.cli.options import spread
 from subsalt.host import usable_cores
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import words, wrong
@@ -219,26 +215,24 @@ def ranks(given: Sequence[str] | None) -> list[int]:
 THREAD_LEVELS = ("multiple", "single")
 
 
-@lab.command(
-    short_help="Messages between ranks: latency, bandwidth, collectives.",
-    epilog="Example: subsalt lab network --quick; subsalt lab network --np 2,4 --sizes 8:1M --hpcc; "
-    "subsalt lab network --np 2,32 --launcher 'srun --mpi=pmi2 -N 2 -n {ranks}'",
-)
-def network(
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, as it was typed."""
+
     np: Annotated[
         list[str] | None,
         typer.Option("--np", help="Numbers of ranks, such as 2,4; two and as many as cores when left out."),
-    ] = None,
+    ] = None
     sizes: Annotated[
         str,
         typer.Option(help="Bytes of messages: first:last by powers of two, or a list such as 8,1K,64K."),
-    ] = "0:4M",
+    ] = "0:4M"
     launcher: Annotated[
         str | None,
         typer.Option(
             help="What starts the ranks, such as 'srun -N 2 -n {ranks}'; mpiexec of this environment when left out."
         ),
-    ] = None,
+    ] = None
     mpi: Annotated[
         Path | None,
         typer.Option(
@@ -246,24 +240,34 @@ def network(
             readable=False,
             help="The libmpi that is measured; the one that MPI for Python loads when left out.",
         ),
-    ] = None,
-    blocks: Annotated[int, typer.Option(min=3, max=1000, help="Samples of each case.")] = 15,
+    ] = None
+    blocks: Annotated[int, typer.Option(min=3, max=1000, help="Samples of each case.")] = 15
     thread_level: Annotated[
         str,
         typer.Option(help="How MPI is started: multiple, as subsalt does, or single; only multiple is kept."),
-    ] = "multiple",
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Powers of four, 5 short blocks: some seconds.")
-    ] = False,
+    ] = "multiple"
+    quick: Annotated[bool, typer.Option("--quick", help="Powers of four, 5 short blocks: some seconds.")] = (
+        False
+    )
     hpcc: Annotated[
         bool, typer.Option("--hpcc", help="Run HPC Challenge too, where hpcc is installed: minutes.")
-    ] = False,
+    ] = False
     hpcc_memory: Annotated[
         float, typer.Option(min=0.0001, max=0.8, help="Part of the memory for its matrix.")
-    ] = 0.1,
-    imb: Annotated[
-        bool, typer.Option("--imb", help="Cross-check by IMB-MPI1, where it is installed.")
-    ] = False,
+    ] = 0.1
+    imb: Annotated[bool, typer.Option("--imb", help="Cross-check by IMB-MPI1, where it is installed.")] = (
+        False
+    )
+
+
+@lab.command(
+    short_help="Messages between ranks: latency, bandwidth, collectives.",
+    epilog="Example: subsalt lab network --quick; subsalt lab network --np 2,4 --sizes 8:1M --hpcc; "
+    "subsalt lab network --np 2,32 --launcher 'srun --mpi=pmi2 -N 2 -n {ranks}'",
+)
+@spread
+def network(
+    asked: Options,
     table: Table = "text",
     machine: Annotated[
         Path | None,
@@ -281,8 +285,8 @@ def network(
     from subsalt_lab.network.rows import Beside
 
     _measure(
-        _settings(np, sizes, launcher, mpi, blocks, thread_level, quick),
-        Beside(hpcc_memory if hpcc else 0.0, imb),
+        _settings(asked),
+        Beside(asked.hpcc_memory if asked.hpcc else 0.0, asked.imb),
         table,
         machine,
         out,
@@ -290,15 +294,7 @@ def network(
     )
 
 
-def _settings(
-    ranks: list[str] | None,
-    sizes: str,
-    launcher: str | None,
-    library: Path | None,
-    blocks: int,
-    thread_level: str,
-    quick: bool,
-) -> Settings:
+def _settings(asked: Options) -> Settings:
     """Return what the options ask for.
 
     Raises
@@ -306,19 +302,20 @@ def _settings(
     ConfigError
         When one of them asks for something impossible.
     """
-    from subsalt_lab.asked import wrong
-    from subsalt_lab.cli import network as asked
     from subsalt_lab.network.messages import Settings
 
-    if thread_level not in THREAD_LEVELS:
-        raise wrong(f"--thread-level {thread_level}: not known", f"choose from {', '.join(THREAD_LEVELS)}")
-    if library is not None and not library.is_file():
+    if asked.thread_level not in THREAD_LEVELS:
         raise wrong(
-            f"--mpi {library}: there is no such file", "give the libmpi itself, such as /usr/lib/libmpi.so.40"
+            f"--thread-level {asked.thread_level}: not known", f"choose from {', '.join(THREAD_LEVELS)}"
         )
-    wanted = asked.sizes("--sizes", sizes, 4 if quick else 2)
-    short = (5, 500, 0.2) if quick else (blocks, 2000, 1.0)
-    return Settings(asked.ranks(ranks), wanted, launcher, library, *short, threads=thread_level)
+    if asked.mpi is not None and not asked.mpi.is_file():
+        raise wrong(
+            f"--mpi {asked.mpi}: there is no such file",
+            "give the libmpi itself, such as /usr/lib/libmpi.so.40",
+        )
+    wanted = sizes("--sizes", asked.sizes, 4 if asked.quick else 2)
+    short = (5, 500, 0.2) if asked.quick else (asked.blocks, 2000, 1.0)
+    return Settings(ranks(asked.np), wanted, asked.launcher, asked.mpi, *short, threads=asked.thread_level)
 
 
 def _keep(out: Out, measured: list[dict[str, Any]], wanted: Settings, how: str, file: Path | None) -> None:

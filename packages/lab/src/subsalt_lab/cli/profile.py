@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from subsalt.cli.options import spread
 from subsalt_lab.cli.lab import Json, Table, lab
 
 #: units of the columns of a profile
@@ -21,36 +22,44 @@ UNITS = {
 }
 
 
-@lab.command(
-    short_help="What any program does in MPI, by call, size, phase, place.",
-    epilog="Example: subsalt lab profile -- mpiexec -n 4 ./program input; "
-    "subsalt lab profile --sites --out profile.json -- mpiexec -n 2 subsalt migrate job.toml",
-)
-def profile(
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, as it was typed."""
+
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- COMMAND...", help="The launch line of the program, as you would type it."),
-    ] = None,
+    ] = None
     sites: Annotated[
         bool, typer.Option("--sites", help="Tell apart where calls are made: file:line, or program+offset.")
-    ] = False,
+    ] = False
     mpi: Annotated[
         Path | None,
         typer.Option(readable=False, help="libmpi of the program, where it cannot be found out."),
-    ] = None,
+    ] = None
     built_in: Annotated[
         bool,
         typer.Option(
             "--built-in", help="Let subsalt itself count its calls: migrate, model, reimage; no compiler."
         ),
-    ] = False,
+    ] = False
     page: Annotated[
         Path | None, typer.Option(readable=False, help="HTML file for the profile with pictures.")
-    ] = None,
+    ] = None
     against_founding: Annotated[
         bool,
         typer.Option("--against-founding", help="Also print the four cases of the founding document 002."),
-    ] = False,
+    ] = False
+
+
+@lab.command(
+    short_help="What any program does in MPI, by call, size, phase, place.",
+    epilog="Example: subsalt lab profile -- mpiexec -n 4 ./program input; "
+    "subsalt lab profile --sites --out profile.json -- mpiexec -n 2 subsalt migrate job.toml",
+)
+@spread
+def profile(
+    asked: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -61,23 +70,10 @@ def profile(
 
     What the program prints passes through, before the tables (with --json on standard error). Its exit code is kept.
     """
-    _profile(
-        command or [], sites, mpi, table, out, json, built_in=built_in, page=page, founding=against_founding
-    )
+    _profile(asked, table, out, json)
 
 
-def _profile(
-    words: Sequence[str],
-    sites: bool,
-    library: Path | None,
-    how: str,
-    file: Path | None,
-    as_json: bool,
-    *,
-    built_in: bool = False,
-    page: Path | None = None,
-    founding: bool = False,
-) -> None:
+def _profile(asked: Options, how: str, file: Path | None, as_json: bool) -> None:
     """Profile a launch line."""
     from subsalt.cli.output import Out
     from subsalt.machine.load import Watch
@@ -90,6 +86,7 @@ def _profile(
     from subsalt_lab.pmpi.wrapper_run import profile_built_in
     from subsalt_lab.result import Result
 
+    words, page = asked.command or [], asked.page
     possible(file, how)
     possible(page, how, "--page")
     if not words:
@@ -97,9 +94,9 @@ def _profile(
             "no program to profile",
             "put its launch line behind --: subsalt lab profile -- mpiexec -n 4 ./program",
         )
-    if built_in and (sites or library):
+    if asked.built_in and (asked.sites or asked.mpi):
         raise wrong(
-            f"--built-in with {'--sites' if sites else '--mpi'}: a run that counts its own calls knows neither",
+            f"--built-in with {'--sites' if asked.sites else '--mpi'}: a run that counts its own calls knows neither",
             "leave one of them out",
         )
     out = Out(as_json)
@@ -107,14 +104,14 @@ def _profile(
     aside = as_json or how == "csv"
     with results_lost_on_stop(), Watch(LaunchLine.of(words).ranks or 1) as watch:
         stdout = sys.stderr if aside else None
-        if built_in:
+        if asked.built_in:
             ran = profile_built_in(words, stdout=stdout, say=progress)
         else:
-            ran = measure(words, sites=sites, library=library, stdout=stdout, say=progress)
+            ran = measure(words, sites=asked.sites, library=asked.mpi, stdout=stdout, say=progress)
     found = ran.profile
     result = Result(
         "mpi_profile",
-        {"command": found.command, "mpi": found.mpi, "ranks": found.ranks, "sites": sites},
+        {"command": found.command, "mpi": found.mpi, "ranks": found.ranks, "sites": asked.sites},
         tables.calls_for_programs(found),
         UNITS,
         watch.facts(),
@@ -127,8 +124,8 @@ def _profile(
         },
     )
     heading = [] if how == "csv" else [f"{found.mpi}, {found.ranks} rank{'s' * (found.ranks != 1)}"]
-    beside = [founding_table(found, how)] if founding and how != "csv" else []
-    show(out, result, [*heading, *tables.tables(found, how, sites=sites), *beside], how)
+    beside = [founding_table(found, how)] if asked.against_founding and how != "csv" else []
+    show(out, result, [*heading, *tables.tables(found, how, sites=asked.sites), *beside], how)
     if page is not None:
         from subsalt_lab.pmpi import page as mpi_profile
 

@@ -1,22 +1,25 @@
-"""The options of `subsalt lab storage`. What it does is in `lab_storage_commands`.
-
-What `subsalt lab storage --advise JOB` says: where the checkpoints of a job should go, and how.
-
-The tables of `lab storage`: put and get, the tests of the founding documents, one stream against many.
-"""
+"""`subsalt lab storage`: what a directory takes and gives, and which one suits the checkpoints of a job."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.cli.options import spread
+from subsalt.cli.output import Out
 from subsalt.machine import machine_file as machine
+from subsalt.machine.records import refuse
 from subsalt.report.table import Column, render
-from subsalt_lab import asked
+from subsalt_lab import asked, storage_founding
+from subsalt_lab import storage as measurement
+from subsalt_lab.cli.commands import finish, prepared, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, MachineFile, Table, lab
+from subsalt_lab.storage_settings import ENGINES, STREAMS
+from subsalt_lab.transfers import PAGE
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -221,41 +224,45 @@ Direct = Annotated[
 ]
 
 
-@lab.command(
-    short_help="What a directory takes and gives.",
-    epilog="Example: subsalt lab storage . --quick; subsalt lab storage /scratch /home/me --size 8GB --threads 1,4,16; "
-    "subsalt lab storage /scratch /home/me --advise job.toml",
-)
-def storage(
-    directories: Directories = None,
-    size: Annotated[str, typer.Option(help="Put and got for one figure.")] = "1GB",
-    record: Annotated[str, typer.Option(help="A snapshot.")] = "32MiB",
-    threads: IoThreads = None,
-    direct: Direct = None,
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of put and get.")] = 3,
+#: seconds of which a first and a last third can be told
+LEAST_SUSTAINED = 3
+#: bytes of `--quick`
+QUICK = 256_000_000
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, as it was typed."""
+
+    directories: Directories = None
+    size: Annotated[str, typer.Option(help="Put and got for one figure.")] = "1GB"
+    record: Annotated[str, typer.Option(help="A snapshot.")] = "32MiB"
+    threads: IoThreads = None
+    direct: Direct = None
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of put and get.")] = 3
     quick: Annotated[
         bool, typer.Option("--quick", help="Put and get alone, 256 MB, one sample: seconds.")
-    ] = False,
-    names: Names = None,
+    ] = False
+    names: Names = None
     engine: Annotated[
         str,
         typer.Option(
             help="What makes the transfers: fio, own (threads of this program), both; auto: fio if there."
         ),
-    ] = "auto",
+    ] = "auto"
     streams: Annotated[
         list[str] | None,
         typer.Option(
             "--streams", help="Threads that write one file, 1,2,4,8,16 when left out; 0 leaves that test out."
         ),
-    ] = None,
+    ] = None
     sustained: Annotated[
         float, typer.Option(min=0, help="Seconds of 4 KiB writes that go on, at best 180 or more; 0: none.")
-    ] = 0.0,
+    ] = 0.0
     founding: Annotated[
         bool,
         typer.Option("--founding", help="Add the tables of founding document 004 with these directories."),
-    ] = False,
+    ] = False
     advise: Annotated[
         Path | None,
         typer.Option(
@@ -263,11 +270,21 @@ def storage(
             help="Job whose checkpoints need a directory: puts and gets are measured, the "
             "directories ranked.",
         ),
-    ] = None,
-    ranks: Annotated[int, typer.Option(min=1, help="With --advise: ranks of the run on this node.")] = 1,
+    ] = None
+    ranks: Annotated[int, typer.Option(min=1, help="With --advise: ranks of the run on this node.")] = 1
     known: Annotated[
         bool, typer.Option("--known", help="With --advise: measure nothing, take the rates in machine.json.")
-    ] = False,
+    ] = False
+
+
+@lab.command(
+    short_help="What a directory takes and gives.",
+    epilog="Example: subsalt lab storage . --quick; subsalt lab storage /scratch /home/me --size 8GB --threads 1,4,16; "
+    "subsalt lab storage /scratch /home/me --advise job.toml",
+)
+@spread
+def storage(
+    given: Options,
     table: Table = "text",
     out: MachineFile = None,
     json: Json = False,
@@ -276,13 +293,130 @@ def storage(
 
     With --advise, rank directories for the checkpoints of a job.
     """
-    from subsalt_lab.cli import storage_commands as lab_storage_commands
+    if given.advise is not None:
+        _advise(given, given.advise, table, out, json)
+        return
+    _unadvised(given.ranks, given.known)
+    _measure(settings(given), given.founding, table, out, json)
 
-    wanted = lab_storage_commands.settings(
-        directories, size, record, threads, direct, repeats, quick, names, engine, streams, sustained
+
+def settings(given: Options) -> measurement.Settings:
+    """Return what the options ask for.
+
+    Raises
+    ------
+    ConfigError
+        When one of them asks for something impossible.
+    """
+    if 0 < given.sustained < LEAST_SUSTAINED:
+        raise asked.wrong(
+            f"--sustained {given.sustained:g}: too short for a burst and what follows it",
+            f"use {LEAST_SUSTAINED} or more, 180 for figures",
+        )
+    each = asked.size("--record", given.record, PAGE)
+    nbytes = asked.size("--size", given.size, PAGE)
+    places = list(dict.fromkeys(given.directories or [Path(".")]))
+    return measurement.Settings(
+        places,
+        min(nbytes, QUICK) if given.quick else nbytes,
+        io_threads(given.threads, given.quick),
+        min(each, nbytes) // 4 * 4,
+        given.direct,
+        given.quick,
+        1 if given.quick else given.repeats,
+        names=names_of(given.names, places),
+        engine=asked.choices("--engine", [given.engine], ENGINES, ())[0],
+        streams=_streams(given.streams),
+        sustained=given.sustained,
     )
-    if advise is not None:
-        lab_storage_commands.advise(wanted, advise, ranks, known, table, out, json)
+
+
+def _streams(given: list[str] | None) -> Sequence[int]:
+    """Return how many threads write one file; none for 0."""
+    if given is None:
+        return STREAMS
+    found = asked.words(given)
+    if found == ["0"]:
+        return ()
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 256]
+    if bad or not found:
+        raise asked.wrong(
+            f"--streams {' '.join(bad)}: not numbers of threads from 1 to 256",
+            "use such as --streams 1,4,16, or 0",
+        )
+    return sorted({int(w) for w in found})
+
+
+def names_of(given: list[str] | None, directories: Sequence[Path]) -> list[str]:
+    """Return what directories are called, one name each; none when not given."""
+    found = [] if given is None else asked.words(given)
+    if given is not None and len(found) != len(directories):
+        raise asked.wrong(
+            f"--names {' '.join(found)}: {len(found)} names for {len(directories)} directories",
+            "give a name to each, such as --names disk,memory",
+        )
+    return found
+
+
+def io_threads(given: list[str] | None, quick: bool = False) -> list[int]:
+    """Return numbers of threads that move data: they wait more than they compute, and may be more than cores."""
+    if given is None:
+        return [4] if quick else [1, 4]
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 256]
+    if bad or not found:
+        raise asked.wrong(
+            f"--threads {' '.join(bad)}: not numbers of threads from 1 to 256", "use such as --threads 1,4"
+        )
+    return sorted({int(w) for w in found})
+
+
+def _measure(
+    wanted: measurement.Settings, founding: bool, how: str, file: Path | None, as_json: bool
+) -> None:
+    """Measure, print the tables, and add the rows to machine.json."""
+    path = prepared(file, how)
+    out = Out(as_json)
+    with results_lost_on_stop():
+        result = measurement.measure(wanted, say=progress)
+    found = list(tables(result.rows, how))
+    if founding and how != "csv":
+        found += storage_founding.tables(result.rows, how)
+    show(out, result, found, how)
+    finish(out, result, path, "storage", measurement.for_machine(result, wanted))
+
+
+def _unadvised(ranks: int, known: bool) -> None:
+    """Refuse options of `--advise` without it."""
+    for option, there in {"--ranks": ranks != 1, "--known": known}.items():
+        if there:
+            raise asked.wrong(f"{option} belongs to --advise", "name a job with --advise, or leave it out")
+
+
+def _advise(given: Options, job_file: Path, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure puts and gets unless they are known, and rank the directories for the checkpoints of a job."""
+    wanted, path = settings(given), prepared(file, how)
+    job = job_of(job_file)
+    out = Out(as_json)
+    found: list[str] = []
+    result = None
+    if given.known:
+        for place in wanted.directories:
+            refuse(place, 0, "")
     else:
-        lab_storage_commands.unadvised(ranks, known)
-        lab_storage_commands.storage(wanted, founding, table, out, json)
+        wanted = replace(wanted, quick=True)
+        with results_lost_on_stop():
+            result = measurement.measure(wanted, say=progress)
+        machine.save(path, "storage", measurement.for_machine(result, wanted))
+        found += [] if how == "csv" else tables(result.rows, how)
+    advice = advice_of(job, wanted.directories, given.ranks, path)
+    found += lines(advice, how)
+    if result is not None:
+        show(out, result, found, how)
+        out.json(result.to_dict() | {"advice": advice.to_dict(), "machine_file": str(path)})
+        return
+    for i, text in enumerate(found):
+        if i and how != "csv":
+            out.say()
+        out.say(text)
+    out.json({"advice": advice.to_dict(), "machine_file": str(path)})

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from subsalt.host import machine_facts, usable_cores
 from subsalt.machine.load import Watch
@@ -258,6 +257,8 @@ def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
     def off(logs: NDArray[np.float64]) -> NDArray[np.float64]:
         a, slope = np.exp(logs)
         return np.asarray(np.log((a + s * slope) / t), dtype=np.float64)
+
+    from scipy.optimize import least_squares
 
     begin = np.log([t.min(), t[s.argmax()] / s.max()])
     fit = least_squares(off, begin, loss="soft_l1", f_scale=FAR, xtol=1e-15, ftol=1e-15, gtol=1e-15)
