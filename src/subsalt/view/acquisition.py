@@ -20,7 +20,7 @@ from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
 from subsalt.view import style
 from subsalt.view.cuts import cuts_at, volume_of
-from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, fit, legend, png_path
+from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, Sheet, fit, legend, png_path
 from subsalt.view.placement import Placed, fold, last_point, moved, placed
 from subsalt.view.style import Length
 
@@ -242,14 +242,13 @@ def survey_map(
         spread = moved(np.concatenate([shot.src[None], shot.rcv]), survey, frame)
     counts = fold(survey, grid, bins, frame)
     scene = Scene(where, vp, window, spread, frame if coordinates == "map" and grid.ndim == 3 else None)
-    about = facts(where, counts[0])
-    heads = {"title": title, "run_id": run_id, "about": about}
+    sheet = Sheet(out, title, run_id, facts(where, counts[0]))
     if grid.ndim == 2:
         line = survey.notes.get("line")
         plan = line if isinstance(line, dict) and line.get("stations") else None
-        _line(out, scene, counts, survey.frame, plan, **heads)
+        _line(sheet, scene, counts, survey.frame, plan)
     else:
-        _area(out, scene, counts, depth, **heads)
+        _area(sheet, scene, counts, depth)
     return out
 
 
@@ -265,14 +264,10 @@ def facts(where: Placed, counts: NDArray[np.int64]) -> str:
 
 
 def _area(
-    path: Path,
+    sheet: Sheet,
     scene: Scene,
     counts: tuple[NDArray[np.int64], list[NDArray[np.float64]]],
     depth: float | None,
-    *,
-    title: str,
-    run_id: str,
-    about: str,
 ) -> None:
     """Draw the map of a 3-D survey and, beside it, its fold."""
     axes = (0, 1)
@@ -287,8 +282,7 @@ def _area(
     grid = scene.where.grid
     at = None if depth is None else (*grid.origin3[:2], depth)
     cut = cuts_at(grid, at)["depth"]
-    with style.page(path, size, title=title, run_id=run_id, about=about) as fig:
-        style.heading(fig, title, about)
+    with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, top, wide, tall))
         drawn = velocity(ax, scene, axes, at, unit)
         if drawn is not None:
@@ -331,15 +325,11 @@ def _fold_map(
 
 
 def _line(
-    path: Path,
+    sheet: Sheet,
     scene: Scene,
     counts: tuple[NDArray[np.int64], list[NDArray[np.float64]]],
     frame: Frame,
     line: Mapping[str, Any] | None,
-    *,
-    title: str,
-    run_id: str,
-    about: str,
 ) -> None:
     """Draw the section of a 2-D survey and, beneath it, its fold curve and where it lies on the map."""
     axes = (0, 2)
@@ -348,11 +338,10 @@ def _line(
     wide, tall, ratio = fit(view[1] - view[0], view[3] - view[2], None, (9.0, 4.6))
     top = 1.0
     if ratio != 1:
-        about += f" · vertical exaggeration {ratio:g}"
+        sheet = sheet.saying(f"{sheet.about} · vertical exaggeration {ratio:g}")
     deep = top + tall + GAP + 1.1
     size = (LEFT + wide + RIGHT, deep + BOTTOM + (0.0 if line is None else GAP + MAP_HEIGHT))
-    with style.page(path, size, title=title, run_id=run_id, about=about) as fig:
-        style.heading(fig, title, about)
+    with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, top, wide, tall))
         drawn = velocity(ax, scene, axes, None, unit)
         if drawn is not None:

@@ -14,7 +14,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.line import LINE_WIDTH, fit_line
 from subsalt.errors import ModelError
 from subsalt.view import style
-from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, TOP, fit, legend, png_path
+from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, TOP, Sheet, fit, legend, png_path
 from subsalt.view.style import Length
 from subsalt.view.time_sections import line_name
 
@@ -61,11 +61,11 @@ def midpoint_map(
     out = png_path(path, "map.png")
     middle = table.midpoint
     line = fit_line(middle)
-    about = _facts(table, grid)
+    sheet = Sheet(out, title, run_id, _facts(table, grid))
     if line.width <= LINE_WIDTH * max(line.length, 1.0):
-        _chart(out, table, grid, aperture, title, run_id, about)
+        _chart(sheet, table, grid, aperture)
     else:
-        _map(out, table, grid, aperture, title, run_id, about)
+        _map(sheet, table, grid, aperture)
     return out
 
 
@@ -81,15 +81,7 @@ def _facts(table: TraceTable, grid: ImageGrid | None) -> str:
     return said
 
 
-def _map(
-    path: Path,
-    table: TraceTable,
-    grid: ImageGrid | None,
-    aperture: float | None,
-    title: str,
-    run_id: str,
-    about: str,
-) -> None:
+def _map(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: float | None) -> None:
     """Draw the map of an areal survey and its offsets."""
     middle = table.midpoint
     sources = np.unique(np.round(table.src, 2), axis=0)
@@ -104,8 +96,7 @@ def _map(
     wide, tall, _ = fit(high[0] - low[0], high[1] - low[1], 1.0, (6.4, 6.0))
     top, second = 0.75, LEFT + wide + RIGHT + 0.55
     size = (second + 3.0 + 0.2, top + max(tall, 2.6) + BOTTOM + 0.3)
-    with style.page(path, size, title=title, run_id=run_id, about=about) as fig:
-        style.heading(fig, title, about)
+    with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, top, wide, tall))
         counts, x, y, cell = _fold(middle, grid)
         shown = np.ma.masked_equal(counts, 0)
@@ -127,15 +118,7 @@ def _map(
         legend(fig, [ax], (LEFT, 0.5), columns=4)
 
 
-def _chart(
-    path: Path,
-    table: TraceTable,
-    grid: ImageGrid | None,
-    aperture: float | None,
-    title: str,
-    run_id: str,
-    about: str,
-) -> None:
+def _chart(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: float | None) -> None:
     """Draw the stacking chart of a line, its fold beneath and its offsets beside."""
     middle = table.midpoint
     frame = fit_line(middle).frame
@@ -144,8 +127,7 @@ def _chart(
     unit = Length.fitting(span[1] - span[0])
     top, wide, tall, second = 0.75, 6.6, 2.9, LEFT + 6.6 + RIGHT + 0.35
     size = (second + 2.2, top + tall + GAP + 1.3 + BOTTOM)
-    with style.page(path, size, title=title, run_id=run_id, about=about) as fig:
-        style.heading(fig, title, about)
+    with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, top, wide, tall))
         cells = min(CELLS, max(1, len(np.unique(np.round(x, 1)))))
         edges = np.linspace(*span, cells + 1)
@@ -297,15 +279,15 @@ def fold_map(
     empty = int((total == 0).sum())
     facts = f"traces per location: {total.min():g} to {total.max():g}, mean {total.mean():.4g}"
     facts += f" · {empty} of {total.size} without any" if empty else ""
+    sheet = Sheet(out, title, run_id, facts)
     if grid.shape[0] == 1:
-        return _line(out, a.reshape(*grid.shape, -1)[0], grid, offsets, facts, title, run_id)
+        return _line(sheet, a.reshape(*grid.shape, -1)[0], grid, offsets)
     ni, nj = grid.shape
     di, dj = grid.spacing
     scale = min(7.4 / (nj * dj), 5.2 / (ni * di))
     wide, tall = max(1.8, nj * dj * scale), max(1.2, ni * di * scale)
     size = (max(LEFT + wide + RIGHT, 5.0), TOP + tall + BOTTOM)
-    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, TOP, wide, tall))
         (i0, i1, si), (j0, j1, sj) = grid.inlines, grid.crosslines
         extent = (j0 - sj / 2, j1 + sj / 2, i0 - si / 2, i1 + si / 2)
@@ -317,23 +299,14 @@ def fold_map(
     return out
 
 
-def _line(
-    out: Path,
-    fold: NDArray,
-    grid: ImageGrid,
-    offsets: NDArray[np.float64] | None,
-    facts: str,
-    title: str,
-    run_id: str,
-) -> Path:
+def _line(sheet: Sheet, fold: NDArray, grid: ImageGrid, offsets: NDArray[np.float64] | None) -> Path:
     """Draw the fold of a line: bars by location; beneath, by location and class when there are classes."""
     nj, n = fold.shape
     first, last, step = grid.crosslines
     wide, tall, deep = float(np.clip(0.11 * nj, 3.4, 8.6)), 2.0, 3.0
     classes = n > 1 and offsets is not None and len(offsets) == n
     size = (max(LEFT + wide + RIGHT, 5.0), TOP + tall + BOTTOM + (deep + 0.1 if classes else 0.0))
-    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, TOP, wide, tall))
         numbers = first + step * np.arange(nj)
         ax.bar(numbers, fold.sum(axis=1), width=abs(step), color=style.RECEIVER, linewidth=0)
@@ -357,4 +330,4 @@ def _line(
             box = (LEFT + wide + 0.12, TOP + tall + 0.1, 0.14, deep)
             style.colour_bar(fig, drawn, box, "traces per class")
         below.set_xlabel(line_name(grid))
-    return out
+    return sheet.path

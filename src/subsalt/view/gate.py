@@ -14,7 +14,7 @@ from subsalt.earth import tilt
 from subsalt.earth.model import EarthModel
 from subsalt.view import style
 from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, draw_cut
-from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, bar, fit, legend, png_path
+from subsalt.view.pages import BOTTOM, LEFT, RIGHT, Sheet, bar, fit, legend, png_path, unfolded
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ def gate_map(
     planes = cuts_at(grid, worst(model, flags))
     look = Look(as_volume(model.vp, grid, "vp"), style.value_limits(model.vp), "veil")
     boxes, size, unit = _layout(planes, len(flags) + (model.medium == "tti"))
-    with style.page(out, size, title=title, run_id=run_id, about=about) as fig:
-        style.heading(fig, title, about)
+    with Sheet(out, title, run_id, about).page(size) as fig:
         axes, drawn = {}, {}
         for name, box in boxes.items():
             cut = planes[name]
@@ -114,16 +113,8 @@ def _layout(
             (max(LEFT + wide + RIGHT, 6.0), top + tall + BOTTOM),
             Length.fitting(*lengths),
         )
-    (lx, lz), (ly, _) = planes["inline"].lengths, planes["crossline"].lengths
-    scale = min(8.0 / (lx + ly), 6.6 / (ly + lz))
-    wx, wy, wz = (max(1.0, scale * length) for length in (lx, ly, lz))
-    boxes = {
-        "depth": (LEFT, top, wx, wy),
-        "inline": (LEFT, top + wy + GAP, wx, wz),
-        "crossline": (LEFT + wx + GAP, top + wy + GAP, wy, wz),
-    }
-    size = (max(LEFT + wx + GAP + wy + RIGHT, 6.0), top + wy + GAP + wz + BOTTOM)
-    return boxes, size, Length.fitting(lx, ly, lz)
+    boxes, (wide, tall), unit = unfolded(planes, top)
+    return boxes, (max(wide, 6.0), tall), unit
 
 
 def worst(model: EarthModel, flags: list[Flag]) -> tuple[float, float, float] | None:

@@ -14,8 +14,8 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.view import style
 from subsalt.view.flatness import Moveout, residual_moveout
-from subsalt.view.pages import BOTTOM, LEFT, png_path
-from subsalt.view.records import Draw, draw_traces
+from subsalt.view.pages import BOTTOM, LEFT, Sheet, png_path
+from subsalt.view.records import Traces, TraceStyle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,11 +80,9 @@ def image_gathers(
     time: TimeAxis,
     path: str | Path,
     *,
-    draw: Draw = "auto",
-    clip: float = 99.0,
-    gain: float = 0.0,
     title: str = "image gathers",
     run_id: str = "",
+    **drawn: Any,
 ) -> Path:
     """Draw image gathers side by side at one scale, each with its stack and the moveout that is left.
 
@@ -96,14 +94,10 @@ def image_gathers(
         Two-way times of their samples.
     path : path
         PNG to write.
-    draw : {"auto", "wiggle", "grey", "residual"}
-        Wiggle with filled positive lobes, grey, or red-white-blue; auto: wiggles where traces have room for them.
-    clip : float
-        Percentile of |a| at which the scale ends.
-    gain : float
-        Traces are multiplied by time to this power before they are drawn.
     title, run_id : str
         Heading and run.
+    **drawn
+        Fields of `TraceStyle`: ``draw``, ``clip`` and ``gain``.
 
     Returns
     -------
@@ -115,20 +109,17 @@ def image_gathers(
     The third panel is the semblance along ``t^2 = t0^2 + q x^2`` over the velocity that would flatten the event,
     relative to the one that was used; dots are the events that stand out. Left of the line the velocity was too fast.
     """
-    shown = list(gathers)
-    _check(shown, time, draw)
-    out = png_path(path, "gathers.png")
-    weight = np.maximum(time.values(), 0.0) ** gain if gain else np.ones(time.nt)
-    limit = style.clip_limit(np.concatenate([np.ravel(g.traces * weight) for g in shown]), clip)
+    shown, how = list(gathers), TraceStyle(**drawn)
+    _check(shown, time)
+    out, weight = png_path(path, "gathers.png"), how.weight(time)
+    limit = style.clip_limit(np.concatenate([np.ravel(g.traces * weight) for g in shown]), how.clip)
     left_over = [g.left_over(time) for g in shown]
     wide = _widths(shown, left_over)
     size = (LEFT + sum(sum(w.values()) + _GAP * (len(w) - 1) for w in wide), _TOP + _TALL + BOTTOM)
     size = (size[0] + _BETWEEN * (len(shown) - 1) + 0.3, size[1])
-    facts = f"{time.nt} samples of {time.dt * 1e3:g} ms · clip {clip:g} % of |a| (±{limit:.3g})"
-    facts += f" · gain t^{gain:g}" if gain else ""
+    facts = how.facts(time, limit)
     facts += " · right: velocity that flattens over the one used" if any(left_over) else ""
-    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    with Sheet(out, title, run_id, facts).page(size) as fig:
         left = LEFT
         for n, (g, room, rest) in enumerate(zip(shown, wide, left_over, strict=True)):
             axes = {}
@@ -136,7 +127,14 @@ def image_gathers(
                 axes[part] = style.place(fig, (left, _TOP, width, _TALL))
                 left += width + _GAP
             left += _BETWEEN - _GAP
-            _one(axes, g, rest, weight, time, limit, draw)
+            traces = np.asarray(g.traces, dtype=np.float64) * weight
+            pixels = style.pixels_of(axes["gather"])[1] / len(traces)
+            kind = how.chosen(pixels >= 7)
+            muted = MUTED if kind != "wiggle" else None
+            Traces(traces, time, limit, kind, g.offset, muted).draw(axes["gather"])
+            _stack(axes["stack"], Traces(np.tile(g.stacked() * weight, (_COPIES, 1)), time, limit, "wiggle"))
+            if rest is not None:
+                _moveout(axes["moveout"], rest, time)
             if n == 0:
                 axes["gather"].set_ylabel("two-way time (s)")
             else:
@@ -145,9 +143,7 @@ def image_gathers(
     return out
 
 
-def _check(gathers: Sequence[ImageGather], time: TimeAxis, draw: str) -> None:
-    if draw not in ("auto", "wiggle", "grey", "residual"):
-        raise ConfigError(f"draw = {draw!r}", "use auto, wiggle, grey or residual")
+def _check(gathers: Sequence[ImageGather], time: TimeAxis) -> None:
     if not 0 < len(gathers) <= MOST_GATHERS:
         raise ConfigError(
             f"{len(gathers)} gathers for one picture", f"choose 1 to {MOST_GATHERS} locations", code="E833"
@@ -173,29 +169,13 @@ def _widths(gathers: Sequence[ImageGather], left_over: Sequence[Moveout | None])
     return [{k: max(v * unit, 0.25) for k, v in p.items()} for p in parts]
 
 
-def _one(
-    axes: dict[str, Axes],
-    g: ImageGather,
-    rest: Moveout | None,
-    weight: NDArray[np.float64],
-    time: TimeAxis,
-    limit: float,
-    draw: str,
-) -> None:
-    """Draw the panels of one gather."""
-    traces = np.asarray(g.traces, dtype=np.float64) * weight
-    pixels = axes["gather"].get_window_extent().width / len(traces)
-    how = draw if draw != "auto" else ("wiggle" if pixels >= 7 else "grey")
-    muted = MUTED if how != "wiggle" else None
-    draw_traces(axes["gather"], traces, time, limit, how, g.offset, muted=muted)
-    stack = np.tile(g.stacked() * weight, (_COPIES, 1))
-    # the stack is weaker than a near trace where events are not flat: that is what it is there to show
-    draw_traces(axes["stack"], stack, time, limit, "wiggle", None)
-    axes["stack"].set_xticks([])
-    axes["stack"].set_xlabel("stack", fontsize=8, labelpad=16)
-    axes["stack"].set_yticklabels([])
-    if rest is not None:
-        _moveout(axes["moveout"], rest, time)
+def _stack(ax: Axes, stack: Traces) -> None:
+    """Draw the stack of a gather beside it."""
+    # it is weaker than a near trace where events are not flat: that is what it is there to show
+    stack.draw(ax)
+    ax.set_xticks([])
+    ax.set_xlabel("stack", fontsize=8, labelpad=16)
+    ax.set_yticklabels([])
 
 
 def _moveout(ax: Axes, rest: Moveout, time: TimeAxis) -> None:

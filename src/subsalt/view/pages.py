@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,41 @@ def png_path(path: str | Path, name: str) -> Path:
     if out.suffix.lower() != ".png":
         raise ConfigError(f"a picture is written as PNG, not as {out.name}", "end its name in .png")
     return out
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A picture to be drawn: its PNG, and what stands above.
+
+    Parameters
+    ----------
+    path : Path
+        Where it goes.
+    title, run_id : str
+        Heading, and the run that made what is shown; both also in the PNG's metadata.
+    about : str
+        Facts in one line below the heading.
+    """
+
+    path: Path
+    title: str = ""
+    run_id: str = ""
+    about: str = ""
+
+    def named(self, suffix: str) -> Sheet:
+        """Return the sheet of another picture beside this one: ``NAMEsuffix.png``."""
+        return replace(self, path=self.path.with_name(f"{self.path.stem}{suffix}.png"))
+
+    def saying(self, about: str) -> Sheet:
+        """Return it with other facts below the heading."""
+        return replace(self, about=about)
+
+    @contextmanager
+    def page(self, size: tuple[float, float]) -> Iterator[Figure]:
+        """Give a figure of so many inches with the heading on it; publish it when the block ends without an error."""
+        with style.page(self.path, size, title=self.title, run_id=self.run_id, about=self.about) as fig:
+            style.heading(fig, self.title, self.about)
+            yield fig
 
 
 def fit(
@@ -65,56 +102,28 @@ def picture_bytes(grid: Grid) -> int:
 
 
 def single(
-    path: Path,
-    cut: Cut,
-    look: Look,
-    facts: str,
-    *,
-    title: str,
-    run_id: str,
-    label: str = "amplitude",
-    exaggeration: float | None = None,
+    sheet: Sheet, cut: Cut, look: Look, label: str = "amplitude", exaggeration: float | None = None
 ) -> Path:
     """Draw one cut on a page of its own."""
+    facts = sheet.about
     unit = Length.fitting(*cut.lengths)
     wide, tall, ratio = fit(*cut.lengths, exaggeration if cut.axes[1] == 2 else 1.0, PICTURE)
     if ratio != 1:
         facts += f" · vertical exaggeration {ratio:g}"
     size = (LEFT + wide + RIGHT, TOP + tall + BOTTOM)
     subtitle = facts if cut.grid.ndim == 2 else f"{cut.title(unit)} · {facts}"
-    with style.page(path, size, title=title, run_id=run_id, about=subtitle) as fig:
-        style.heading(fig, title, subtitle)
+    with sheet.saying(subtitle).page(size) as fig:
         ax = style.place(fig, (LEFT, TOP, wide, tall))
         drawn = draw_cut(ax, cut, look, unit)
         bar(fig, drawn, (LEFT + wide + 0.12, TOP, 0.14, tall), label)
         legend(fig, [ax])
-    return path
+    return sheet.path
 
 
-def overview(
-    path: Path,
-    planes: Mapping[str, Cut],
-    look: Look,
-    facts: str,
-    *,
-    title: str,
-    run_id: str,
-    label: str = "amplitude",
-) -> Path:
+def overview(sheet: Sheet, planes: Mapping[str, Cut], look: Look, label: str = "amplitude") -> Path:
     """Draw three planes unfolded: the map above the inline section, the crossline section beside it."""
-    (lx, lz), (ly, _) = planes["inline"].lengths, planes["crossline"].lengths
-    unit = Length.fitting(lx, ly, lz)
-    scale = min(8.0 / (lx + ly), 6.6 / (ly + lz))
-    wx, wy, wz = (max(1.0, scale * length) for length in (lx, ly, lz))
-    top = TOP + 0.17
-    size = (LEFT + wx + GAP + wy + RIGHT, top + wy + GAP + wz + BOTTOM)
-    boxes = {
-        "depth": (LEFT, top, wx, wy),
-        "inline": (LEFT, top + wy + GAP, wx, wz),
-        "crossline": (LEFT + wx + GAP, top + wy + GAP, wy, wz),
-    }
-    with style.page(path, size, title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    boxes, size, unit = unfolded(planes, TOP + 0.17)
+    with sheet.page(size) as fig:
         axes, drawn = {}, {}
         for name, box in boxes.items():
             cut = planes[name]
@@ -125,10 +134,27 @@ def overview(
             ax.set_title(name_of, fontsize=8, color=style.FAINT, pad=3)
             _cross(ax, cut, planes, unit)
         axes["crossline"].set_ylabel("")
-        bar(fig, drawn, (LEFT + wx + GAP + wy + 0.12, top + wy + GAP, 0.14, wz), label)
+        left, low, wide, tall = boxes["crossline"]
+        bar(fig, drawn, (left + wide + 0.12, low, 0.14, tall), label)
         # the corner above the crossline section is free
-        legend(fig, list(axes.values()), (LEFT + wx + GAP, top))
-    return path
+        legend(fig, list(axes.values()), (left, boxes["depth"][1]))
+    return sheet.path
+
+
+def unfolded(
+    planes: Mapping[str, Cut], top: float
+) -> tuple[dict[str, tuple[float, float, float, float]], tuple[float, float], Length]:
+    """Return the boxes of three planes (inches), the map `top` below the edge; the page size; the unit of the axes."""
+    (lx, lz), (ly, _) = planes["inline"].lengths, planes["crossline"].lengths
+    scale = min(8.0 / (lx + ly), 6.6 / (ly + lz))
+    wx, wy, wz = (max(1.0, scale * length) for length in (lx, ly, lz))
+    boxes = {
+        "depth": (LEFT, top, wx, wy),
+        "inline": (LEFT, top + wy + GAP, wx, wz),
+        "crossline": (LEFT + wx + GAP, top + wy + GAP, wy, wz),
+    }
+    size = (LEFT + wx + GAP + wy + RIGHT, top + wy + GAP + wz + BOTTOM)
+    return boxes, size, Length.fitting(lx, ly, lz)
 
 
 def _cross(ax: Axes, cut: Cut, planes: Mapping[str, Cut], unit: Length) -> None:

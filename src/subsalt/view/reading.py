@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +16,12 @@ from subsalt.earth.model import EarthModel
 from subsalt.errors import MissingInputError, ModelError, SegyError
 from subsalt.io.export import is_time_volume
 from subsalt.io.volumes.time_image import open_image_traces
-from subsalt.view.records import Draw, gather, gathers
+from subsalt.view.cuts import cuts_at
+from subsalt.view.pages import Sheet, png_path
+from subsalt.view.records import Draw, TraceStyle, gather, gathers
 from subsalt.view.run_image import read_run, read_volume
 from subsalt.view.slices import coloured, is_angle, sections
-from subsalt.view.time_pictures import draw_gathers, locations_of, time_pictures
+from subsalt.view.time_pictures import draw_gathers, gather_at, locations_of, time_pictures
 from subsalt.view.time_run import TraceVolume, gathers_of, grid_of_traces, is_time_run, read_time_run
 from subsalt.view.time_sections import time_sections
 
@@ -25,17 +30,46 @@ TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
 MOST_TRACES = 1000
 
 
+@dataclass(frozen=True)
+class PictureStyle:
+    """How what a file holds is drawn.
+
+    Parameters
+    ----------
+    clip : float
+        Percentile of |a| at which the grey scale ends.
+    draw : {"auto", "wiggle", "grey", "residual"}
+        How gathers are drawn.
+    model : EarthModel or ndarray, optional
+        Velocity laid over an image.
+    survey : Survey, optional
+        Marked on an image.
+    """
+
+    clip: float = 99.0
+    draw: Draw = "auto"
+    model: EarthModel | NDArray | None = None
+    survey: Survey | None = None
+
+    @property
+    def traces(self) -> dict[str, Any]:
+        """What of it concerns traces."""
+        return {"clip": self.clip, "draw": self.draw}
+
+    @property
+    def image(self) -> dict[str, Any]:
+        """What of it concerns an image in depth."""
+        return {"clip": self.clip, "model": self.model, "survey": self.survey}
+
+
 def picture(
     source: str | Path,
     out: str | Path | None = None,
     *,
-    clip: float = 99.0,
     at: Sequence[float] | None = None,
     key: str | None = None,
     shots: Sequence[int] | None = None,
-    draw: Draw = "auto",
-    model: EarthModel | NDArray | None = None,
-    survey: Survey | None = None,
+    **drawn: Any,
 ) -> list[Path]:
     """Draw a run directory, a volume, or a SEG-Y or SU file of shots.
 
@@ -46,58 +80,42 @@ def picture(
         `io.volume` reads, or shots.
     out : path, optional
         PNG or folder; ``NAME.png`` in the current folder when left out.
-    clip : float
-        Percentile of |a| at which the grey scale ends.
     at : sequence of float, (3,), optional
         Local point through which a 3-D volume is cut, m.
     key : str, optional
         Array of an NPZ file.
     shots : sequence of int, optional
         Which shots of a file; the first, the middle and the last when left out.
-    draw : {"auto", "wiggle", "grey", "residual"}
-        How gathers are drawn.
-    model : EarthModel or ndarray, optional
-        Velocity laid over an image.
-    survey : Survey, optional
-        Marked on an image.
+    **drawn
+        Fields of `PictureStyle`: ``clip``, ``draw``, ``model`` and ``survey``.
 
     Returns
     -------
     list of Path
         Pictures; of a 3-D image the overview first.
     """
-    source = Path(source)
+    source, how = Path(source), PictureStyle(**drawn)
     if not source.exists():
         raise MissingInputError(f"{source} does not exist", "give a run directory or a file", code="E110")
     target = named(source, out)
     if source.is_dir() and source.suffix != ".zarr" and is_time_run(source):
         places = [] if at is None else [at]
-        return time_pictures(read_time_run(source), target, places=places, clip=clip, draw=draw)
+        return time_pictures(read_time_run(source), target, places=places, **how.traces)
     if source.is_dir() and source.suffix != ".zarr":
         shown = read_run(source)
-        drawn = sections(
-            shown.values,
-            shown.grid,
-            target,
-            model=model,
-            survey=survey,
-            frame=shown.frame,
-            at=at,
-            clip=clip,
-            title=shown.title,
-            run_id=shown.run_id,
-        )
-        return list(drawn.values())
+        heads: dict[str, Any] = {"title": shown.title, "run_id": shown.run_id}
+        made = sections(shown.values, shown.grid, target, frame=shown.frame, at=at, **how.image, **heads)
+        return list(made.values())
     traces = source.suffix.lower() in TRACE_SUFFIXES
     if traces and is_gathers(source):
-        return gather_file(source, target, places=[] if at is None else [at], clip=clip, draw=draw)
+        return gather_file(source, target, places=[] if at is None else [at], **how.traces)
     if traces and is_time_volume(source):
-        return time_file(source, target, at=at, clip=clip)
+        return time_file(source, target, at=at, clip=how.clip)
     if traces and holds_shots(source):
         from subsalt.io.segy.reading import read_survey
 
         title = f"shots of {source.name}"
-        return [gathers(read_survey(source), target, ids=shots, draw=draw, clip=clip, title=title)]
+        return [gathers(read_survey(source), target, ids=shots, title=title, **how.traces)]
     try:
         grid, frame, values, key = read_volume(source, key)
     except ModelError:
@@ -108,7 +126,7 @@ def picture(
         title = f"{source.name}: {len(data)} of {n} traces, in file order"
         if time.dt <= 0:
             title, time = title + ", interval unknown", TimeAxis(time.nt, 1.0)
-        return [gather(data, time, target, draw=draw, clip=clip, title=title)]
+        return [gather(data, time, target, title=title, **how.traces)]
     title = source.name
     if traces:
         # SEG-Y does not say whether its interval is a depth or a time
@@ -118,11 +136,9 @@ def picture(
     if unsigned or is_angle(known):
         # a velocity or another quantity without a sign, or a tilt: in colour
         label = {"vp": "vp (m/s)"}.get(key or "", known if is_angle(known) else key or "value")
-        return list(coloured(values, grid, target, at=at, title=title, label=label, name=known).values())
-    drawn = sections(
-        values, grid, target, model=model, survey=survey, frame=frame, at=at, clip=clip, title=title
-    )
-    return list(drawn.values())
+        sheet = Sheet(png_path(target, f"{known}.png"), title, about=label)
+        return [coloured(sheet, values, cuts_at(grid, at), known)]
+    return list(sections(values, grid, target, frame=frame, at=at, title=title, **how.image).values())
 
 
 def named(source: Path, out: str | Path | None) -> Path:
@@ -138,9 +154,7 @@ def gather_file(
     *,
     places: Sequence[Sequence[float]] = (),
     every: int | None = None,
-    draw: Draw = "auto",
-    clip: float = 99.0,
-    gain: float = 0.0,
+    **drawn: Any,
 ) -> list[Path]:
     """Draw image gathers, or CDP gathers, of a SEG-Y or SU file.
 
@@ -150,7 +164,7 @@ def gather_file(
         Traces with inline and crossline, or with CDP numbers, and offsets.
     out : path
         PNG to write; more pages are numbered.
-    places, every, draw, clip, gain
+    places, every, **drawn
         As in `time_pictures`.
 
     Returns
@@ -167,18 +181,9 @@ def gather_file(
     )
     np.add.at(fold, (i, j), 1)
     chosen = locations_of(grid, fold, places, every)
-    reading = gathers_of(traces, grid)
-    return draw_gathers(
-        reading,
-        grid,
-        chosen,
-        Path(out),
-        title=Path(source).name,
-        what="gathers",
-        draw=draw,
-        clip=clip,
-        gain=gain,
-    )
+    read = partial(gather_at, gathers_of(traces, grid), grid)
+    sheet = Sheet(Path(out), f"{Path(source).name}: gathers")
+    return draw_gathers(sheet, chosen, read, grid.time, TraceStyle(**drawn))
 
 
 def time_file(

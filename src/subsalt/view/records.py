@@ -5,8 +5,9 @@ lines fitted to each side.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +16,7 @@ from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.view import style
-from subsalt.view.pages import BOTTOM, LEFT, TOP, png_path
+from subsalt.view.pages import BOTTOM, LEFT, TOP, Sheet, png_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,8 +58,7 @@ def first_breaks(
     facts = f"{len(chosen)} of {len(found)} shots · dots: picks · lines: median slope of each side"
     latest = max(float(np.nanmax(b.time, initial=0.0)) for b in chosen) or 1.0
     earliest = min(0.0, *(float(np.nanmin(b.time, initial=0.0)) for b in chosen))
-    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    with Sheet(out, title, run_id, facts).page(size) as fig:
         for n, b in enumerate(chosen):
             row, column = divmod(n, columns)
             box = (LEFT + column * (_WIDE + _GAP), TOP + 0.25 + row * (_TALL + _GAP + 0.25), _WIDE, _TALL)
@@ -91,17 +91,52 @@ Draw = Literal["auto", "wiggle", "grey", "residual"]
 MOST_WIGGLES = 120
 
 
+@dataclass(frozen=True)
+class TraceStyle:
+    """How traces are drawn.
+
+    Parameters
+    ----------
+    draw : {"auto", "wiggle", "grey", "residual"}
+        Wiggle with filled positive lobes, grey, or red-white-blue; auto: wiggles where traces have room for them (of
+        shots up to 60), else grey.
+    clip : float
+        Percentile of |a| that fills the room of a trace, or ends the scale.
+    gain : float
+        Traces are multiplied by time to this power before they are drawn.
+    """
+
+    draw: Draw = "auto"
+    clip: float = 99.0
+    gain: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.draw not in get_args(Draw):
+            raise ConfigError(f"draw = {self.draw!r}", "use auto, wiggle, grey or residual")
+
+    def chosen(self, room: bool) -> str:
+        """Return how to draw traces that have room for wiggles, or not."""
+        return self.draw if self.draw != "auto" else ("wiggle" if room else "grey")
+
+    def weight(self, time: TimeAxis) -> NDArray[np.float64]:
+        """Return the factors of the samples, (nt,)."""
+        return np.maximum(time.values(), 0.0) ** self.gain if self.gain else np.ones(time.nt)
+
+    def facts(self, time: TimeAxis, limit: float) -> str:
+        """Return samples, clip and gain in words."""
+        said = f"{time.nt} samples of {time.dt * 1e3:g} ms · clip {self.clip:g} % of |a| (±{limit:.3g})"
+        return said + (f" · gain t^{self.gain:g}" if self.gain else "")
+
+
 def gather(
     data: ArrayLike,
     time: TimeAxis,
     path: str | Path,
     *,
     offset: ArrayLike | None = None,
-    draw: Draw = "auto",
-    clip: float = 99.0,
-    gain: float = 0.0,
     title: str = "gather",
     run_id: str = "",
+    **drawn: Any,
 ) -> Path:
     """Draw one gather.
 
@@ -115,14 +150,10 @@ def gather(
         PNG to write.
     offset : array_like, (nr,), optional
         Written on the axis beneath the traces, m; the number of the trace otherwise.
-    draw : {"auto", "wiggle", "grey", "residual"}
-        Wiggle with filled positive lobes, grey, or red-white-blue; auto: wiggles up to 60 traces, else grey.
-    clip : float
-        Percentile of |a| that fills the room of a trace, or ends the grey scale.
-    gain : float
-        Traces are multiplied by time to this power before they are drawn.
     title, run_id : str
         Heading and run.
+    **drawn
+        Fields of `TraceStyle`: ``draw``, ``clip`` and ``gain``.
 
     Returns
     -------
@@ -131,7 +162,8 @@ def gather(
     """
     traces = _checked(data, time)
     offsets = None if offset is None else np.asarray(offset, dtype=np.float64)
-    return _page(path, [("", traces, offsets)], time, draw, clip, gain, title, run_id)
+    sheet = Sheet(png_path(path, "gather.png"), title, run_id)
+    return _page(sheet, [("", traces, offsets)], time, TraceStyle(**drawn))
 
 
 def gathers(
@@ -139,11 +171,9 @@ def gathers(
     path: str | Path,
     *,
     ids: Sequence[int] | None = None,
-    draw: Draw = "auto",
-    clip: float = 99.0,
-    gain: float = 0.0,
     title: str = "shot gathers",
     run_id: str = "",
+    **drawn: Any,
 ) -> Path:
     """Draw shots of a survey side by side at one scale; reads their traces.
 
@@ -155,7 +185,7 @@ def gathers(
         PNG to write.
     ids : sequence of int, optional
         Which shots; the first, the middle and the last when left out.
-    draw, clip, gain, title, run_id
+    title, run_id, **drawn
         As in `gather`.
 
     Returns
@@ -171,7 +201,8 @@ def gathers(
     else:
         shots = survey.select(ids).shots
     panels = [(f"shot {s.id}", _checked(survey.traces(s), survey.time), signed_offset(s)) for s in shots]
-    return _page(path, panels, survey.time, draw, clip, gain, title, run_id)
+    sheet = Sheet(png_path(path, "gather.png"), title, run_id)
+    return _page(sheet, panels, survey.time, TraceStyle(**drawn))
 
 
 def signed_offset(shot: Shot) -> NDArray[np.float64]:
@@ -192,126 +223,112 @@ def _checked(data: ArrayLike, time: TimeAxis) -> NDArray[np.float64]:
 
 
 def _page(
-    path: str | Path,
+    sheet: Sheet,
     panels: Sequence[tuple[str, NDArray[np.float64], NDArray[np.float64] | None]],
     time: TimeAxis,
-    draw: Draw,
-    clip: float,
-    gain: float,
-    title: str,
-    run_id: str,
+    how: TraceStyle,
 ) -> Path:
     """Draw gathers (name, traces, offsets) side by side."""
-    if draw not in ("auto", "wiggle", "grey", "residual"):
-        raise ConfigError(f"draw = {draw!r}", "use auto, wiggle, grey or residual")
-    out = png_path(path, "gather.png")
-    weight = np.maximum(time.values(), 0.0) ** gain if gain else np.ones(time.nt)
+    weight = how.weight(time)
     shown = [(name, traces * weight, offset) for name, traces, offset in panels]
-    limit = style.clip_limit(np.concatenate([t.reshape(-1) for _, t, _ in shown]), clip)
+    limit = style.clip_limit(np.concatenate([t.reshape(-1) for _, t, _ in shown]), how.clip)
     room = max(2.2, 9.0 / len(shown)) - 0.15
     wide = [min(room, 7.0) for _ in shown]
     tall, top = 5.4, 0.78
     size = (LEFT + sum(wide) + 0.15 * (len(shown) - 1) + 0.3, top + tall + BOTTOM)
-    facts = f"{time.nt} samples of {time.dt * 1e3:g} ms · clip {clip:g} % of |a| (±{limit:.3g})"
-    if gain:
-        facts += f" · gain t^{gain:g}"
-    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    with sheet.saying(how.facts(time, limit)).page(size) as fig:
         left = LEFT
         for n, (name, traces, offset) in enumerate(shown):
             ax = style.place(fig, (left, top, wide[n], tall))
-            how = draw if draw != "auto" else ("wiggle" if len(traces) <= 60 else "grey")
-            draw_traces(ax, traces, time, limit, how, offset)
+            Traces(traces, time, limit, how.chosen(len(traces) <= 60), offset).draw(ax)
             ax.set_title(name, fontsize=9, pad=4)
             if n:
                 ax.set_yticklabels([])
             else:
                 ax.set_ylabel("time (s)")
             left += wide[n] + 0.15
-    return out
+    return sheet.path
 
 
-def draw_traces(
-    ax: Axes,
-    traces: NDArray[np.float64],
-    time: TimeAxis,
-    limit: float,
-    how: str,
-    offset: NDArray[np.float64] | None,
-    *,
-    muted: str | None = None,
-) -> None:
-    """Draw traces (nr, nt) on given axes.
+@dataclass(frozen=True)
+class Traces:
+    """Traces that are drawn on one pair of axes.
 
     Parameters
     ----------
+    values : ndarray, (nr, nt)
+        One trace per row.
+    time : TimeAxis
+        Their samples.
     limit : float
         Amplitude that fills the room of a trace, or ends the scale.
     how : {"wiggle", "grey", "residual"}
-        As in `gather`.
+        As in `TraceStyle`.
     offset : ndarray, (nr,), optional
         Written beneath the traces, m; their numbers when None.
     muted : str, optional
         Colour of samples that are exactly zero, when they are not to look like a zero that was measured.
     """
-    if how == "wiggle":
-        _wiggles(ax, traces, time, limit)
-    else:
-        _densities(ax, traces, time, limit, how, muted)
-    _axes(ax, traces, time, offset)
 
+    values: NDArray[np.float64]
+    time: TimeAxis
+    limit: float
+    how: str
+    offset: NDArray[np.float64] | None = None
+    muted: str | None = None
 
-def _axes(ax: Axes, traces: NDArray, time: TimeAxis, offset: NDArray[np.float64] | None) -> None:
-    """Set limits, time downwards, and the offset (or number) of a few traces beneath."""
-    nr = len(traces)
-    ax.set_xlim(-0.7, nr - 0.3)
-    ax.set_ylim(max(time.duration, time.t0 + 0.5 * time.dt), time.t0)
-    # not at the very ends, where the labels of neighbouring gathers would meet
-    ticks = np.unique(np.linspace(0.1 * (nr - 1), 0.9 * (nr - 1), min(nr, 5)).round().astype(int))
-    if offset is None:
-        ax.set_xticks(ticks, [str(i + 1) for i in ticks])
-        ax.set_xlabel("trace")
-    else:
-        ax.set_xticks(ticks, [f"{offset[i]:.0f}" for i in ticks])
-        ax.set_xlabel("offset (m)")
-    ax.tick_params(labelsize=8)
+    def draw(self, ax: Axes) -> None:
+        """Draw them, time downwards, with the offset (or number) of a few traces beneath."""
+        if self.how == "wiggle":
+            self._wiggles(ax)
+        else:
+            self._densities(ax)
+        nr, time = len(self.values), self.time
+        ax.set_xlim(-0.7, nr - 0.3)
+        ax.set_ylim(max(time.duration, time.t0 + 0.5 * time.dt), time.t0)
+        # not at the very ends, where the labels of neighbouring gathers would meet
+        ticks = np.unique(np.linspace(0.1 * (nr - 1), 0.9 * (nr - 1), min(nr, 5)).round().astype(int))
+        if self.offset is None:
+            ax.set_xticks(ticks, [str(i + 1) for i in ticks])
+            ax.set_xlabel("trace")
+        else:
+            ax.set_xticks(ticks, [f"{self.offset[i]:.0f}" for i in ticks])
+            ax.set_xlabel("offset (m)")
+        ax.tick_params(labelsize=8)
 
+    def _densities(self, ax: Axes) -> None:
+        """Draw columns of grey or of red, white and blue."""
+        half, columns = 0.5 * self.time.dt, self.values.T
+        down, across = style.pixels_of(ax)
+        many = columns.shape[1] > across or columns.shape[0] > down
+        if self.muted is not None:
+            ax.set_facecolor(self.muted)
+            columns = np.ma.masked_equal(columns, 0.0)
+        ax.imshow(
+            columns,
+            cmap=style.palette(self.how),
+            vmin=-self.limit,
+            vmax=self.limit,
+            extent=(-0.5, len(self.values) - 0.5, self.time.duration + half, self.time.t0 - half),
+            aspect="auto",
+            interpolation="hanning" if many else "nearest",
+        )
 
-def _densities(
-    ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float, how: str, muted: str | None
-) -> None:
-    """Draw traces as columns of grey or of red, white and blue."""
-    half = 0.5 * time.dt
-    pixels = ax.get_window_extent()
-    many = traces.shape[0] > pixels.width or traces.shape[1] > pixels.height
-    if muted is not None:
-        ax.set_facecolor(muted)
-    ax.imshow(
-        traces.T if muted is None else np.ma.masked_equal(traces.T, 0.0),
-        cmap=style.palette(how),
-        vmin=-limit,
-        vmax=limit,
-        extent=(-0.5, len(traces) - 0.5, time.duration + half, time.t0 - half),
-        aspect="auto",
-        interpolation="hanning" if many else "nearest",
-    )
+    def _wiggles(self, ax: Axes) -> None:
+        """Draw lines about their place, positive lobes filled; every n-th when they are too many."""
+        from matplotlib.collections import PolyCollection
 
-
-def _wiggles(ax: Axes, traces: NDArray[np.float64], time: TimeAxis, limit: float) -> None:
-    """Draw traces as lines about their place, positive lobes filled; every n-th when they are too many."""
-    from matplotlib.collections import PolyCollection
-
-    step = -(-len(traces) // MOST_WIGGLES)
-    t = time.values()
-    lobes = []
-    for i in range(0, len(traces), step):
-        # neighbours may touch, but a wild trace must not cover the others
-        a = 0.8 * step * np.clip(np.nan_to_num(traces[i]) / limit, -1.5, 1.5)
-        ax.plot(i + a, t, color=style.INK, linewidth=0.5)
-        outline = _lobes(a, t)
-        outline[:, 0] += i
-        lobes.append(outline)
-    ax.add_collection(PolyCollection(lobes, facecolors=style.INK, linewidths=0), autolim=False)
+        step = -(-len(self.values) // MOST_WIGGLES)
+        t = self.time.values()
+        lobes = []
+        for i in range(0, len(self.values), step):
+            # neighbours may touch, but a wild trace must not cover the others
+            a = 0.8 * step * np.clip(np.nan_to_num(self.values[i]) / self.limit, -1.5, 1.5)
+            ax.plot(i + a, t, color=style.INK, linewidth=0.5)
+            outline = _lobes(a, t)
+            outline[:, 0] += i
+            lobes.append(outline)
+        ax.add_collection(PolyCollection(lobes, facecolors=style.INK, linewidths=0), autolim=False)
 
 
 def _lobes(a: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:

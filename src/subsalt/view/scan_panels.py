@@ -13,8 +13,8 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ModelError
 from subsalt.view import style
 from subsalt.view.flatness import window_sum
-from subsalt.view.pages import BOTTOM, LEFT, TOP, png_path
-from subsalt.view.records import draw_traces
+from subsalt.view.pages import BOTTOM, LEFT, TOP, Sheet, png_path
+from subsalt.view.records import Traces
 
 _TALL, _TOP = 5.6, TOP + 0.27
 
@@ -72,11 +72,10 @@ def scan_panels(
     facts = f"{about} · " if about else ""
     facts += f"clip {clip:g} % of |a| (±{limit:.3g})"
     size = (LEFT + (wide + 0.12) * len(shown) + 0.2, _TOP + _TALL + BOTTOM)
-    with style.page(out, size, title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    with Sheet(out, title, run_id, facts).page(size) as fig:
         for n, (label, traces) in enumerate(shown):
             ax = style.place(fig, (LEFT + n * (wide + 0.12), _TOP, wide, _TALL))
-            draw_traces(ax, traces, time, limit, "grey", None, muted=muted)
+            Traces(traces, time, limit, "grey", muted=muted).draw(ax)
             ax.set_title(style.printable(label), fontsize=9, pad=4)
             if across is not None:
                 few, last = (2 if wide < 1.4 else 3), len(traces) - 1
@@ -134,8 +133,7 @@ def scan_map(
     shown = np.divide(values, most, out=np.full(values.shape, np.nan), where=most > 0)
     half = (scales[1] - scales[0]) / 2
     facts = f"{label} over the largest of its window · dots: best scale"
-    with style.page(out, (5.2, _TOP + _TALL + BOTTOM), title=title, run_id=run_id, about=facts) as fig:
-        style.heading(fig, title, facts)
+    with Sheet(out, title, run_id, facts).page((5.2, _TOP + _TALL + BOTTOM)) as fig:
         ax = style.place(fig, (LEFT, _TOP, 3.2, _TALL))
         common: dict[str, Any] = {
             "cmap": style.palette("fold"),

@@ -5,6 +5,7 @@ images of one grid side by side, and their difference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
 from subsalt.view import style
-from subsalt.view.cuts import Look, as_volume, cuts_at, draw_cut, survey_points, volume_of
-from subsalt.view.pages import BOTTOM, LEFT, RIGHT, bar, fit, overview, png_path, single
+from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, draw_cut, survey_points, volume_of
+from subsalt.view.pages import BOTTOM, LEFT, RIGHT, Sheet, bar, fit, overview, png_path, single
 from subsalt.view.style import Length
 
 
@@ -86,10 +87,7 @@ def compare(
     facts = f"{cut.title(unit)} · clip {clip:g} % of |a|"
     if ratio != 1:
         facts += f" · vertical exaggeration {ratio:g}"
-    with style.page(
-        out, (columns * across, 0.45 + rows * down), title=title, run_id=run_id, about=facts
-    ) as fig:
-        style.heading(fig, title, facts)
+    with Sheet(out, title, run_id, facts).page((columns * across, 0.45 + rows * down)) as fig:
         for n, (name, values, limit, palette) in enumerate(panels):
             left, top = (n * across, 0.0) if beside else (0.0, n * down)
             ax = style.place(fig, (left + LEFT, top + 0.8, wide, tall))
@@ -108,6 +106,40 @@ def is_angle(name: str) -> bool:
     return name.lower().startswith(ANGLES)
 
 
+@dataclass(frozen=True)
+class SectionStyle:
+    """How an image is drawn.
+
+    Parameters
+    ----------
+    at : sequence of float, (3,), optional
+        Local point x, y, z through which the planes are cut, m; when left out the middle, at the depth of the
+        strongest reflector.
+    clip : float
+        Percentile of |a|, below the shallow part of the image, at which the grey scale ends.
+    reflectors : sequence of mapping
+        Known reflectors, dashed: ``{"name", "x", "z"}`` (a line in x-z; with ``"y"`` only near that inline),
+        ``{"name", "y", "z"}`` (in y-z), or ``{"name", "depth"}`` with a depth per (x, y) of the grid; m.
+    title, run_id : str
+        Heading, and the run that made the image; both also in the PNG's metadata.
+    palette : {"grey", "residual"}
+        Grey for images, red-white-blue for residuals.
+    tint : float
+        Strength of the velocity's colours, 0 to 1.
+    exaggeration : float, optional
+        Vertical exaggeration; 1 unless the section is more than eight times as long as deep.
+    """
+
+    at: Sequence[float] | None = None
+    clip: float = 99.0
+    reflectors: Sequence[Mapping[str, Any]] = ()
+    title: str = "image"
+    run_id: str = ""
+    palette: str = "grey"
+    tint: float = 0.9
+    exaggeration: float | None = None
+
+
 def sections(
     image: NDArray,
     grid: Grid,
@@ -116,14 +148,7 @@ def sections(
     model: ModelLike | NDArray | None = None,
     survey: Survey | None = None,
     frame: Frame | None = None,
-    at: Sequence[float] | None = None,
-    clip: float = 99.0,
-    reflectors: Sequence[Mapping[str, Any]] = (),
-    title: str = "image",
-    run_id: str = "",
-    palette: str = "grey",
-    tint: float = 0.9,
-    exaggeration: float | None = None,
+    **drawn: Any,
 ) -> dict[str, Path]:
     """Draw an image: in 2-D its section, in 3-D an overview of three planes and each plane by itself.
 
@@ -142,53 +167,40 @@ def sections(
         Sources and receivers are marked: all on the map, those near the plane on the sections.
     frame : Frame, optional
         Frame of the image; the survey is moved into it.
-    at : sequence of float, (3,), optional
-        Local point x, y, z through which the planes are cut, m; when left out the middle, at the depth of the
-        strongest reflector.
-    clip : float
-        Percentile of |a|, below the shallow part of the image, at which the grey scale ends.
-    reflectors : sequence of mapping
-        Known reflectors, dashed: ``{"name", "x", "z"}`` (a line in x-z; with ``"y"`` only near that inline),
-        ``{"name", "y", "z"}`` (in y-z), or ``{"name", "depth"}`` with a depth per (x, y) of the grid; m.
-    title, run_id : str
-        Heading, and the run that made the image; both also in the PNG's metadata.
-    palette : {"grey", "residual"}
-        Grey for images, red-white-blue for residuals.
-    tint : float
-        Strength of the velocity's colours, 0 to 1.
-    exaggeration : float, optional
-        Vertical exaggeration; 1 unless the section is more than eight times as long as deep.
+    **drawn
+        Fields of `SectionStyle`: ``at``, ``clip``, ``reflectors``, ``palette``, ``tint``, ``title``, ``run_id`` and
+        ``exaggeration``.
 
     Returns
     -------
     dict of str to Path
         What was written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``depth``.
     """
+    how = SectionStyle(**drawn)
     out = png_path(path, "image.png")
     vp = model if model is None or isinstance(model, np.ndarray) else model.volume("vp")
     src, rcv = survey_points(survey, frame)
     volume = as_volume(image, grid)
-    limit = style.clip_limit(style.below_surface(volume), clip)
+    limit = style.clip_limit(style.below_surface(volume), how.clip)
     look = Look(
         volume,
         limit,
-        palette,
+        how.palette,
         None if vp is None else volume_of(vp, grid, "vp"),
         (0.0, 1.0) if vp is None else style.value_limits(vp),
-        tint,
+        how.tint,
         src,
         rcv,
-        reflectors,
+        how.reflectors,
     )
-    facts = f"clip {clip:g} % of |a| (±{limit:.3g})"
-    heads = {"title": title, "run_id": run_id}
-    planes = cuts_at(grid, at, volume)
+    sheet = Sheet(out, how.title, how.run_id, f"clip {how.clip:g} % of |a| (±{limit:.3g})")
+    planes = cuts_at(grid, how.at, volume)
     written: dict[str, Path] = {}
     if grid.ndim == 3:
-        written["overview"] = overview(out, planes, look, facts, **heads)
+        written["overview"] = overview(sheet, planes, look)
     for name, cut in planes.items():
-        file = out if grid.ndim == 2 else out.with_name(f"{out.stem}_{name}.png")
-        written[name] = single(file, cut, look, facts, exaggeration=exaggeration, **heads)
+        own = sheet if grid.ndim == 2 else sheet.named(f"_{name}")
+        written[name] = single(own, cut, look, exaggeration=how.exaggeration)
     return written
 
 
@@ -212,12 +224,8 @@ def model(
         PNG of vp; the others are written beside it as ``NAME_epsilon.png`` and so on.
     survey : Survey, optional
         Sources and receivers are marked.
-    at : sequence of float, (3,), optional
-        Local point x, y, z through which the planes are cut, m.
-    title, run_id : str
-        Heading and run.
-    exaggeration : float, optional
-        Vertical exaggeration of a 2-D section.
+    at, title, run_id, exaggeration
+        As in `SectionStyle`.
 
     Returns
     -------
@@ -225,7 +233,7 @@ def model(
         Pictures by parameter.
     """
     out = png_path(path, "model.png")
-    marks = survey_points(survey, model.frame)
+    marks, planes = survey_points(survey, model.frame), cuts_at(model.grid, at)
     written: dict[str, Path] = {}
     labels = {"vp": "vp (m/s)", "theta": "theta (degrees)", "phi": "phi (degrees)"}
     for name in ("vp", "epsilon", "delta", "theta", "phi"):
@@ -233,60 +241,47 @@ def model(
         if values is None:
             continue
         values = np.degrees(values) if is_angle(name) else values
-        file = out if name == "vp" else out.with_name(f"{out.stem}_{name}.png")
-        heads: dict[str, Any] = {"title": f"{title}: {name}", "run_id": run_id, "label": label}
-        written |= coloured(
-            values, model.grid, file, name=name, marks=marks, at=at, exaggeration=exaggeration, **heads
-        )
+        sheet = Sheet(out, f"{title}: {name}", run_id, label)
+        sheet = sheet if name == "vp" else sheet.named(f"_{name}")
+        written[name] = coloured(sheet, values, planes, name, marks, exaggeration)
     return written
 
 
 def coloured(
+    sheet: Sheet,
     values: NDArray,
-    grid: Grid,
-    path: str | Path,
-    *,
-    name: str = "value",
-    label: str = "value",
+    planes: Mapping[str, Cut],
+    name: str,
     marks: tuple[NDArray, NDArray] | None = None,
-    at: Sequence[float] | None = None,
-    title: str = "",
-    run_id: str = "",
     exaggeration: float | None = None,
-) -> dict[str, Path]:
+) -> Path:
     """Draw values in colour: a section in 2-D, three planes in 3-D; angles of both signs in red, white and blue.
 
     Parameters
     ----------
+    sheet : Sheet
+        What its line of facts says is the label of the colour bar.
     values : ndarray, (nx, nz) or (nx, ny, nz)
         What is shown, from its smallest to its largest value; an angle that has both signs with zero in the middle.
-    grid : Grid
-        Where they stand; local coordinates, m.
-    path : path
-        PNG to write.
-    name, label : str
-        Key of the result (also says whether the values are an angle, see `ANGLES`), and text of the colour bar.
+    planes : mapping of str to Cut
+        Of their grid, see `cuts_at`.
+    name : str
+        Says whether the values are an angle, see `ANGLES`.
     marks : tuple of ndarray, optional
         Source and receiver positions (n, 3), m.
-    at, title, run_id, exaggeration
-        As in `sections`.
-
-    Returns
-    -------
-    dict of str to Path
-        The picture by `name`.
+    exaggeration : float, optional
+        Vertical exaggeration of a 2-D section.
     """
-    out = png_path(path, f"{name}.png")
     limits = style.value_limits(values)
     src, rcv = marks if marks is not None else survey_points(None)
     kind = "velocity"
     if is_angle(name) and limits[0] < 0:
         most = max(-limits[0], limits[1])
         limits, kind = (-most, most), "residual"
+    grid = next(iter(planes.values())).grid
     look = Look(as_volume(values, grid, name), limits, kind, src=src, rcv=rcv)
-    facts = f"{label}: {limits[0]:.4g} to {limits[1]:.4g}"
-    planes = cuts_at(grid, at)
-    heads: dict[str, Any] = {"title": title, "run_id": run_id, "label": label}
+    label = sheet.about
+    sheet = sheet.saying(f"{label}: {limits[0]:.4g} to {limits[1]:.4g}")
     if grid.ndim == 2:
-        return {name: single(out, planes["section"], look, facts, exaggeration=exaggeration, **heads)}
-    return {name: overview(out, planes, look, facts, **heads)}
+        return single(sheet, planes["section"], look, label, exaggeration)
+    return overview(sheet, planes, look, label)

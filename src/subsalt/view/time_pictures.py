@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.image_grid import ImageGrid, LocationBox
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
 from subsalt.view.fold_maps import fold_map
 from subsalt.view.image_gathers import MOST_GATHERS, ImageGather, image_gathers
-from subsalt.view.pages import png_path
-from subsalt.view.records import Draw
+from subsalt.view.pages import Sheet, png_path
+from subsalt.view.records import TraceStyle
 from subsalt.view.time_run import Gathers, TimeRun
 from subsalt.view.time_sections import indices_at, line_name, time_sections
 
@@ -37,9 +39,7 @@ def time_pictures(
     overlay: bool = False,
     places: Sequence[Place] = (),
     every: int | None = None,
-    draw: Draw = "auto",
-    clip: float = 99.0,
-    gain: float = 0.0,
+    **drawn: Any,
 ) -> list[Path]:
     """Draw all there is of a time migration.
 
@@ -59,16 +59,15 @@ def time_pictures(
         left out.
     every : int, optional
         Gathers at every so many locations of the inline of the first place; as many pages as they take.
-    draw, clip, gain
-        As in `image_gathers`.
+    **drawn
+        Fields of `TraceStyle`: ``draw``, ``clip`` and ``gain``.
 
     Returns
     -------
     list of Path
         The image first.
     """
-    out = png_path(path, "image.png")
-    heads: dict[str, Any] = {"title": run.title, "run_id": run.run_id}
+    out, how = png_path(path, "image.png"), TraceStyle(**drawn)
     at = places[0] if places else None
     if run.gathers is None and every is not None:
         raise ConfigError(
@@ -79,21 +78,12 @@ def time_pictures(
     # what is not there is refused before anything is drawn
     chosen = [] if run.gathers is None else locations_of(run.grid, run.fold, places, every)
     over = VelocityVolume(velocity, run.grid) if velocity is not None and overlay else None
-    drawn = time_sections(run.image, run.grid, out, velocity=over, at=at, clip=clip, gain=gain, **heads)
-    written = list(drawn.values())
+    heads: dict[str, Any] = {"title": run.title, "run_id": run.run_id, "clip": how.clip, "gain": how.gain}
+    written = list(time_sections(run.image, run.grid, out, velocity=over, at=at, **heads).values())
     if run.gathers is not None:
-        written += draw_gathers(
-            run.gathers,
-            run.grid,
-            chosen,
-            _beside(out, "gathers"),
-            image=run.image,
-            velocity=velocity,
-            draw=draw,
-            clip=clip,
-            gain=gain,
-            **heads,
-        )
+        read = partial(gather_at, run.gathers, run.grid, image=run.image, velocity=velocity)
+        beside = Sheet(_beside(out, "gathers"), f"{run.title}: image gathers", run.run_id)
+        written += draw_gathers(beside, chosen, read, run.grid.time, how)
     if run.fold is not None:
         offsets = run.offsets if len(run.offsets) == run.fold.shape[2] else None
         title = f"{run.title}: fold"
@@ -119,40 +109,36 @@ def time_pictures(
 
 
 def draw_gathers(
-    gathers: Gathers,
-    grid: ImageGrid,
+    sheet: Sheet,
     chosen: Sequence[tuple[int, int]],
-    path: Path,
-    *,
-    image: NDArray | Planes | None = None,
-    velocity: TimeVelocity | None = None,
-    draw: Draw = "auto",
-    clip: float = 99.0,
-    gain: float = 0.0,
-    title: str = "",
-    what: str = "image gathers",
-    run_id: str = "",
+    read: Callable[[int, int], ImageGather | None],
+    time: TimeAxis,
+    how: TraceStyle,
 ) -> list[Path]:
     """Draw gathers at some locations, as many pages as they take; return the pages.
 
     Parameters
     ----------
+    sheet : Sheet
+        Of the first page; where there are more, all of them are numbered.
     chosen : sequence of (int, int)
         Indices of inline and crossline.
-    what : str
-        What the heading calls them.
+    read : callable
+        Returns the gather of a location, None where there is none.
+    time : TimeAxis
+        Of all gathers.
+    how : TraceStyle
+        How they are drawn.
     """
     pages = []
     step = MOST_GATHERS if len(chosen) > MOST_GATHERS else max(len(chosen), 1)
     for a in range(0, len(chosen), step):
-        there = [_gather_at(gathers, grid, i, j, image, velocity) for i, j in chosen[a : a + step]]
+        there = [read(i, j) for i, j in chosen[a : a + step]]
         shown = [g for g in there if g is not None]
         if not shown:
             continue
-        n = f"_{a // step + 1}" if len(chosen) > step else ""
-        file = path.with_name(f"{path.stem}{n}.png")
-        heads: dict[str, Any] = {"title": f"{title}: {what}", "run_id": run_id}
-        pages.append(image_gathers(shown, grid.time, file, draw=draw, clip=clip, gain=gain, **heads))
+        own = sheet.named(f"_{a // step + 1}" if len(chosen) > step else "")
+        pages.append(image_gathers(shown, time, own.path, title=own.title, run_id=own.run_id, **vars(how)))
     return pages
 
 
@@ -186,13 +172,13 @@ def locations_of(
     return [(i, int(j)) for j in dict.fromkeys(there[spread.astype(int)])]
 
 
-def _gather_at(
+def gather_at(
     gathers: Gathers,
     grid: ImageGrid,
     i: int,
     j: int,
-    image: NDArray | Planes | None,
-    velocity: TimeVelocity | None,
+    image: NDArray | Planes | None = None,
+    velocity: TimeVelocity | None = None,
 ) -> ImageGather | None:
     """Return the gather of a location with its stack and velocity; None where there is none."""
     offset, traces = gathers(i, j)

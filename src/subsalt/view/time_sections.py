@@ -17,7 +17,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.view import style
-from subsalt.view.pages import BOTTOM, DRAWING, GAP, LEFT, POINT_DRAWN, RIGHT, TOP, png_path
+from subsalt.view.pages import BOTTOM, DRAWING, GAP, LEFT, POINT_DRAWN, RIGHT, TOP, Sheet, png_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,6 +109,33 @@ def time_picture_bytes(grid: ImageGrid) -> int:
     return DRAWING + GATHERS_DRAWN + POINT_DRAWN * most
 
 
+@dataclass(frozen=True)
+class TimeStyle:
+    """How a time image is drawn.
+
+    Parameters
+    ----------
+    clip : float
+        Percentile of |a| at which a symmetric palette ends.
+    palette, label : str
+        Colours, see `style.palette`, and what the values are.
+    title, run_id : str
+        Heading, and the run that made the image; both also in the PNG's metadata.
+    planes : bool
+        Of a volume, draw the three planes by themselves too.
+    gain : float
+        Samples are multiplied by time to this power before they are drawn.
+    """
+
+    clip: float = 99.0
+    palette: str = "grey"
+    label: str = "amplitude"
+    title: str = "image"
+    run_id: str = ""
+    planes: bool = True
+    gain: float = 0.0
+
+
 def time_sections(
     image: NDArray | Planes,
     grid: ImageGrid,
@@ -116,13 +143,7 @@ def time_sections(
     *,
     velocity: NDArray | Planes | None = None,
     at: Sequence[float] | None = None,
-    clip: float = 99.0,
-    palette: str = "grey",
-    label: str = "amplitude",
-    title: str = "image",
-    run_id: str = "",
-    planes: bool = True,
-    gain: float = 0.0,
+    **drawn: Any,
 ) -> dict[str, Path]:
     """Draw a time image: of a line its section; of a volume an overview of three planes and each by itself.
 
@@ -140,23 +161,15 @@ def time_sections(
     at : sequence of float, (2,) or (3,), optional
         Inline, crossline and time (s) through which the planes are cut; when left out the middle, at the time of the
         strongest reflector.
-    clip : float
-        Percentile of |a| at which a symmetric palette ends.
-    palette, label : str
-        Colours, see `style.palette`, and what the values are.
-    title, run_id : str
-        Heading, and the run that made the image; both also in the PNG's metadata.
-    planes : bool
-        Of a volume, draw the three planes by themselves too.
-    gain : float
-        Samples are multiplied by time to this power before they are drawn.
+    **drawn
+        Fields of `TimeStyle`: ``clip``, ``palette``, ``label``, ``title``, ``run_id``, ``planes`` and ``gain``.
 
     Returns
     -------
     dict of str to Path
         What was written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``slice``.
     """
-    out = png_path(path, "image.png")
+    out, how = png_path(path, "image.png"), TimeStyle(**drawn)
     for name, volume in (("image", image), ("velocity", velocity)):
         if volume is not None and tuple(volume.shape) != (*grid.shape, grid.time.nt):
             raise ModelError(
@@ -165,27 +178,27 @@ def time_sections(
                 code="E401",
             )
     where = dict(zip(NORMAL, indices_at(grid, at), strict=True))
-    if palette in SYMMETRIC and (at is None or len(at) < 3):
+    if how.palette in SYMMETRIC and (at is None or len(at) < 3):
         where["slice"] = style.strongest_sample(plane(image, NORMAL["inline"], where["inline"]))
     names = ("inline",) if grid.shape[0] == 1 else ("crossline",) if grid.shape[1] == 1 else tuple(NORMAL)
-    weight = np.maximum(grid.time.values(), 0.0) ** gain if gain else np.ones(grid.time.nt)
+    weight = np.maximum(grid.time.values(), 0.0) ** how.gain if how.gain else np.ones(grid.time.nt)
     # read once: of a volume in a file every section but the inline goes through all of it
     cuts = {
         k: plane(image, NORMAL[k], where[k]) * (weight[where[k]] if k == "slice" else weight) for k in names
     }
     over = {} if velocity is None else {k: plane(velocity, NORMAL[k], where[k]) for k in names}
-    look = _look(cuts, over, clip, palette)
-    facts = f"{label} {look.limits[0]:.3g} to {look.limits[1]:.3g}"
+    look = _look(cuts, over, how.clip, how.palette)
+    facts = f"{how.label} {look.limits[0]:.3g} to {look.limits[1]:.3g}"
     if look.limits[0] == -look.limits[1]:
-        facts = f"clip {clip:g} % of |a| (±{look.limits[1]:.3g})" + (f" · gain t^{gain:g}" if gain else "")
-    drawing = _Drawing(grid, where, cuts, over, look, label)
-    heads = {"title": title, "run_id": run_id}
+        facts = f"clip {how.clip:g} % of |a| (±{look.limits[1]:.3g})"
+        facts += f" · gain t^{how.gain:g}" if how.gain else ""
+    drawing = _Drawing(grid, where, cuts, over, look, how.label)
+    sheet = Sheet(out, how.title, how.run_id, facts)
     if len(names) == 1:
-        return {"section": drawing.single(out, names[0], facts, **heads)}
-    written = {"overview": drawing.overview(out, facts, **heads)}
-    for name in names if planes else ():
-        file = out.with_name(f"{out.stem}_{name}.png")
-        written[name] = drawing.single(file, name, facts, **heads)
+        return {"section": drawing.single(sheet, names[0])}
+    written = {"overview": drawing.overview(sheet)}
+    for name in names if how.planes else ():
+        written[name] = drawing.single(sheet.named(f"_{name}"), name)
     return written
 
 
@@ -213,22 +226,21 @@ class _Drawing:
     look: _Look
     label: str
 
-    def single(self, path: Path, name: str, facts: str, *, title: str, run_id: str) -> Path:
+    def single(self, sheet: Sheet, name: str) -> Path:
         """Draw one section on a page of its own."""
         wide, tall = self._inches(name)
         if self.grid.shape[0] > 1 and self.grid.shape[1] > 1:
-            facts = f"{self.title(name)} · {facts}"
+            sheet = sheet.saying(f"{self.title(name)} · {sheet.about}")
         size = (LEFT + wide + RIGHT, TOP + tall + BOTTOM)
         # room for the heading of a line of few locations
         size = (max(size[0], 5.0), size[1])
-        with style.page(path, size, title=title, run_id=run_id, about=facts) as fig:
-            style.heading(fig, title, facts)
+        with sheet.page(size) as fig:
             ax = style.place(fig, (LEFT, TOP, wide, tall))
             drawn = self.draw(ax, name)
             style.colour_bar(fig, drawn, (LEFT + wide + 0.12, TOP, 0.14, tall), self._bar())
-        return path
+        return sheet.path
 
-    def overview(self, path: Path, facts: str, *, title: str, run_id: str) -> Path:
+    def overview(self, sheet: Sheet) -> Path:
         """Draw the time slice above the inline section, the crossline section beside it."""
         wide, high = self._inches("slice")
         scale = min(1.0, 5.6 / wide, 3.6 / high)
@@ -242,8 +254,7 @@ class _Drawing:
             "inline": (LEFT, top + high + GAP, wide, deep),
             "crossline": (LEFT + wide + GAP, top + high + GAP, beside, deep),
         }
-        with style.page(path, size, title=title, run_id=run_id, about=facts) as fig:
-            style.heading(fig, title, facts)
+        with sheet.page(size) as fig:
             for name, box in boxes.items():
                 ax = style.place(fig, box)
                 drawn = self.draw(ax, name)
@@ -254,7 +265,7 @@ class _Drawing:
             style.colour_bar(
                 fig, drawn, (LEFT + wide + GAP + beside + 0.12, top + high + GAP, 0.14, deep), self._bar()
             )
-        return path
+        return sheet.path
 
     def title(self, name: str) -> str:
         """Return what a section is called and where it lies."""
