@@ -9,8 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from subsalt.checkpoint.schedule.actions import Action
-from subsalt.checkpoint.schedule.revolve import forward_steps, repetitions
+from subsalt.checkpoint.schedule.revolve import Action, forward_steps, repetitions
 from subsalt.checkpoint.schedule.two_level import Slots, best_way, moves_of, two_level
 
 PAGE = Path(__file__).with_name("theory") / "checkpoints.md"

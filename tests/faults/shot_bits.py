@@ -17,7 +17,7 @@ from pathlib import Path
 
 from subsalt.job.job import Job
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
-from subsalt.methods.rtm.shots import ShotRunner
+from subsalt.methods.rtm.migrate import ShotRunner
 from subsalt.parallel.comm import world
 from subsalt.run import groups
 from subsalt.timing import Phases

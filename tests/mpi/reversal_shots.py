@@ -10,8 +10,8 @@ from shot_cases import RECORD, model_of, shot_of, traces_of
 from subsalt.acquisition.wavelet import ricker
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.methods.rtm.boundary_run import image_by_reversal
 from subsalt.methods.rtm.conditions import SourceNormalised
+from subsalt.methods.rtm.executor import image_by_reversal
 from subsalt.methods.rtm.rtm import receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sweeps import Shooting, ShotTask

@@ -101,7 +101,7 @@ def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
     ("where", "failing"),
     [
         (
-            "subsalt.methods.rtm.shots.write_partial",
+            "subsalt.methods.rtm.migrate.write_partial",
             1,
         ),  # in the middle of the work: nobody agrees with anybody
         ("subsalt.report.write", 0),  # at its end, where all ranks come together

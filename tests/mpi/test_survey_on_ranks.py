@@ -110,7 +110,7 @@ def test_killed_and_gone_on_with_other_ranks(surveys, tmp_path):
 SLOW = """
     import time
     from pathlib import Path
-    import subsalt.methods.rtm.shots as shots
+    import subsalt.methods.rtm.migrate as shots
     from subsalt.job.job import Job
     from subsalt.run.migrate import migrate_job
     real = shots.migrate_shot

@@ -29,7 +29,7 @@ MARKED = """
     from subsalt.cli import main
     from subsalt.propagation import propagator
     from subsalt.propagation.halo import Halo
-    import subsalt.methods.rtm.shots as shots
+    import subsalt.methods.rtm.migrate as shots
 
     def forbidden(*arguments):
         raise AssertionError("a message was pickled")

@@ -12,7 +12,7 @@ from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import decide, group_size, smallest_changes
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs
-from subsalt.methods.rtm.reading import reading_of
+from subsalt.methods.rtm.traffic import reading_of
 from subsalt.plan import World
 from subsalt.plan.rates import assumed
 from subsalt.plan.world import COMFORT

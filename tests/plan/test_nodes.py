@@ -12,9 +12,8 @@ from subsalt.cli.app_root import app
 from subsalt.kernels import cpu
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.duration import duration_of, exchange_of, plane_points
 from subsalt.methods.rtm.grouping import decide
-from subsalt.methods.rtm.phases import exchange_of, plane_points
 from subsalt.plan import World
 from subsalt.plan.model.network import Link
 from subsalt.plan.surroundings import Network, Surroundings

@@ -13,9 +13,9 @@ from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.checkpointing import Checkpointing
+from subsalt.methods.rtm.duration import shot_phases
 from subsalt.methods.rtm.grouping import group_size
 from subsalt.methods.rtm.need import Needs
-from subsalt.methods.rtm.phases import shot_phases
 from subsalt.methods.rtm.speed import LAYER, SHARE, gpu_rates
 from subsalt.plan import Device, plan_job
 from subsalt.plan import gpu as gpus

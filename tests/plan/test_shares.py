@@ -6,8 +6,8 @@ import pytest
 import subsalt as ss
 from subsalt.kernels import cpu
 from subsalt.methods.rtm.memory import domain_of, layer_bytes, receivers_on, recorded_on
+from subsalt.methods.rtm.migrate import share_of
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.shots import share_of
 from subsalt.parallel.comm import single
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator

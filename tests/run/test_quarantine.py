@@ -14,7 +14,7 @@ from small_run import make
 from subsalt.errors import ConfigError, CorruptionError, DataError, DiskError, NumericalFailure, ResourceError
 from subsalt.host import kills_for_memory
 from subsalt.job.job import Job
-from subsalt.methods.rtm import shots
+from subsalt.methods.rtm import migrate as shots
 from subsalt.parallel.comm import single
 from subsalt.run.crashes import CrashNote, collect, died_of_memory
 from subsalt.run.ledger import Ledger, peek

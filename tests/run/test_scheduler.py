@@ -11,7 +11,7 @@ from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
 from subsalt.job.job import Job
 from subsalt.methods.rtm import outputs
-from subsalt.methods.rtm.read_ahead import TraceReader
+from subsalt.methods.rtm.input import TraceReader
 from subsalt.parallel.comm import single
 from subsalt.plan.world import group_sizes
 from subsalt.run import scheduler as scheduling

@@ -10,7 +10,7 @@ from scheme_cases import bits, migrated, scheme_of, scratch_in
 
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
-from subsalt.checkpoint.storage import pieces
+from subsalt.checkpoint.storage import states as pieces
 from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.errors import SnapshotDamaged
 

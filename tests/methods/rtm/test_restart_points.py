@@ -13,7 +13,7 @@ from scheme_cases import bits, migrated, scheme_of, scratch_in
 
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import Task, counts_of, steps_of, tasks_of
-from subsalt.checkpoint.storage import pieces
+from subsalt.checkpoint.storage import states as pieces
 from subsalt.io.publish import publish_text
 from subsalt.methods.rtm import executor, restart
 from subsalt.methods.rtm.rtm import ShotImage

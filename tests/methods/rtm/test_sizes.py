@@ -5,8 +5,7 @@ import pytest
 import scheme_cases
 
 import subsalt as ss
-from subsalt.checkpoint.choice.footprint import footprint
-from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.choice.footprint import Sizes, footprint
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.stripes import Stripes

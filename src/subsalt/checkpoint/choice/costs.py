@@ -13,8 +13,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsalt.checkpoint.choice.footprint import Footprint, disk_traffic, footprint, link_traffic
-from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.choice.footprint import Footprint, Sizes, disk_traffic, footprint, link_traffic
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 

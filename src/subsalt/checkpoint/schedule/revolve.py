@@ -1,4 +1,4 @@
-"""Binomial checkpointing: visit l states in reverse order with c slots and the fewest forward steps.
+"""Binomial checkpointing: visit l states in reverse order with c slots and the fewest forward steps; its actions.
 
 The states x_0 .. x_(l-1) are visited from the last to the first; x_0 occupies one of the c slots. With r the least
 integer for which ``C(c + r, c) >= l``, no state need be made more than r times, and the forward steps, first sweep
@@ -8,6 +8,10 @@ included, are ::
 
 which solves ``t(1, c) = 0``, ``t(l, 1) = l (l - 1) / 2``, ``t(l, c) = min_m m + t(l - m, c - 1) + t(m, c)``: advance m
 steps, store, visit what lies behind with a slot less, come back for the first m.
+
+Actions are what a schedule tells the executor to do with the source wavefield: blocks of imaged samples are visited
+from the last to the first, a working state goes forward from the start of one block to the start of another, and slots
+keep copies of it.
 
 References
 ----------
@@ -21,6 +25,32 @@ from collections.abc import Iterator
 from functools import lru_cache
 from math import comb
 from typing import Literal, NamedTuple
+
+Kind = Literal["rest", "advance", "store", "load", "drop", "image"]
+Level = Literal["memory", "disk"]
+
+
+class Action(NamedTuple):
+    """One action of a schedule.
+
+    Parameters
+    ----------
+    kind : str
+        ``rest``: the working state becomes x_0, a field at rest. ``advance``: it goes forward to the start of `block`.
+        ``store``: it is copied into a slot. ``load``: it becomes a copy of a slot. ``drop``: a slot becomes free.
+        ``image``: it stands at the start of `block`, whose samples are now wanted; it does not stay there.
+    block : int
+        Which block's start the state is, or becomes.
+    level : str
+        Where the slot is; "" where none takes part.
+    slot : int
+        Which one of its level; -1 where none takes part.
+    """
+
+    kind: Kind
+    block: int
+    level: Level | Literal[""] = ""
+    slot: int = -1
 
 
 def repetitions(length: int, slots: int) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from subsalt.checkpoint.schedule.actions import Action
+from subsalt.checkpoint.schedule.revolve import Action
 from subsalt.checkpoint.schedule.two_level import Moves, Slots, moves_of, two_level
 from subsalt.errors import ConfigError
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from subsalt.checkpoint.schedule.actions import Action, Level
+from subsalt.checkpoint.schedule.revolve import Action, Level
 from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
 
 

@@ -21,8 +21,7 @@ from functools import lru_cache
 from math import comb
 from typing import NamedTuple
 
-from subsalt.checkpoint.schedule.actions import Action, Level
-from subsalt.checkpoint.schedule.revolve import distance, forward_steps, reversal
+from subsalt.checkpoint.schedule.revolve import Action, Level, distance, forward_steps, reversal
 
 #: slots up to which schedules are counted by recursion
 DEEP = 400

@@ -12,7 +12,7 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice, choose
 from subsalt.checkpoint.choice.costs import Limits, Rates
-from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory

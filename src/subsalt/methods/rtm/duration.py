@@ -1,22 +1,323 @@
-"""Seconds of reverse time migration, from the rates measured on a machine; a model, never a result."""
+"""Seconds of reverse time migration by phase, named as the run names them: a model from measured rates, never a result.
+
+What takes long is in the kernels, with rates of the job's own medium and size. The rest is counted by its bytes, with
+figures that hold within a factor of two on ordinary machines and matter in short runs alone.
+
+The exchange of ghost planes adds to the time steps of a shot that ranks share what no computation hides.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from subsalt.acquisition.survey import Shot
+from subsalt.checkpoint.choice.choose import Choice
+from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
+from subsalt.kernels import cpu
 from subsalt.machine.machine_file import Machine
+from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
-from subsalt.methods.rtm.need import Needs
-from subsalt.methods.rtm.phases import shot_phases, survey_phases
+from subsalt.methods.rtm.memory import FLOAT, receivers_on
+from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import rates_for
+from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.duration import Duration
-from subsalt.plan.model.network import HOW
-from subsalt.plan.rates import Rates, step_seconds
-from subsalt.plan.surroundings import KERNELS, Network, Surroundings
+from subsalt.plan.gpu import LAUNCHES, PIN
+from subsalt.plan.model.cut import reached
+from subsalt.plan.model.network import HOW, Link
+from subsalt.plan.model.shot import exposed, sum_seconds, survey_seconds
+from subsalt.plan.rates import Parts, Rates, step_seconds
+from subsalt.plan.surroundings import (
+    HERE,
+    KERNELS,
+    LEDGER_FILES,
+    PICTURES,
+    READ,
+    REPORT,
+    SUM,
+    TRACE_SAMPLE,
+    Network,
+    Surroundings,
+)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The ghost planes of a time step, on the rank that waits longest.
+
+    Parameters
+    ----------
+    seconds : float
+        Of its messages, one after the other.
+    exposed : float
+        What of them no computation hides.
+    nbytes : int
+        That all ranks of the group send.
+    """
+
+    seconds: float
+    exposed: float
+    nbytes: int
+
+
+def exchange_of(slabs: Sequence[Slab], plane: int, fields: int, step: float, link: Link) -> Exchange:
+    """Return what the exchange of one time step takes.
+
+    Parameters
+    ----------
+    slabs : sequence of Slab
+        Of the group.
+    plane : int
+        Points of a plane of constant x.
+    fields : int
+        Arrays that travel.
+    step : float
+        Seconds of a time step of the slowest slab.
+    link : Link
+        Between neighbours.
+
+    Notes
+    -----
+    The planes that neighbours hold are computed first; their messages travel while the others are (`kernels.steps`).
+    """
+    most = max(s.hi - s.lo for s in slabs)
+    worst = Exchange(0.0, 0.0, 0)
+    nbytes = 0
+    for slab in slabs:
+        asked = asked_of(slabs, slab)
+        size = fields * FLOAT * plane * sum(asked)
+        nbytes += size
+        seconds = link.seconds(size, fields * sum(a > 0 for a in asked))
+        inner = max(0, slab.hi - slab.lo - sum(asked)) * step / most
+        now = Exchange(seconds, exposed(seconds, inner), 0)
+        worst = max(worst, now, key=lambda e: (e.exposed, e.seconds))
+    return Exchange(worst.seconds, worst.exposed, nbytes)
+
+
+def plane_points(shape3: tuple[int, int, int]) -> int:
+    """Return the points of a plane of constant x."""
+    return math.prod(shape3[1:])
+
+
+#: shots whose phases are computed one by one; of a larger survey so many stand for all
+MOST_SHOTS = 64
+
+
+def shot_phases(
+    needs: Needs,
+    shot: Shot,
+    decision: Decision,
+    rates: Rates,
+    group: int = 0,
+    around: Surroundings = HERE,
+) -> dict[str, float]:
+    """Return the seconds of one shot by phase, on the slowest rank of its group.
+
+    Parameters
+    ----------
+    needs : Needs
+        Setup and survey.
+    shot : Shot
+        Which one.
+    decision : Decision
+        How ranks share shots, and what each shot does.
+    rates : Rates
+        Of a node.
+    group : int
+        Ranks that share the shot; the smallest group of the decision when 0.
+    around : Surroundings
+        Network and files.
+    """
+    setup, gpu = needs.setup, decision.world.gpu
+    on_host = decision.world.ranks_per_node
+    sharing = on_host if gpu is None else gpu.sharing
+    group = group or decision.group_size
+    domain, parts = needs.domain(shot), rates.parts
+    slabs = needs.slabs(shot, group)
+    step = sharing * step_seconds(domain.grid.shape3, setup.model.grid.ndim, setup.propagation, slabs, rates)
+    if gpu is not None:
+        step = max(step, LAUNCHES * gpu.launch)
+    exchange = exchange_in(needs, shot, group, step, decision.world.ranks_per_node, around.network)
+    step += 0.0 if exchange is None else exchange.exposed
+    steps = setup.axis.nt - 1
+    read, write = around.files.reading(decision.world.ranks), around.files.writing(decision.world.ranks)
+    planes = max(s.hi - s.lo for s in slabs) / domain.grid.shape3[0]
+    points = planes * math.prod(domain.grid.shape3)
+    making = on_host * points / parts.setup
+    traces = max(receivers_on(needs.domain(shot, (s.rank, group)), shot) for s in distinct(slabs))
+    if not isinstance(setup, MigrationSetup):
+        written = FLOAT * setup.record.nt * len(shot.rcv)
+        return {"setup": making, "propagation": steps * step, "output": around.publish + written / write}
+    choice = decision.choice_of(shot, group)
+    parts_reached = _reached(needs, shot, group)
+    window = planes * needs.window(shot).size
+    snapshot, product = (sharing * window / r for r in (parts.snapshot, parts.product))
+    samples = len(setup.imaged_samples)
+    injection = sharing * steps * traces * parts.injection
+    found = {
+        "trace input": FLOAT * traces * setup.record.nt / read,
+        "traces": TRACE_SAMPLE * traces * setup.axis.nt,
+        "setup": making,
+        "source": _source_steps(choice, samples * setup.image_step, parts_reached[0], needs, shot) * step
+        + samples * snapshot,
+        "receivers": parts_reached[1] * steps * step + samples * product + injection,
+    }
+    if choice is not None:
+        found |= _storing(choice, needs, shot, group, decision, parts, found)
+    accumulators = len(condition_of(setup.imaging.condition).accumulators)
+    found["partial image"] = around.publish + accumulators * FLOAT * window / write
+    return found
+
+
+def exchange_in(
+    needs: Needs, shot: Shot, group: int, step: float, per_node: int, network: Network
+) -> Exchange | None:
+    """Return the exchange of a time step of a shot; None on one rank, and over a link that is not known.
+
+    Parameters
+    ----------
+    step : float
+        Seconds of a time step of the slowest slab.
+    per_node : int
+        Ranks of a node.
+    """
+    link = network.between(group, per_node) if group > 1 else None
+    if link is None:
+        return None
+    fields = 2 if needs.medium == "tti" else 1
+    plane = plane_points(needs.domain(shot).grid.shape3)
+    return exchange_of(needs.slabs(shot, group), plane, fields, step, link)
+
+
+def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
+    """Return the part of the grid that the source wavefield and that of the receivers reach, mean over their steps.
+
+    Slabs and tilted media are computed whole (`native/isa/front.hpp`).
+    """
+    setup = needs.setup
+    if group > 1 or needs.medium == "tti" or needs.gpu is not None or not cpu.leaves_out():
+        return 1.0, 1.0
+    domain = needs.domain(shot)
+    grid = setup.model.grid
+    # positions in cells of the computational grid; a third number, the depth, in 2-D as well
+    first = [low - p for low, p in zip(domain.window.lo, domain.pad[::2], strict=True)]
+    src, rcv = (grid.to_index(points) - first for points in (shot.src[None], shot.rcv))
+    cells = needs.mean_speed * setup.axis.dt / min(grid.spacing)
+    steps = setup.axis.nt - 1
+    shape3 = domain.grid.shape3
+    return tuple(reached(shape3, points, cells, steps) for points in (src, rcv))  # type: ignore[return-value]
+
+
+def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Needs, shot: Shot) -> float:
+    """Return the time steps of the source wavefield, in steps of a whole computational grid.
+
+    Where shells are kept, the way back is computed without any layer: its steps are those of the window alone. What is
+    computed again begins anywhere, and is counted whole.
+    """
+    if choice is None:
+        return reached * forward
+    steps = choice.counts.source_steps
+    if choice.scheme.strategy != "boundary":
+        return reached * min(forward, steps) + max(0, steps - forward)
+    part = needs.window(shot).size / math.prod(needs.domain(shot).grid.shape3)
+    return reached * forward + part * max(0, steps - forward)
+
+
+def _storing(
+    choice: Choice,
+    needs: Needs,
+    shot: Shot,
+    group: int,
+    decision: Decision,
+    parts: Parts,
+    found: dict[str, float],
+) -> dict[str, float]:
+    """Return the seconds of snapshots and states that do not hide behind time steps."""
+    how, counts, gpu = needs.checkpointing, choice.counts, decision.world.gpu
+    assert how is not None
+    sharing, sizes = decision.world.ranks_per_node, needs.sizes(shot, group)
+    written, read = disk_traffic(choice.scheme, counts, sizes)
+    put, get = written * sharing / how.put, read * sharing / how.get
+    copies = counts.states_stored_memory + counts.states_loaded_memory
+    states = 0.0
+    if gpu is not None:
+        link = link_traffic(choice.scheme, counts, sizes)
+        sharing, copies = gpu.sharing, copies - link.host_states
+        put = max(put, sharing * link.samples_down / gpu.down)
+        get = max(get, sharing * link.samples_up / gpu.up)
+        states = sharing * (link.states_down / gpu.down + link.states_up / gpu.up)
+    return {
+        "snapshots": max(0.0, put - found["source"]) + max(0.0, get - found["receivers"]),
+        "states": sharing * copies * sizes.state / parts.copy + states,
+    }
+
+
+def survey_phases(
+    needs: Needs,
+    decision: Decision,
+    rates: Rates,
+    files: Mapping[str, int],
+    *,
+    pictures: bool = False,
+    around: Surroundings = HERE,
+    shots: Sequence[Shot] | None = None,
+) -> dict[str, float]:
+    """Return the seconds of the whole run by phase, as rank 0 spends them.
+
+    Parameters
+    ----------
+    needs, decision, rates, around
+        As in `shot_phases`.
+    files : mapping of str to int
+        Bytes that the run writes, by what they are (`plan.disk`).
+    pictures : bool
+        Pictures are drawn.
+    shots : sequence of Shot, optional
+        Those that are left to be done; all when left out.
+    """
+    setup, parts, world = needs.setup, rates.parts, decision.world
+    left = list(needs.shots if shots is None else shots)
+    total = _of_shots(needs, left, decision, rates, around)
+    grid = setup.model.grid
+    found = {"start": parts.start, "check": 0.1 + len(needs.volumes) * FLOAT * grid.size / READ}
+    found["ledger"] = LEDGER_FILES * around.publish
+    if isinstance(setup, MigrationSetup):
+        choice = decision.choice
+        if choice is not None and left:
+            # the next shots use the memory of the first
+            arrays = choice.best.need.arrays
+            first = sum(arrays.get(n, 0) for n in ("snapshots", "states", "shells"))
+            pinned = sum(size for name, size in arrays.items() if name.startswith("pinned"))
+            total["setup"] += world.ranks_per_node * (first / parts.touch + pinned / PIN)
+        # nobody sums less than a plane
+        workers = min(world.ranks, grid.shape3[0])
+        partial = files.get("partial images", 0) // FLOAT
+        found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
+        found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(1)
+        found["pictures"] = PICTURES if pictures else 0.0
+        found["report"] = REPORT
+    return found | total
+
+
+def _of_shots(
+    needs: Needs, left: Sequence[Shot], decision: Decision, rates: Rates, around: Surroundings
+) -> dict[str, float]:
+    """Return the seconds of the shots by phase, on a rank that takes its share of them."""
+    if not left:
+        return {}
+    stride = -(-len(left) // MOST_SHOTS)
+    ids = {s.id for s in left}
+    worst = [s for s in needs.worst_shots if s.id in ids]
+    some = list({s.id: s for s in (*left[::stride], *worst)}.values())
+    shots = [shot_phases(needs, s, decision, rates, around=around) for s in some]
+    longest = max(sum(s.values()) for s in shots)
+    mean = sum(sum(s.values()) for s in shots) / len(shots)
+    # an even share of all shots, and at least the longest
+    spent = max(longest, survey_seconds(len(left), min(decision.groups, len(left)), mean))
+    return {name: spent / (mean * len(shots)) * sum(s.get(name, 0.0) for s in shots) for name in shots[0]}
 
 
 def duration_of(

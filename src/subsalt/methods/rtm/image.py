@@ -13,8 +13,7 @@ from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DataError
 from subsalt.methods.rtm.blank import refuse_blank
-from subsalt.methods.rtm.image_sum import ILLUMINATION, ImageSum, light_of
-from subsalt.methods.rtm.partial import open_partial, read_partial
+from subsalt.methods.rtm.image_sum import ILLUMINATION, ImageSum, light_of, open_partial, read_partial
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.ledger import Ledger

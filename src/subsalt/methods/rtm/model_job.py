@@ -14,7 +14,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import ConfigError, raise_on_errors
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy.writing import OwnTraces, write_shot
-from subsalt.methods.rtm.broadcast import reading_of, with_input
+from subsalt.methods.rtm.input import reading_of, with_input
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.setup import gate

@@ -13,7 +13,7 @@ from subsalt.acquisition.window import shot_window
 from subsalt.checkpoint.choice.choose import Choice, choose
 from subsalt.checkpoint.choice.costs import Limits
 from subsalt.checkpoint.choice.costs import Rates as ShotRates
-from subsalt.checkpoint.choice.sizes import Sizes
+from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.earth.grid import Box
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.conditions import condition_of

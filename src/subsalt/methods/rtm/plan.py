@@ -16,10 +16,9 @@ from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.measuring import measured
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs, Setup
-from subsalt.methods.rtm.reading import Reading, ratio, reading_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.setup import gate
-from subsalt.methods.rtm.totals import Totals, of_shot, of_survey
+from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
 from subsalt.plan.device import Device
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.duration import Duration

@@ -26,11 +26,10 @@ from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.traffic import TRACES
-from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.image import sum_image
-from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+from subsalt.methods.rtm.image_sum import intact, write_partial
+from subsalt.methods.rtm.job_setup import beginning_facts, migration_setup, survey_of
 from subsalt.methods.rtm.outputs import check_formats, write_outputs
-from subsalt.methods.rtm.partial import intact, write_partial
 from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup

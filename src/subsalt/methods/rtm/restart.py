@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from subsalt.checkpoint.schedule.scheme import STATE_BUFFERS, Scheme
 from subsalt.checkpoint.schedule.tasks import Counts
-from subsalt.checkpoint.storage.pieces import STAMP, Copy, Pieces, cut
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.checkpoint.storage.states import Place, StateSlots, state_floats
+from subsalt.checkpoint.storage.states import STAMP, Copy, Pieces, Place, StateSlots, cut, state_floats
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.io.publish import publish_text, remove

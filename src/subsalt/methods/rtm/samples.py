@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.storage.pieces import Copy
+from subsalt.checkpoint.storage.states import Copy
 from subsalt.checkpoint.storage.store import Store
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.device import Device

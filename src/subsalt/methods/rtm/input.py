@@ -1,9 +1,14 @@
-"""Input by `[parallel] io = "broadcast"`: rank 0 of a group reads model windows and traces and sends them to all."""
+"""How a group of ranks gets model windows and traces.
+
+Each rank reads its traces ahead in a thread of its own while a shot is computed; by `[parallel] io = "broadcast"`
+rank 0 of a group reads and sends them to all.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -13,9 +18,58 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.io import broadcast
 from subsalt.io.broadcast import Broadcast, SharedModel
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.read_ahead import Rows, TraceReader, Traces
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
+
+#: receivers of a shot that a rank needs: None for all
+Rows = NDArray[np.int64] | None
+
+
+@dataclass(frozen=True)
+class Traces:
+    """Traces of some receivers of a shot: `data` (len(rows), nt)."""
+
+    rows: Rows
+    data: NDArray[np.float32]
+
+
+class TraceReader:
+    """Reads traces ahead, one shot at most; a context manager.
+
+    Parameters
+    ----------
+    survey : Survey
+        Whose reader is called, from one thread.
+    rows_of : callable
+        ``rows_of(shot)``: the receivers whose traces this rank needs; None for all. Called from that thread too.
+    """
+
+    def __init__(self, survey: Survey, rows_of: Callable[[Shot], Rows] = lambda shot: None) -> None:
+        self._survey, self._rows_of = survey, rows_of
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="traces")
+        self._ahead: dict[int, Future[Traces]] = {}
+
+    def __enter__(self) -> TraceReader:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        # an error need not wait for a slow file server before it is told
+        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+
+    def prepare(self, shot: Shot) -> None:
+        """Begin to read the traces of a shot; returns at once."""
+        if shot.id not in self._ahead:
+            self._ahead[shot.id] = self._pool.submit(self._read, shot)
+
+    def take(self, shot: Shot) -> Traces:
+        """Return the traces of a shot; waits where they are not there yet, and raises what their reading raised."""
+        self.prepare(shot)
+        return self._ahead.pop(shot.id).result()
+
+    def _read(self, shot: Shot) -> Traces:
+        rows = self._rows_of(shot)
+        return Traces(rows, self._survey.traces(shot, rows))
+
 
 Setup = TypeVar("Setup", MigrationSetup, ModellingSetup)
 
