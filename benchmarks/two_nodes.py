@@ -250,8 +250,8 @@ def _mb(nbytes: int) -> str:
 
 def page(found: dict[str, Any]) -> str:
     """Return the page of docs."""
-    from subsalt_lab.cli.io import tables
     from subsalt_lab.cli import network as network_tables
+    from subsalt_lab.cli.io import tables
 
     m, wire, halo, migration = found["machine"], found["wire"], found["halo"], found["migration"]
     rows = "\n".join(
