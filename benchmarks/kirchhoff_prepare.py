@@ -21,7 +21,6 @@ from facts import machine
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.kernels import cpu
 from subsalt.machine.stats import summary
-from subsalt.methods.kirchhoff.interpolator import taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import (
     Prepared,
@@ -30,6 +29,7 @@ from subsalt.methods.kirchhoff.prepare import (
     polynomials,
     prepare,
     prepared_bytes,
+    taps,
 )
 from subsalt_lab.rounds import round_robin
 

@@ -18,10 +18,8 @@ from subsalt.acquisition.wavelet import ricker
 from subsalt.analytic import Plane, primaries
 from subsalt.kernels.kirchhoff import Medium, sum_traces
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
-from subsalt.methods.kirchhoff.fourier import transform
-from subsalt.methods.kirchhoff.interpolator import AFTER, BEFORE, taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.prepare import design, prepare
+from subsalt.methods.kirchhoff.prepare import AFTER, BEFORE, design, prepare, taps, transform
 from subsalt.numerics import fixedmath
 
 PAGE = Path(__file__).with_name("theory") / "kirchhoff.md"

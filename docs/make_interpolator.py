@@ -1,4 +1,4 @@
-"""Design the interpolation between trace samples: print the numbers of `subsalt/methods/kirchhoff/interpolator.py`.
+"""Design the interpolation between trace samples: print the numbers of `subsalt/methods/kirchhoff/prepare.py`.
 
 The trace at i + 1/2 + u, -1/2 <= u <= 1/2, is sum_k u^k sum_m c_k[m] x[m] over the 16 samples around the interval
 (a Farrow structure). Its response at the angular frequency w (radians per sample) should be exp(i w u) for |w| below

@@ -48,7 +48,7 @@ def test_the_python_of_the_page_runs(capsys):
 
 def test_the_numbers_of_interpolation_are_those_of_their_script():
     """Least squares by LAPACK: digits beyond the sixth depend on the machine."""
-    from subsalt.methods.kirchhoff import interpolator
+    from subsalt.methods.kirchhoff import prepare as interpolator
 
     spec = importlib.util.spec_from_file_location("make_interpolator", DOCS / "make_interpolator.py")
     module = importlib.util.module_from_spec(spec)

@@ -10,7 +10,8 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import machine_file as machine
-from subsalt_lab import fio, storage, storage_fio, storage_founding, storage_own, storage_rows
+from subsalt_lab import fio, storage, storage_fio, storage_founding, storage_rows
+from subsalt_lab import storage as storage_own
 from subsalt_lab.cli import storage as storage_tables
 from subsalt_lab.storage import Slabs
 from subsalt_lab.storage_settings import Settings

@@ -16,7 +16,8 @@ from subsalt.machine import machine_file as machine
 from subsalt.machine import page_cache, records
 from subsalt.machine import storage as put_get
 from subsalt.machine.mounts import Mount, mount_of
-from subsalt_lab import storage, storage_own, storage_rows
+from subsalt_lab import storage, storage_rows
+from subsalt_lab import storage as storage_own
 from subsalt_lab.cli import storage as storage_tables
 from subsalt_lab.transfers import PAGE, Taken, TrialFile
 

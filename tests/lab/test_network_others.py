@@ -10,7 +10,9 @@ from openmpi_environment import SETTINGS, clean_environment
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.machine import launcher
-from subsalt_lab.network import balance, hpcc, hpcc_input, hpcc_output, imb
+from subsalt_lab.network import balance, hpcc, imb
+from subsalt_lab.network import hpcc as hpcc_input
+from subsalt_lab.network import hpcc as hpcc_output
 from subsalt_lab.network import imb as imb_output
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from job_files import MIGRATE, write_files
-from subsalt_lab.pmpi import founding
+from subsalt_lab.cli import profile as founding
 from subsalt_lab.pmpi.records import CallRow, Profile
 
 

@@ -9,10 +9,10 @@ from launch import MPI, mpiexec, run
 
 from job_files import MIGRATE, write_files
 from subsalt.errors import SubsaltError
+from subsalt_lab.cli.profile import profile_built_in
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import Profile
 from subsalt_lab.pmpi.run import interposer, profile
-from subsalt_lab.pmpi.wrapper_run import profile_built_in
 
 pytestmark = MPI
 

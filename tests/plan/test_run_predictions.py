@@ -13,7 +13,7 @@ from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.job.job import Job
 from subsalt.machine import machine_file as machines
-from subsalt.methods.kirchhoff import rates as kirchhoff_rates
+from subsalt.methods.kirchhoff import duration as kirchhoff_rates
 from subsalt.methods.kirchhoff.duration import measured
 from subsalt.methods.rtm import measuring
 from subsalt.plan import World, plan_job

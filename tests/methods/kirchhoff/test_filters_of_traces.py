@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subsalt.methods.kirchhoff.fourier import transform
-from subsalt.methods.kirchhoff.prepare import REACH, design
+from subsalt.methods.kirchhoff.prepare import REACH, design, transform
 
 DT = 0.004
 

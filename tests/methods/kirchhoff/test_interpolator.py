@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subsalt.methods.kirchhoff.interpolator import AFTER, BEFORE, taps
+from subsalt.methods.kirchhoff.prepare import AFTER, BEFORE, taps
 
 
 def errors(interpolation, part):

@@ -11,7 +11,6 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.kirchhoff import PAD
-from subsalt.methods.kirchhoff.interpolator import taps
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import (
     LARGEST,
@@ -20,6 +19,7 @@ from subsalt.methods.kirchhoff.prepare import (
     polynomials,
     prepare,
     prepared_bytes,
+    taps,
 )
 
 DT = 0.004

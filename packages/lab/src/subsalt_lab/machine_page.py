@@ -1,6 +1,8 @@
 """One page of what the lab measured on a machine: machine.json by section, and results that are given with it.
 
 Like the report of a run it needs nothing else and may be sent: no script, no network, pictures drawn in the page.
+
+Results of measurements and profiles of MPI runs as parts of a page, whatever they measured.
 """
 
 from __future__ import annotations
@@ -10,16 +12,200 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__
 from subsalt.errors import DataError, MissingInputError
 from subsalt.machine.machine_file import Machine
-from subsalt.report import chart, render
+from subsalt.report import chart, render, words
+from subsalt.report.chart import Curve
+from subsalt.report.table import Column
 from subsalt_lab import machine_tables as tables
-from subsalt_lab import result_blocks as lab_results
 from subsalt_lab.result import SCHEMA
-from subsalt_lab.result_blocks import rows_content
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+#: format of profiles of MPI runs
+PROFILE = "subsalt-mpi-profile-1"
+#: columns of a table of a result at most, and calls of a profile that are shown
+MOST_COLUMNS, MOST_CALLS = 16, 15
+#: rows of a table that are shown at once; the others are folded
+SHOWN = 24
+#: values of rows that are of no use to a reader
+HIDDEN = ("seconds", "samples", "superlinear", "resolution", "pinned", "table")
+
+Row = Mapping[str, Any]
+
+
+def is_known(content: Row) -> bool:
+    """Return whether a file is a result or a profile whose format is known."""
+    rows = content.get("rows") if content.get("schema") == SCHEMA else content.get("calls")
+    known = content.get("schema") in (SCHEMA, PROFILE) and isinstance(rows, list)
+    return known and all(isinstance(r, dict) for r in rows or [])
+
+
+def machine_of(results: Sequence[tuple[Path, Row]]) -> str:
+    """Return the machine that the first result names, in words."""
+    for _, content in results:
+        m = content.get("machine")
+        if isinstance(m, dict) and m.get("cpu"):
+            return f"{m['cpu']}, {m.get('cores')} cores"
+    return ""
+
+
+def content_of(content: Row) -> tuple[str, str, dict[str, Any]]:
+    """Return title, macro of ``templates/machine.html`` and its content for a result or a profile."""
+    whole = content if content.get("schema") == PROFILE else content.get("profile")
+    if isinstance(whole, dict) and whole.get("schema") == PROFILE and is_known(whole):
+        return "Profile of MPI", "profile", _profile(whole)
+    rows = [r for r in content["rows"] if isinstance(r, dict)]
+    name, load = str(content.get("measurement", "result")), content.get("load")
+    same, table = _rows(rows)
+    return (
+        f"Result: {name}",
+        "result",
+        {
+            "about": f"{content.get('date', '')}, subsalt {content.get('version', '')}",
+            "noisy": isinstance(load, dict) and bool(load.get("noisy")),
+            "charts": _charts(name, rows),
+            "same": same,
+            "rows": table,
+            "notes": [str(n) for n in content.get("notes") or [] if isinstance(n, str)],
+        },
+    )
+
+
+def rows_content(columns: Sequence[Column], rows: Sequence[Row], bars: str | None = None) -> dict[str, Any]:
+    """Return rows for a table, numbers on the right, with a bar for one of them; many rows are folded."""
+    plain = tables.shown(rows)
+    used = [c for c in columns if any(c.cell(r) for r in plain)]
+    # bars of one unit are drawn against each other
+    most: dict[str, float] = {}
+    for r in plain if bars else []:
+        unit = str(r.get("unit", ""))
+        most[unit] = max(most.get(unit, 0.0), _value(r, bars))
+    wide = any(v > 0 for v in most.values())
+
+    def kind(c: Column) -> str:
+        if c.key == "note":
+            return "warn"
+        return "number" if c.key == "age" or any(words.is_number(r.get(c.key)) for r in plain) else ""
+
+    def cells(row: Row) -> list[Any]:
+        longest = most.get(str(row.get("unit", "")), 0.0)
+        strip = [_value(row, bars) / longest if longest > 0 else ""] if wide else []
+        return [*(c.cell(row) for c in used), *strip]
+
+    heads = [(c.head, kind(c)) for c in used] + ([("", "bar")] if wide else [])
+    return {
+        "columns": heads,
+        "shown": [cells(r) for r in plain[:SHOWN]],
+        "more": [cells(r) for r in plain[SHOWN:]],
+    }
+
+
+def _value(row: Row, key: str | None) -> float:
+    """Return a number of a row, 0 where it has none."""
+    value = row.get(key) if key else None
+    return float(value) if words.is_number(value) and value else 0.0
+
+
+def _rows(rows: Sequence[Row]) -> tuple[str, dict[str, Any]]:
+    """Return the plain values of rows: those that do not differ, as a line; those that do, as a table."""
+    keys = [k for k in dict.fromkeys(k for r in rows for k in r) if k not in HIDDEN]
+    plain = [k for k in keys if all(isinstance(r.get(k), str | int | float | None) for r in rows)]
+    some = [k for k in plain if any(r.get(k) not in (None, "") for r in rows)]
+    alike = [k for k in some if len(rows) > 1 and len({str(r.get(k)) for r in rows}) == 1]
+    columns = [
+        Column(k, k.replace("_", " "), ".4g" if any(isinstance(r.get(k), float) for r in rows) else "")
+        for k in some
+        if k not in alike
+    ][:MOST_COLUMNS]
+    same = ", ".join(f"{k.replace('_', ' ')} {words.plain(rows[0][k])}" for k in alike)
+    return same, rows_content(columns, rows)
+
+
+def _charts(name: str, rows: Sequence[Row]) -> list[Markup]:
+    """Return the curves of measurements that vary a number of cores or a size."""
+    drawn: list[Markup | None] = []
+    if name == "scaling":
+        rows = [r for r in rows if "oversubscribed" not in str(r.get("marks", ""))]
+        curves = series(rows, "cores", "speed_up", ("threads", "grid"), 1.0)
+        cores = sorted({float(r["cores"]) for r in rows if words.is_number(r.get("cores"))})
+        if curves and len(cores) > 1:
+            curves["even share"] = [(c, c) for c in cores]
+        drawn = [chart.curves("Speed-up", "cores", "times", curves)]
+    elif name == "network":
+        return message_curves(rows)
+    elif name == "collectives":
+        for what in dict.fromkeys(str(r.get("collective")) for r in rows):
+            of_one = [r for r in rows if r.get("collective") == what]
+            curves = series(of_one, "bytes", "median_us", ("algorithm",), 1.0)
+            drawn.append(chart.curves(what, "bytes", "us", curves))
+    return [d for d in drawn if d is not None]
+
+
+def message_curves(rows: Sequence[Row]) -> list[Markup]:
+    """Return half round trip, bytes per second and collectives over the size of a message."""
+    together = ("allreduce", "reduce", "bcast", "allgather", "alltoall")
+    pictures = (
+        ("Half round trip", "us", ("latency",), ("where", "ranks", "mpi"), 1e6),
+        ("Between two ranks", "GB/s", ("stream", "bidirectional"), ("what", "where", "mpi"), 1.0),
+        ("All ranks", "us", together, ("what", "ranks", "mpi"), 1e6),
+    )
+    drawn = []
+    for title, unit, kinds, by, scale in pictures:
+        some = [r for r in rows if r.get("what") in kinds]
+        drawn.append(chart.curves(title, "bytes", unit, series(some, "bytes", "value", by, scale)))
+    return [d for d in drawn if d is not None]
+
+
+def series(rows: Sequence[Row], x: str, y: str, by: Sequence[str], scale: float) -> dict[str, Curve]:
+    """Return curves of rows by the values of some keys, those in which they differ."""
+    good = [r for r in rows if words.is_number(r.get(x)) and words.is_number(r.get(y))]
+    differing = [k for k in by if len({str(r.get(k, "")) for r in good}) > 1]
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for r in good:
+        name = " ".join(
+            f"{k} {r.get(k)}" if words.is_number(r.get(k)) else str(r.get(k, "")) for k in differing
+        )
+        curves.setdefault(name or y, []).append((float(r[x]), scale * float(r[y])))
+    return dict(curves.items())
+
+
+def _profile(content: Row) -> dict[str, Any]:
+    """Return MPI time of the run, and its calls."""
+    walls = [float(w) for w in content.get("wall") or [] if words.is_number(w)]
+    inside = [float(w) for w in content.get("mpi_seconds") or [] if words.is_number(w)]
+    calls: dict[str, list[float]] = {}
+    for row in content["calls"]:
+        sums = calls.setdefault(str(row.get("call")), [0.0, 0.0, 0.0])
+        for i, key in enumerate(("seconds", "calls", "bytes")):
+            value = row.get(key)
+            sums[i] += float(value) if words.is_number(value) and value else 0.0
+    total = sum(v[0] for v in calls.values())
+    wall = sum(walls) / len(walls) if walls else 0.0
+    mpi = sum(inside) / len(inside) if inside else 0.0
+    share = f"{mpi / wall:.2%}" if wall > 0 else ""
+    most = sorted(calls.items(), key=lambda kv: -kv[1][0])[:MOST_CALLS]
+    return {
+        "command": str(content.get("command", "")),
+        "mpi": str(content.get("mpi", "")),
+        "whole": (content.get("ranks", ""), f"{wall:.3f}", f"{mpi:.3f}", share),
+        "calls": [
+            (
+                name,
+                f"{seconds:.3f}",
+                f"{seconds / total:.1%}" if total > 0 else "",
+                words.count(count),
+                words.size(size),
+            )
+            for name, (seconds, count, size) in most
+        ],
+    }
+
 
 render.add_templates(Path(__file__).with_name("templates"))
 
@@ -84,7 +270,7 @@ def read(path: Path) -> dict[str, Any]:
         found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or not lab_results.is_known(found):
+    if not isinstance(found, dict) or not is_known(found):
         raise DataError(
             f"{path} is not a result of the lab",
             f"give a file that subsalt lab ... --out made (schema {SCHEMA}), or a profile",
@@ -115,7 +301,7 @@ def page(
                 title = tables.SECTIONS.get(name, (name, "", ""))[0]
                 add(name, title, "section", section(name, rows))
     for i, (file, result) in enumerate(results):
-        title, macro, content = lab_results.content_of(result)
+        title, macro, content = content_of(result)
         add(f"result{i}", title, macro, {**content, "file": file.name})
     if links:
         add("pages", "Pages beside this one", "pages", links)
@@ -134,12 +320,16 @@ def section(name: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _curves(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return the curves of messages and of transfers over their size."""
     if name == "network":
-        return lab_results.message_curves(rows)
+        return message_curves(rows)
     if name != "storage":
         return []
     service = [r for r in rows if r.get("pattern") == "service"]
-    series = lab_results.series(service, "bytes", "service_median", ("mount", "what", "engine"), 1e3)
-    drawn = chart.curves("Service time of one transfer", "bytes", "ms", series)
+    drawn = chart.curves(
+        "Service time of one transfer",
+        "bytes",
+        "ms",
+        series(service, "bytes", "service_median", ("mount", "what", "engine"), 1e3),
+    )
     return [] if drawn is None else [drawn]
 
 
@@ -151,7 +341,7 @@ def _header(
     dates += [str(content.get("date", "")) for _, content in results]
     known = sorted(d[:10] for d in dates if d)
     return {
-        "machine": tables.title(machine) if machine is not None else lab_results.machine_of(results),
+        "machine": tables.title(machine) if machine is not None else machine_of(results),
         "file": path.name if machine is not None else "",
         "when": f"measured from {known[0]} to {known[-1]}" if known else "nothing measured yet",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),

@@ -16,15 +16,20 @@ is marked.
 Past the page cache both move blocks of 1 MiB. Through it the plain writer moves as much at a time as a snapshot has: it
 writes one buffer again and again, and one of 1 MiB would stay in the cache of its core and be copied two to four times
 as fast as anything that comes from memory (measured, EPYC with 1 MiB of L2), which no snapshot does.
+
+The tests of the founding documents by threads of this program: where fio is missing, and as a cross-check of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import cycle
 from pathlib import Path
+
+import numpy as np
 
 from subsalt.checkpoint.storage.record import BLOCK
 from subsalt.errors import DeviceError
@@ -34,13 +39,69 @@ from subsalt.machine.load import Watch
 from subsalt.machine.mounts import Mount, mount_of
 from subsalt.machine.records import Trial, folder_in, trial
 from subsalt.machine.storage import Row
-from subsalt_lab import storage_fio, storage_own, storage_rows
+from subsalt_lab import storage_fio, storage_rows
 from subsalt_lab.campaign import interleaved
 from subsalt_lab.fio import CURE, Fio
 from subsalt_lab.result import Result
 from subsalt_lab.storage_fio import FioFile
-from subsalt_lab.storage_settings import Settings
-from subsalt_lab.transfers import TrialFile, direct_refused
+from subsalt_lab.storage_settings import MIB, OUTSTANDING, SIZES, Settings
+from subsalt_lab.transfers import PAGE, Taken, TrialFile, direct_refused
+
+
+def _at_random(nbytes: int, size: int) -> Iterator[int]:
+    """Yield offsets of transfers of `size` bytes anywhere in a file, without end."""
+    rng = np.random.default_rng(0)
+    while True:
+        yield from (rng.integers(0, nbytes // size, 1024) * size).tolist()
+
+
+def transfers(directory: Path, settings: Settings, *, direct: bool) -> Iterator[Row]:
+    """Yield the tables of the founding documents: sequence, random, mix, and service times by size."""
+    nbytes = settings.file_bytes
+    with TrialFile(directory, nbytes, direct=direct) as file:
+
+        def run(offsets: Iterable[int], writes: Sequence[bool], size: int, threads: int) -> Taken:
+            if not direct:
+                file.forget()
+            # more than the seconds allow, and each place of a sequence once
+            most = nbytes // size if isinstance(offsets, range) else max(64, int(2e5 * settings.seconds))
+            requests = list(zip(offsets, cycle(writes), range(most), strict=False))
+            pairs = [(o, w) for o, w, _ in requests]
+            return file.run(pairs, size, threads, flush=any(writes), limit=settings.seconds)
+
+        sequence = range(0, nbytes, MIB)
+        file.run([(o, True) for o in sequence], MIB, 1, flush=True)
+        for threads in (1, max(settings.threads)):
+            for what, write in (("write", True), ("read", False)):
+                taken = run(sequence, [write], MIB, threads)
+                yield storage_rows.row(what, "sequential", MIB, threads, direct, [taken], durable=True)
+        for threads in OUTSTANDING:
+            for what, writes in (("read", [False]), ("write", [True]), ("mix", [False, True])):
+                taken = run(_at_random(nbytes, PAGE), writes, PAGE, threads)
+                yield storage_rows.row(what, "random", PAGE, threads, direct, [taken], durable=True)
+        for what, write in (("read", False), ("write", True)):
+            for size in SIZES:
+                taken = run(_at_random(nbytes, size), [write], size, 1)
+                # through the cache the time of one write is that of memory, whatever the flush at the end took
+                yield storage_rows.row(what, "service", size, 1, direct, [taken], durable=direct)
+        file.verify(MIB)
+
+
+def sustained(directory: Path, settings: Settings, *, direct: bool) -> Row:
+    """Return the row of random writes of 4 KiB that go on for a while, with the rate of every second."""
+    nbytes, rates, moved, seconds = settings.file_bytes, [], 0, 0.0
+    threads = max(OUTSTANDING)
+    offsets = _at_random(nbytes, PAGE)
+    with TrialFile(directory, nbytes, direct=direct) as file:
+        file.run([(o, True) for o in range(0, nbytes, MIB)], MIB, 1, flush=True)
+        for _ in range(round(settings.sustained)):
+            # threads of Python do fewer than this in a second
+            requests = [(o, True) for o, _ in zip(offsets, range(400_000), strict=False)]
+            taken = file.run(requests, PAGE, threads, flush=True, limit=1.0)
+            rates.append(len(taken.services) / taken.seconds)
+            moved, seconds = moved + taken.nbytes, seconds + taken.seconds
+    return storage_rows.sustained_row("own", rates, moved, seconds, threads, direct)
+
 
 #: writes the file and returns the seconds; told whether the flush to storage is inside
 Writer = Callable[[bool], float]
@@ -232,7 +293,7 @@ def _measured(
         yield from storage_fio.transfers(fio, directory, settings, direct=direct)
     if own:
         say(f"storage: {directory}, transfers of 4 KiB to 1 MiB by threads of this program")
-        yield from storage_own.transfers(directory, settings, direct=direct)
+        yield from transfers(directory, settings, direct=direct)
     for way in ways if settings.streams else ():
         say(f"storage: {directory}, one stream against many, {storage.HOW[way]}")
         yield from streams(fio, directory, settings, direct=way, far=mount.in_memory)
@@ -241,7 +302,7 @@ def _measured(
         if fio is not None:
             yield storage_fio.sustained(fio, directory, settings, direct=direct)
         if own:
-            yield storage_own.sustained(directory, settings, direct=direct)
+            yield sustained(directory, settings, direct=direct)
 
 
 def _fio(settings: Settings) -> tuple[Fio | None, list[str]]:

@@ -1,16 +1,158 @@
-"""`subsalt lab profile`: run the program under the interposer, print, keep the result."""
+"""`subsalt lab profile`: run the program under the interposer, print, keep the result.
+
+The four cases of the founding document 002: a reservoir simulator on about 500 cores, before its barriers went.
+
+Run a command of ours that profiles itself, and read what it leaves.
+"""
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated, Any
 
 import typer
 
 from subsalt.cli.options import spread
+from subsalt.errors import SubsaltError
+from subsalt.machine import launcher
+from subsalt.parallel.mpi_library import COUNTING
+from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.launch_line import LaunchLine
+from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.pmpi.run import Profiled, programs_name, warnings_of
+from subsalt_lab.pmpi.tables import clock, whole_rows
+
+#: how exact the seconds are, for whoever reads them
+NOTE = (
+    "times are those of mpi4py's methods less what these take by themselves: calls below a microsecond look up to a "
+    "third too long"
+)
+
+
+def profile_built_in(
+    words: Sequence[str],
+    *,
+    stdout: IO[str] | None = None,
+    timeout: float | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Profiled:
+    """Run a launch line of ``subsalt migrate``, ``model`` or ``reimage`` with its built-in profile, and return that.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Such as ``["mpiexec", "-n", "4", "subsalt", "migrate", "job.toml"]``.
+    stdout : file, optional
+        Where its standard output goes; that of this process when left out.
+    timeout : float, optional
+        Seconds after which it is ended.
+    say : callable
+        Told what a user must know before it runs.
+
+    Raises
+    ------
+    SubsaltError
+        When the program fails (E907), or does not profile itself (E911).
+    """
+    line = LaunchLine.of(words)
+    notes = [*warnings_of(line), NOTE]
+    for text in notes[:-1]:
+        say(text)
+    # rank 0 may run on another node: beside the working folder, which all nodes see
+    with tempfile.TemporaryDirectory(prefix=".subsalt-profile-", dir=Path.cwd()) as folder:
+        out = Path(folder, "profile.json")
+        given, environment = line.with_variables({COUNTING: str(out)})
+        ended = launcher.watch(
+            given, what=programs_name(line), extra=environment, stdout=stdout, timeout=timeout
+        )
+        if ended.code:
+            error = SubsaltError(
+                f"no profile: {programs_name(line)} {ended.how}",
+                "let the program come to its end by itself",
+                "E907",
+            )
+            error.exit_code = ended.code
+            raise error
+        if not out.exists():
+            raise SubsaltError(
+                f"no profile: {programs_name(line)} does not make its own; migrate, model and reimage do",
+                "leave --built-in out: the interposer profiles any MPI program, where a C compiler is",
+                code="E911",
+            )
+        found = Profile.from_dict(json.loads(out.read_text("utf-8")))
+    command = shlex.join([Path(words[0]).name, *words[1:]])
+    return Profiled(replace(found, command=command, notes=tuple(notes)), ended.seconds)
+
+
+#: case, ranks, wall s, in MPI s; barriers: s over ranks, calls over ranks
+CASES = (
+    ("document 002, case 1", 500, 12505, 4098, 303303.55, 421693313),
+    ("document 002, case 2", 500, 4672, 1784, 260468.63, 761836748),
+    ("document 002, case 3", 490, 11553, 5152, 1125990.74, 286070005),
+    ("document 002, case 4", 500, 22171, 7480, 1315744.11, 1514059234),
+)
+COLUMNS = (
+    Column("case", "case"),
+    Column("ranks", "ranks", "d"),
+    Column("wall_text", "wall"),
+    Column("mpi_text", "MPI time"),
+    Column("mpi_percent", "MPI %", ".2f"),
+    Column("barrier_seconds", "barriers s, all ranks", ",.2f"),
+    Column("barrier_part", "% of MPI", ".2f"),
+    Column("barrier_wall", "% of wall", ".2f"),
+    Column("barrier_calls", "calls", ",d"),
+    Column("barrier_us", "us a call", ",.1f"),
+)
+
+
+def _row(
+    case: str, ranks: int, wall: float, in_mpi: float, barrier_seconds: float, barrier_calls: int
+) -> dict[str, Any]:
+    over_ranks = in_mpi * ranks
+    return {
+        "case": case,
+        "ranks": ranks,
+        "wall": wall,
+        "wall_text": clock(wall),
+        "mpi_seconds": in_mpi,
+        "mpi_text": clock(in_mpi),
+        "mpi_percent": 100 * in_mpi / wall if wall > 0 else 0.0,
+        "barrier_seconds": barrier_seconds,
+        "barrier_part": 100 * barrier_seconds / over_ranks if over_ranks > 0 else 0.0,
+        "barrier_wall": 100 * barrier_seconds / (wall * ranks) if wall > 0 else 0.0,
+        "barrier_calls": barrier_calls,
+        "barrier_us": 1e6 * barrier_seconds / barrier_calls if barrier_calls else None,
+    }
+
+
+def rows(profile: Profile | None = None) -> list[dict[str, Any]]:
+    """Return the document's cases, and a profile below them: T1 beside the barriers' row of T2.
+
+    Parameters
+    ----------
+    profile : Profile, optional
+        Of a program of today.
+    """
+    found = [_row(*case) for case in CASES]
+    if profile is not None:
+        barriers = [r for r in profile.by_call() if r.call == "MPI_Barrier"]
+        seconds, calls = sum(r.seconds for r in barriers), sum(r.calls for r in barriers)
+        name = whole_rows(profile)[0]["case"]
+        found.append(_row(name, profile.ranks, profile.mean_wall, profile.mpi_time, seconds, calls))
+    return found
+
+
+def founding_table(profile: Profile, how: str) -> str:
+    """Return the table, as text, Markdown or CSV."""
+    return f"Beside the founding document 002\n{render(rows(profile), COLUMNS, how)}"
+
 
 #: units of the columns of a profile
 UNITS = {
@@ -81,9 +223,7 @@ def _profile(asked: Options, how: str, file: Path | None, as_json: bool) -> None
     from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
     from subsalt_lab.launch_line import LaunchLine
     from subsalt_lab.pmpi import tables
-    from subsalt_lab.pmpi.founding import table as founding_table
     from subsalt_lab.pmpi.run import profile as measure
-    from subsalt_lab.pmpi.wrapper_run import profile_built_in
     from subsalt_lab.result import Result
 
     words, page = asked.command or [], asked.page

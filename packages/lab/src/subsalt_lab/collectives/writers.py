@@ -1,23 +1,94 @@
-"""Write choices of algorithms as the MPI in use reads them: files and variables, and how they are given to programs."""
+"""Write choices of algorithms as the MPI in use reads them: files and variables, and how they are given to programs.
+
+Values that control variables of an MPI have when nobody sets them; a process of its own asks the library.
+
+Variables of Intel MPI that choose algorithms: ``I_MPI_ADJUST_<COLL>=n:low-high@p-p;...``.
+
+Its tuning files are documented for its own tuner only. The variable takes ranges of message sizes and of ranks,
+both ends included.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from subsalt import __version__
 from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.machine import launcher
 from subsalt_lab.asked import wrong
-from subsalt_lab.collectives import control_values, intel_variables, mpich_files, mpich_table, openmpi_rules
+from subsalt_lab.collectives import mpich_files, mpich_table, openmpi_rules
 from subsalt_lab.collectives.choice import Algorithm, Choice
+from subsalt_lab.collectives.mpit import Tool
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+
+#: largest size that a range can name
+NO_END = 2**31 - 1
+
+
+def name(collective: str) -> str:
+    """Return the variable of a collective."""
+    return f"I_MPI_ADJUST_{collective.upper()}"
+
+
+def variables(choices: Sequence[Choice]) -> dict[str, str]:
+    """Return the variables that bring choices about.
+
+    Parameters
+    ----------
+    choices : sequence of Choice
+        Sizes that no choice covers are left to the library.
+    """
+    out: dict[str, list[str]] = {}
+    for c in sorted(choices, key=lambda c: (c.collective, c.comm_size, c.bytes_from)):
+        last = NO_END if c.bytes_below is None else c.bytes_below - 1
+        condition = f"{c.algorithm.number}:{c.bytes_from}-{last}@{c.comm_size}-{c.comm_size}"
+        out.setdefault(name(c.collective), []).append(condition)
+    return {key: ";".join(conditions) for key, conditions in out.items()}
+
+
+def values(mpi: MpiInUse, names: Sequence[str]) -> dict[str, str]:
+    """Return the values of control variables by name, as the environment takes them; without those it does not have.
+
+    Parameters
+    ----------
+    mpi : MpiInUse
+        The MPI that is asked.
+    names : sequence of str
+        Of its control variables.
+    """
+    return dict(_values(mpi.library, tuple(names))) if names else {}
+
+
+@cache
+def _values(library: Path, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    ran = launcher.run(
+        [sys.executable, "-m", "subsalt_lab.collectives.writers", str(library), *names],
+        what=f"asking {library.name} for its control variables",
+        timeout=60.0,
+    )
+    return tuple(json.loads(ran.stdout.strip().splitlines()[-1]).items())
+
+
+def main() -> None:
+    """Print the values of the named variables of a library, as JSON."""
+    tool = Tool(Path(sys.argv[1]))
+    known = tool.variables(re.escape(n) for n in sys.argv[2:])
+    print(json.dumps({v.name: tool.text(v.name) for v in known}))
+
+
+if __name__ == "__main__":
+    main()
+
 
 #: what is written beside the files: the choices, and the variables that bring them about
 RECORD = "collectives.json"
@@ -237,15 +308,15 @@ def compose(
         chosen = [
             replace(c, algorithm=replace(c.algorithm, number=9999)) if c is mined else c for c in choices
         ]
-        return Texts({}, intel_variables.variables(chosen))
+        return Texts({}, variables(chosen))
     if as_variables:
         return _as_variables(mpi, choices, mined)
     return _openmpi(mpi, choices, mined) if mpi.family == "openmpi" else _mpich(mpi, choices, threads, mined)
 
 
 def _mpich(mpi: MpiInUse, choices: Sequence[Choice], threads: str, mined: Choice | None) -> Texts:
-    values = control_values.values(mpi, mpich_files.needed(choices))
-    trees = mpich_files.trees(mpich_files.Source.of(mpi.library, values), choices, threads, mined)
+    source = mpich_files.Source.of(mpi.library, values(mpi, mpich_files.needed(choices)))
+    trees = mpich_files.trees(source, choices, threads, mined)
     files = {mpich_table.FILES[level]: mpich_table.text_of(tree) for level, tree in trees.items()}
     named = {mpich_table.VARIABLES[level]: f"{{folder}}/{mpich_table.FILES[level]}" for level in trees}
     other = "MPI_THREAD_MULTIPLE" if threads == "multiple" else "MPI_Init or less than MPI_THREAD_MULTIPLE"
