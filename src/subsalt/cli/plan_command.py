@@ -149,7 +149,15 @@ def plan(job_file: Path, here: Layout, asked: Asked, as_json: bool, measure: boo
     size = here.memory()
     job = here.job(job_file)
     result = plan_job(
-        job, here.ranks, size, here.threads, here.machine, here.run, measure, out.say, asked.of(job)
+        job,
+        here.ranks,
+        size,
+        here.threads,
+        machine=here.machine,
+        run_dir=here.run,
+        measure=measure,
+        say=out.say,
+        on=asked.of(job),
     )
     for line in result.lines():
         out.say(line)

@@ -134,7 +134,7 @@ def write(options: Options, job_file: Path, start: Start, again: Again) -> None:
         else memory_bytes(options.memory_per_node, "--memory-per-node")
     )
     each = (asked or ANY_MEMORY) // batch.ranks_per_node
-    plan = plan_job(job, batch.ranks, each, options.threads, None, run_dir)
+    plan = plan_job(job, batch.ranks, each, options.threads, run_dir=run_dir)
     if plan.memory_error is not None:
         raise plan.memory_error
     need = plan.bytes_per_rank

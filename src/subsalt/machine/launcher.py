@@ -161,27 +161,27 @@ def run(
     SubsaltError
         When it cannot be started, does not end with 0, or takes too long (E781).
     """
-    code, stdout, stderr, seconds = _to_its_end(
-        words, what, extra, timeout, folder, subprocess.PIPE, subprocess.PIPE
-    )
+    begin = time.perf_counter()
+    pipe = subprocess.PIPE
+    child = _started(words, what, extra, stdout=pipe, stderr=pipe, folder=folder)
+    code, stdout, stderr = _to_its_end(child, what, timeout)
     if code:
         raise failed(f"{what} ended with exit code {code}", stderr.strip() or stdout.strip())
-    return Ran(stdout, stderr, seconds)
+    return Ran(stdout, stderr, time.perf_counter() - begin)
 
 
-def _to_its_end(
+def _started(
     words: Sequence[str],
     what: str,
     extra: Mapping[str, str] | None,
-    timeout: float | None,
-    folder: Path | None,
-    stdout: IO[str] | int | None,
-    stderr: int | None,
-) -> tuple[int, str, str, float]:
-    """Run a program; return its code, what went into pipes, and its seconds. Nothing of it outlives an error."""
-    begin = time.perf_counter()
+    *,
+    stdout: IO[str] | int | None = None,
+    stderr: int | None = None,
+    folder: Path | None = None,
+) -> subprocess.Popen[str]:
+    """Start a program in a session of its own, without input."""
     try:
-        child = subprocess.Popen(
+        return subprocess.Popen(
             list(words),
             stdin=subprocess.DEVNULL,
             stdout=stdout,
@@ -194,6 +194,10 @@ def _to_its_end(
         )
     except OSError as error:
         raise failed(f"{what}: {words[0]} cannot be started: {error.strerror}", "", 69) from None
+
+
+def _to_its_end(child: subprocess.Popen[str], what: str, timeout: float | None) -> tuple[int, str, str]:
+    """Wait for a program; return its code and what went into pipes. Nothing of it outlives an error."""
     try:
         said = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -202,7 +206,7 @@ def _to_its_end(
     except BaseException:
         _end(child)
         raise
-    return child.returncode, said[0] or "", said[1] or "", time.perf_counter() - begin
+    return child.returncode, said[0] or "", said[1] or ""
 
 
 @dataclass(frozen=True)
@@ -306,18 +310,10 @@ class _Job:
         said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed in `close`
         begin = time.perf_counter()
         try:
-            child = subprocess.Popen(
-                list(words),
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, **(extra or {})},
-                start_new_session=True,
-                text=True,
-            )
-        except OSError as error:
+            child = _started(words, what, extra, stdout=said, stderr=subprocess.STDOUT)
+        except BaseException:
             said.close()
-            raise failed(f"{what}: {words[0]} cannot be started: {error.strerror}", "", 69) from None
+            raise
         return cls(child, number, slot, begin, said, os.pidfd_open(child.pid))
 
     def ended(self, what: str) -> float:
@@ -389,8 +385,9 @@ def watch(
     # what we have said so far comes before what it says
     sys.stdout.flush()
     sys.stderr.flush()
-    code, _, _, seconds = _to_its_end(words, what, extra, timeout, None, stdout, None)
-    return Ended(128 - code if code < 0 else code, seconds)
+    begin = time.perf_counter()
+    code, _, _ = _to_its_end(_started(words, what, extra, stdout=stdout), what, timeout)
+    return Ended(128 - code if code < 0 else code, time.perf_counter() - begin)
 
 
 def answer(words: Sequence[str], timeout: float = 30.0) -> str:

@@ -178,16 +178,27 @@ def accesses_measured(machine: Machine, directory: Path) -> list[tuple[int, bool
     return sorted(found, key=lambda way: (way[1], way[0]))
 
 
-def records(
-    directory: Path,
-    count: int,
-    record: int,
-    threads: int,
-    repeats: int = 1,
-    *,
-    direct: bool = False,
-    far: bool = False,
-) -> Iterator[Row]:
+@dataclass(frozen=True)
+class RecordCase:
+    """What is put and got.
+
+    Parameters
+    ----------
+    count, record : int
+        Snapshots, and bytes of each.
+    threads : int
+        Which move them.
+    direct : bool
+        Past the page cache.
+    """
+
+    count: int
+    record: int
+    threads: int
+    direct: bool = False
+
+
+def records(directory: Path, case: RecordCase, repeats: int = 1, *, far: bool = False) -> Iterator[Row]:
     """Yield put and get: durable and from storage, then, unless only what is `far` counts, of the page cache.
 
     Past the cache a put without the flush of the device is no other thing, and a file system in memory has no cache.
@@ -196,14 +207,10 @@ def records(
     ----------
     directory : Path
         Where the files are made.
-    count, record : int
-        Snapshots, and bytes of each.
-    threads : int
-        Which move them.
+    case : RecordCase
+        Which files.
     repeats : int
         Samples of each row.
-    direct : bool
-        Past the page cache.
     far : bool
         Leave out what the page cache takes and gives.
 
@@ -213,7 +220,8 @@ def records(
         When the file system has no access past the page cache (E788).
     """
     samples: dict[tuple[str, bool], list[Passed]] = {}
-    with trial(directory, count, record, threads, direct=direct) as run:
+    direct = case.direct
+    with trial(directory, case.count, case.record, case.threads, direct=direct) as run:
         if direct and not run.direct:
             raise no_direct(directory, "its files refuse O_DIRECT")
         for _ in range(repeats):
@@ -222,20 +230,11 @@ def records(
                 samples.setdefault(("get", durable), []).append(run.get(cold=durable))
         run.verify()
     for (what, durable), passed in samples.items():
-        yield record_row(what, record, count, threads, direct, passed, durable=durable)
+        yield record_row(what, case, passed, durable=durable)
 
 
-def record_row(
-    what: str,
-    size: int,
-    count: int,
-    threads: int,
-    direct: bool,
-    passed: Sequence[Passed],
-    *,
-    durable: bool,
-) -> Row:
-    """Return the row of some samples of putting or getting `count` records of `size` bytes."""
+def record_row(what: str, case: RecordCase, passed: Sequence[Passed], *, durable: bool) -> Row:
+    """Return the row of some samples of putting (``"put"``) or getting (``"get"``) the records of a case."""
     rates = summary([p.nbytes / p.seconds for p in passed])
     shares = [min(1.0, p.fetched / p.nbytes) for p in passed if p.fetched is not None]
     reads = what == "get"
@@ -243,11 +242,11 @@ def record_row(
         "engine": "snapshots",
         "what": what,
         "pattern": "record",
-        "bytes": size,
-        "threads": threads,
-        "how": HOW[direct],
+        "bytes": case.record,
+        "threads": case.threads,
+        "how": HOW[case.direct],
         "reaches": reached(shares) if reads else "durable" if durable else "cached",
-        "count": count,
+        "count": case.count,
         "moved": passed[0].nbytes,
         "rate": rates.median / 1e9,
         "spread": rates.spread,
@@ -333,7 +332,7 @@ def measure_directory(
     count, mount = max(1, nbytes // record), mount_of(path)
     refuse_too_large(path, count, record)
     with Watch(usable_cores()) as watch:
-        found = list(records(path, count, record, threads, direct=direct, far=mount.in_memory))
+        found = list(records(path, RecordCase(count, record, threads, direct), far=mount.in_memory))
     common = {
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "version": __version__,

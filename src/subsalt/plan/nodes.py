@@ -366,26 +366,19 @@ class NodesPlan:
         }
 
 
-def cluster_of(
-    counts: Sequence[int],
-    machine: Machine | None,
-    ranks_per_node: int = 1,
-    threads: int | None = None,
-    memory_per_rank: int | None = None,
-    link: Link | None = None,
-    files: float = math.inf,
-) -> Cluster:
-    """Return nodes like the machine that was measured, this one when none was.
+def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | None) -> Cluster:
+    """Return nodes like the machine that was measured, this one when none was; `threads` where nobody asks for some.
 
     Raises
     ------
     ConfigError
         When a number is not positive, or a node has fewer cores than ranks.
     """
+    ranks_per_node, threads = request.ranks_per_node, request.threads or threads
     for name, value in (
         ("--ranks-per-node", ranks_per_node),
         ("--threads", threads),
-        ("--memory-per-rank", memory_per_rank),
+        ("--memory-per-rank", request.memory_per_rank),
     ):
         if value is not None and value < 1:
             raise ConfigError(f"{name} {value} is not positive", "give 1 or more", code="E125")
@@ -398,9 +391,10 @@ def cluster_of(
             code="E971",
         )
     each = threads or max(1, cores // ranks_per_node)
-    memory = memory_per_rank or int(MEMORY_SHARE * int(facts.get("ram_bytes") or 0) / ranks_per_node)
+    memory = request.memory_per_rank or int(MEMORY_SHARE * int(facts.get("ram_bytes") or 0) / ranks_per_node)
+    given = request.memory_per_rank is not None
     return Cluster(
-        sorted(set(counts)), ranks_per_node, each, memory, memory_per_rank is not None, link, files
+        sorted(set(request.counts)), ranks_per_node, each, memory, given, request.link, request.files
     )
 
 
@@ -496,8 +490,7 @@ def tabulate(job: BaseJob, request: NodesRequest) -> NodesPlan:
     model: NodesModel = method.nodes_model(job, request.run_dir)
     points = measured_points(request.seen, model.folder)
     known, why_not = machine_of(request.machine)
-    threads = request.cluster.get("threads") or model.threads
-    nodes = cluster_of(request.counts, known, **{**request.cluster, "threads": threads})
+    nodes = cluster_of(request, known, model.threads)
     if request.measure and request.machine is None:
         model.measure(nodes.world(1), request.say)
         known, why_not = machine_of(request.machine)

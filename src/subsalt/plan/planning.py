@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.methods import method_of
 from subsalt.plan.device import Device
+from subsalt.plan.model.network import Link
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -17,48 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What a plan is asked for; fields as the parameters of `plan_job`."""
-
-    ranks: int = 1
-    memory_per_rank: int | None = None
-    threads: int | None = None
-    machine: Path | None = None
-    run_dir: Path | None = None
-    measure: bool = False
-    say: Callable[[str], None] = lambda text: None
-    on: Device | None = None
-
-
-@dataclass(frozen=True)
-class NodesRequest:
-    """What a table of many nodes is asked for; fields as the parameters of `plan_job_on_nodes`."""
-
-    counts: Sequence[int]
-    machine: Path | None
-    run_dir: Path | None
-    measure: bool
-    seen: Sequence[Path]
-    say: Callable[[str], None]
-    cluster: Mapping[str, Any]
-
-
-def plan_job(
-    job: BaseJob,
-    ranks: int = 1,
-    memory_per_rank: int | None = None,
-    threads: int | None = None,
-    machine: Path | None = None,
-    run_dir: Path | None = None,
-    measure: bool = False,
-    say: Callable[[str], None] = lambda text: None,
-    on: Device | None = None,
-) -> Any:
-    """Plan the migration of a job, or its modelling when it has no `[data]`.
+    """What a plan is asked for.
 
     Parameters
     ----------
-    job : Job
-        Validated.
     ranks : int
         Ranks to be started.
     memory_per_rank : int, optional
@@ -74,7 +38,67 @@ def plan_job(
     say : callable
         Told what is measured.
     on : Device, optional
-        What computes: `subsalt.plan.Device`; the device of the job when None.
+        What computes; the device of the job when None.
+    """
+
+    ranks: int = 1
+    memory_per_rank: int | None = None
+    threads: int | None = None
+    machine: Path | None = None
+    run_dir: Path | None = None
+    measure: bool = False
+    say: Callable[[str], None] = lambda text: None
+    on: Device | None = None
+
+
+@dataclass(frozen=True)
+class NodesRequest:
+    """What a table of many nodes is asked for.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Numbers of nodes.
+    machine, run_dir, measure, say
+        As of `PlanRequest`.
+    seen : sequence of Path
+        Runs and results of `subsalt lab scaling` that the model is held against.
+    ranks_per_node, threads, memory_per_rank : int
+        Ranks of a node, threads and bytes of each; what the machine that was measured has of them when None.
+    link : Link, optional
+        Between nodes, where somebody says it.
+    files : float
+        Bytes per second that files take and give to all nodes together.
+    """
+
+    counts: Sequence[int]
+    machine: Path | None = None
+    run_dir: Path | None = None
+    measure: bool = False
+    seen: Sequence[Path] = ()
+    say: Callable[[str], None] = lambda text: None
+    ranks_per_node: int = 1
+    threads: int | None = None
+    memory_per_rank: int | None = None
+    link: Link | None = None
+    files: float = math.inf
+
+
+def plan_job(
+    job: BaseJob,
+    ranks: int = 1,
+    memory_per_rank: int | None = None,
+    threads: int | None = None,
+    **asked: Any,
+) -> Any:
+    """Plan the migration of a job, or its modelling when it has no `[data]`.
+
+    Parameters
+    ----------
+    job : Job
+        Validated.
+    ranks, memory_per_rank, threads, **asked
+        Fields of `PlanRequest`: also ``machine``, ``run_dir``, ``measure``, ``say`` and ``on``.
 
     Returns
     -------
@@ -86,21 +110,10 @@ def plan_job(
     SubsaltError
         When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
     """
-    request = PlanRequest(ranks, memory_per_rank, threads, machine, run_dir, measure, say, on)
-    return method_of(job.method).plan(job, request)
+    return method_of(job.method).plan(job, PlanRequest(ranks, memory_per_rank, threads, **asked))
 
 
-def plan_job_on_nodes(
-    job: BaseJob,
-    counts: Sequence[int],
-    *,
-    machine: Path | None = None,
-    run_dir: Path | None = None,
-    measure: bool = False,
-    seen: Sequence[Path] = (),
-    say: Callable[[str], None] = lambda text: None,
-    **cluster: Any,
-) -> NodesPlan:
+def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> NodesPlan:
     """Extrapolate the migration of a job to numbers of nodes like the one that was measured: a model, never a result.
 
     Parameters
@@ -109,13 +122,8 @@ def plan_job_on_nodes(
         Validated.
     counts : sequence of int
         Numbers of nodes.
-    machine, run_dir, measure, say
-        As of `plan_job`.
-    seen : sequence of Path
-        Runs and results of `subsalt lab scaling` that the model is held against.
-    **cluster
-        ``ranks_per_node``, ``threads``, ``memory_per_rank`` (bytes), ``link`` (`lab.model.network.Link` between nodes)
-        and ``files`` (bytes per second of all nodes together).
+    **asked
+        Fields of `NodesRequest`.
 
     Raises
     ------
@@ -124,4 +132,4 @@ def plan_job_on_nodes(
     """
     from subsalt.plan.nodes import tabulate
 
-    return tabulate(job, NodesRequest(counts, machine, run_dir, measure, seen, say, cluster))
+    return tabulate(job, NodesRequest(counts, **asked))

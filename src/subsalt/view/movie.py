@@ -19,6 +19,8 @@ TOP = 127
 PERCENTILES = (80.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.9, 100.0)
 #: frames below which points are given up for frames, and frames that there must be
 SMOOTH, FEWEST = 60, 24
+#: most frames, unless it is said how many samples lie between two
+MOST_FRAMES = 240
 #: names of the fields, in the order in which a page shows them
 FIELDS = ("source", "receiver", "image")
 
@@ -239,7 +241,6 @@ def thinning(
     *,
     size: int | None = None,
     every: int | None = None,
-    most_frames: int = 240,
 ) -> tuple[int, int]:
     """Return the strides (grid points, samples) at which a movie fits.
 
@@ -254,16 +255,14 @@ def thinning(
     size : int, optional
         Most points along an axis; as many as fit when left out.
     every : int, optional
-        Samples from one frame to the next; chosen when left out.
-    most_frames : int
-        Most frames, unless `every` is given.
+        Samples from one frame to the next; chosen when left out, at most `MOST_FRAMES` frames.
 
     Raises
     ------
     ConfigError
         What was asked for doesn't fit.
     """
-    most = -(-samples // every) if every else min(samples, most_frames)
+    most = -(-samples // every) if every else min(samples, MOST_FRAMES)
     steps = [max(1, -(-max(shape) // size))] if size else range(1, max(1, max(shape) // 32) + 1)
     fits: tuple[int, int] | None = None
     for step in steps:

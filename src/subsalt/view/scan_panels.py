@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,31 @@ from subsalt.view.records import Traces
 _TALL, _TOP = 5.6, TOP + 0.27
 
 
+@dataclass(frozen=True)
+class ScanStyle:
+    """How the panels of a velocity scan are drawn.
+
+    Parameters
+    ----------
+    muted : str, optional
+        Colour of samples that are exactly zero.
+    clip : float
+        Percentile of |a| at which the grey scale ends.
+    balance : float
+        Length, s, of a window over whose rms amplitude in all panels together samples are divided, so that early and
+        late times are seen and scales can still be compared; 0: amplitudes as they are.
+    title, about, run_id : str
+        Heading, a line beneath it, and run.
+    """
+
+    muted: str | None = None
+    clip: float = 99.0
+    balance: float = 0.0
+    title: str = "velocity scan"
+    about: str = ""
+    run_id: str = ""
+
+
 def scan_panels(
     panels: Sequence[tuple[str, NDArray]],
     time: TimeAxis,
@@ -26,12 +52,7 @@ def scan_panels(
     *,
     across: NDArray | None = None,
     name: str = "trace",
-    muted: str | None = None,
-    clip: float = 99.0,
-    balance: float = 0.0,
-    title: str = "velocity scan",
-    about: str = "",
-    run_id: str = "",
+    **drawn: Any,
 ) -> Path:
     """Draw the same place at every scale, side by side at one grey scale.
 
@@ -47,16 +68,10 @@ def scan_panels(
         What is written beneath the traces: offsets or line numbers.
     name : str
         What that is.
-    muted : str, optional
-        Colour of samples that are exactly zero.
-    clip : float
-        Percentile of |a| at which the grey scale ends.
-    balance : float
-        Length, s, of a window over whose rms amplitude in all panels together samples are divided, so that early and
-        late times are seen and scales can still be compared; 0: amplitudes as they are.
-    title, about, run_id : str
-        Heading, a line beneath it, and run.
+    **drawn
+        Fields of `ScanStyle`.
     """
+    how = ScanStyle(**drawn)
     shown = [(label, np.asarray(traces, dtype=np.float64)) for label, traces in panels]
     shapes = {a.shape for _, a in shown}
     if len(shapes) != 1 or next(iter(shapes))[1] != time.nt:
@@ -64,18 +79,18 @@ def scan_panels(
             f"panels have shapes {sorted(shapes)}", f"give {time.nt} samples of equal traces", "E401"
         )
     out = png_path(path, "vscan.png")
-    if balance > 0:
-        shown = _balanced(shown, max(1, round(balance / time.dt / 2)))
-        about = f"{about} · balanced over {balance:g} s" if about else f"balanced over {balance:g} s"
-    limit = style.clip_limit(np.stack([a for _, a in shown]), clip)
+    said = [how.about] if how.about else []
+    if how.balance > 0:
+        shown = _balanced(shown, max(1, round(how.balance / time.dt / 2)))
+        said.append(f"balanced over {how.balance:g} s")
+    limit = style.clip_limit(np.stack([a for _, a in shown]), how.clip)
     wide = float(np.clip(11.5 / len(shown) - 0.12, 0.7, 2.6))
-    facts = f"{about} · " if about else ""
-    facts += f"clip {clip:g} % of |a| (±{limit:.3g})"
+    said.append(f"clip {how.clip:g} % of |a| (±{limit:.3g})")
     size = (LEFT + (wide + 0.12) * len(shown) + 0.2, _TOP + _TALL + BOTTOM)
-    with Sheet(out, title, run_id, facts).page(size) as fig:
+    with Sheet(out, how.title, how.run_id, " · ".join(said)).page(size) as fig:
         for n, (label, traces) in enumerate(shown):
             ax = style.place(fig, (LEFT + n * (wide + 0.12), _TOP, wide, _TALL))
-            Traces(traces, time, limit, "grey", muted=muted).draw(ax)
+            Traces(traces, time, limit, "grey", muted=how.muted).draw(ax)
             ax.set_title(style.printable(label), fontsize=9, pad=4)
             if across is not None:
                 few, last = (2 if wide < 1.4 else 3), len(traces) - 1
@@ -108,8 +123,7 @@ def scan_map(
     path: str | Path,
     *,
     label: str = "semblance",
-    title: str = "velocity scan",
-    run_id: str = "",
+    **heading: Any,
 ) -> Path:
     """Draw what was measured by scale and window of time, and the best scale of each window.
 
@@ -125,15 +139,18 @@ def scan_map(
         Best scale; NaN where nothing is.
     path : path
         PNG to write.
-    label, title, run_id : str
-        What the values are, heading, and run.
+    label : str
+        What the values are.
+    **heading
+        ``title`` and ``run_id``, as in `Sheet`.
     """
     out = png_path(path, "vscan.png")
     most = np.nanmax(np.where(np.isfinite(values), values, 0.0), axis=0)
     shown = np.divide(values, most, out=np.full(values.shape, np.nan), where=most > 0)
     half = (scales[1] - scales[0]) / 2
     facts = f"{label} over the largest of its window · dots: best scale"
-    with Sheet(out, title, run_id, facts).page((5.2, _TOP + _TALL + BOTTOM)) as fig:
+    sheet = Sheet(out, **{"title": "velocity scan", **heading}).saying(facts)
+    with sheet.page((5.2, _TOP + _TALL + BOTTOM)) as fig:
         ax = style.place(fig, (LEFT, _TOP, 3.2, _TALL))
         common: dict[str, Any] = {
             "cmap": style.palette("fold"),

@@ -5,7 +5,7 @@ images of one grid side by side, and their difference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -210,9 +210,8 @@ def model(
     *,
     survey: Survey | None = None,
     at: Sequence[float] | None = None,
-    title: str = "model",
-    run_id: str = "",
     exaggeration: float | None = None,
+    **heading: Any,
 ) -> dict[str, Path]:
     """Draw a model: one picture of vp, and of epsilon, delta, theta and phi when it has them; angles in degrees.
 
@@ -224,15 +223,17 @@ def model(
         PNG of vp; the others are written beside it as ``NAME_epsilon.png`` and so on.
     survey : Survey, optional
         Sources and receivers are marked.
-    at, title, run_id, exaggeration
+    at, exaggeration
         As in `SectionStyle`.
+    **heading
+        ``title`` and ``run_id``, as in `Sheet`.
 
     Returns
     -------
     dict of str to Path
         Pictures by parameter.
     """
-    out = png_path(path, "model.png")
+    whole = Sheet(png_path(path, "model.png"), **{"title": "model", **heading})
     marks, planes = survey_points(survey, model.frame), cuts_at(model.grid, at)
     written: dict[str, Path] = {}
     labels = {"vp": "vp (m/s)", "theta": "theta (degrees)", "phi": "phi (degrees)"}
@@ -241,7 +242,7 @@ def model(
         if values is None:
             continue
         values = np.degrees(values) if is_angle(name) else values
-        sheet = Sheet(out, f"{title}: {name}", run_id, label)
+        sheet = replace(whole, title=f"{whole.title}: {name}", about=label)
         sheet = sheet if name == "vp" else sheet.named(f"_{name}")
         written[name] = coloured(sheet, values, planes, name, marks, exaggeration)
     return written

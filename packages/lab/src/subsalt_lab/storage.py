@@ -275,15 +275,8 @@ def _measured(
         how = storage.HOW[direct]
         for threads in settings.threads:
             say(f"storage: {directory}, snapshots, {how}, {threads} thread{'s' * (threads != 1)}")
-            yield from storage.records(
-                directory,
-                settings.count,
-                settings.record,
-                threads,
-                settings.repeats,
-                direct=direct,
-                far=mount.in_memory,
-            )
+            case = storage.RecordCase(settings.count, settings.record, threads, direct)
+            yield from storage.records(directory, case, settings.repeats, far=mount.in_memory)
     if settings.quick:
         return
     direct = ways[-1]
