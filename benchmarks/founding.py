@@ -57,6 +57,7 @@ def variant(
     import subsalt
     from subsalt import kernels
     from subsalt.earth.grid import Box
+    from subsalt.methods.rtm.arrays import RankArrays
     from subsalt.methods.rtm.memory import propagation_memory
     from subsalt.propagation.options import PropagationOptions
     from subsalt.propagation.propagator import Propagator
@@ -78,7 +79,7 @@ def variant(
     del epsilon, delta
     middle = np.array([[0.5 * case.spacing * n for n in interior]])
     shot = subsalt.Shot(1, middle[0], middle)
-    plan = propagation_memory(model, options, Box((0, 0, 0), interior), shot)  # type: ignore[arg-type]
+    plan = propagation_memory(RankArrays(model, options, Box((0, 0, 0), interior), shot))  # type: ignore[arg-type]
     before = _resident()
     # 0.9 of the bound of order 8 is stable for order 4 too, so that both do the same physics
     prop = Propagator(model, options, earth.time_step(case))

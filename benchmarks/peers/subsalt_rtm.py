@@ -21,11 +21,11 @@ import subsalt
 from subsalt import kernels
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sizes import snapshot_bytes, state_bytes
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
@@ -120,8 +120,8 @@ class SubsaltMigration:
         kernels.prepare(options.device, options.threads)
         setup = MigrationSetup.build(self.model, self.wavelet, self.survey.time, options, imaging)
         shot, steps = self.survey.shots[0], setup.axis.nt - 1
-        sizes = state_bytes(setup, shot), snapshot_bytes(setup, shot)
-        scheme = scheme_within(self.limit, steps, setup.image_step, *sizes)
+        arrays = RankArrays.of(setup, shot)
+        scheme = scheme_within(self.limit, steps, setup.image_step, arrays.state, arrays.snapshot)
         total = ImageSum(setup)
         total.add(migrate_shot(setup, shot, self.survey.traces(shot), pool=SnapshotPool(), scheme=scheme))
         return total.finish()

@@ -5,7 +5,8 @@ import pytest
 
 import subsalt as ss
 from subsalt.kernels import cpu
-from subsalt.methods.rtm.memory import domain_of, layer_bytes, receivers_on, recorded_on
+from subsalt.kernels.fields import MEMORY
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.migrate import share_of
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import single
@@ -36,20 +37,19 @@ def test_receivers_planes_and_arrays_are_those_of_the_slab(medium, ranks):
     single_planes = 0
     for rank in range(ranks):
         share = share_of(setup, shot, rank_of(rank, ranks))
-        domain = domain_of(model, options, window, shot, (rank, ranks))
+        arrays = RankArrays(model, options, window, shot, (rank, ranks))
+        domain = arrays.domain
         assert domain.slab == share.slab
         assert domain.interior.size == share.image_box.size
-        assert receivers_on(domain, shot) == len(share.rows)
+        assert arrays.receivers == len(share.rows)
         points = np.concatenate([shot.src[None], shot.rcv])
         prop = Propagator(model, options, setup.axis.dt, points=points, group=rank_of(rank, ranks))
         assert prop.layout == domain.layout
         have = sum(a.nbytes for a in cpu.new_memory(prop.problem).values())
-        kinds = len(prop.problem.memory_kinds)
-        assert have == layer_bytes(
-            domain.layout, "pml", 8, False, kinds=kinds, x_layer=sum(domain.held_widths[:2])
-        )
+        assert len(prop.problem.memory_kinds) == len(MEMORY[medium])
+        assert have == arrays.layer_held
         recorder = SlabRecorder.of(domain.points(shot.rcv), domain.slabs, rank, 4, np.float32, flushes=True)
-        own, planes = recorded_on(domain, shot)
+        own, planes = arrays.recorded
         assert own == len(recorder.begun.points)
         single_planes += planes - 3 * len(recorder.single.points)
     # every plane of a receiver that is sent is also got by somebody: twice where it comes from, once where it goes

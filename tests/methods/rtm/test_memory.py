@@ -12,8 +12,8 @@ import pytest
 
 import subsalt as ss
 from subsalt.kernels import cpu
-from subsalt.kernels.fields import FIELDS, MEMORY, Layout, parameter_names
-from subsalt.methods.rtm.memory import allocated, layer_bytes
+from subsalt.kernels.fields import FIELDS, Layout, parameter_names
+from subsalt.methods.rtm.arrays import RankArrays, allocated
 from subsalt.physics import MEDIA
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
@@ -24,6 +24,7 @@ import json, sys
 import scipy.ndimage  # the program itself is not part of the plan
 import numpy as np
 import subsalt as ss
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.memory import shot_memory
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
@@ -43,7 +44,7 @@ data = np.random.default_rng(0).standard_normal((shots, receivers, nt)).astype(n
 survey = ss.Survey.from_arrays(src, rcv, nt=nt, dt=0.004, data=data)
 wavelet = ss.ricker(12.0, 0.002)
 setup = MigrationSetup.build(model, wavelet, survey.time, PropagationOptions(model_storage=storage), ImagingOptions())
-plan = sum(shot_memory(setup, survey.shots[0], several=shots > 1).values())
+plan = sum(shot_memory(setup, RankArrays.of(setup, survey.shots[0]), several=shots > 1).values())
 before = status("VmRSS")
 ss.migrate(model, survey, wavelet, model_storage=storage)
 print(json.dumps([plan, status("VmHWM") - before]))
@@ -85,7 +86,10 @@ def test_the_layer_is_planned_as_it_is_allocated(shape, free_surface, medium) ->
     options = PropagationOptions(free_surface=free_surface)
     prop = Propagator(model, options, 0.001)
     have = sum(allocated(a.nbytes) for a in cpu.new_memory(prop.problem).values())
-    assert layer_bytes(prop.layout, "pml", options.layer_cells, free_surface, len(MEMORY[medium])) == have
+    middle = np.array([5.0 * n for n in shape] if len(shape) == 3 else [5.0 * shape[0], 0.0, 5.0 * shape[1]])
+    arrays = RankArrays(model, options, model.grid.box, ss.Shot(1, middle, middle[None]))
+    assert arrays.domain.layout == prop.layout
+    assert arrays.layer_held == have
 
 
 @pytest.mark.parametrize("ndim", [2, 3])

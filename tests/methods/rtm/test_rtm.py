@@ -11,6 +11,7 @@ import subsalt as ss
 from subsalt.acquisition.window import shot_window
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError, MemoryPlanError, StabilityError
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.memory import check_memory, shot_memory
 from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples, window_taper
 from subsalt.methods.rtm.setup import MigrationSetup, image_step
@@ -126,7 +127,7 @@ def test_a_job_that_does_not_fit_is_refused_with_numbers_and_a_cure(recorded: ss
     setup = MigrationSetup.build(
         background(), ss.ricker(F0, 0.001), recorded.time, PropagationOptions(), ImagingOptions()
     )
-    need = sum(shot_memory(setup, recorded.shots[0]).values())
+    need = sum(shot_memory(setup, RankArrays.of(setup, recorded.shots[0])).values())
     with pytest.raises(MemoryPlanError, match="snapshots") as caught:
         check_memory(setup, recorded.shots, available=need // 2)
     assert caught.value.fix

@@ -9,10 +9,9 @@ from subsalt.checkpoint.choice.footprint import Sizes, footprint
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.stripes import Stripes
-from subsalt.methods.rtm.memory import allocated
+from subsalt.methods.rtm.arrays import RankArrays, allocated
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sizes import held_state_bytes, snapshot_bytes, state_bytes
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator
 
@@ -50,9 +49,10 @@ def test_as_the_arrays_of_a_propagator(shape, medium, options) -> None:
         setup.model, setup.propagation, setup.axis.dt, window=setup.window(shot), points=positions
     ) as prop:
         state = prop.new_state()
-        assert state_bytes(setup, shot) == sum(a.nbytes for a in state.arrays())
+        arrays = RankArrays.of(setup, shot)
+        assert arrays.state == sum(a.nbytes for a in state.arrays())
         field = np.zeros(prop.interior.shape, prop.dtype)
-        assert snapshot_bytes(setup, shot) == field.nbytes
+        assert arrays.snapshot == field.nbytes
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,15 @@ def test_the_disk_of_a_scheme_is_what_its_files_take(tmp_path, monkeypatch, slot
     traces = np.zeros((len(shot.rcv), setup.record.nt), np.float32)
     migrate_shot(setup, shot, traces, scheme=scheme, scratch=scratch)
     scratch.close()
-    sizes = Sizes(steps, k, snapshot_bytes(setup, shot), state_bytes(setup, shot))
+    arrays = RankArrays.of(setup, shot)
+    sizes = Sizes(steps, k, arrays.snapshot, arrays.state)
     assert sum(taken) == footprint(scheme, sizes).disk > 0
 
 
 def test_large_arrays_of_a_state_fill_huge_pages():
     setup, shot = scheme_cases.setup_of("vti 2-D"), scheme_cases.shot_of("vti 2-D")
-    assert held_state_bytes(setup, shot) == state_bytes(setup, shot)
+    small = RankArrays.of(setup, shot)
+    assert small.state_held == small.state
     grid = ss.Grid((1100, 1000), (10.0, 10.0))
     large = MigrationSetup.build(
         ss.EarthModel(grid, 2000.0),
@@ -98,5 +100,6 @@ def test_large_arrays_of_a_state_fill_huge_pages():
         ImagingOptions(),
     )
     shot = ss.Survey.from_arrays([[500.0, 0.0, 20.0]], [[600.0, 0.0, 20.0]], nt=50, dt=0.002).shots[0]
-    level = state_bytes(large, shot) // 2
-    assert held_state_bytes(large, shot) == 2 * allocated(level) > 2 * level
+    arrays = RankArrays.of(large, shot)
+    level = arrays.state // 2
+    assert arrays.state_held == 2 * allocated(level) > 2 * level

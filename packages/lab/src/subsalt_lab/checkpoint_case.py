@@ -17,8 +17,8 @@ from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.io.publish import human
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sizes import snapshot_bytes, state_bytes
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 SPACING = 10.0
@@ -137,11 +137,11 @@ class Case:
     @property
     def snapshot_bytes(self) -> int:
         """Bytes of a snapshot of the imaged field."""
-        return snapshot_bytes(self.setup(self.samples), self.shot)
+        return RankArrays.of(self.setup(self.samples), self.shot).snapshot
 
     @property
     def record_bytes(self) -> int:
         """Bytes of what is put and got."""
         if self.strategy == "store":
             return self.snapshot_bytes
-        return state_bytes(self.setup(self.samples), self.shot)
+        return RankArrays.of(self.setup(self.samples), self.shot).state

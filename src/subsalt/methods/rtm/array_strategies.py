@@ -12,15 +12,13 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice, choose
 from subsalt.checkpoint.choice.costs import Limits, Rates
-from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.host import available_memory
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.device_memory import device_memory
-from subsalt.methods.rtm.memory import check_memory, domain_of, largest_shots, shot_memory
+from subsalt.methods.rtm.memory import check_memory, largest_shots, shot_memory, sizes_of
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
 from subsalt.propagation.options import CheckpointOptions
 
 #: points per second, and bytes per second of a disk, that strategies are ranked with: a slow disk and a slow core
@@ -43,11 +41,8 @@ def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
     from subsalt.kernels.cuda import library
 
     sums = len(condition_of(setup.imaging.condition).accumulators)
-    bare = 0
-    for shot in shots:
-        domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot)
-        need = device_memory(setup.model, setup.propagation, domain, shot, setup.axis.nt, sums)
-        bare = max(bare, sum(need.values()))
+    needs = [RankArrays.of(setup, shot).on_gpu(setup.axis.nt, sums) for shot in shots]
+    bare = max(sum(need.values()) for need in needs)
     return int((1 - MARGIN) * library.free_memory()[0]) - bare
 
 
@@ -92,7 +87,8 @@ class ArrayStrategies:
         have, several = available_memory(), len(shots) > 1
         worst = largest_shots(setup, shots)
         there = on_device(setup)
-        bare = (shot_memory(setup, s, several=several, kept={}, on_device=there) for s in worst)
+        arrays = (RankArrays.of(setup, s) for s in worst)
+        bare = (shot_memory(setup, a, several=several, kept={}, on_device=there) for a in arrays)
         room = have - max(sum(need.values()) for need in bare)
         folders = [Path(d) for d in options.directories]
         disk = min((shutil.disk_usage(d).free for d in folders), default=0)
@@ -118,18 +114,9 @@ class ArrayStrategies:
 
     def choice(self, shot: Shot) -> Choice:
         """Return what a shot does."""
-        setup = self.setup
-        sizes = Sizes(
-            setup.axis.nt - 1,
-            setup.image_step,
-            snapshot_bytes(setup, shot),
-            state_bytes(setup, shot),
-            shell_bytes(setup, shot),
-            level_bytes(setup, shot),
-            on_device=on_device(setup),
-            state_held=0 if on_device(setup) else held_state_bytes(setup, shot),
-        )
-        domain = domain_of(setup.model, setup.propagation, setup.window(shot), shot)
+        arrays = RankArrays.of(self.setup, shot)
+        sizes = sizes_of(self.setup, [arrays], on_device=on_device(self.setup))
+        domain = arrays.domain
         rates = Rates(domain.held.size / POINTS, DISK, DISK)
         if sizes.on_device:
             rates = replace(rates, step=domain.held.size / GPU_POINTS, copy=GPU_COPY, down=LINK, up=LINK)

@@ -17,9 +17,9 @@ from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.kernels import cpu
 from subsalt.machine.machine_file import Machine
+from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
-from subsalt.methods.rtm.memory import FLOAT, receivers_on
 from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import rates_for
@@ -147,7 +147,7 @@ def shot_phases(
     planes = max(s.hi - s.lo for s in slabs) / domain.grid.shape3[0]
     points = planes * math.prod(domain.grid.shape3)
     making = on_host * points / parts.setup
-    traces = max(receivers_on(needs.domain(shot, (s.rank, group)), shot) for s in distinct(slabs))
+    traces = max(needs.arrays(shot, (s.rank, group)).receivers for s in distinct(slabs))
     if not isinstance(setup, MigrationSetup):
         written = FLOAT * setup.record.nt * len(shot.rcv)
         return {"setup": making, "propagation": steps * step, "output": around.publish + written / write}

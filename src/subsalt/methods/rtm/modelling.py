@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.acquisition.window import shot_window
+from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
@@ -55,6 +56,10 @@ class ModellingSetup:
         axis = propagation_axis(record, wavelet, dt, extra)
         signature = source_samples(wavelet, axis, propagation.time_dispersion)
         return cls(gated, repaired, propagation, wavelet, record, axis, aperture, signature)
+
+    def window(self, shot: Shot) -> Box:
+        """Return the part of the model that `shot` propagates in."""
+        return shot_window(self.model, shot, self.aperture)
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,7 @@ def model_shot(
             setup.model,
             setup.propagation,
             setup.axis.dt,
-            window=shot_window(setup.model, shot, setup.aperture),
+            window=setup.window(shot),
             points=positions,
             taper_at=shot.src[None],  # receivers only listen: they excite no slow mode
             group=group,

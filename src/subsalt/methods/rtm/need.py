@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from subsalt import physics
 from subsalt.acquisition.survey import Shot
-from subsalt.acquisition.window import shot_window
 from subsalt.checkpoint.choice.choose import Choice, choose
 from subsalt.checkpoint.choice.costs import Limits
 from subsalt.checkpoint.choice.costs import Rates as ShotRates
 from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.earth.grid import Box
+from subsalt.methods.rtm.arrays import ALONE, DOUBLE, FLOAT, Part, RankArrays, Setup
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.device_memory import device_memory
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH
-from subsalt.methods.rtm.memory import (
-    ALONE,
-    DOUBLE,
-    FLOAT,
-    Part,
-    domain_of,
-    modelled_shot_memory,
-    shot_memory,
-    tilt_scratch,
-)
-from subsalt.methods.rtm.modelling import ModellingSetup
+from subsalt.methods.rtm.memory import modelled_shot_memory, shot_memory, sizes_of
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sizes import held_state_bytes, level_bytes, shell_bytes, snapshot_bytes, state_bytes
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel import decomp
 from subsalt.parallel.decomp import Slab
@@ -50,8 +37,6 @@ CUDA = 300_000_000
 
 #: a trace in the survey: position of its receiver and number in the files
 TRACE_ENTRY = 3 * DOUBLE + DOUBLE
-
-Setup = MigrationSetup | ModellingSetup
 
 
 @dataclass(frozen=True)
@@ -97,6 +82,7 @@ class RankNeed:
         return sum(self.device.values())
 
 
+@dataclass(eq=False)
 class Needs:
     """The memory of ranks for one setup and survey, by size of their group.
 
@@ -120,23 +106,20 @@ class Needs:
         Those of the image are drawn at last.
     """
 
-    def __init__(
-        self,
-        setup: Setup,
-        shots: Sequence[Shot],
-        ranks: int = 1,
-        threads: int = 1,
-        checkpointing: Checkpointing | None = None,
-        *,
-        streamed: bool = False,
-        gpu: Gpu | None = None,
-        pictures: bool = False,
-    ) -> None:
-        self.streamed, self.gpu, self.pictures = streamed, gpu, pictures
-        self.setup, self.shots, self.ranks, self.threads = setup, list(shots), ranks, threads
-        self.checkpointing = checkpointing if isinstance(setup, MigrationSetup) else None
-        self.medium = physics.medium_of(setup.model, setup.propagation.medium)
-        self.radius = radius_of(setup.propagation.order)
+    setup: Setup
+    shots: Sequence[Shot]
+    ranks: int = 1
+    threads: int = 1
+    checkpointing: Checkpointing | None = None
+    streamed: bool = field(default=False, kw_only=True)
+    gpu: Gpu | None = field(default=None, kw_only=True)
+    pictures: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.setup, MigrationSetup):
+            self.checkpointing = None
+        self.medium = physics.medium_of(self.setup.model, self.setup.propagation.medium)
+        self.radius = radius_of(self.setup.propagation.order)
         self._known: dict[tuple[int, int | None], RankNeed] = {}
         self._sizes: dict[tuple, Sizes] = {}
         self._choices: dict[tuple[Sizes, int, ShotRates, CheckpointOptions, int], Choice] = {}
@@ -144,13 +127,15 @@ class Needs:
 
     def window(self, shot: Shot) -> Box:
         """Return the window of a shot on the grid of the model."""
-        setup = self.setup
-        aperture = setup.imaging.aperture if isinstance(setup, MigrationSetup) else setup.aperture
-        return shot_window(setup.model, shot, aperture)
+        return self.setup.window(shot)
+
+    def arrays(self, shot: Shot, part: Part = ALONE) -> RankArrays:
+        """Return what a rank of a group has of a shot, by array."""
+        return RankArrays.of(self.setup, shot, part)
 
     def domain(self, shot: Shot, part: Part = ALONE) -> Domain:
         """Return the computational grid of a shot, and what a rank of a group has of it."""
-        return domain_of(self.setup.model, self.setup.propagation, self.window(shot), shot, part)
+        return self.arrays(shot, part).domain
 
     @cached_property
     def planes(self) -> dict[int, int]:
@@ -192,23 +177,19 @@ class Needs:
 
     def changed(self, setup: Setup, ranks: int | None = None) -> Needs:
         """Return the needs of the same survey with another setup, or of more ranks."""
-        return self._like(setup=setup, ranks=ranks or self.ranks)
+        return replace(self, setup=setup, ranks=ranks or self.ranks)
 
     def choosing(self, checkpointing: Checkpointing) -> Needs:
         """Return the needs of the same survey with other strategies to choose from."""
-        return self._like(checkpointing=checkpointing)
+        return replace(self, checkpointing=checkpointing)
 
     def on(self, gpu: Gpu | None) -> Needs:
         """Return the needs of the same survey on a GPU, or without."""
-        return self if gpu == self.gpu else self._like(gpu=gpu)
+        return self if gpu == self.gpu else replace(self, gpu=gpu)
 
     def without_pictures(self) -> Needs:
         """Return the needs of the same survey when nothing is drawn."""
-        return self._like(pictures=False)
-
-    def _like(self, **changed: Any) -> Needs:
-        names = ("setup", "shots", "ranks", "threads", "checkpointing", "streamed", "gpu", "pictures")
-        return Needs(**({name: getattr(self, name) for name in names} | changed))
+        return replace(self, pictures=False)
 
     def of(self, group: int, limit: int | None = None) -> RankNeed:
         """Return the memory of the rank that takes most when `group` ranks share a shot.
@@ -290,25 +271,10 @@ class Needs:
         # shots whose windows are alike share an answer; receivers have no part in it
         key = domain.grid.shape3, domain.pad, self.window(shot).shape, group, rank
         if key not in self._sizes:
-            self._sizes[key] = self._measured(shot, group, rank, setup)
+            ranks = [slab.rank for slab in distinct(self.slabs(shot, group))] if rank is None else [rank]
+            parts = [self.arrays(shot, (r, group)) for r in ranks]
+            self._sizes[key] = sizes_of(setup, parts, on_device=self.gpu is not None)
         return self._sizes[key]
-
-    def _measured(self, shot: Shot, group: int, rank: int | None, setup: MigrationSetup) -> Sizes:
-        ranks = [slab.rank for slab in distinct(self.slabs(shot, group))] if rank is None else [rank]
-
-        def most(size: Callable[[MigrationSetup, Shot, Part], int]) -> int:
-            return max(size(setup, shot, (r, group)) for r in ranks)
-
-        return Sizes(
-            setup.axis.nt - 1,
-            setup.image_step,
-            most(snapshot_bytes),
-            most(state_bytes),
-            most(shell_bytes),
-            most(level_bytes),
-            on_device=self.gpu is not None,
-            state_held=0 if self.gpu is not None else most(held_state_bytes),
-        )
 
     def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:
         """Return what a shot does within a budget; the same on every rank that asks.
@@ -360,24 +326,14 @@ class Needs:
         return held
 
     def _shot(self, shot: Shot, part: Part, kept: Mapping[str, int] | None = None) -> dict[str, int]:
-        setup = self.setup
+        setup, arrays, there = self.setup, self.arrays(shot, part), self.gpu is not None
         if isinstance(setup, MigrationSetup):
-            several, there = len(self.shots) > 1, self.gpu is not None
-            need = shot_memory(
-                setup, shot, several=several, image=False, part=part, kept=kept, on_device=there
-            )
+            several = len(self.shots) > 1
+            need = shot_memory(setup, arrays, several=several, image=False, kept=kept, on_device=there)
         else:
-            need = modelled_shot_memory(
-                setup.model,
-                setup.propagation,
-                self.window(shot),
-                shot,
-                (setup.record.nt, setup.axis.nt),
-                part,
-                on_device=self.gpu is not None,
-            )
+            need = modelled_shot_memory(arrays, setup.record.nt, setup.axis.nt, on_device=there)
         if self.medium == "tti" and self.gpu is None:
-            need["fluxes of the threads"] = self.threads * tilt_scratch(self.domain(shot, part).layout)
+            need["fluxes of the threads"] = self.threads * arrays.tilt_scratch
         if self.gpu is None:
             return need
         if part[1] > 1:
@@ -401,8 +357,7 @@ class Needs:
         setup = self.setup
         condition = condition_of(setup.imaging.condition) if isinstance(setup, MigrationSetup) else None
         sums = 0 if condition is None else len(condition.accumulators)
-        domain = self.domain(shot, part)
-        need = device_memory(setup.model, setup.propagation, domain, shot, setup.axis.nt, sums)
+        need = self.arrays(shot, part).on_gpu(setup.axis.nt, sums)
         return ({"driver (assumed)": self.gpu.context} if self.gpu.context else {}) | need
 
     def _image(self, setup: MigrationSetup) -> dict[str, int]:

@@ -16,13 +16,12 @@ from subsalt.io.volumes.plane_file import PlaneLayout
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.storage import Rates as StorageRates
 from subsalt.machine.storage import rates_of
+from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.checkpointing import ASSUMED_DISK, Checkpointing
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
-from subsalt.methods.rtm.memory import FLOAT
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sizes import snapshot_bytes
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.disk import LATE, SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
 from subsalt.plan.rates import assumed
@@ -230,7 +229,7 @@ def wavefield_bytes(needs: Needs, options: CheckpointOptions, ranks: int = 1) ->
         domain = needs.domain(shot, (0, ranks))
         key = domain.grid.shape3, domain.pad
         if key not in known:
-            records = [snapshot_bytes(setup, shot, (r, ranks)) // FLOAT for r in range(ranks)]
+            records = [needs.arrays(shot, (r, ranks)).snapshot // FLOAT for r in range(ranks)]
             known[key] = fields * sum(file_bytes(n, samples) for n in records if n)
         out[shot.id] = known[key]
     return out

@@ -12,12 +12,11 @@ from typing import Any
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.checkpoint.schedule.tasks import Counts
+from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
-from subsalt.methods.rtm.memory import FLOAT, receivers_on
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.sizes import snapshot_bytes
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def of_shot(needs: Needs, decision: Decision, shot: Shot, group: int = 0) -> Tot
     accumulators = len(condition_of(setup.imaging.condition).accumulators)
     written = read = scratch = down = up = 0
     for rank in range(group):
-        sums = accumulators * snapshot_bytes(setup, shot, (rank, group))
+        sums = accumulators * needs.arrays(shot, (rank, group)).snapshot
         sizes = needs.sizes(shot, group, rank)
         put, get = disk_traffic(choice.scheme, choice.counts, sizes, sums)
         written, read, scratch = written + put, read + get, scratch + choice.best.need.disk
@@ -159,7 +158,7 @@ def reading_of(needs: Needs, group: int, files: int, traces: bool) -> Reading:
     slabs = needs.slabs(shot, group)
     front = needs.domain(shot).pad[0]
     read = plane * sum(max(0, min(s.last, front + nx) - max(s.first, front)) for s in slabs)
-    shares = [receivers_on(needs.domain(shot, (s.rank, group)), shot) for s in slabs]
+    shares = [needs.arrays(shot, (s.rank, group)).receivers for s in slabs]
     thinnest = max(slabs, key=lambda s: (s.ghost_lo + s.ghost_hi) / (s.hi - s.lo))
     return Reading(
         wanted,
