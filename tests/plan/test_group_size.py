@@ -35,10 +35,10 @@ def test_the_smallest_group_that_fits_is_taken():
     found = needs()
     for size in (1, 2, 3, 5):
         memory = found.of(size).total
-        decision = group_size(found.setup, found.shots, world(8, memory))
+        decision = group_size(found, world(8, memory))
         assert (decision.groups, sum(decision.sizes)) == (8 // size, 8)
         assert decision.need.total <= memory
-        assert group_size(found.setup, found.shots, world(8, memory - 1)).groups == 8 // (size + 1)
+        assert group_size(found, world(8, memory - 1)).groups == 8 // (size + 1)
 
 
 def test_memory_that_was_found_free_is_not_filled_when_more_ranks_can_share():
@@ -75,7 +75,7 @@ def test_what_is_told_to_change_fits_when_planned_again(medium):
     assert all(c.need <= memory for c in changes[:-1])
     assert refused.error.fix == changes[0].text
     started = int(changes[0].text.removeprefix("start ").split()[0])
-    assert group_size(found.setup, found.shots, world(started, memory)).group_size == started
+    assert group_size(replace(found, ranks=started), world(started, memory)).group_size == started
     assert not decide(found, world(started - 1, memory)).fits
     assert "image_step" in texts
     assert ("u16" in texts) == (medium == "vti")
@@ -91,19 +91,19 @@ def test_a_fixed_group_is_refused_with_one_that_fits():
     found = needs()
     memory = found.of(4).total
     with pytest.raises(MemoryPlanError, match="with 2 ranks per shot") as caught:
-        group_size(found.setup, found.shots, world(8, memory), 2)
+        group_size(found, world(8, memory), 2)
     assert caught.value.code == "E660"
     assert caught.value.fix == "set [parallel] ranks_per_shot = 4"
-    assert group_size(found.setup, found.shots, world(8, memory), 4).fits
+    assert group_size(found, world(8, memory), 4).fits
 
 
 def test_more_memory_is_the_last_cure():
     found = needs(ranks=1)
     with pytest.raises(MemoryPlanError) as caught:
-        group_size(found.setup, found.shots, world(1, 1000))
+        group_size(found, world(1, 1000))
     assert "GB" in caught.value.fix
     told = float(caught.value.fix.split("at least ")[1].split()[0]) * 1e9
-    assert group_size(found.setup, found.shots, world(1, told)).fits
+    assert group_size(found, world(1, told)).fits
 
 
 def test_slabs_thinner_than_their_halo_are_refused():
@@ -173,9 +173,7 @@ def test_everything_in_memory_takes_what_it_took():
 def test_less_memory_is_met_by_another_strategy_instead_of_a_refusal():
     alone = needs(ranks=1).of(1).total
     for part in (0.95, 0.8, 0.6):
-        decision = group_size(
-            setup(), survey().shots, world(1, part * alone), checkpointing=choosing(ranks=1).checkpointing
-        )
+        decision = group_size(choosing(ranks=1), world(1, part * alone))
         assert decision.choice.best.name == "revolve, memory"
         assert decision.need.total <= part * alone
         # what the plan promises is what the arrays sum to
@@ -233,7 +231,7 @@ def test_one_class_of_numerics_for_all_shots():
 
 def test_pictures_are_a_stage_of_their_own():
     plain = needs(1, medium="isotropic")
-    drawn = plain._like(pictures=True)
+    drawn = replace(plain, pictures=True)
     # beside a large shot they take no more; alone they rule, and can be left out
     assert drawn.of(1).arrays == plain.of(1).arrays
     few = replace(plain.setup, image_step=plain.setup.axis.nt - 1)

@@ -46,7 +46,8 @@ def decided(gpu, ranks=1, memory=HOST, group="auto", medium="vti", **options):
     there = replace(world(ranks, memory), gpu=gpu)
     rates = gpu_rates(Needs(made, survey().shots, gpu=gpu), there, gpu, None)
     how = Checkpointing(CheckpointOptions(**options), rates, disk=10**12, gpu=gpu)
-    return group_size(made, survey().shots, there, group, how)
+    needs = Needs(made, survey().shots, there.ranks, there.threads, how)
+    return group_size(needs, there, group)
 
 
 @pytest.mark.parametrize(

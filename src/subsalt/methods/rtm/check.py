@@ -155,15 +155,10 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
         gpu = gpus.of_run(job.parallel.device, machine_if_known())
         world = World.of(single(), kernels.threads_to_use(context.propagation.threads), gpu)
-        how = checkpointing_of(
-            job.checkpoint_options,
-            Needs(setup, survey.shots, 1, world.threads),
-            world,
-            job.default_run_dir,
-            job.output.formats,
-            machine_if_known(),
-        )
-        return group_size(setup, survey.shots, world, checkpointing=how, pictures=job.output.pictures)
+        needs = Needs(setup, survey.shots, 1, world.threads)
+        formats, machine = job.output.formats, machine_if_known()
+        how = checkpointing_of(job.checkpoint_options, needs, world, job.default_run_dir, formats, machine)
+        return group_size(replace(needs, checkpointing=how, pictures=job.output.pictures), world)
 
     found = load(plan)
     if found is not None:

@@ -5,14 +5,13 @@ Where none fits, the smallest change that does is offered; each is planned again
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import DiskError, MemoryPlanError
-from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.gpu import MARGIN
@@ -247,36 +246,19 @@ class Decision:
         }
 
 
-def group_size(
-    setup: Setup,
-    shots: Sequence[Shot],
-    world: World,
-    asked: GroupSize = "auto",
-    checkpointing: Checkpointing | None = None,
-    *,
-    streamed: bool = False,
-    pictures: bool = False,
-) -> Decision:
+def group_size(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
 
     Parameters
     ----------
-    setup : MigrationSetup or ModellingSetup
-        What is computed.
-    shots : sequence of Shot
-        Of the survey.
+    needs : Needs
+        Of the survey on the ranks of `world`; all snapshots are in memory where nothing decides between strategies.
     world : World
         Ranks and their memory.
     asked : int or "auto"
         `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side, but
         makes no more groups than there are shots. Where a larger group can keep what a smaller one must compute again,
         the survey that is predicted to end first is taken.
-    checkpointing : Checkpointing, optional
-        What decides between strategies; all snapshots are in memory when None.
-    streamed : bool
-        One rank alone leaves the model in its files, too.
-    pictures : bool
-        Those of the image are drawn at last.
 
     Raises
     ------
@@ -285,11 +267,7 @@ def group_size(
     ConfigError
         When the group asked for has slabs thinner than their halo.
     """
-    decision = decide(
-        Needs(setup, shots, world.ranks, world.threads, checkpointing, streamed=streamed, pictures=pictures),
-        world,
-        asked,
-    )
+    decision = decide(needs, world, asked)
     if decision.error is not None:
         raise decision.error
     return decision

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +58,10 @@ def plan_ranks(
     with world.together():
         gpu = gpus.of_run(job.parallel.device, known)
     found = World.of(world, threads_to_use(threads), gpu)
+    needs = Needs(setup, shots, found.ranks, found.threads, streamed=job.parallel.stream_model)
     told = None
     with world.together():
         if world.is_root and run_dir is not None:
-            needs = Needs(setup, shots, found.ranks, found.threads, streamed=job.parallel.stream_model)
             formats = job.output.formats
             # rates and room as rank 0 finds them: all ranks must choose alike
             options = of_the_run(job.checkpoint_options, run_dir)
@@ -69,8 +70,8 @@ def plan_ranks(
     told = world.bcast(told)
     with world.together():
         chosen = None if told is None else Checkpointing.from_dict(told)
-        streamed, pictures = job.parallel.stream_model, run_dir is not None and job.output.pictures
-        decision = group_size(setup, shots, found, asked, chosen, streamed=streamed, pictures=pictures)
+        pictures = run_dir is not None and job.output.pictures
+        decision = group_size(replace(needs, checkpointing=chosen, pictures=pictures), found, asked)
     with world.together():
         if world.is_root and run_dir is not None and decision.needs is not None:
             refused = disk_error(disks_of(decision.needs, decision, run_dir, job.output.formats))
