@@ -79,17 +79,6 @@ def _values(library: Path, names: tuple[str, ...]) -> tuple[tuple[str, str], ...
     return tuple(json.loads(ran.stdout.strip().splitlines()[-1]).items())
 
 
-def main() -> None:
-    """Print the values of the named variables of a library, as JSON."""
-    tool = Tool(Path(sys.argv[1]))
-    known = tool.variables(re.escape(n) for n in sys.argv[2:])
-    print(json.dumps({v.name: tool.text(v.name) for v in known}))
-
-
-if __name__ == "__main__":
-    main()
-
-
 #: what is written beside the files: the choices, and the variables that bring them about
 RECORD = "collectives.json"
 SCHEMA = "subsalt-collectives-1"
@@ -403,3 +392,14 @@ def writable(mpi: MpiInUse, algorithm: Algorithm) -> str:
 
 #: what tells a person about progress
 Say = Callable[[str], None]
+
+
+def main() -> None:
+    """Print the values of the named variables of a library, as JSON."""
+    tool = Tool(Path(sys.argv[1]))
+    known = tool.variables(re.escape(n) for n in sys.argv[2:])
+    print(json.dumps({v.name: tool.text(v.name) for v in known}))
+
+
+if __name__ == "__main__":
+    main()
