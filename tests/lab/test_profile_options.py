@@ -70,7 +70,7 @@ def test_a_profile_stands_below_the_founding_cases():
     row = founding.rows(found)[-1]
     assert (row["mpi_percent"], row["barrier_seconds"], row["barrier_calls"]) == (20.0, 2.0, 40)
     assert (row["barrier_part"], row["barrier_wall"], row["barrier_us"]) == (50.0, 10.0, 50000.0)
-    table = founding.table(found, "markdown")
+    table = founding.founding_table(found, "markdown")
     assert (
         "| document 002, case 3 | 490 | 3:12:33 | 1:25:52 | 44.59 | 1,125,990.74 | 44.60 | 19.89 |" in table
     )
