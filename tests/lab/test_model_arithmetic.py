@@ -8,9 +8,21 @@ from hypothesis import strategies as st
 
 from subsalt.errors import ConfigError
 from subsalt.machine.machine_file import Machine
-from subsalt.plan.model import cut, network, shot
-from subsalt.plan.model.network import Link
-from subsalt.plan.model.shot import Files, Problem, predict
+from subsalt.plan import network
+from subsalt.plan.model import (
+    Files,
+    Problem,
+    core_seconds,
+    cubes,
+    halo_seconds,
+    kernel_seconds,
+    predict,
+    slabs,
+    sum_seconds,
+    survey_seconds,
+    tail_loss,
+)
+from subsalt.plan.network import Link
 
 #: 10 planes of 4 x 5 points, 3 steps of 2 arrays, one plane beyond a cut
 PROBLEM = Problem((10, 4, 5), 3, wavefields=2, ghost=1, model_arrays=3)
@@ -19,22 +31,22 @@ SLOW = Link(0.5, 1.0, "across", "given")
 
 
 def test_slabs_and_blocks_are_cut_by_whole_planes():
-    three = cut.slabs((10, 4, 5), 3)
+    three = slabs((10, 4, 5), 3)
     assert three.largest == (4, 4, 5)
     assert three.imbalance == pytest.approx(4 / (10 / 3))
     # the middle slab has two neighbours, each gets one plane of 20 points
     assert three.exchanged(1) == (2, 40)
-    assert cut.slabs((10, 4, 5), 2).exchanged(2) == (1, 40)
-    assert cut.slabs((10, 4, 5), 50).counts == (10, 1, 1)
+    assert slabs((10, 4, 5), 2).exchanged(2) == (1, 40)
+    assert slabs((10, 4, 5), 50).counts == (10, 1, 1)
     # 8 blocks of a cube: two in each direction, three faces of 4 x 4
-    eight = cut.cubes((8, 8, 8), 8)
+    eight = cubes((8, 8, 8), 8)
     assert (eight.counts, eight.exchanged(1)) == ((2, 2, 2), (3, 48))
     with pytest.raises(ValueError, match="do not fit"):
-        cut.cubes((2, 2, 2), 11)
+        cubes((2, 2, 2), 11)
 
 
 def test_a_shot_by_hand():
-    found = predict(PROBLEM, cut.slabs(PROBLEM.shape, 3), 10.0, SLOW, Files(4.0, 2.0, limit=9.0))
+    found = predict(PROBLEM, slabs(PROBLEM.shape, 3), 10.0, SLOW, Files(4.0, 2.0, limit=9.0))
     # 3 steps of 4 planes of 20 points, 10 points a second
     assert found.phases["kernel"] == pytest.approx(24.0)
     # 3 steps: 2 arrays to 2 neighbours, 0.5 s each and 20 points of 4 bytes
@@ -48,22 +60,22 @@ def test_a_shot_by_hand():
 
 
 def test_messages_hide_under_the_core_as_far_as_it_lasts():
-    blocks = cut.slabs(PROBLEM.shape, 3)
+    blocks = slabs(PROBLEM.shape, 3)
     # the core: 4 planes less the 2 that neighbours hold
-    assert shot.core_seconds(blocks, PROBLEM, 10.0) == pytest.approx(3 * 2 * 20 / 10)
+    assert core_seconds(blocks, PROBLEM, 10.0) == pytest.approx(3 * 2 * 20 / 10)
     quick = Link(0.0, 4 * 40 * 2.0, "node", "given")
-    assert shot.halo_seconds(blocks, PROBLEM, quick) == pytest.approx(3.0)
+    assert halo_seconds(blocks, PROBLEM, quick) == pytest.approx(3.0)
     assert predict(PROBLEM, blocks, 10.0, quick, overlapped=True).phases["halo"] == 0.0
     assert predict(PROBLEM, blocks, 100.0, quick, overlapped=True).phases["halo"] == pytest.approx(3.0 - 1.2)
 
 
 def test_what_is_not_known_is_said_not_made_up():
-    found = predict(PROBLEM, cut.slabs(PROBLEM.shape, 2), 10.0, None)
+    found = predict(PROBLEM, slabs(PROBLEM.shape, 2), 10.0, None)
     assert set(found.phases) == {"kernel"}
     assert "subsalt lab network" in found.unknown["halo"]
     assert found.efficiency is None
     # a node alone has nobody to wait for
-    assert predict(PROBLEM, cut.slabs(PROBLEM.shape, 1), 10.0, None).phases["halo"] == 0.0
+    assert predict(PROBLEM, slabs(PROBLEM.shape, 1), 10.0, None).phases["halo"] == 0.0
 
 
 @given(
@@ -73,7 +85,7 @@ def test_what_is_not_known_is_said_not_made_up():
 )
 def test_more_nodes_never_take_longer_in_the_kernel_nor_beyond_an_even_share(shape, few, more):
     low, high = sorted((few, more))
-    seconds = [shot.kernel_seconds(cut.slabs(shape, n), 5, 1e6) for n in (low, high)]
+    seconds = [kernel_seconds(slabs(shape, n), 5, 1e6) for n in (low, high)]
     assert seconds[1] <= seconds[0]
     for n, spent in zip((low, high), seconds, strict=True):
         assert spent >= 5 * math.prod(shape) / 1e6 / min(n, shape[0]) * (1 - 1e-12)
@@ -81,19 +93,19 @@ def test_more_nodes_never_take_longer_in_the_kernel_nor_beyond_an_even_share(sha
 
 @given(st.tuples(*[st.integers(8, 60)] * 3), st.integers(1, 64))
 def test_blocks_exchange_no_more_than_slabs(shape, n):
-    blocks = cut.cubes(shape, n) if n <= 8 else cut.slabs(shape, n)
+    blocks = cubes(shape, n) if n <= 8 else slabs(shape, n)
     if n <= shape[0]:
-        assert blocks.exchanged(1)[1] <= cut.slabs(shape, n).exchanged(1)[1]
+        assert blocks.exchanged(1)[1] <= slabs(shape, n).exchanged(1)[1]
     assert blocks.imbalance >= 1 - 1e-12
 
 
 def test_shots_dealt_to_groups():
     # 13 shots over 4 groups: four rounds, three places of sixteen empty
-    assert shot.survey_seconds(13, 4, 10.0) == 40.0
-    assert shot.tail_loss(13, 4) == pytest.approx(3 / 16)
+    assert survey_seconds(13, 4, 10.0) == 40.0
+    assert tail_loss(13, 4) == pytest.approx(3 / 16)
     # all partial images are read once, whoever reads them; the file system may be what limits
-    assert shot.sum_seconds(100, 3, 2, 10.0, None, 1) == pytest.approx(4 * 300 / 20)
-    assert shot.sum_seconds(100, 3, 2, 10.0, Files(1e9, 1e9, limit=5.0), 2) == pytest.approx(4 * 300 / 5)
+    assert sum_seconds(100, 3, 2, 10.0, None, 1) == pytest.approx(4 * 300 / 20)
+    assert sum_seconds(100, 3, 2, 10.0, Files(1e9, 1e9, limit=5.0), 2) == pytest.approx(4 * 300 / 5)
 
 
 def test_links_come_from_what_was_measured():

@@ -6,8 +6,8 @@ import pytest
 
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.plan.model import cut, shot
-from subsalt.plan.model.network import Link
+from subsalt.plan.model import cubes, predict
+from subsalt.plan.network import Link
 from subsalt_lab.model import founding
 from subsalt_lab.model.founding import MEASURED
 
@@ -71,7 +71,7 @@ def test_the_halo_by_hand():
 @pytest.mark.parametrize(("nodes", "efficiency"), [(24, 0.97), (96, 0.94), (1536, 0.85), (6144, 0.76)])
 def test_blocks_in_three_directions(nodes, efficiency):
     problem = founding.problem_of("2486")
-    found = shot.predict(problem, cut.cubes(problem.shape, nodes), 2e9, Link(2e-6, 20e9, "across", "given"))
+    found = predict(problem, cubes(problem.shape, nodes), 2e9, Link(2e-6, 20e9, "across", "given"))
     assert found.efficiency == pytest.approx(efficiency, abs=0.005)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from subsalt import kernels
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
-from subsalt.plan.model.cut import reached
+from subsalt.plan.model import reached
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 

@@ -15,7 +15,7 @@ from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import duration_of, exchange_of, plane_points
 from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World
-from subsalt.plan.model.network import Link
+from subsalt.plan.network import Link
 from subsalt.plan.surroundings import Network, Surroundings
 
 

@@ -18,7 +18,7 @@ from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World, plan_job
 from subsalt.plan.disk import Disk
-from subsalt.plan.model.shot import tail_loss
+from subsalt.plan.model import tail_loss
 from subsalt.run.migrate import migrate_job
 
 

@@ -169,8 +169,8 @@ def plan(job_file: Path, here: Layout, asked: Asked, as_json: bool, measure: boo
 
 def nodes(job_file: Path, cluster: Cluster, here: Layout, as_json: bool, measure: bool) -> None:
     """Extrapolate a job to many nodes: a model, labelled so."""
+    from subsalt.plan import network as links
     from subsalt.plan import plan_job_on_nodes
-    from subsalt.plan.model import network as links
 
     out = Out(as_json)
     counts = counts_of(cluster.nodes or "")

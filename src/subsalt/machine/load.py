@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
+from subsalt import __version__
 from subsalt.host import usable_cores
 
 #: part of a core that others may use before a result counts as noisy
@@ -99,6 +102,14 @@ class Watch:
         idle = max(0, self.cores - self.threads)
         others = self.others if self.others is not None else self.average
         return others > idle + TOLERATED_CORES or (self.stolen or 0.0) > TOLERATED_STEAL
+
+    def stamp(self) -> dict[str, Any]:
+        """Return what a row of machine.json says of its measurement: when, by which version, disturbed or not."""
+        return {
+            "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "version": __version__,
+            "noisy": self.noisy,
+        }
 
     def facts(self) -> dict[str, float | int | bool | None]:
         """Return what a result records."""

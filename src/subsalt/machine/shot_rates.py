@@ -11,13 +11,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import __version__, kernels
+from subsalt import kernels
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.host import available_memory
@@ -126,9 +125,7 @@ def measure(case: ShotCase) -> dict[str, Any]:
         "isa": device.describe().get("isa"),
         **spent,
         "start_seconds": start_seconds(),
-        "noisy": watch.noisy,
-        "version": __version__,
-        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **watch.stamp(),
     }
 
 

@@ -13,12 +13,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from subsalt import __version__
 from subsalt.errors import ConfigError
 from subsalt.host import usable_cores
 from subsalt.io.publish import free_bytes, human, publish_bytes
@@ -67,9 +65,7 @@ def measure_publishing(directory: Path) -> list[dict[str, Any]]:
             "seconds_median": median(seconds),
             # a large file less what any file takes
             "rate": size / max(median(seconds) - least, 1e-6) / 1e9 if size == LARGE else None,
-            "noisy": watch.noisy,
-            "version": __version__,
-            "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            **watch.stamp(),
         }
         for size, seconds in spent.items()
     ]
@@ -333,9 +329,4 @@ def measure_directory(
     refuse_too_large(path, count, record)
     with Watch(usable_cores()) as watch:
         found = list(records(path, RecordCase(count, record, threads, direct), far=mount.in_memory))
-    common = {
-        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "version": __version__,
-        "noisy": watch.noisy,
-    }
-    return [machine_row(mount.point, labelled(row, str(path), mount)) | common for row in found]
+    return [machine_row(mount.point, labelled(row, str(path), mount)) | watch.stamp() for row in found]

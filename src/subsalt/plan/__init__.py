@@ -1,6 +1,6 @@
 """What a run will take on given ranks, decided before anything is allocated."""
 
-from subsalt.plan.device import Device
+from subsalt.plan.gpu import Device
 from subsalt.plan.planning import plan_job, plan_job_on_nodes
 from subsalt.plan.world import World, group_sizes
 

@@ -19,13 +19,12 @@ from subsalt.errors import ConfigError, DataError, MissingInputError, SubsaltErr
 from subsalt.machine.machine_file import RESULT_SCHEMA as SCHEMA
 from subsalt.machine.machine_file import Machine
 from subsalt.methods import method_of
-from subsalt.plan.duration import Duration
-from subsalt.plan.model import cut, shot
-from subsalt.plan.model.network import Link
+from subsalt.plan.model import Blocks, Shape, kernel_seconds, slabs
+from subsalt.plan.network import Link
 from subsalt.plan.planning import NodesRequest
-from subsalt.plan.rates import machine_of
+from subsalt.plan.rates import Duration, machine_of
 from subsalt.plan.surroundings import KERNELS, Surroundings
-from subsalt.plan.world import World
+from subsalt.plan.world import World, refuse_below_one
 from subsalt.report.comparison import compare
 from subsalt.report.table import Column, render
 
@@ -130,13 +129,13 @@ def of_scaling(content: Mapping[str, Any]) -> list[Point]:
         return []
     first = min(rows, key=lambda r: (r["cores"], r["ranks"]))
     blocks, steps = _slabs(first), first["point_steps"] / _points(first)
-    rate = shot.kernel_seconds(blocks, steps, 1.0) / first["time"] / (first["cores"] / first["ranks"])
+    rate = kernel_seconds(blocks, steps, 1.0) / first["time"] / (first["cores"] / first["ranks"])
     out = []
     for r in rows:
         if r is first or r["cores"] == first["cores"]:
             continue
         blocks, steps = _slabs(r), r["point_steps"] / _points(r)
-        seconds = shot.kernel_seconds(blocks, steps, rate * r["cores"] / r["ranks"])
+        seconds = kernel_seconds(blocks, steps, rate * r["cores"] / r["ranks"])
         out.append(Point(f"time steps, {r['grid']}, {r['threads']} threads", r["ranks"], seconds, r["time"]))
     return out
 
@@ -150,7 +149,7 @@ def _is_steps(row: Mapping[str, Any]) -> bool:
     )
 
 
-def _grid(row: Mapping[str, Any]) -> cut.Shape:
+def _grid(row: Mapping[str, Any]) -> Shape:
     x, y, z = (int(n) for n in str(row["grid"]).split(" x "))
     return x, y, z
 
@@ -160,8 +159,8 @@ def _points(row: Mapping[str, Any]) -> int:
     return x * y * z
 
 
-def _slabs(row: Mapping[str, Any]) -> cut.Blocks:
-    return cut.slabs(_grid(row), int(row["ranks"]))
+def _slabs(row: Mapping[str, Any]) -> Blocks:
+    return slabs(_grid(row), int(row["ranks"]))
 
 
 def largest_error(points: Sequence[Point]) -> float | None:
@@ -375,13 +374,8 @@ def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | No
         When a number is not positive, or a node has fewer cores than ranks.
     """
     ranks_per_node, threads = request.ranks_per_node, request.threads or threads
-    for name, value in (
-        ("--ranks-per-node", ranks_per_node),
-        ("--threads", threads),
-        ("--memory-per-rank", request.memory_per_rank),
-    ):
-        if value is not None and value < 1:
-            raise ConfigError(f"{name} {value} is not positive", "give 1 or more", code="E125")
+    memory = request.memory_per_rank
+    refuse_below_one({"--ranks-per-node": ranks_per_node, "--threads": threads, "--memory-per-rank": memory})
     facts = (machine or Machine.here()).machine
     cores = int(facts.get("cores") or 1)
     if ranks_per_node > cores:
@@ -391,7 +385,7 @@ def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | No
             code="E971",
         )
     each = threads or max(1, cores // ranks_per_node)
-    memory = request.memory_per_rank or int(MEMORY_SHARE * int(facts.get("ram_bytes") or 0) / ranks_per_node)
+    memory = memory or int(MEMORY_SHARE * int(facts.get("ram_bytes") or 0) / ranks_per_node)
     given = request.memory_per_rank is not None
     return Cluster(
         sorted(set(request.counts)), ranks_per_node, each, memory, given, request.link, request.files

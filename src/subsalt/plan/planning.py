@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.methods import method_of
-from subsalt.plan.device import Device
-from subsalt.plan.model.network import Link
+from subsalt.plan.gpu import Device
+from subsalt.plan.network import Link
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob

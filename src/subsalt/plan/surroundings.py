@@ -9,9 +9,9 @@ from typing import Self
 
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.storage import publishing_known
-from subsalt.plan.model import network
-from subsalt.plan.model.network import Link
-from subsalt.plan.model.shot import Files
+from subsalt.plan import network
+from subsalt.plan.model import Files
+from subsalt.plan.network import Link
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,10 +14,16 @@ from subsalt.plan.gpu import Gpu
 
 if TYPE_CHECKING:
     from subsalt.parallel.comm import Comm
-    from subsalt.plan.gpu import Gpu
 
 #: part of the free memory that a plan fills when it may choose: the page cache lives on the rest, and with it input
 COMFORT = 0.8
+
+
+def refuse_below_one(numbers: Mapping[str, int | None]) -> None:
+    """Refuse numbers, by the name of their option, that are given and not positive."""
+    for name, value in numbers.items():
+        if value is not None and value < 1:
+            raise ConfigError(f"{name} {value} is not positive", "give 1 or more", code="E125")
 
 
 @dataclass(frozen=True)
@@ -58,13 +65,7 @@ class World:
         ConfigError
             When a number is not positive.
         """
-        for name, value in (
-            ("--ranks", ranks),
-            ("--threads", threads),
-            ("--memory-per-rank", memory_per_rank),
-        ):
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} {value} is not positive", "give 1 or more", code="E125")
+        refuse_below_one({"--ranks": ranks, "--threads": threads, "--memory-per-rank": memory_per_rank})
         cores = usable_cores()
         if threads is None and os.environ.get("OMP_NUM_THREADS"):
             threads = threads_to_use()  # as the run will

@@ -13,12 +13,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
-from subsalt import __version__, kernels
+from subsalt import kernels
 from subsalt.acquisition.image_grid import LocationBox
 from subsalt.errors import SubsaltError
 from subsalt.kernels.cuda.kirchhoff import traces_bytes
@@ -120,9 +119,7 @@ def measure(setup: KirchhoffSetup, threads: int) -> dict[str, Any] | None:
         "contributions_per_s": done / summing,
         "prepared_samples_per_s": samples.size / preparing,
         "start_seconds": start_seconds(),
-        "noisy": watch.noisy,
-        "version": __version__,
-        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **watch.stamp(),
     }
 
 

@@ -16,8 +16,8 @@ from subsalt.methods.kirchhoff.memory import Layout, layout_of
 from subsalt.methods.kirchhoff.partial import layout_of_sums
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work, work_of
-from subsalt.plan.device import Device
 from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, disk_error, existing
+from subsalt.plan.gpu import Device
 from subsalt.plan.planning import PlanRequest
 from subsalt.plan.rates import machine_of
 from subsalt.plan.surroundings import Surroundings

@@ -24,12 +24,10 @@ from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.parallel.decomp import Slab, asked_of
-from subsalt.plan.duration import Duration
 from subsalt.plan.gpu import LAUNCHES, PIN
-from subsalt.plan.model.cut import reached
-from subsalt.plan.model.network import HOW, Link
-from subsalt.plan.model.shot import exposed, sum_seconds, survey_seconds
-from subsalt.plan.rates import Parts, Rates, step_seconds
+from subsalt.plan.model import exposed, reached, sum_seconds, survey_seconds
+from subsalt.plan.network import HOW, Link
+from subsalt.plan.rates import Duration, Parts, Rates, step_seconds
 from subsalt.plan.surroundings import (
     HERE,
     KERNELS,

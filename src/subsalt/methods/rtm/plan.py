@@ -19,12 +19,11 @@ from subsalt.methods.rtm.need import Needs, Setup
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
-from subsalt.plan.device import Device
 from subsalt.plan.disk import Disk, disk_error
-from subsalt.plan.duration import Duration
-from subsalt.plan.model.shot import tail_loss
+from subsalt.plan.gpu import Device
+from subsalt.plan.model import tail_loss
 from subsalt.plan.planning import PlanRequest
-from subsalt.plan.rates import machine_of
+from subsalt.plan.rates import Duration, machine_of
 from subsalt.plan.surroundings import Surroundings
 from subsalt.plan.text import counted, duration, gpu_line, size, table_of_bytes
 from subsalt.plan.world import World

@@ -13,8 +13,8 @@ from subsalt.cli.options import spread
 from subsalt.cli.output import Out
 from subsalt.cli.plan_command import counts_of
 from subsalt.errors import ConfigError
-from subsalt.plan.model import network as links
-from subsalt.plan.model.cut import Shape
+from subsalt.plan import network as links
+from subsalt.plan.model import Shape
 from subsalt_lab import asked as words
 from subsalt_lab.cli.commands import hand_over, possible
 from subsalt_lab.result import Result
@@ -101,7 +101,7 @@ def _settings(asked: Options) -> Settings:
     ConfigError
         When one is missing (E974) or says nothing that can be.
     """
-    from subsalt.plan.model.shot import Files, Problem
+    from subsalt.plan.model import Files, Problem
     from subsalt_lab.model.nodes import Settings
 
     given = {"--grid": asked.grid, "--nodes": asked.nodes, "--rate": asked.rate}

@@ -12,10 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from subsalt.plan.model import cut, shot
-from subsalt.plan.model.cut import Shape
-from subsalt.plan.model.network import Link
-from subsalt.plan.model.shot import Problem
+from subsalt.plan.model import (
+    Files,
+    Problem,
+    Shape,
+    core_seconds,
+    exposed,
+    halo_seconds,
+    init_seconds,
+    kernel_seconds,
+    slabs,
+    trace_bytes,
+)
+from subsalt.plan.network import Link
 from subsalt.report.table import Column, render
 from subsalt_lab.result import Result
 
@@ -187,9 +196,9 @@ def problem_of(grid: str) -> Problem:
 def fit(grid: str) -> Fit:
     """Return the rate of a node on the fewest nodes of a grid."""
     first = MEASURED[grid][0]
-    blocks = cut.slabs(GRIDS[grid], first.nodes)
+    blocks = slabs(GRIDS[grid], first.nodes)
     # seconds of a rate of one point per second, over those measured
-    return Fit(first.nodes, shot.kernel_seconds(blocks, STEPS, 1.0) / first.kernel)
+    return Fit(first.nodes, kernel_seconds(blocks, STEPS, 1.0) / first.kernel)
 
 
 def kernel_rows() -> list[dict[str, Any]]:
@@ -198,10 +207,10 @@ def kernel_rows() -> list[dict[str, Any]]:
     for grid, measured in MEASURED.items():
         problem, known, first = problem_of(grid), fit(grid), measured[0]
         for m in measured:
-            blocks = cut.slabs(problem.shape, m.nodes)
-            kernel = shot.kernel_seconds(blocks, STEPS, known.rate)
-            halo = shot.halo_seconds(blocks, problem, LINK) if m.nodes > 1 else 0.0
-            hidden = shot.core_seconds(blocks, problem, known.rate)
+            blocks = slabs(problem.shape, m.nodes)
+            kernel = kernel_seconds(blocks, STEPS, known.rate)
+            halo = halo_seconds(blocks, problem, LINK) if m.nodes > 1 else 0.0
+            hidden = core_seconds(blocks, problem, known.rate)
             rest = m.total - kernel - first.init
             out.append(
                 {
@@ -215,7 +224,7 @@ def kernel_rows() -> list[dict[str, Any]]:
                     "kernel_ratio": kernel / m.kernel,
                     "halo": halo,
                     "halo_share": halo / kernel,
-                    "exposed": shot.exposed(halo, hidden),
+                    "exposed": exposed(halo, hidden),
                     "init": first.init,
                     "init_measured": m.init,
                     "total_measured": m.total,
@@ -232,13 +241,13 @@ def input_rows() -> list[dict[str, Any]]:
     out = []
     for grid, measured in REWRITTEN.items():
         problem, rate, first = problem_of(grid), fit(grid).rate, measured[0]
-        at_first = cut.slabs(problem.shape, first.nodes)
-        read = shot.trace_bytes(at_first, problem) / first.trace
+        at_first = slabs(problem.shape, first.nodes)
+        read = trace_bytes(at_first, problem) / first.trace
         init_read = _init_bytes(problem, first.nodes) / first.init
         for m in measured:
-            blocks = cut.slabs(problem.shape, m.nodes)
-            kernel = shot.kernel_seconds(blocks, STEPS, rate)
-            trace = shot.trace_bytes(blocks, problem) / read
+            blocks = slabs(problem.shape, m.nodes)
+            kernel = kernel_seconds(blocks, STEPS, rate)
+            trace = trace_bytes(blocks, problem) / read
             init = _init_bytes(problem, m.nodes) / init_read
             rest = m.total - kernel - trace - init
             out.append(
@@ -263,7 +272,7 @@ def input_rows() -> list[dict[str, Any]]:
 
 def _init_bytes(problem: Problem, nodes: int) -> float:
     """Return the bytes of the model arrays that the busiest node reads."""
-    return shot.init_seconds(cut.slabs(problem.shape, nodes), problem, shot.Files(1.0, 1.0))
+    return init_seconds(slabs(problem.shape, nodes), problem, Files(1.0, 1.0))
 
 
 def largest_miss(rows: list[dict[str, Any]]) -> float:

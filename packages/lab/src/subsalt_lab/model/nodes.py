@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from subsalt.errors import ConfigError
-from subsalt.plan.model import cut
-from subsalt.plan.model.network import Link
-from subsalt.plan.model.shot import Files, Predicted, Problem, predict
+from subsalt.plan.model import Blocks, Files, Predicted, Problem, Shape, cubes, predict, slabs
+from subsalt.plan.network import Link
 from subsalt.report.table import Column, render
 from subsalt_lab.result import Result
 
 #: ways to cut a grid
-CUTS: dict[str, Callable[[cut.Shape, int], cut.Blocks]] = {"slabs": cut.slabs, "blocks": cut.cubes}
+CUTS: dict[str, Callable[[Shape, int], Blocks]] = {"slabs": slabs, "blocks": cubes}
 
 UNITS = {
     "kernel": "s",
