@@ -1,0 +1,216 @@
+"""`subsalt lab memory` and `subsalt lab kernels`: memory and kernels of the processor, of copies, or of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from subsalt.cli.options import spread
+from subsalt.kernels import requires_gpu
+from subsalt_lab import asked
+from subsalt_lab.cli.commands import measured
+from subsalt_lab.cli.lab import ForMachine, lab
+
+#: devices that are measured
+MEASURED = ("cpu", "cuda")
+#: more copies than this are a slip of the pen
+MOST_COPIES = 4096
+
+Threads = Annotated[
+    list[str] | None,
+    typer.Option(help="Numbers of threads, such as 1,2; one and all cores when left out."),
+]
+Isa = Annotated[
+    list[str] | None,
+    typer.Option(help="Instruction sets, such as v3,v4, or all; the one in use when left out."),
+]
+Rounds = Annotated[int | None, typer.Option(min=3, max=1000, help="Samples of each case.")]
+
+
+@dataclass(frozen=True)
+class MemoryOptions:
+    """What is asked for of memory, as it was typed."""
+
+    threads: Threads = None
+    isa: Isa = None
+    rounds: Rounds = None
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: the memory of the GPU, its link to the host, and launches.")
+    ] = "cpu"
+
+
+@lab.command(
+    short_help="Bytes and multiply-adds per second.",
+    epilog="Example: subsalt lab memory --threads 1,2 --isa all; subsalt lab memory --device cuda",
+)
+@spread
+def memory(given: MemoryOptions, where: ForMachine) -> None:
+    """Measure bytes per second of memory (update in place, triad, copy) and multiply-adds per second."""
+    rounds = given.rounds or 9
+    if _on_gpu(given.device):
+        from subsalt_lab import device_memory
+
+        _refuse_on_gpu({"--isa": given.isa, "--threads": given.threads})
+        measured("device", device_memory, device_memory.Settings(rounds), where)
+        return
+    from subsalt_lab import memory as measurement
+
+    settings = measurement.Settings(asked.threads(given.threads), asked.instruction_sets(given.isa), rounds)
+    measured("memory", measurement, settings, where)
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """What is asked for of kernels, as it was typed."""
+
+    medium: Annotated[
+        list[str] | None, typer.Option(help="Media, such as isotropic,vti, or kirchhoff; all when left out.")
+    ] = None
+    order: Annotated[
+        list[str] | None, typer.Option(help="Orders in space: 4, 8 or 4,8; both when left out.")
+    ] = None
+    isa: Isa = None
+    threads: Threads = None
+    storage: Annotated[
+        list[str] | None, typer.Option(help="Model arrays: f32, or f32,u16; both when left out.")
+    ] = None
+    n: Annotated[
+        int | None, typer.Option("-n", help="Points per axis, layer included; 256, on a GPU 512.")
+    ] = None
+    rounds: Rounds = None
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Order 8, float32, all cores, 3 rounds: half a minute.")
+    ] = False
+    device: Annotated[
+        str, typer.Option(help="cpu, or cuda: the steps on the GPU, as shares of its copy bandwidth.")
+    ] = "cpu"
+    copies: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Independent copies at the same time, such as 2 or 1,2,4: their throughput instead."
+        ),
+    ] = None
+
+
+@lab.command(
+    short_help="Point-steps per second of every kernel.",
+    epilog="Example: subsalt lab kernels --quick; subsalt lab kernels --medium vti --order 8 --isa v3,v4; "
+    "subsalt lab kernels --copies 2 --medium vti; subsalt lab kernels --device cuda",
+)
+@spread
+def kernels(given: KernelOptions, where: ForMachine) -> None:
+    """Measure point-steps per second of every kernel, and its share of the roofs of the same run."""
+    if _on_gpu(given.device):
+        _refuse_on_gpu({"--isa": given.isa, "--threads": given.threads, "--copies": given.copies})
+        _on_device(given, where)
+    elif given.copies is not None:
+        _of_copies(given, given.copies, where)
+    else:
+        _on_processor(given, where)
+
+
+def _on_processor(given: KernelOptions, where: ForMachine) -> None:
+    from subsalt.machine.operations import cost
+    from subsalt_lab import kernel_tables
+    from subsalt_lab import kernels as measurement
+
+    counts = asked.threads(given.threads)
+    media = asked.choices("--medium", given.medium, measurement.MEASURED, measurement.MEASURED)
+    storages = asked.choices(
+        "--storage", given.storage, measurement.STORAGES, ("f32",) if given.quick else measurement.STORAGES
+    )
+    if (
+        given.storage is not None
+        and "u16" in storages
+        and all(m not in measurement.MEDIA or cost(m).packed is None for m in media)
+    ):
+        raise asked.wrong(
+            f"--storage u16: {' and '.join(media)} has no 16-bit models",
+            "leave --storage out, or choose another --medium",
+        )
+    settings = measurement.Settings(
+        media,
+        asked.numbers(
+            "--order", given.order, measurement.ORDERS, (8,) if given.quick else measurement.ORDERS
+        ),
+        asked.instruction_sets(given.isa),
+        counts[-1:] if given.quick and given.threads is None else counts,
+        storages,
+        asked.points(given.n or 256),
+        given.rounds or (3 if given.quick else 7),
+    )
+    measured("kernels", measurement, settings, where, kernel_tables.tables)
+
+
+def _of_copies(given: KernelOptions, copies: list[str], where: ForMachine) -> None:
+    """Measure independent copies of the kernels."""
+    from subsalt_lab import copies as measurement
+    from subsalt_lab.kernels import MEDIA, ORDERS
+
+    if given.storage is not None and asked.words(given.storage) != ["f32"]:
+        raise asked.wrong(f"--storage {' '.join(given.storage)}: copies have float32 models", "leave it out")
+    each = asked.threads(given.threads) if given.threads is not None else [1]
+    if len(each) > 1:
+        raise asked.wrong(
+            f"--threads {','.join(map(str, each))}: copies have one number of threads each",
+            "such as --threads 1",
+        )
+    settings = measurement.Settings(
+        asked.choices("--medium", given.medium, MEDIA, ("isotropic", "vti", "tti")),
+        asked.numbers("--order", given.order, ORDERS, (8,)),
+        asked.instruction_sets(given.isa),
+        _counts_of_copies(copies),
+        each[0],
+        asked.points(given.n or 256),
+        given.rounds or (3 if given.quick else 5),
+        0.5 if given.quick else 1.0,
+    )
+    measured("copies", measurement, settings, where, measurement.tables)
+
+
+def _counts_of_copies(given: list[str]) -> list[int]:
+    found = asked.words(given)
+    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= MOST_COPIES]
+    if bad or not found:
+        raise asked.wrong(
+            f"--copies {' '.join(bad) or 'is empty'}: not numbers of copies from 1",
+            "use such as --copies 2, or 1,2,4",
+        )
+    return sorted({int(w) for w in found})
+
+
+def _on_device(given: KernelOptions, where: ForMachine) -> None:
+    """Measure the kernels on the GPU."""
+    from subsalt_lab import device_kernels as measurement
+    from subsalt_lab.kernels import MEDIA, ORDERS, STORAGES
+
+    n = given.n or 512
+    if n < measurement.SMALLEST:
+        raise asked.wrong(f"-n {n}: two layers and a core need more", f"use {measurement.SMALLEST} or more")
+    settings = measurement.Settings(
+        asked.choices("--medium", given.medium, MEDIA, MEDIA),
+        asked.numbers("--order", given.order, ORDERS, (8,) if given.quick else ORDERS),
+        asked.choices("--storage", given.storage, STORAGES, ("f32",) if given.quick else STORAGES),
+        n,
+        given.rounds or (3 if given.quick else 7),
+    )
+    measured("device_kernels", measurement, settings, where)
+
+
+def _on_gpu(device: str) -> bool:
+    """Return whether `device`, one of `MEASURED`, is the GPU; refuse others."""
+    if device not in MEASURED:
+        raise asked.wrong(f"--device {device}: not known", f"choose from {', '.join(MEASURED)}")
+    return requires_gpu(device)
+
+
+def _refuse_on_gpu(unused: Mapping[str, object]) -> None:
+    """Refuse options that say something of the processor."""
+    given = [name for name, value in unused.items() if value is not None]
+    if given:
+        raise asked.wrong(
+            f"{' and '.join(given)} with --device cuda", "they belong to the processor: leave them out"
+        )
