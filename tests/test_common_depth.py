@@ -13,7 +13,7 @@ from subsalt.propagation.options import PropagationOptions
 
 def test_every_rank_finds_the_same_depth() -> None:
     grid = Grid((256, 30, 30), (10.0, 10.0, 10.0))
-    domain = Domain.of(grid, grid.box, PropagationOptions(layer=12), "vti", ranks=4)
+    domain = Domain.of(grid, grid.box, PropagationOptions(layer=12), "vti", part=(0, 4))
     own = [depth_for(domain.cuts_of(slab), tuning.DEEPEST) for slab in domain.slabs]
     assert len(set(own)) > 1, "slabs inside and at the ends would choose differently"
     assert {replace(domain, rank=rank).common_depth for rank in range(4)} == {min(own)}
@@ -21,9 +21,9 @@ def test_every_rank_finds_the_same_depth() -> None:
 
 def test_cuts_say_how_much_of_a_slab_lies_in_the_layer() -> None:
     grid = Grid((40, 30, 30), (10.0, 10.0, 10.0))
-    pml = Domain.of(grid, grid.box, PropagationOptions(layer=12), "vti", ranks=2)
+    pml = Domain.of(grid, grid.box, PropagationOptions(layer=12), "vti", part=(0, 2))
     first, last = (pml.cuts_of(slab) for slab in pml.slabs)
     assert first.layer == (12, 0)
     assert last.layer == (0, 12)
-    damped = Domain.of(grid, grid.box, PropagationOptions(boundary="damping", layer=12), "vti", ranks=2)
+    damped = Domain.of(grid, grid.box, PropagationOptions(boundary="damping", layer=12), "vti", part=(0, 2))
     assert damped.cuts_of().layer == (0, 0)

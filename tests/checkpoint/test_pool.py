@@ -16,7 +16,7 @@ from scratch_faults import content, fill, is_right, native_faults
 from subsalt import _native
 from subsalt.checkpoint.storage.record import BLOCK, Layout
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.checkpoint.storage.transfers import Buffer, Pool
+from subsalt.checkpoint.storage.transfers import Buffer, Pool, Where
 from subsalt.errors import CannotCreateError, DiskError, SnapshotDamaged, SubsaltError
 from subsalt.io.faults import FaultCounter, set_fault
 
@@ -271,7 +271,10 @@ def test_stopping_leaves_what_has_not_begun(tmp_path):
     try:
         with native_faults(wait=HELD) as (calls, _):
             buffers = [Buffer(layout, 1000) for _ in range(4)]
-            tickets = [pool.write(fd, i * layout.total, b, layout, i, False) for i, b in enumerate(buffers)]
+            tickets = [
+                pool.write(Where(fd, i * layout.total, tmp_path / "f", False), b, layout, i)
+                for i, b in enumerate(buffers)
+            ]
             wait_until(lambda: calls() == 1)
             # the one that has begun is held back until the others have been left
             waker = threading.Thread(
@@ -284,7 +287,7 @@ def test_stopping_leaves_what_has_not_begun(tmp_path):
         assert all(pool.is_over(t) for t in tickets)
         assert [o.error for o in outcomes] == [0, *3 * [errno.ECANCELED]]
         with pytest.raises(RuntimeError, match="have ended"):
-            pool.write(fd, 0, buffers[0], layout, 1, False)
+            pool.write(Where(fd, 0, tmp_path / "f", False), buffers[0], layout, 1)
     finally:
         os.close(fd)
 
@@ -354,11 +357,11 @@ for key in range(3):
     assert done.returncode != -signal.SIGSEGV
 
 
-def test_a_record_that_does_not_fit_its_buffer_is_refused():
+def test_a_record_that_does_not_fit_its_buffer_is_refused(tmp_path):
     pool = Pool(1)
     small = Buffer(Layout.of(10), 10)
     with pytest.raises(ValueError, match="does not fit"):
-        pool.write(0, 0, small, Layout.of(100000), 1, False)
+        pool.write(Where(0, 0, tmp_path / "f", False), small, Layout.of(100000), 1)
     with pytest.raises(ValueError, match="threads must be"):
         Pool(0)
     pool.stop()

@@ -13,7 +13,7 @@ from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.checkpointing import Checkpointing
-from subsalt.methods.rtm.duration import shot_phases
+from subsalt.methods.rtm.duration import RunTimes
 from subsalt.methods.rtm.grouping import group_size
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.speed import LAYER, SHARE, gpu_rates
@@ -203,7 +203,7 @@ def test_a_step_takes_at_least_the_launches_of_its_kernels():
 def test_phases_of_a_shot_count_what_the_link_does_not_hide():
     found = decided(replace(H200, down=1e7, up=1e7), strategy="store", place="memory")
     rates = Rates(1e12, 1e12, 0, 0, False, Parts())
-    spent = shot_phases(found.needs, survey().shots[0], found, rates)
+    spent = RunTimes(found.needs, found, rates).of_shot(survey().shots[0])
     down, up = found.choice.best.link
     # setting a source sample aside, steps are nothing beside this link
     assert spent["snapshots"] == pytest.approx((down + up) / 1e7 - spent["source"] - spent["receivers"])

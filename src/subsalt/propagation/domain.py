@@ -92,9 +92,7 @@ class Domain:
         options: PropagationOptions,
         medium: str,
         points: NDArray[np.float64] | None = None,
-        *,
-        rank: int = 0,
-        ranks: int = 1,
+        part: tuple[int, int] = (0, 1),
     ) -> Domain:
         """Return the domain of one rank of a group.
 
@@ -104,12 +102,15 @@ class Domain:
             Rules the width of the halo.
         points : ndarray, (n, 3), optional
             Local positions of all sources and receivers, m: their supports rule the margin.
+        part : tuple of int
+            Which rank of how many that share the window.
 
         Raises
         ------
         ConfigError
             When the slabs would be thinner than their halo.
         """
+        rank, ranks = part
         pad = padding(model_grid.window(window), options, points)
         width = options.layer_cells if options.boundary == "pml" else 0
         nx = window.shape[0] + pad[0] + pad[1]

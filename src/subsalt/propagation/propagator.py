@@ -89,8 +89,8 @@ class Propagator:
         self.medium = physics.medium_of(model, options.medium)
         self.grid = model.grid.window(self.window)
         self.group = group if group is not None and group.size > 1 else None
-        rank, ranks = (self.group.rank, self.group.size) if self.group is not None else (0, 1)
-        self.domain = Domain.of(model.grid, self.window, options, self.medium, points, rank=rank, ranks=ranks)
+        part = (self.group.rank, self.group.size) if self.group is not None else (0, 1)
+        self.domain = Domain.of(model.grid, self.window, options, self.medium, points, part)
         #: what this rank owns of the computational grid; None: the whole of it
         self.slab: Slab | None = self.domain.slab if self.group is not None else None
         #: the whole computational grid

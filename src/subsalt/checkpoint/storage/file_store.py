@@ -14,7 +14,7 @@ from subsalt.checkpoint.storage.flight import Flight, Slot
 from subsalt.checkpoint.storage.record import PAGE, Identity, header_numbers
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.checkpoint.storage.stripes import PIECE, Stripes
-from subsalt.checkpoint.storage.transfers import Buffer, Outcome, Pool, sealed
+from subsalt.checkpoint.storage.transfers import Buffer, Buffers, Outcome, Pool, sealed
 from subsalt.errors import DiskError, SnapshotDamaged, SubsaltError
 
 
@@ -29,18 +29,13 @@ class FileStore:
         Where they go.
     identity : Identity
         Whose they are.
-    buffers : int
-        Records in memory at most: on their way, read ahead, or in the hands of the caller. Two or more overlap with
-        what the caller does.
+    buffers : Buffers
+        Records in memory: on their way, read ahead, or in the hands of the caller. Two or more overlap with what the
+        caller does.
     records : int
         Records that will be held at a time, if known: a disk that is too small shows at once.
     keep : callable, optional
         Called with the store when it is closed and its files stay, all written: completes them.
-    spare : list of Buffer, optional
-        Buffers of records of this size that are used before others are made. Those of this store are added when it is
-        closed: memory that was touched once serves the next shot.
-    lock : callable, optional
-        Makes the memory of a buffer known to a device, as long as what it returns lives.
 
     Raises
     ------
@@ -55,12 +50,10 @@ class FileStore:
         pool: Pool,
         files: Stripes,
         identity: Identity,
-        buffers: int,
+        buffers: Buffers,
         *,
         records: int = 0,
         keep: Callable[[FileStore], None] | None = None,
-        spare: list[Buffer] | None = None,
-        lock: Callable[[NDArray], object] | None = None,
     ) -> None:
         self.record = identity.record
         self.counts = StoreCounts()
@@ -68,9 +61,7 @@ class FileStore:
         self._keep = keep
         #: of what makes a kept wavefield complete, once it is published
         self.index_sha256 = ""
-        self._flight = Flight(
-            pool, files, identity, buffers, self.counts, [] if spare is None else spare, lock
-        )
+        self._flight = Flight(pool, files, identity, buffers, self.counts)
         self.layout = self._flight.layout
         self._handed: dict[int, Buffer] = {}
         self._slots: dict[int, Slot] = {}
@@ -243,7 +234,7 @@ class FileStore:
             if not self._flight.wait_for_any():
                 if not self._flight.reading:
                     raise RuntimeError(
-                        f"all {self._flight.limit} buffers of the store are in the caller's hands"
+                        f"all {self._flight.buffers.limit} buffers of the store are in the caller's hands"
                     )
                 self._flight.discard(last_wanted(self._flight.reading, self._expected))
             self._check()
@@ -309,7 +300,7 @@ class FileStore:
 
     def _damaged(self, key: int, reason: str) -> None:
         self.counts.damaged += 1
-        where = f" ({self.files.place(self._slots[key].number)[2]})" if key in self._slots else ""
+        where = f" ({self.files.place(self._slots[key].number).path})" if key in self._slots else ""
         raise SnapshotDamaged(key, reason + where)
 
 

@@ -6,16 +6,13 @@ import errno
 import heapq
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage.record import Identity, Layout
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.checkpoint.storage.stripes import Stripes
-from subsalt.checkpoint.storage.transfers import Buffer, Outcome, Pool, Ticket
+from subsalt.checkpoint.storage.transfers import Buffer, Buffers, Outcome, Pool, Ticket
 from subsalt.errors import SubsaltError
 from subsalt.io.faults import ask
 from subsalt.io.publish import explain_os_error
@@ -51,30 +48,19 @@ class Flight:
         Files.
     identity : Identity
         Of the records.
-    buffers : int
-        Buffers at most.
+    buffers : Buffers
+        That there may be.
     counts : StoreCounts
         Takes bytes and seconds.
-    spare : list of Buffer
-        Buffers of this size that an earlier store left; those of this one are added when it ends.
-    lock : callable, optional
-        Of the memory of buffers.
     """
 
     def __init__(
-        self,
-        pool: Pool,
-        files: Stripes,
-        identity: Identity,
-        buffers: int,
-        counts: StoreCounts,
-        spare: list[Buffer],
-        lock: Callable[[NDArray], object] | None = None,
+        self, pool: Pool, files: Stripes, identity: Identity, buffers: Buffers, counts: StoreCounts
     ) -> None:
-        self.pool, self.files, self.counts, self._spare, self._lock = pool, files, counts, spare, lock
+        self.pool, self.files, self.buffers, self.counts = pool, files, buffers, counts
         self.record = identity.record
         self.layout = Layout.of(identity.record, identity.block)
-        self.limit, self._made = buffers, 0
+        self._made = 0
         self.free: list[Buffer] = []
         self.free_slots: list[int] = []
         self.writing: dict[int, Moving] = {}
@@ -88,8 +74,9 @@ class Flight:
         self.reap()
         if self.free:
             return self.free.pop()
-        if self._made < self.limit:
-            buffer = self._spare.pop() if self._spare else Buffer(self.layout, self.record, self._lock)
+        if self._made < self.buffers.limit:
+            spare = self.buffers.spare
+            buffer = spare.pop() if spare else Buffer(self.layout, self.record, self.buffers.lock)
             self._made += 1
             return buffer
         return None
@@ -111,29 +98,29 @@ class Flight:
 
     def write(self, key: int, buffer: Buffer, slot: Slot) -> None:
         """Send a buffer to its slot."""
-        fd, offset, path, direct = self.files.place(slot.number)
+        where = self.files.place(slot.number)
         layout = Layout(slot.payload, self.layout.block)
         try:
-            ask("pwrite", str(path), layout.total)
+            ask("pwrite", str(where.path), layout.total)
         except OSError as e:
             self.free.append(buffer)
-            self._fail(e, path)
+            self._fail(e, where.path)
             return
-        ticket = self.pool.write(fd, offset, buffer, layout, slot.sequence, direct)
+        ticket = self.pool.write(where, buffer, layout, slot.sequence)
         self.writing[key] = Moving(ticket, buffer, slot)
 
     def read(self, key: int, buffer: Buffer, slot: Slot, urgent: bool = False) -> None:
         """Fetch a slot into a buffer; OSError when it cannot even begin."""
-        fd, offset, path, direct = self.files.place(slot.number)
+        where = self.files.place(slot.number)
         layout = Layout(slot.payload, self.layout.block)
         try:
-            if fd < 0:
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-            ask("pread", str(path), layout.total)
+            if where.fd < 0:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(where.path))
+            ask("pread", str(where.path), layout.total)
         except OSError:
             self.free.append(buffer)
             raise
-        ticket = self.pool.read(fd, offset, buffer, layout, slot.sequence, direct, urgent)
+        ticket = self.pool.read(where, buffer, layout, slot.sequence, urgent)
         self.reading[key] = Moving(ticket, buffer, slot)
 
     def arrived(self, key: int) -> tuple[Buffer, Outcome]:
@@ -167,10 +154,10 @@ class Flight:
         for moving in [*self.writing.values(), *self.reading.values(), *self._left]:
             self.pool.wait(moving.ticket)
         self.reap()
-        self._spare += [*self.free, *(moving.buffer for moving in self.reading.values())]
+        self.buffers.spare += [*self.free, *(moving.buffer for moving in self.reading.values())]
         self.reading.clear()
         self.free.clear()
-        self._made = self.limit
+        self._made = self.buffers.limit
 
     def _landed(self, moving: Moving) -> None:
         outcome = self._outcome(moving, reading=not moving.ticket.writes)
@@ -178,7 +165,7 @@ class Flight:
         if moving.frees is not None:
             heapq.heappush(self.free_slots, moving.frees)
         if moving.ticket.writes and outcome.error:
-            path = self.files.place(moving.slot.number)[2]
+            path = self.files.place(moving.slot.number).path
             self._fail(OSError(outcome.error, os.strerror(outcome.error)), path, outcome.offset)
 
     def _outcome(self, moving: Moving, reading: bool) -> Outcome:

@@ -28,7 +28,7 @@ from subsalt.checkpoint.storage.record import (
 )
 from subsalt.checkpoint.storage.store import Store, record_of
 from subsalt.checkpoint.storage.stripes import Stripes
-from subsalt.checkpoint.storage.transfers import Buffer, Pool, sealed
+from subsalt.checkpoint.storage.transfers import Buffer, Buffers, Pool, sealed
 from subsalt.checkpoint.storage.wavefield import index_path, publish_index, shot_folder, snap_name
 from subsalt.io import scratch
 from subsalt.io.publish import remove as discard
@@ -174,11 +174,11 @@ class Scratch:
                 self.pool(),
                 files,
                 identity,
-                buffers if codec == "none" else INNER,
+                Buffers(buffers, self._spares(name, record), self.lock)
+                if codec == "none"
+                else Buffers(INNER),
                 records=records if codec == "none" else 0,
                 keep=complete if keep else None,
-                spare=self._spares(name, record) if codec == "none" else None,
-                lock=self.lock if codec == "none" else None,
             )
             if resume:
                 store.adopt(find_records(files, identity))

@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from subsalt.checkpoint.storage.transfers import Where
 from subsalt.io import scratch
 from subsalt.io.publish import explain_os_error, human, remove
 
@@ -59,10 +60,10 @@ class Stripes:
         """Whether all files are direct."""
         return all(self._direct)
 
-    def place(self, slot: int) -> tuple[int, int, Path, bool]:
-        """Return descriptor, offset and path of a slot, and whether it is direct; -1 where a file is missing."""
+    def place(self, slot: int) -> Where:
+        """Return where a slot lies."""
         i = slot % len(self.paths)
-        return self._fds[i], slot // len(self.paths) * self.slot, self.paths[i], self._direct[i]
+        return Where(self._fds[i], slot // len(self.paths) * self.slot, self.paths[i], self._direct[i])
 
     def sizes(self) -> list[int]:
         """Return the bytes of each file; 0 where one is missing."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,35 @@ class Buffer:
         return int(self.floats.ctypes.data)
 
 
+@dataclass
+class Buffers:
+    """The buffers that a store may have.
+
+    Parameters
+    ----------
+    limit : int
+        Records in memory at most.
+    spare : list of Buffer
+        Buffers of this size that an earlier store left; those of this one are added when it ends, so that memory that
+        was touched once serves the next shot.
+    lock : callable, optional
+        Makes the memory of a buffer known to a device, as long as what it returns lives.
+    """
+
+    limit: int
+    spare: list[Buffer] = field(default_factory=list)
+    lock: Callable[[NDArray], object] | None = None
+
+
+class Where(NamedTuple):
+    """Where a slot lies; the descriptor is -1 where its file is missing."""
+
+    fd: int
+    offset: int
+    path: Path
+    direct: bool
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a transfer: bytes moved, busy seconds, the system's error and where, or what is damaged."""
@@ -73,25 +103,18 @@ class Pool:
     def __init__(self, threads: int) -> None:
         self._native = _native.scratch.Pool(threads, CHECKSUMS)
 
-    def write(
-        self, fd: int, offset: int, buffer: Buffer, layout: Layout, sequence: int, direct: bool
-    ) -> Ticket:
+    def write(self, where: Where, buffer: Buffer, layout: Layout, sequence: int) -> Ticket:
         """Write the record in a buffer."""
+        fd, offset, _, direct = where
         return self._native.submit(
             fd, offset, buffer.native, layout.payload, layout.block, True, direct, sequence, False
         )
 
     def read(
-        self,
-        fd: int,
-        offset: int,
-        buffer: Buffer,
-        layout: Layout,
-        sequence: int,
-        direct: bool,
-        urgent: bool = False,
+        self, where: Where, buffer: Buffer, layout: Layout, sequence: int, urgent: bool = False
     ) -> Ticket:
         """Read a record into a buffer and compare its checksums; an urgent one goes before all that wait."""
+        fd, offset, _, direct = where
         return self._native.submit(
             fd, offset, buffer.native, layout.payload, layout.block, False, direct, sequence, urgent
         )

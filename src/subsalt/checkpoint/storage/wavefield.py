@@ -18,7 +18,7 @@ from subsalt.checkpoint.storage.packed import CODECS, open_packed
 from subsalt.checkpoint.storage.record import BLOCK, Identity, Layout
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.checkpoint.storage.stripes import Stripes
-from subsalt.checkpoint.storage.transfers import Pool
+from subsalt.checkpoint.storage.transfers import Buffers, Pool
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged, SubsaltError
 from subsalt.io.publish import publish_text
@@ -99,7 +99,7 @@ class _Part:
         if largest > layout.payload or largest > max(files.sizes()):
             files.close()
             raise SnapshotDamaged(min(slots), f"its files are shorter than {path} says", _CURE)
-        self.store = FileStore(pool, files, identity, buffers)
+        self.store = FileStore(pool, files, identity, Buffers(buffers))
         self.store.adopt(slots)
         self.records = open_packed(self.store)
 

@@ -86,11 +86,8 @@ class RankArrays:
     @cached_property
     def domain(self) -> Domain:
         """The computational grid, and what of it the rank has."""
-        rank, ranks = self.part
         points = np.concatenate([self.shot.src[None], self.shot.rcv])
-        return Domain.of(
-            self.model.grid, self.window, self.options, self.medium, points, rank=rank, ranks=ranks
-        )
+        return Domain.of(self.model.grid, self.window, self.options, self.medium, points, self.part)
 
     # receivers
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
@@ -104,90 +104,176 @@ def plane_points(shape3: tuple[int, int, int]) -> int:
 MOST_SHOTS = 64
 
 
-def shot_phases(
-    needs: Needs,
-    shot: Shot,
-    decision: Decision,
-    rates: Rates,
-    group: int = 0,
-    around: Surroundings = HERE,
-) -> dict[str, float]:
-    """Return the seconds of one shot by phase, on the slowest rank of its group.
+@dataclass(frozen=True)
+class Writes:
+    """What a run writes at last: bytes by what they are (`plan.disk`), and whether pictures are drawn."""
+
+    files: Mapping[str, int] = field(default_factory=dict)
+    pictures: bool = False
+
+
+@dataclass(frozen=True)
+class RunTimes:
+    """The seconds of a run by phase.
 
     Parameters
     ----------
     needs : Needs
         Setup and survey.
-    shot : Shot
-        Which one.
     decision : Decision
         How ranks share shots, and what each shot does.
     rates : Rates
         Of a node.
-    group : int
-        Ranks that share the shot; the smallest group of the decision when 0.
     around : Surroundings
         Network and files.
     """
-    setup, gpu = needs.setup, decision.world.gpu
-    on_host = decision.world.ranks_per_node
-    sharing = on_host if gpu is None else gpu.sharing
-    group = group or decision.group_size
-    domain, parts = needs.domain(shot), rates.parts
-    slabs = needs.slabs(shot, group)
-    step = sharing * step_seconds(domain.grid.shape3, setup.model.grid.ndim, setup.propagation, slabs, rates)
-    if gpu is not None:
-        step = max(step, LAUNCHES * gpu.launch)
-    exchange = exchange_in(needs, shot, group, step, decision.world.ranks_per_node, around.network)
-    step += 0.0 if exchange is None else exchange.exposed
-    steps = setup.axis.nt - 1
-    read, write = around.files.reading(decision.world.ranks), around.files.writing(decision.world.ranks)
-    planes = max(s.hi - s.lo for s in slabs) / domain.grid.shape3[0]
-    points = planes * math.prod(domain.grid.shape3)
-    making = on_host * points / parts.setup
-    traces = max(needs.arrays(shot, (s.rank, group)).receivers for s in distinct(slabs))
-    if not isinstance(setup, MigrationSetup):
-        written = FLOAT * setup.record.nt * len(shot.rcv)
-        return {"setup": making, "propagation": steps * step, "output": around.publish + written / write}
-    choice = decision.choice_of(shot, group)
-    parts_reached = _reached(needs, shot, group)
-    window = planes * needs.window(shot).size
-    snapshot, product = (sharing * window / r for r in (parts.snapshot, parts.product))
-    samples = len(setup.imaged_samples)
-    injection = sharing * steps * traces * parts.injection
-    found = {
-        "trace input": FLOAT * traces * setup.record.nt / read,
-        "traces": TRACE_SAMPLE * traces * setup.axis.nt,
-        "setup": making,
-        "source": _source_steps(choice, samples * setup.image_step, parts_reached[0], needs, shot) * step
-        + samples * snapshot,
-        "receivers": parts_reached[1] * steps * step + samples * product + injection,
-    }
-    if choice is not None:
-        found |= _storing(choice, needs, shot, group, decision, parts, found)
-    accumulators = len(condition_of(setup.imaging.condition).accumulators)
-    found["partial image"] = around.publish + accumulators * FLOAT * window / write
-    return found
 
+    needs: Needs
+    decision: Decision
+    rates: Rates
+    around: Surroundings = HERE
 
-def exchange_in(
-    needs: Needs, shot: Shot, group: int, step: float, per_node: int, network: Network
-) -> Exchange | None:
-    """Return the exchange of a time step of a shot; None on one rank, and over a link that is not known.
+    def of_shot(self, shot: Shot, group: int = 0) -> dict[str, float]:
+        """Return the seconds of one shot by phase, on the slowest rank of its group.
 
-    Parameters
-    ----------
-    step : float
-        Seconds of a time step of the slowest slab.
-    per_node : int
-        Ranks of a node.
-    """
-    link = network.between(group, per_node) if group > 1 else None
-    if link is None:
-        return None
-    fields = 2 if needs.medium == "tti" else 1
-    plane = plane_points(needs.domain(shot).grid.shape3)
-    return exchange_of(needs.slabs(shot, group), plane, fields, step, link)
+        Parameters
+        ----------
+        shot : Shot
+            Which one.
+        group : int
+            Ranks that share the shot; the smallest group of the decision when 0.
+        """
+        needs, world, parts = self.needs, self.decision.world, self.rates.parts
+        setup = needs.setup
+        group = group or self.decision.group_size
+        domain, slabs = needs.domain(shot), needs.slabs(shot, group)
+        step = self._step(shot, group)
+        steps = setup.axis.nt - 1
+        files = self.around.files
+        read, write = files.reading(world.ranks), files.writing(world.ranks)
+        planes = max(s.hi - s.lo for s in slabs) / domain.grid.shape3[0]
+        points = planes * math.prod(domain.grid.shape3)
+        making = world.ranks_per_node * points / parts.setup
+        if not isinstance(setup, MigrationSetup):
+            written = FLOAT * setup.record.nt * len(shot.rcv)
+            return {
+                "setup": making,
+                "propagation": steps * step,
+                "output": self.around.publish + written / write,
+            }
+        traces = max(needs.arrays(shot, (s.rank, group)).receivers for s in distinct(slabs))
+        choice = self.decision.choice_of(shot, group)
+        source_reached, receivers_reached = _reached(needs, shot, group)
+        window = planes * needs.window(shot).size
+        snapshot, product = (self.sharing * window / r for r in (parts.snapshot, parts.product))
+        samples = len(setup.imaged_samples)
+        injection = self.sharing * steps * traces * parts.injection
+        source_steps = _source_steps(choice, samples * setup.image_step, source_reached, needs, shot)
+        found = {
+            "trace input": FLOAT * traces * setup.record.nt / read,
+            "traces": TRACE_SAMPLE * traces * setup.axis.nt,
+            "setup": making,
+            "source": source_steps * step + samples * snapshot,
+            "receivers": receivers_reached * steps * step + samples * product + injection,
+        }
+        if choice is not None:
+            found |= self._storing(choice, shot, group, found)
+        accumulators = len(condition_of(setup.imaging.condition).accumulators)
+        found["partial image"] = self.around.publish + accumulators * FLOAT * window / write
+        return found
+
+    @property
+    def sharing(self) -> int:
+        """Ranks that share what the rates are of: a node, or a GPU."""
+        world = self.decision.world
+        return world.ranks_per_node if world.gpu is None else world.gpu.sharing
+
+    def _step(self, shot: Shot, group: int) -> float:
+        """Return the seconds of a time step of the slowest slab, with what of its exchange nothing hides."""
+        needs, gpu = self.needs, self.decision.world.gpu
+        setup, slabs, shape3 = needs.setup, needs.slabs(shot, group), needs.domain(shot).grid.shape3
+        step = self.sharing * step_seconds(
+            shape3, setup.model.grid.ndim, setup.propagation, slabs, self.rates
+        )
+        if gpu is not None:
+            step = max(step, LAUNCHES * gpu.launch)
+        per_node = self.decision.world.ranks_per_node
+        link = self.around.network.between(group, per_node) if group > 1 else None
+        if link is None:
+            return step
+        fields = 2 if needs.medium == "tti" else 1
+        return step + exchange_of(slabs, plane_points(shape3), fields, step, link).exposed
+
+    def _storing(
+        self, choice: Choice, shot: Shot, group: int, found: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Return the seconds of snapshots and states that do not hide behind time steps."""
+        how, counts, gpu = self.needs.checkpointing, choice.counts, self.decision.world.gpu
+        assert how is not None
+        on_host, sizes = self.decision.world.ranks_per_node, self.needs.sizes(shot, group)
+        written, read = disk_traffic(choice.scheme, counts, sizes)
+        put, get = written * on_host / how.put, read * on_host / how.get
+        copies = counts.states_stored_memory + counts.states_loaded_memory
+        states = 0.0
+        if gpu is not None:
+            link = link_traffic(choice.scheme, counts, sizes)
+            copies -= link.host_states
+            put = max(put, gpu.sharing * link.samples_down / gpu.down)
+            get = max(get, gpu.sharing * link.samples_up / gpu.up)
+            states = gpu.sharing * (link.states_down / gpu.down + link.states_up / gpu.up)
+        return {
+            "snapshots": max(0.0, put - found["source"]) + max(0.0, get - found["receivers"]),
+            "states": self.sharing * copies * sizes.state / self.rates.parts.copy + states,
+        }
+
+    def of_survey(self, writes: Writes, shots: Sequence[Shot]) -> dict[str, float]:
+        """Return the seconds of the whole run by phase, as rank 0 spends them.
+
+        Parameters
+        ----------
+        writes : Writes
+            What the run writes beside partial images.
+        shots : sequence of Shot
+            Those that are left to be done.
+        """
+        needs, parts, world = self.needs, self.rates.parts, self.decision.world
+        setup, files, around = needs.setup, writes.files, self.around
+        total = self._of_shots(shots)
+        grid = setup.model.grid
+        found = {"start": parts.start, "check": 0.1 + len(needs.volumes) * FLOAT * grid.size / READ}
+        found["ledger"] = LEDGER_FILES * around.publish
+        if isinstance(setup, MigrationSetup):
+            choice = self.decision.choice
+            if choice is not None and shots:
+                # the next shots use the memory of the first
+                arrays = choice.best.need.arrays
+                first = sum(arrays.get(n, 0) for n in ("snapshots", "states", "shells"))
+                pinned = sum(size for name, size in arrays.items() if name.startswith("pinned"))
+                total["setup"] += world.ranks_per_node * (first / parts.touch + pinned / PIN)
+            # nobody sums less than a plane
+            workers = min(world.ranks, grid.shape3[0])
+            partial = files.get("partial images", 0) // FLOAT
+            found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
+            found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(1)
+            found["pictures"] = PICTURES if writes.pictures else 0.0
+            found["report"] = REPORT
+        return found | total
+
+    def _of_shots(self, left: Sequence[Shot]) -> dict[str, float]:
+        """Return the seconds of the shots by phase, on a rank that takes its share of them."""
+        if not left:
+            return {}
+        stride = -(-len(left) // MOST_SHOTS)
+        ids = {s.id for s in left}
+        worst = [s for s in self.needs.worst_shots if s.id in ids]
+        some = list({s.id: s for s in (*left[::stride], *worst)}.values())
+        shots = [self.of_shot(s) for s in some]
+        longest = max(sum(s.values()) for s in shots)
+        mean = sum(sum(s.values()) for s in shots) / len(shots)
+        groups = min(self.decision.groups, len(left))
+        # an even share of all shots, and at least the longest
+        spent = max(longest, survey_seconds(len(left), groups, mean))
+        return {name: spent / (mean * len(shots)) * sum(s.get(name, 0.0) for s in shots) for name in shots[0]}
 
 
 def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
@@ -224,108 +310,11 @@ def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Ne
     return reached * forward + part * max(0, steps - forward)
 
 
-def _storing(
-    choice: Choice,
-    needs: Needs,
-    shot: Shot,
-    group: int,
-    decision: Decision,
-    parts: Parts,
-    found: dict[str, float],
-) -> dict[str, float]:
-    """Return the seconds of snapshots and states that do not hide behind time steps."""
-    how, counts, gpu = needs.checkpointing, choice.counts, decision.world.gpu
-    assert how is not None
-    sharing, sizes = decision.world.ranks_per_node, needs.sizes(shot, group)
-    written, read = disk_traffic(choice.scheme, counts, sizes)
-    put, get = written * sharing / how.put, read * sharing / how.get
-    copies = counts.states_stored_memory + counts.states_loaded_memory
-    states = 0.0
-    if gpu is not None:
-        link = link_traffic(choice.scheme, counts, sizes)
-        sharing, copies = gpu.sharing, copies - link.host_states
-        put = max(put, sharing * link.samples_down / gpu.down)
-        get = max(get, sharing * link.samples_up / gpu.up)
-        states = sharing * (link.states_down / gpu.down + link.states_up / gpu.up)
-    return {
-        "snapshots": max(0.0, put - found["source"]) + max(0.0, get - found["receivers"]),
-        "states": sharing * copies * sizes.state / parts.copy + states,
-    }
-
-
-def survey_phases(
-    needs: Needs,
-    decision: Decision,
-    rates: Rates,
-    files: Mapping[str, int],
-    *,
-    pictures: bool = False,
-    around: Surroundings = HERE,
-    shots: Sequence[Shot] | None = None,
-) -> dict[str, float]:
-    """Return the seconds of the whole run by phase, as rank 0 spends them.
-
-    Parameters
-    ----------
-    needs, decision, rates, around
-        As in `shot_phases`.
-    files : mapping of str to int
-        Bytes that the run writes, by what they are (`plan.disk`).
-    pictures : bool
-        Pictures are drawn.
-    shots : sequence of Shot, optional
-        Those that are left to be done; all when left out.
-    """
-    setup, parts, world = needs.setup, rates.parts, decision.world
-    left = list(needs.shots if shots is None else shots)
-    total = _of_shots(needs, left, decision, rates, around)
-    grid = setup.model.grid
-    found = {"start": parts.start, "check": 0.1 + len(needs.volumes) * FLOAT * grid.size / READ}
-    found["ledger"] = LEDGER_FILES * around.publish
-    if isinstance(setup, MigrationSetup):
-        choice = decision.choice
-        if choice is not None and left:
-            # the next shots use the memory of the first
-            arrays = choice.best.need.arrays
-            first = sum(arrays.get(n, 0) for n in ("snapshots", "states", "shells"))
-            pinned = sum(size for name, size in arrays.items() if name.startswith("pinned"))
-            total["setup"] += world.ranks_per_node * (first / parts.touch + pinned / PIN)
-        # nobody sums less than a plane
-        workers = min(world.ranks, grid.shape3[0])
-        partial = files.get("partial images", 0) // FLOAT
-        found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
-        found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(1)
-        found["pictures"] = PICTURES if pictures else 0.0
-        found["report"] = REPORT
-    return found | total
-
-
-def _of_shots(
-    needs: Needs, left: Sequence[Shot], decision: Decision, rates: Rates, around: Surroundings
-) -> dict[str, float]:
-    """Return the seconds of the shots by phase, on a rank that takes its share of them."""
-    if not left:
-        return {}
-    stride = -(-len(left) // MOST_SHOTS)
-    ids = {s.id for s in left}
-    worst = [s for s in needs.worst_shots if s.id in ids]
-    some = list({s.id: s for s in (*left[::stride], *worst)}.values())
-    shots = [shot_phases(needs, s, decision, rates, around=around) for s in some]
-    longest = max(sum(s.values()) for s in shots)
-    mean = sum(sum(s.values()) for s in shots) / len(shots)
-    # an even share of all shots, and at least the longest
-    spent = max(longest, survey_seconds(len(left), min(decision.groups, len(left)), mean))
-    return {name: spent / (mean * len(shots)) * sum(s.get(name, 0.0) for s in shots) for name in shots[0]}
-
-
 def duration_of(
     needs: Needs,
     decision: Decision,
-    machine: Machine | None,
-    why_not: str = "",
-    files: Mapping[str, int] | None = None,
-    *,
-    pictures: bool = False,
+    machine: Machine | str,
+    writes: Writes = Writes(),
     around: Surroundings | None = None,
     shots: Sequence[Shot] | None = None,
 ) -> Duration:
@@ -337,14 +326,10 @@ def duration_of(
         Setup and survey.
     decision : Decision
         How ranks share shots.
-    machine : Machine, optional
-        With rates of kernels.
-    why_not : str
-        Why there is no machine.
-    files : mapping of str to int, optional
-        Bytes that the run writes, by what they are.
-    pictures : bool
-        Pictures are drawn.
+    machine : Machine or str
+        With rates of kernels; or why there is none.
+    writes : Writes
+        What the run writes at last.
     around : Surroundings, optional
         Network and files; the network as the machine was measured when None.
     shots : sequence of Shot, optional
@@ -358,11 +343,11 @@ def duration_of(
     done = {s.id: _steps(needs, decision, s) for s in needs.shots}
     point_steps = sum(done[s.id] * math.prod(needs.domain(s).grid.shape3) for s in needs.shots)
     needs = needs.on(decision.world.gpu)
-    found = rates_for(needs, decision.world, machine, why_not)
+    found = rates_for(needs, decision.world, machine)
     if isinstance(found, str):
         return Duration(None, None, point_steps, [found])
     left = list(needs.shots if shots is None else shots)
-    around = around or Surroundings(Network.of(machine))
+    around = around or Surroundings(Network.of(None if isinstance(machine, str) else machine))
     gpu = decision.world.gpu
     share = 1.0 / (decision.world.ranks_per_node if gpu is None else gpu.sharing)
     seconds = [_shot_seconds(needs, s, decision, found) / share for s in left] or [0.0]
@@ -372,9 +357,7 @@ def duration_of(
     largest = needs.worst_shots[0]
 
     def phases(around: Surroundings) -> dict[str, float]:
-        return survey_phases(
-            needs, decision, found, files or {}, pictures=pictures, around=around, shots=left
-        )
+        return RunTimes(needs, decision, found, around).of_survey(writes, left)
 
     whole = phases(around)
     waiting, notes = _halo(decision, around, whole, phases)
@@ -383,7 +366,7 @@ def duration_of(
         max(seconds),
         point_steps,
         [_note(found, sharing, nodes), *notes],
-        shot_phases(needs, largest, decision, found, around=around),
+        RunTimes(needs, decision, found, around).of_shot(largest),
         whole,
         waiting,
         found.core,

@@ -271,7 +271,9 @@ class Files:
         self.scheme, self.scratch, self.shot = scheme, scratch, shot
         self._stores: list[tuple[Store, bool]] = []
 
-    def samples(self, name: str, shooting: Shooting, *, keep: bool, resume: bool) -> SampleFile:
+    def samples(
+        self, name: Literal["source", "receiver"], shooting: Shooting, *, keep: bool, resume: bool
+    ) -> SampleFile:
         """Return the file of the samples of a wavefield."""
         prop, scheme = shooting.prop, self.scheme
         shape = prop.interior.shape
@@ -287,7 +289,18 @@ class Files:
                 "samples": scheme.samples,
             }
             floats = prop.interior.size * np.dtype(prop.dtype).itemsize // 4
-            store = self._open(name, floats, scheme.buffers, meta, scheme.samples, keep=keep, resume=resume)
+            assert self.scratch is not None
+            store = self.scratch.open(
+                name,
+                self.shot,
+                floats,
+                scheme.buffers,
+                meta=meta,
+                keep=keep,
+                records=scheme.samples,
+                resume=resume,
+            )
+            self._stores.append((store, keep))
         return SampleFile(store, shape, prop.dtype)
 
     def states(self, state: State, copy: Copy, *, resume: bool) -> Pieces:
@@ -300,25 +313,12 @@ class Files:
         meta["dtype"] = state.arrays()[0].dtype.str
         # with restart points some that were dropped stay for a while
         records = 0 if self.scheme.restart_every else count * self.scheme.moves.disk
-        store = self._open("states", record, STATE_BUFFERS, meta, records, keep=False, resume=resume)
-        return Pieces(store, floats, copy)
-
-    def _open(
-        self, name: str, floats: int, buffers: int, meta: dict, records: int, *, keep: bool, resume: bool
-    ) -> Store:
         assert self.scratch is not None
         store = self.scratch.open(
-            name,  # type: ignore[arg-type]
-            self.shot,
-            floats,
-            buffers,
-            meta=meta,
-            keep=keep,
-            records=records,
-            resume=resume,
+            "states", self.shot, record, STATE_BUFFERS, meta=meta, records=records, resume=resume
         )
-        self._stores.append((store, keep))
-        return store
+        self._stores.append((store, False))
+        return Pieces(store, floats, copy)
 
     def storage(self) -> StoreCounts:
         """Return what all stores moved."""

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt import physics
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
-from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.arrays import RankArrays
+from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import write_partial
@@ -44,7 +44,6 @@ from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
 from subsalt.plan.rates import machine_for_run
 from subsalt.plan.surroundings import Surroundings
-from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Traffic
 from subsalt.run import quarantine
 from subsalt.run.crashes import CrashNote
@@ -98,16 +97,7 @@ def share_of(setup: MigrationSetup, shot: Shot, group: Comm | None = None) -> Sh
         When the slabs of the group would be thinner than their halo.
     """
     rank, ranks = (group.rank, group.size) if group is not None else (0, 1)
-    positions = np.concatenate([shot.src[None], shot.rcv])
-    domain = Domain.of(
-        setup.model.grid,
-        setup.window(shot),
-        setup.propagation,
-        physics.medium_of(setup.model, setup.propagation.medium),
-        positions,
-        rank=rank,
-        ranks=ranks,
-    )
+    domain = RankArrays.of(setup, shot, (rank, ranks)).domain
     _, rows = domain.mine(domain.points(shot.rcv))
     return ShotShare(domain.slab, rows, domain.image_box)
 
@@ -263,12 +253,10 @@ def of_shots(
         spent = duration_of(
             needs,
             decision,
-            machine,
-            why_not,
-            disk.parts,
-            pictures=job.output.pictures,
-            around=Surroundings.of(machine, folder),
-            shots=left,
+            machine or why_not,
+            Writes(disk.parts, job.output.pictures),
+            Surroundings.of(machine, folder),
+            left,
         )
     except SubsaltError as error:
         # a prediction is no reason not to run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from subsalt import kernels
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.methods.rtm.measuring import measured
 from subsalt.methods.rtm.need import Needs
@@ -68,5 +68,5 @@ class ShotsOnNodes(NodesModel):
         disk, *_ = disks_of(needs, decision, self.folder, formats)
         pictures = job.data is not None and job.output.pictures
         around = nodes.around(machine, self.folder)
-        spent = duration_of(needs, decision, machine, why_not, disk.parts, pictures=pictures, around=around)
+        spent = duration_of(needs, decision, machine or why_not, Writes(disk.parts, pictures), around)
         return with_seconds(row, spent), spent.notes

@@ -11,7 +11,7 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Survey
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import ConfigError, Finding, SubsaltError
-from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.measuring import measured
 from subsalt.methods.rtm.modelling import ModellingSetup
@@ -378,11 +378,9 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
         duration_of(
             needs,
             decision,
-            known,
-            why_not,
-            disk.parts,
-            pictures=migrates and job.output.pictures,
-            around=Surroundings.of(known, folder),
+            known or why_not,
+            Writes(disk.parts, migrates and job.output.pictures),
+            Surroundings.of(known, folder),
         ),
         scratch=scratch,
     )

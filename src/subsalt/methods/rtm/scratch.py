@@ -119,7 +119,7 @@ def checkpointing_of(
         With what was measured.
     """
     threads = world.threads * world.ranks_per_node
-    found = rates_for(needs, world, machine)
+    found = rates_for(needs, world, machine or "")
     folders = [Path(d) for d in options.directories] or [run_dir]
     put, get, known = _speed(folders, options, machine)
     return Checkpointing(

@@ -34,7 +34,7 @@ SETUP = 1e7
 CONTEXT_SECONDS = 1.0
 
 
-def rates_for(needs: Needs, world: World, machine: Machine | None, why_not: str = "") -> Rates | str:
+def rates_for(needs: Needs, world: World, machine: Machine | str) -> Rates | str:
     """Return the rates of a node, or of the GPU that the world has; why there are none.
 
     Parameters
@@ -43,15 +43,13 @@ def rates_for(needs: Needs, world: World, machine: Machine | None, why_not: str 
         What is computed.
     world : World
         Ranks.
-    machine : Machine, optional
-        With what was measured.
-    why_not : str
-        Why there is no machine.
+    machine : Machine or str
+        With what was measured; or why there is none.
     """
     if world.gpu is not None:
-        return gpu_rates(needs, world, world.gpu, machine)
-    if machine is None:
-        return why_not
+        return gpu_rates(needs, world, world.gpu, None if isinstance(machine, str) else machine)
+    if isinstance(machine, str):
+        return machine
     setup, threads = needs.setup, world.threads * world.ranks_per_node
     return kernel_rates(
         needs.medium, setup.model.grid.ndim, setup.propagation, machine, threads, needs.points
