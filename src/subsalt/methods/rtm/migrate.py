@@ -30,7 +30,7 @@ from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import write_partial
 from subsalt.methods.rtm.input import Rows, TraceReader, TracesTogether, reading_of, with_input
 from subsalt.methods.rtm.job_setup import beginning_facts, migration_setup, survey_of
-from subsalt.methods.rtm.outputs import check_formats, write_outputs
+from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, reused, unserved
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
@@ -384,9 +384,8 @@ class ShotsRun(MethodRun):
         state = self.state
         with state.clock("image sum"):
             planes = sum_image(self.setup, self.survey, state.ledger, state.images, state.world)
-        self.written = write_outputs(
-            self.job, self.setup, self.survey, state.folder, state.run_id, planes, state.clock, state.world
-        )
+        outputs = RunOutputs(self.job, self.setup, self.survey, state.folder, state.run_id, state.world)
+        self.written = outputs.write(planes, state.clock)
         return self.written
 
     def totals(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,76 +41,118 @@ SUFFIX = {
 }
 
 
-def write_outputs(
-    job: Job,
-    setup: MigrationSetup,
-    survey: Survey,
-    folder: Path,
-    run_id: str,
-    planes: ImagePlanes,
-    clock: Phases,
-    world: Comm,
-    region: Box | None = None,
-) -> Written:
-    """Write image and illumination; then pictures, when the job asks for them. Collective.
+@dataclass(frozen=True)
+class RunOutputs:
+    """What a run writes at last, and where.
 
     Parameters
     ----------
+    job : Job
+        Names formats and pictures.
+    setup : MigrationSetup
+        Shared choices.
+    survey : Survey
+        That was migrated.
     folder : Path
         Run directory.
     run_id : str
         Hash of job and inputs; stands in the headers.
-    planes : ImagePlanes
-        This rank's part of what the run made.
+    world : Comm
+        All ranks.
     region : Box, optional
         The part of the image that is wanted, on the model grid; all when None.
-
-    Notes
-    -----
-    The image file depends on job and inputs alone: not on time, host, path, threads, ranks, or on how often the run
-    was stopped. SEG-Y, RSF and NPY are written by all ranks together, the other formats by rank 0 from the SEG-Y image.
     """
-    model, grid = setup.model, setup.model.grid
-    text = [f"{k}: {v}" for k, v in provenance_of(setup, survey, run_id).items()]
-    if region is not None:
-        grid, planes = grid.window(region), planes.inside(region)
-        refuse_region(planes.image, world)
-    written = []
-    with clock("output"):
-        names = list(dict.fromkeys(["segy", *job.output.formats]))
+
+    job: Job
+    setup: MigrationSetup
+    survey: Survey
+    folder: Path
+    run_id: str
+    world: Comm
+    region: Box | None = None
+
+    @property
+    def grid(self) -> Grid:
+        """Of the image."""
+        grid = self.setup.model.grid
+        return grid if self.region is None else grid.window(self.region)
+
+    def write(self, planes: ImagePlanes, clock: Phases) -> Written:
+        """Write image and illumination; then pictures, when the job asks for them. Collective.
+
+        Parameters
+        ----------
+        planes : ImagePlanes
+            This rank's part of what the run made.
+        clock : Phases
+            Takes the seconds of ``output`` and ``pictures``.
+
+        Notes
+        -----
+        The image file depends on job and inputs alone: not on time, host, path, threads, ranks, or on how often the run
+        was stopped. SEG-Y, RSF and NPY are written by all ranks together, the other formats by rank 0 from the SEG-Y
+        image.
+        """
+        world = self.world
+        if self.region is not None:
+            planes = planes.inside(self.region)
+            refuse_region(planes.image, world)
+        with clock("output"):
+            written = self._volumes(planes)
+            first = self.folder / f"image{SUFFIX['segy']}"
+            with world.together():
+                sha = sha256_file(first) if world.is_root else ""
+        if self.job.output.pictures:
+            with clock("pictures"), world.together():
+                if world.is_root:
+                    written += self._draw(self._whole(planes.image))
+        files = [Path(f) for f in world.bcast([str(f) for f in written])]
+        return Written(first, str(world.bcast(sha)), files)
+
+    def _volumes(self, planes: ImagePlanes) -> list[Path]:
+        """Write image and illumination; return their files. Collective."""
+        grid, frame, world, written = self.grid, self.setup.model.frame, self.world, []
+        text = [f"{k}: {v}" for k, v in provenance_of(self.setup, self.survey, self.run_id).items()]
+        names = list(dict.fromkeys(["segy", *self.job.output.formats]))
         for name in sorted(names, key=lambda n: SUFFIX[n] not in PLANE_FORMATS):
-            path = folder / f"image{SUFFIX[name]}"
+            path = self.folder / f"image{SUFFIX[name]}"
             if SUFFIX[name] in PLANE_FORMATS:
                 own = OwnPlanes(planes.first, planes.image, world)
-                write_planes(path, grid, own, model.frame, text=text, name="image")
+                write_planes(path, grid, own, frame, text=text, name="image")
             else:
                 with world.together():
                     if world.is_root:
-                        image = _whole(planes.image, folder, grid, world)
-                        volume.write(path, grid, image, model.frame, text=text, name="image")
+                        volume.write(path, grid, self._whole(planes.image), frame, text=text, name="image")
             written.append(path)
         if planes.illumination is not None:
-            path = folder / "illumination.rsf"
+            path = self.folder / "illumination.rsf"
             own = OwnPlanes(planes.first, planes.illumination, world)
-            write_planes(path, grid, own, model.frame, text=text, name="illumination")
+            write_planes(path, grid, own, frame, text=text, name="illumination")
             written.append(path)
-        first = folder / f"image{SUFFIX['segy']}"
-        with world.together():
-            sha = sha256_file(first) if world.is_root else ""
-    if job.output.pictures:
-        with clock("pictures"), world.together():
-            if world.is_root:
-                image = _whole(planes.image, folder, grid, world)
-                written += draw(job, setup, survey, make_folder(folder / "pictures"), run_id, image, region)
-    files = [Path(f) for f in world.bcast([str(f) for f in written])]
-    return Written(first, str(world.bcast(sha)), files)
+        return written
 
+    def _whole(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the whole image: what this process has, or the published file as far as it is looked at."""
+        if self.world.size == 1:
+            return own
+        return map_image(self.folder / f"image{SUFFIX['segy']}", self.grid)
 
-def _whole(own: NDArray[np.float32], folder: Path, grid: Grid, world: Comm) -> NDArray[np.float32]:
-    """Return the whole image: what this process has, or the published file as far as it is looked at."""
-    if world.size == 1:
-        return own
-    return map_image(folder / f"image{SUFFIX['segy']}", grid)
+    def _draw(self, image: NDArray[np.float32]) -> list[Path]:
+        """Draw the sections with the acquisition, and the survey map."""
+        from subsalt import view
+
+        model, folder = self.setup.model, make_folder(self.folder / "pictures")
+        out = view.sections(
+            image,
+            model.grid if self.region is None else model.window(self.region).grid,
+            folder / "image.png",
+            survey=self.survey,
+            frame=model.frame,
+            title=self.job.title or self.job.name,
+            run_id=self.run_id,
+        )
+        survey_map = view.survey_map(self.survey, model, folder / "survey_map.png", run_id=self.run_id)
+        return [*out.values(), survey_map]
 
 
 def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[str, str]:
@@ -126,34 +169,6 @@ def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[st
         "shots": str(len(survey)),
         "wavelet": setup.wavelet.name,
     }
-
-
-def draw(
-    job: Job,
-    setup: MigrationSetup,
-    survey: Survey,
-    folder: Path,
-    run_id: str,
-    image: NDArray[np.float32],
-    region: Box | None = None,
-) -> list[Path]:
-    """Draw the sections with the acquisition, and the survey map; `region`: where the image lies."""
-    from subsalt import view
-
-    model = setup.model
-    out = list(
-        view.sections(
-            image,
-            model.grid if region is None else model.window(region).grid,
-            folder / "image.png",
-            survey=survey,
-            frame=model.frame,
-            title=job.title or job.name,
-            run_id=run_id,
-        ).values()
-    )
-    out.append(view.survey_map(survey, model, folder / "survey_map.png", run_id=run_id))
-    return out
 
 
 #: whole images that the writers of formats hold which ranks cannot write together

@@ -29,7 +29,7 @@ from subsalt.io.traffic import TRACES
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import intact, write_partial
 from subsalt.methods.rtm.job_setup import beginning_facts, migration_setup, survey_of
-from subsalt.methods.rtm.outputs import check_formats, write_outputs
+from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -275,7 +275,8 @@ def reimage_run(
         run_units(parts, imager.one, left, len(survey), books)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
-        written = write_outputs(job, setup, survey, folder, run_id, planes, clock, everybody, region)
+        outputs = RunOutputs(job, setup, survey, folder, run_id, everybody, region)
+        written = outputs.write(planes, clock)
         with clock("facts"):
             spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
             parallel = parts.facts()
