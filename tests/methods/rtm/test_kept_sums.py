@@ -11,7 +11,7 @@ from subsalt.errors import MemoryPlanError
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.work import Snapshots
 from subsalt.methods.rtm import reuse as kept
-from subsalt.methods.rtm.reuse import sums_of_wavefields
+from subsalt.methods.rtm.reuse import StoredFields, sums_of_wavefields
 from subsalt.methods.rtm.rtm import migrate_shot, propagator_of, receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
@@ -69,7 +69,7 @@ def test_kept_wavefields_give_the_sums_of_the_time_loop(name, condition):
     told = []
     samples = range(1, len(setup.imaged_samples) + 1)
     whole = migrate_shot(setup, shot_of(name), traces_of(name))
-    sums = sums_of_wavefields(setup, window, tuple(whole.sums), samples, u, w, told.append)
+    sums = sums_of_wavefields(setup, window, tuple(whole.sums), StoredFields(samples, u, w), told.append)
     assert {n: a.tobytes() for n, a in sums.items()} == {n: a.tobytes() for n, a in whole.sums.items()}
     assert np.abs(sums["correlation"]).max() > 0
     assert told[-1] == 1.0
@@ -83,7 +83,7 @@ def test_every_third_sample_gives_the_sums_of_a_coarser_image_step():
     coarse = setup_of(name, image_step=6)
     samples = range(3, len(fine.imaged_samples) + 1, 3)
     assert [2 * i for i in samples] == coarse.imaged_samples
-    sums = sums_of_wavefields(coarse, window, ("correlation", "illumination"), samples, u, w)
+    sums = sums_of_wavefields(coarse, window, ("correlation", "illumination"), StoredFields(samples, u, w))
     whole = migrate_shot(coarse, shot_of(name), traces_of(name))
     assert all(sums[n].tobytes() == a.tobytes() for n, a in whole.sums.items())
 
@@ -93,7 +93,10 @@ def test_too_little_memory_is_said_before_anything_is_read(monkeypatch):
     setup = setup_of("2-D iso, aperture")
     with pytest.raises(MemoryPlanError, match="two samples") as found:
         sums_of_wavefields(
-            setup, setup.window(shot_of("2-D iso, aperture")), ("correlation",), [1], InMemory({}), None
+            setup,
+            setup.window(shot_of("2-D iso, aperture")),
+            ("correlation",),
+            StoredFields([1], InMemory({}), None),
         )
     assert found.value.code == "E612"
 

@@ -14,7 +14,7 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.checkpoint.storage.wavefield import open_stored
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
-from subsalt.methods.rtm.reuse import sums_of_wavefields
+from subsalt.methods.rtm.reuse import StoredFields, sums_of_wavefields
 
 #: strategy and what it is given; every one in every medium
 SCHEMES = {
@@ -85,7 +85,7 @@ def test_kept_wavefields_are_those_that_made_the_image(case: str, strategy: str,
     both = [open_stored(scratch.directories, 7, name) for name in ("source", "receiver")]
     setup, samples = setup_of(case), range(1, scheme.samples + 1)
     window = setup.window(shot_of(case))
-    sums = sums_of_wavefields(setup, window, list(image.sums), samples, *both)
+    sums = sums_of_wavefields(setup, window, list(image.sums), StoredFields(samples, *both))
     assert {name: a.tobytes() for name, a in sums.items()} == bits(image)
     if scheme.steps == scheme.samples * scheme.image_step:
         assert not both[1].read(scheme.samples).any()  # before the first step of the receiver wavefield

@@ -43,13 +43,28 @@ class StoredField(Protocol):
         """Return sample `sample` (from 1; time index ``sample`` times the image step), shape of the window."""
 
 
+@dataclass(frozen=True)
+class StoredFields:
+    """The wavefields of a shot, and which of their samples count.
+
+    Parameters
+    ----------
+    samples : sequence of int
+        Numbers of the samples that count, ascending.
+    source, receiver : StoredField
+        u, and w at the times at which it meets u; the illumination alone needs no w.
+    """
+
+    samples: Sequence[int]
+    source: StoredField
+    receiver: StoredField | None
+
+
 def sums_of_wavefields(
     setup: MigrationSetup,
     window: Box,
     names: Sequence[str],
-    samples: Sequence[int],
-    source: StoredField,
-    receiver: StoredField | None,
+    stored: StoredFields,
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, NDArray[np.float32]]:
     """Return the accumulated fields of a shot, as `subsalt.methods.rtm.rtm.migrate_shot` would.
@@ -62,10 +77,8 @@ def sums_of_wavefields(
         Of the shot, on the model grid.
     names : sequence of str
         ``"correlation"``, ``"illumination"``: what is wanted.
-    samples : sequence of int
-        Numbers of the samples that count, ascending.
-    source, receiver : StoredField
-        u, and w at the times at which it meets u; the illumination alone needs no w.
+    stored : StoredFields
+        What they are summed over.
     progress : callable, optional
         Called with the fraction done.
 
@@ -74,6 +87,7 @@ def sums_of_wavefields(
     MemoryPlanError
         When the sums and two samples do not fit into memory.
     """
+    samples, source, receiver = stored.samples, stored.source, stored.receiver
     device = kernels.get(setup.propagation.device)
     need = 4 * window.size * (len(names) + 2)
     if need > available_memory():
@@ -232,9 +246,8 @@ class Reuse:
                         code="E863",
                     )
             samples = self._samples(fields["source"].image_step, fields["source"].samples)
-            return sums_of_wavefields(
-                self.setup, window, names, samples, fields["source"], fields.get("receiver"), progress
-            )
+            stored = StoredFields(samples, fields["source"], fields.get("receiver"))
+            return sums_of_wavefields(self.setup, window, names, stored, progress)
 
     def _samples(self, kept_step: int, kept: range | list[int]) -> list[int]:
         """Return the numbers of the kept samples that count."""
