@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from subsalt.cli.app_root import app
 from subsalt.errors import SubsaltError
-from subsalt_lab.cli import collectives_commands as commands
+from subsalt_lab.cli import collectives as commands
 from subsalt_lab.cli.collectives_files import Outcome
 from subsalt_lab.collectives import tuning
 from subsalt_lab.collectives import writers as real_writers

@@ -27,7 +27,7 @@ from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.gpu import LAUNCHES, PIN
 from subsalt.plan.model import exposed, reached, sum_seconds, survey_seconds
 from subsalt.plan.network import HOW, Link
-from subsalt.plan.rates import Duration, Parts, Rates, step_seconds
+from subsalt.plan.rates import Duration, Rates, step_seconds
 from subsalt.plan.surroundings import (
     HERE,
     KERNELS,

@@ -1,13 +1,232 @@
-"""The options of `subsalt lab collectives`. What it does is in `lab_collectives_commands`."""
+"""`subsalt lab collectives`: measure, decide, draw, write what this MPI loads, prove it, verify it."""
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
+from subsalt.cli.options import spread
+from subsalt.cli.output import Out, plain, printable
+from subsalt.errors import DiskError
+from subsalt.host import usable_cores
+from subsalt.io.publish import publish_text
+from subsalt.report.table import Column, render
+from subsalt_lab.asked import choices, wrong
+from subsalt_lab.cli import collectives_files as files
+from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.collectives import hint_programs, tuning, writers
+from subsalt_lab.collectives import request as asked
+from subsalt_lab.collectives import verify as verification
+from subsalt_lab.collectives.choice import Algorithm
+from subsalt_lab.collectives.from_profile import LEAST_SHARE, Heavy, heavy, wanted
+from subsalt_lab.collectives.knobs import Threads
+from subsalt_lab.collectives.request import Request
+from subsalt_lab.collectives.tuning import Tuning
+from subsalt_lab.collectives.writers import Written
+from subsalt_lab.external import checked_expression
+from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.pmpi.records import load
+from subsalt_lab.trials import FEWEST
+
+#: seconds that a start may take when nothing is asked for
+TIMEOUT = 600.0
+
+HEAVY = (
+    Column("collective", "collective"),
+    Column("ranks", "ranks", "d"),
+    Column("bytes", "mean bytes", ",d"),
+    Column("share", "% of wall", ".1f", 100),
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked for, as it was typed."""
+
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[-- COMMAND...]",
+            help="A program started under MPI, to be run with and without the switches, interleaved.",
+        ),
+    ] = None
+    np: Annotated[
+        list[str] | None,
+        typer.Option("--np", help="Numbers of ranks, such as 2,4; all cores by default."),
+    ] = None
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Bytes of one rank: 8:4M by factors of 4, 8:4M:2 by factors of 2, or 8,1K,1M; 8:4M by default."
+        ),
+    ] = None
+    collectives: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--collectives", help="Of allreduce, reduce, bcast, allgather, alltoall, barrier; all by default."
+        ),
+    ] = None
+    from_profile: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, help="Only what takes more than 1 % of the time in a file of lab profile --out."
+        ),
+    ] = None
+    quick: Annotated[
+        bool, typer.Option("--quick", help="8:512K by factors of 16, 3 starts: about half a minute.")
+    ] = False
+    rounds: Annotated[int, typer.Option(min=15, max=1000, help="Samples of each algorithm in a start.")] = 15
+    starts: Annotated[
+        int | None, typer.Option(min=3, max=100, help="Starts of the ranks: 5, with --quick 3.")
+    ] = None
+    thread_level: Annotated[
+        str,
+        typer.Option(
+            help="What the program to be tuned asks MPI for: multiple, as mpi4py and subsalt do, or single."
+        ),
+    ] = "multiple"
+    oversubscribe_ok: Annotated[
+        bool,
+        typer.Option("--oversubscribe-ok", help="Measure more ranks than idle cores; never applied."),
+    ] = False
+    folder: Annotated[
+        Path, typer.Option(readable=False, help="For the pictures, and the files that choose algorithms.")
+    ] = Path("collectives")
+    as_variables: Annotated[
+        bool, typer.Option("--as-variables", help="Variables for all sizes and ranks in place of a file.")
+    ] = False
+    built_in_operations: Annotated[
+        bool,
+        typer.Option(
+            "--built-in-operations",
+            help="The program sums by built-in operations only: others are not checked.",
+        ),
+    ] = False
+    apply: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False, help="Measure nothing: run COMMAND with what was written into this folder."
+        ),
+    ] = None
+    runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of COMMAND each way.")] = 10
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(help="Files of COMMAND to compare (globs); what it prints when left out."),
+    ] = None
+    ignore: Annotated[
+        str | None, typer.Option(help="Expression: what it matches in the printed text is not compared.")
+    ] = None
+    tolerance: Annotated[
+        float, typer.Option(min=0.0, help="Relative difference of numbers in outputs that is no difference.")
+    ] = 0.0
+    time_from: Annotated[
+        str | None, typer.Option(help="Expression whose group is the time in what COMMAND prints.")
+    ] = None
+    io_hints: Annotated[
+        Path | None,
+        typer.Option(
+            readable=False,
+            help="Search hints of MPI-IO in place of algorithms, for files as large as this one.",
+        ),
+    ] = None
+    mpi: Annotated[
+        Path | None, typer.Option(readable=False, help="libmpi of the programs, where it is not found.")
+    ] = None
+    launcher: Annotated[
+        str | None,
+        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+    ] = None
+    timeout: Annotated[
+        float | None, typer.Option(min=1, help="Seconds that one start may take; 600 when left out.")
+    ] = None
+
+    @property
+    def launch(self) -> list[str]:
+        """The launch line of a program, empty when there is none."""
+        return self.command or []
+
+    def check(self) -> None:
+        """Refuse options that do not belong together.
+
+        Raises
+        ------
+        ConfigError
+            E128; E783 for a bad --time-from.
+        """
+        others: dict[str, object] = {
+            "--from-profile": self.from_profile,
+            "--sizes": self.sizes,
+            "--collectives": self.collectives,
+            "--apply": self.apply,
+        }
+        if self.io_hints is not None:
+            for option, value in {**others, "a command": self.launch}.items():
+                if value:
+                    raise wrong(f"{option} and --io-hints: hints are searched alone", f"leave out {option}")
+        if self.apply is not None:
+            for option, value in {"--np": self.np, **others}.items():
+                if value and option != "--apply":
+                    raise wrong(f"{option} and --apply: nothing is measured then", f"leave out {option}")
+            if not self.launch:
+                raise wrong("--apply without a command", "add -- mpiexec -n 4 PROGRAM ARGUMENTS")
+        if not self.launch:
+            wanting: dict[str, object] = {
+                "--outputs": self.outputs,
+                "--ignore": self.ignore,
+                "--tolerance": self.tolerance,
+                "--time-from": self.time_from,
+            }
+            for option, value in wanting.items():
+                if value:
+                    raise wrong(f"{option} without a command", "add -- mpiexec -n 4 PROGRAM ARGUMENTS")
+        elif self.runs < FEWEST:
+            raise wrong(
+                f"--runs {self.runs}: an interval of the saving needs {FEWEST} at least",
+                f"use {FEWEST} or more; {verification.ROUNDS} is the default",
+            )
+        if self.time_from is not None:
+            checked_expression(self.time_from)
+
+    def request(self) -> tuple[Request, list[Heavy] | None]:
+        """Return what is measured, and with a profile what of it takes time.
+
+        Raises
+        ------
+        ConfigError
+            When options ask for what cannot be, or do not belong together (E128).
+        """
+        names = asked.collectives_of(self.collectives)
+        threads = cast(Threads, choices("--thread-level", [self.thread_level], ("multiple", "single"), ())[0])
+        places: list[Heavy] | None = None
+        if self.from_profile is not None:
+            for option, value in (("--np", self.np), ("--sizes", self.sizes)):
+                if value is not None:
+                    raise wrong(
+                        f"{option} and --from-profile: the profile says which ranks and sizes",
+                        f"leave out {option}, or the profile",
+                    )
+            places = [h for h in heavy(load(self.from_profile)) if h.collective in names]
+            what = wanted(places)
+        else:
+            sizes = self.sizes or [asked.QUICK_SIZES if self.quick else asked.SIZES]
+            ranks = asked.ranks_of(self.np, usable_cores())
+            what = asked.everything(ranks, names, asked.sizes_of(sizes))
+        request = Request(
+            what,
+            self.rounds,
+            self.starts or (asked.LEAST_STARTS if self.quick else 5),
+            threads,
+            self.oversubscribe_ok,
+            self.timeout or TIMEOUT,
+        )
+        return request, places
 
 
 @lab.command(
@@ -17,103 +236,9 @@ from subsalt_lab.cli.lab import Json, Table, lab
     "subsalt lab collectives --apply collectives -- mpiexec -n 4 program; "
     "subsalt lab collectives --io-hints /scratch/model.rsf --np 4",
 )
+@spread
 def collectives(
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- COMMAND...]",
-            help="A program started under MPI, to be run with and without the switches, interleaved.",
-        ),
-    ] = None,
-    np: Annotated[
-        list[str] | None,
-        typer.Option("--np", help="Numbers of ranks, such as 2,4; all cores by default."),
-    ] = None,
-    sizes: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Bytes of one rank: 8:4M by factors of 4, 8:4M:2 by factors of 2, or 8,1K,1M; 8:4M by default."
-        ),
-    ] = None,
-    collective: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--collectives", help="Of allreduce, reduce, bcast, allgather, alltoall, barrier; all by default."
-        ),
-    ] = None,
-    from_profile: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False, help="Only what takes more than 1 % of the time in a file of lab profile --out."
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="8:512K by factors of 16, 3 starts: about half a minute.")
-    ] = False,
-    rounds: Annotated[int, typer.Option(min=15, max=1000, help="Samples of each algorithm in a start.")] = 15,
-    starts: Annotated[
-        int | None, typer.Option(min=3, max=100, help="Starts of the ranks: 5, with --quick 3.")
-    ] = None,
-    thread_level: Annotated[
-        str,
-        typer.Option(
-            help="What the program to be tuned asks MPI for: multiple, as mpi4py and subsalt do, or single."
-        ),
-    ] = "multiple",
-    oversubscribe_ok: Annotated[
-        bool,
-        typer.Option("--oversubscribe-ok", help="Measure more ranks than idle cores; never applied."),
-    ] = False,
-    folder: Annotated[
-        Path, typer.Option(readable=False, help="For the pictures, and the files that choose algorithms.")
-    ] = Path("collectives"),
-    as_variables: Annotated[
-        bool, typer.Option("--as-variables", help="Variables for all sizes and ranks in place of a file.")
-    ] = False,
-    built_in_operations: Annotated[
-        bool,
-        typer.Option(
-            "--built-in-operations",
-            help="The program sums by built-in operations only: others are not checked.",
-        ),
-    ] = False,
-    apply: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False, help="Measure nothing: run COMMAND with what was written into this folder."
-        ),
-    ] = None,
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of COMMAND each way.")] = 10,
-    outputs: Annotated[
-        list[str] | None,
-        typer.Option(help="Files of COMMAND to compare (globs); what it prints when left out."),
-    ] = None,
-    ignore: Annotated[
-        str | None, typer.Option(help="Expression: what it matches in the printed text is not compared.")
-    ] = None,
-    tolerance: Annotated[
-        float, typer.Option(min=0.0, help="Relative difference of numbers in outputs that is no difference.")
-    ] = 0.0,
-    time_from: Annotated[
-        str | None, typer.Option(help="Expression whose group is the time in what COMMAND prints.")
-    ] = None,
-    io_hints: Annotated[
-        Path | None,
-        typer.Option(
-            readable=False,
-            help="Search hints of MPI-IO in place of algorithms, for files as large as this one.",
-        ),
-    ] = None,
-    mpi: Annotated[
-        Path | None, typer.Option(readable=False, help="libmpi of the programs, where it is not found.")
-    ] = None,
-    launcher: Annotated[
-        str | None,
-        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
-    ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(min=1, help="Seconds that one start may take; 600 when left out.")
-    ] = None,
+    given: Options,
     table: Table = "text",
     out: Annotated[
         Path | None,
@@ -126,31 +251,168 @@ def collectives(
     A switch needs a 95 % interval above 1.05, corrected for the number of algorithms, and a neighbouring size that
     agrees; otherwise nothing is changed. What is written is proven to be used and to give right sums.
     """
-    from subsalt_lab.cli import collectives_commands as lab_collectives_commands
+    _collectives(given, table, out, json)
 
-    given = lab_collectives_commands.Asked(
-        command=command or [],
-        np=np,
-        sizes=sizes,
-        collectives=collective,
-        from_profile=from_profile,
-        quick=quick,
-        rounds=rounds,
-        starts=starts,
-        thread_level=thread_level,
-        oversubscribe_ok=oversubscribe_ok,
-        folder=folder,
-        as_variables=as_variables,
-        built_in_operations=built_in_operations,
-        apply=apply,
-        runs=runs,
-        outputs=outputs or [],
-        ignore=ignore,
-        tolerance=tolerance,
-        time_from=time_from,
-        io_hints=io_hints,
-        mpi=mpi,
-        launcher=launcher,
-        timeout=timeout,
+
+def _collectives(given: Options, how: str, file: Path | None, as_json: bool) -> None:
+    """Measure, decide, draw, write, prove, verify; or one of the other two searches."""
+    possible(file, how)
+    given.check()
+    if given.io_hints is not None:
+        _hints(given, given.io_hints, how, file, as_json)
+        return
+    if given.apply is not None:
+        _apply(given, given.apply, how, file, as_json)
+        return
+    request, places = given.request()
+    _folder(given.folder)
+    out = Out(as_json)
+    if places is not None:
+        _say_places(out, places, how)
+        if not places:
+            out.json({"measurement": "collectives", "rows": [], "choices": [], "notes": [NOTHING]})
+            return
+    mpi = files.mpi_for(given.launch, given.launcher, given.mpi)
+    with results_lost_on_stop():
+        result = tuning.tune(mpi, request, writable=_writable(mpi), say=progress)
+    show(out, result, [render(result.rows, tuning.COLUMNS, how)], how)
+    for path in _pictures(result, given.folder):
+        progress(f"picture   {printable(str(path))}")
+    # what was measured is kept before anything else can go wrong
+    _keep(file, result.to_dict())
+    more = _brought_about(given, mpi, result, out, how) if result.applicable else {}
+    if more:
+        _keep(file, result.to_dict() | more)
+    out.json(plain(result.short() | more))
+
+
+def _keep(file: Path | None, content: dict[str, Any]) -> None:
+    if file is not None:
+        publish_text(file, json.dumps(plain(content), allow_nan=False) + "\n")
+
+
+def _writable(mpi: MpiInUse) -> Callable[[Algorithm], str]:
+    """Return what says why an algorithm cannot be written for this MPI; asked once for each."""
+    known: dict[tuple[str, str], str] = {}
+
+    def why_not(algorithm: Algorithm) -> str:
+        key = algorithm.collective, algorithm.name
+        if key not in known:
+            known[key] = writers.writable(mpi, algorithm)
+        return known[key]
+
+    return why_not
+
+
+def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how: str) -> dict[str, Any]:
+    """Write the switches, prove that the MPI takes them, run the program with and without; return what came of it."""
+    outcome = files.write_prove_check(
+        mpi,
+        result.choices,
+        given.folder,
+        progress,
+        given.thread_level,
+        as_variables=given.as_variables,
+        built_in_only=given.built_in_operations,
     )
-    lab_collectives_commands.collectives(given, table, out, json)
+    if how != "csv" and not (outcome.written.empty and not outcome.removed):
+        out.say()
+        for line in outcome.lines():
+            out.say(line)
+    more: dict[str, Any] = {"written": outcome.to_dict()}
+    if given.launch and not outcome.written.empty:
+        verdict = _verified(given, outcome.written)
+        _say_verdict(out, verdict, how)
+        more["verified"] = verification.result_of(given.launch, outcome.written, verdict).to_dict()
+    elif given.launch and how != "csv":
+        out.say("nothing is switched: the command was not run")
+    return more
+
+
+def _verified(given: Options, written: Written) -> verification.Verdict:
+    return files.verify(
+        given.launch,
+        written,
+        rounds=given.runs,
+        outputs=given.outputs or [],
+        ignore=given.ignore,
+        tolerance=given.tolerance,
+        time_from=given.time_from,
+        timeout=given.timeout,
+        oversubscribed_ok=given.oversubscribe_ok,
+    )
+
+
+def _say_verdict(out: Out, verdict: verification.Verdict, how: str) -> None:
+    if how != "csv":
+        out.say()
+        for line in verdict.lines():
+            out.say(line)
+
+
+def _apply(given: Options, folder: Path, how: str, file: Path | None, as_json: bool) -> None:
+    """Run a program with what an earlier measurement wrote, and without."""
+    written = writers.read(folder)
+    out = Out(as_json)
+    with results_lost_on_stop():
+        outcome = files.proven(files.mpi_for(given.launch, given.launcher, given.mpi), written, progress)
+    if how != "csv":
+        for line in outcome.lines():
+            out.say(line)
+    verdict = _verified(given, written)
+    _say_verdict(out, verdict, how)
+    result = verification.result_of(given.launch, written, verdict)
+    hand_over(out, result, file)
+
+
+def _hints(given: Options, like: Path, how: str, file: Path | None, as_json: bool) -> None:
+    """Search hints of MPI-IO."""
+    request = hint_programs.Request(
+        like,
+        asked.ranks_of(given.np, usable_cores())[-1],
+        given.folder,
+        hint_programs.LEAST_ROUNDS if given.quick else hint_programs.ROUNDS,
+        oversubscribe=given.oversubscribe_ok,
+        timeout=given.timeout or hint_programs.Request.timeout,
+    )
+    files.hints(files.mpi_for((), given.launcher, given.mpi), request, how, file, as_json)
+
+
+NOTHING = f"no collective takes more than {LEAST_SHARE:.0%} of the time of that program: nothing to tune"
+
+
+def _say_places(out: Out, places: list[Heavy], how: str) -> None:
+    """Print what of the profile is tuned."""
+    if how == "csv":
+        return
+    if not places:
+        out.say(NOTHING)
+        return
+    out.say("collectives of the profile; waiting for late ranks is in their share, which no algorithm saves")
+    rows = [
+        {"collective": h.collective, "ranks": h.ranks, "bytes": h.nbytes, "share": h.share} for h in places
+    ]
+    out.say(render(rows, HEAVY, how))
+    out.say()
+
+
+def _folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written, before anything is measured."""
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise DiskError(f"{folder} cannot be made", "give another folder with --folder", code="E620")
+
+
+def _pictures(result: Tuning, folder: Path) -> list[Path]:
+    """Draw the result; returns the files."""
+    from subsalt_lab.collectives.pictures import collective_pictures
+
+    if not result.rows:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    s = result.settings
+    marked = "" if result.applicable else " · measured under load: never applied"
+    about = f"{s['mpi']} · {result.machine['cpu']} · {s['starts']} starts of {s['rounds']} rounds{marked}"
+    return collective_pictures(result.rows, folder, about)
