@@ -35,9 +35,9 @@ def draw_gate(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | 
     options = result.context.propagation
     if not isinstance(model, EarthModel) or "isotropic" in (model.medium, options.medium):
         return None
-    flags, told = [], {f.code: f.message for f in result.findings}
+    flags, messages = [], {f.code: f.message for f in result.findings}
     over = None
-    if model.epsilon is not None and model.delta is not None and {"W521", "E520"} & told.keys():
+    if model.epsilon is not None and model.delta is not None and {"W521", "E520"} & messages.keys():
         over = model.delta - model.epsilon
         repair = {"lower-delta": "delta is lowered", "raise-epsilon": "epsilon is raised"}.get(
             options.anisotropy, "refused"
@@ -45,7 +45,7 @@ def draw_gate(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | 
         nodes = over > 0
         flags.append(view.Flag(nodes, f"delta > epsilon at {nodes.sum()} nodes: {repair}", over))
     turn = result.context.facts.get("_turn")
-    if turn is not None and "W539" in told:
+    if turn is not None and "W539" in messages:
         nodes = turn > STEEPEST_TURN
         label = f"axis turns by more than {STEEPEST_TURN:g} degrees per cell at {nodes.sum()} nodes: kept"
         flags.append(view.Flag(nodes, label, turn))

@@ -256,9 +256,9 @@ def share_headers(job: RtmTables, comm: Comm) -> None:
         with comm.together():
             if comm.is_root:
                 found = job.remember(key, partial(open_file, job, name))
-        told, order = packed(found) if found is not None else (None, np.empty(0, np.int64))
-        told = comm.bcast(told)
+        facts, order = packed(found) if found is not None else (None, np.empty(0, np.int64))
+        facts = comm.bcast(facts)
         if not comm.is_root:
-            order = np.empty(told["traces"], np.int64)
+            order = np.empty(facts["traces"], np.int64)
         comm.bcast_array(order)
-        job.remember(key, partial(unpacked, told, order))
+        job.remember(key, partial(unpacked, facts, order))

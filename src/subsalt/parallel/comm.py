@@ -121,8 +121,8 @@ class Comm:
         # one small reduction is all that a call without errors costs
         if self._failed(error is not None) == 0:
             return
-        told = self.allgather({"host": self.host, "error": brought})
-        errors = [(r, t["host"], t["error"]) for r, t in enumerate(told) if t["error"] is not None]
+        answers = self.allgather({"host": self.host, "error": brought})
+        errors = [(r, t["host"], t["error"]) for r, t in enumerate(answers) if t["error"] is not None]
         raise self._agreed(rebuild(errors, error, self.rank)) from None
 
     def _failed(self, here: bool) -> int:

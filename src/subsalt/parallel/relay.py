@@ -12,12 +12,12 @@ from subsalt import errors
 from subsalt.errors import Finding, FindingsError, ParallelError, SubsaltError
 
 #: rank, host, and what `describe` made of the error there
-Told = tuple[int, str, dict[str, Any]]
+Failure = tuple[int, str, dict[str, Any]]
 
 
 def describe(error: BaseException) -> dict[str, Any]:
     """Return an error as JSON can carry it."""
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "type": type(error).__name__,
         "message": str(getattr(error, "message", error)),
         "exit_code": getattr(error, "exit_code", None),
@@ -25,28 +25,28 @@ def describe(error: BaseException) -> dict[str, Any]:
         "trace": "".join(traceback.format_exception(error)),
     }
     if isinstance(error, SubsaltError):
-        told |= {"fix": error.fix, "code": error.code}
+        facts |= {"fix": error.fix, "code": error.code}
     elif isinstance(error, OSError):
-        told |= {"errno": error.errno, "strerror": error.strerror, "filename": _text(error.filename)}
+        facts |= {"errno": error.errno, "strerror": error.strerror, "filename": _text(error.filename)}
     if isinstance(error, FindingsError):
-        told["findings"] = [asdict(f) | {"evidence": plain(f.evidence)} for f in error.findings]
-    return told
+        facts["findings"] = [asdict(f) | {"evidence": plain(f.evidence)} for f in error.findings]
+    return facts
 
 
-def rebuild(told: Sequence[Told], own: BaseException | None, rank: int) -> BaseException:
+def rebuild(failures: Sequence[Failure], own: BaseException | None, rank: int) -> BaseException:
     """Return what all ranks raise: the error of the lowest rank that has one.
 
     Parameters
     ----------
-    told : sequence of (rank, host, dict)
+    failures : sequence of (rank, host, dict)
         Errors of all ranks that have one, in the order of ranks.
     own : BaseException or None
         This rank's own error: kept, with its traceback, where it is the one to raise.
     rank : int
         This rank.
     """
-    first, host, what = told[0]
-    several = [t for t in told if "findings" in t[2]]
+    first, host, what = failures[0]
+    several = [t for t in failures if "findings" in t[2]]
     if "findings" in what and len(several) > 1:
         error: BaseException = _merged(several)
     elif first == rank and own is not None:
@@ -83,12 +83,12 @@ def _same(what: dict[str, Any]) -> BaseException:
     return other
 
 
-def _merged(told: Sequence[Told]) -> FindingsError:
+def _merged(failures: Sequence[Failure]) -> FindingsError:
     """Return the findings of several ranks as one error, each said once."""
     found: list[Finding] = []
-    for _, _, what in told:
+    for _, _, what in failures:
         found += [f for f in (Finding(**x) for x in what["findings"]) if f not in found]
-    return FindingsError(found, told[0][2]["exit_code"])
+    return FindingsError(found, failures[0][2]["exit_code"])
 
 
 def _text(name: object) -> str | None:

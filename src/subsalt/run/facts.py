@@ -187,7 +187,7 @@ def over_ranks(
     """
     everything = COUNTED.now()
     exchanged = halo or Exchanged()
-    told = world.allgather(
+    ranks = world.allgather(
         {
             "phases": dict(phases),
             "peak": peak_memory(),
@@ -197,29 +197,29 @@ def over_ranks(
             "halo": [exchanged.bytes, exchanged.exchanges, exchanged.waited],
         }
     )
-    names = list(dict.fromkeys(name for t in told for name in t["phases"]))
-    seconds = {name: [t["phases"].get(name, 0.0) for t in told] for name in names}
-    gpus = over_gpus([t["gpu"] for t in told])
+    names = list(dict.fromkeys(name for t in ranks for name in t["phases"]))
+    seconds = {name: [t["phases"].get(name, 0.0) for t in ranks] for name in names}
+    gpus = over_gpus([t["gpu"] for t in ranks])
     return {
         **({"gpu": gpus} if gpus else {}),
         "phases": {n: {"mean": sum(s) / len(s), "max": max(s)} for n, s in seconds.items()},
-        "peak_memory_bytes": {"max": max(t["peak"] for t in told), "sum": sum(t["peak"] for t in told)},
+        "peak_memory_bytes": {"max": max(t["peak"] for t in ranks), "sum": sum(t["peak"] for t in ranks)},
         "input": {
             kind: dict(
                 zip(
                     ("wanted", "read", "received"),
-                    map(sum, zip(*(t[kind] for t in told), strict=True)),
+                    map(sum, zip(*(t[kind] for t in ranks), strict=True)),
                     strict=True,
                 )
             )
             for kind in ("all", "traces")
         },
         "halo": {
-            "bytes": sum(t["halo"][0] for t in told),
-            "exchanges": max(t["halo"][1] for t in told),
+            "bytes": sum(t["halo"][0] for t in ranks),
+            "exchanges": max(t["halo"][1] for t in ranks),
             "waited": {
-                "mean": sum(t["halo"][2] for t in told) / len(told),
-                "max": max(t["halo"][2] for t in told),
+                "mean": sum(t["halo"][2] for t in ranks) / len(ranks),
+                "max": max(t["halo"][2] for t in ranks),
             },
         },
     }

@@ -12,9 +12,9 @@ def since(device: Device, before: Mapping[str, int]) -> dict[str, int]:
     return {name: n - (before[name] if name != "memory" else 0) for name, n in device.work_done().items()}
 
 
-def over_gpus(told: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def over_gpus(ranks: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Return sums over ranks, and the memory of the one that had most; empty on processors."""
-    work = [one for one in told if one]
+    work = [one for one in ranks if one]
     if not work:
         return {}
     sums = {name: sum(one[name] for one in work) for name in work[0]}

@@ -106,21 +106,21 @@ def threads_for(world: Comm, asked: int | None) -> int | None:
         None leaves the choice to the kernels, as for a process alone.
     """
     mine = [world.host, sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []]
-    told = world.allgather(mine)
+    ranks = world.allgather(mine)
     if asked is not None or world.size == 1 or os.environ.get("OMP_NUM_THREADS"):
         return asked
-    return share_of_cores(told, world.rank, cores())
+    return share_of_cores(ranks, world.rank, cores())
 
 
-def share_of_cores(told: Sequence[Sequence], rank: int, here: int) -> int:
+def share_of_cores(ranks: Sequence[Sequence], rank: int, here: int) -> int:
     """Return how many of the `here` cores of a rank are its own.
 
     Parameters
     ----------
-    told : sequence of (host, cores)
+    ranks : sequence of (host, cores)
         Of every rank: the numbers of the cores that it may use. A launcher that binds gives every rank its own, others
         give all ranks of a node all cores.
     """
-    host, own = told[rank]
-    sharing = sum(1 for h, c in told if h == host and (set(c) & set(own) or not own))
+    host, own = ranks[rank]
+    sharing = sum(1 for h, c in ranks if h == host and (set(c) & set(own) or not own))
     return max(1, here // max(1, sharing))

@@ -76,8 +76,8 @@ def keep_place(job: BaseJob, folder: Path, everybody: Comm) -> None:
     place = None
     if everybody.is_root:
         place = place_of(settings_of(folder), job)
-    told = everybody.bcast(list(astuple(place)) if isinstance(place, Frame) else place)
-    job.goes_on_at(Frame(*told) if isinstance(told, list) else told)
+    answer = everybody.bcast(list(astuple(place)) if isinstance(place, Frame) else place)
+    job.goes_on_at(Frame(*answer) if isinstance(answer, list) else answer)
 
 
 def place_of(settings: Mapping[str, str], job: BaseJob) -> Frame | str | None:

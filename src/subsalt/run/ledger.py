@@ -377,10 +377,10 @@ class Wavefield:
         return self.shot, self.name, json.dumps(self.folders), self.sha256, self.bytes
 
     @classmethod
-    def of(cls, shot: int, told: Mapping[str, Any]) -> Wavefield:
+    def of(cls, shot: int, facts: Mapping[str, Any]) -> Wavefield:
         """Return the wavefield that a message or an event tells of."""
-        folders = tuple(str(f) for f in told["folders"])
-        return cls(shot, str(told["name"]), folders, str(told["sha256"]), int(told["bytes"]))
+        folders = tuple(str(f) for f in facts["folders"])
+        return cls(shot, str(facts["name"]), folders, str(facts["sha256"]), int(facts["bytes"]))
 
 
 def read_wavefields(db: sqlite3.Connection) -> list[Wavefield]:

@@ -113,9 +113,9 @@ def view_of(folder: Path) -> View:
         When it is no run directory.
     """
     known_run(folder)
-    told, lease = read_progress(folder), read_lease(folder)
+    progress, lease = read_progress(folder), read_lease(folder)
     rows = peek(folder)
-    state, why = _state(folder, told, lease)
+    state, why = _state(folder, progress, lease)
     at_work = state in ("running", "stopping", "silent")
     shots = dict.fromkeys(("total", "done", "running", "planned", "failed", "quarantined"), 0)
     shots["total"] = len(rows)
@@ -125,40 +125,40 @@ def view_of(folder: Path) -> View:
             name = "planned"  # nobody works on it any more
         shots[name] = shots.get(name, 0) + 1
         shots["failed"] += name != "quarantined" and bool(row.get("failures")) and name != "done"
-    running = [_in_hand(x) for x in _list(told, "in_hand")[:MOST]] if at_work else []
-    rate, left = _rate(told, shots, running) if at_work else (None, None)
-    counted, seconds = _number(told.get("counted")), _number(told.get("shots_seconds"))
-    lease_told = told.get("lease") if isinstance(told.get("lease"), dict) else {}
-    who = lease or lease_told
+    running = [_in_hand(x) for x in _list(progress, "in_hand")[:MOST]] if at_work else []
+    rate, left = _rate(progress, shots, running) if at_work else (None, None)
+    counted, seconds = _number(progress.get("counted")), _number(progress.get("shots_seconds"))
+    lease_facts = progress.get("lease") if isinstance(progress.get("lease"), dict) else {}
+    who = lease or lease_facts
     return View(
         str(folder),
         state,
         why,
         f"process {who.get('pid')} on {who.get('host', '?')}" if who and "pid" in who else "",
-        str(told.get("phase", "")) if at_work else "",
+        str(progress.get("phase", "")) if at_work else "",
         shots,
         running,
-        _unit_of(folder, told),
+        _unit_of(folder, progress),
         rate,
         counted / seconds if at_work and counted and seconds else None,
-        _number(told.get("elapsed")),
+        _number(progress.get("elapsed")),
         left,
-        _scratch(folder, told),
+        _scratch(folder, progress),
         free_bytes(folder),
         [{"shot": r["id"], "reason": r["reason"]} for r in rows if r["state"] == "quarantined"],
-        str(told.get("now", "")),
-        str(told.get("by", "")),
+        str(progress.get("now", "")),
+        str(progress.get("by", "")),
     )
 
 
-def _unit_of(folder: Path, told: Mapping[str, Any]) -> str:
+def _unit_of(folder: Path, progress: Mapping[str, Any]) -> str:
     """Return what the units of a run are called."""
     facts = _run_facts(folder)
-    return str(told.get("unit") or method_of_run(facts).unit)
+    return str(progress.get("unit") or method_of_run(facts).unit)
 
 
-def _state(folder: Path, told: Mapping[str, Any], lease: Mapping[str, object]) -> tuple[str, str]:
-    said, why = str(told.get("state", "")), str(told.get("why", ""))
+def _state(folder: Path, progress: Mapping[str, Any], lease: Mapping[str, object]) -> tuple[str, str]:
+    said, why = str(progress.get("state", "")), str(progress.get("why", ""))
     if lease:
         alive = is_alive(lease)
         if alive:
@@ -175,7 +175,7 @@ def _state(folder: Path, told: Mapping[str, Any], lease: Mapping[str, object]) -
         return said, why
     if state.startswith("finished"):
         return state, ""
-    return ("stopped", why) if told or state else ("not started", "")
+    return ("stopped", why) if progress or state else ("not started", "")
 
 
 def _quiet(path: Path) -> float | None:
@@ -195,11 +195,11 @@ def _run_facts(folder: Path) -> dict[str, Any]:
 
 
 def _rate(
-    told: Mapping[str, Any], shots: Mapping[str, int], running: list[Running]
+    progress: Mapping[str, Any], shots: Mapping[str, int], running: list[Running]
 ) -> tuple[float | None, float | None]:
     """Return shots per hour of this start and seconds left, None where it is too early to say."""
-    seconds = _number(told.get("shots_seconds"))
-    made = (_number(told.get("finished")) or 0.0) + sum(r.fraction for r in running)
+    seconds = _number(progress.get("shots_seconds"))
+    made = (_number(progress.get("finished")) or 0.0) + sum(r.fraction for r in running)
     if not seconds or made <= 0:
         return None, None
     to_do = max(0.0, shots["planned"] + shots["running"] - sum(r.fraction for r in running))
@@ -218,9 +218,9 @@ def _in_hand(x: Any) -> Running:
     )
 
 
-def _scratch(folder: Path, told: Mapping[str, Any]) -> int:
+def _scratch(folder: Path, progress: Mapping[str, Any]) -> int:
     """Return the bytes that snapshots and restart points occupy now."""
-    places = [folder / "snapshots", *(Path(str(p)) for p in _list(told, "scratch"))]
+    places = [folder / "snapshots", *(Path(str(p)) for p in _list(progress, "scratch"))]
     used = 0
     for place in dict.fromkeys(places):
         for path in place.rglob("*") if place.is_dir() else []:
@@ -231,8 +231,8 @@ def _scratch(folder: Path, told: Mapping[str, Any]) -> int:
     return used
 
 
-def _list(told: Mapping[str, Any], key: str) -> list[Any]:
-    value = told.get(key)
+def _list(progress: Mapping[str, Any], key: str) -> list[Any]:
+    value = progress.get(key)
     return value if isinstance(value, list) else []
 
 
