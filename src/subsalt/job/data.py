@@ -43,10 +43,52 @@ def numbered_headers(header: Any, fix: Any) -> tuple[Any, Any]:
     return replace(moved, coordinate_units=0), plain
 
 
+class PositionTables:
+    """Where sources and receivers stand, read from CSV tables.
+
+    Parameters
+    ----------
+    sources, receivers : Path
+        ``shot,sx,sy,sz`` and ``shot,chan,gx,gy,gz``, map coordinates in metres, z positive down.
+    """
+
+    def __init__(self, sources: Path, receivers: Path) -> None:
+        self.sources, self.receivers = sources, receivers
+        self._src = {int(r[0]): r[1:] for r in read_table(sources, ("shot", "sx", "sy", "sz"))}
+        rows = read_table(receivers, ("shot", "chan", "gx", "gy", "gz"))
+        self._rcv = {(int(r[0]), int(r[1])): r[2:] for r in rows}
+
+    def placed(self, shot: Shot) -> Shot:
+        """Return the shot with the positions of its field record and channels."""
+        record = round(shot.src[0])
+        if record not in self._src:
+            raise GeometryError(
+                f"{self.sources} has no shot {record}", "add its line, or leave the shot out", code="E307"
+            )
+        channels = [round(c) for c in shot.rcv[:, 0]]
+        missing = [c for c in channels if (record, c) not in self._rcv]
+        if missing:
+            there = [c for r, c in self._rcv if r == record]
+            ranges = f"channels {min(there)} to {max(there)}" if there else "none"
+            cure = "add their lines, or leave the shot out"
+            shift = min(there) - min(channels) if there else 0
+            if shift and all((record, c + shift) in self._rcv for c in channels):
+                cure = (
+                    f"channels are counted from {min(channels)} in the headers (byte 13) and from {min(there)} in the "
+                    f"table: number one as the other; else {cure}"
+                )
+            raise GeometryError(
+                f"{self.receivers} has no position for {len(missing)} channels of shot {record}, first {missing[0]}: "
+                f"the headers (byte 13) have channels {min(channels)} to {max(channels)}, the table {ranges}",
+                cure,
+                code="E308",
+            )
+        return replace(shot, src=self._src[record], rcv=np.stack([self._rcv[record, c] for c in channels]))
+
+
 def place(
     survey: Survey,
-    sources: Path,
-    receivers: Path,
+    tables: PositionTables,
     ndim: int | None = None,
     frame: Frame | None = None,
     *,
@@ -59,8 +101,8 @@ def place(
     ----------
     survey : Survey
         Source x holds field records, receiver x channels.
-    sources, receivers : Path
-        ``shot,sx,sy,sz`` and ``shot,chan,gx,gy,gz``, map coordinates in metres, z positive down.
+    tables : PositionTables
+        With all its field records and channels.
     ndim : {2, 3}, optional
         2-D when the positions lie near a line, unless told.
     frame : Frame, optional
@@ -75,11 +117,7 @@ def place(
     GeometryError
         When a trace has no position in the tables.
     """
-    src_at = {int(r[0]): r[1:] for r in read_table(sources, ("shot", "sx", "sy", "sz"))}
-    rcv_at = {
-        (int(r[0]), int(r[1])): r[2:] for r in read_table(receivers, ("shot", "chan", "gx", "gy", "gz"))
-    }
-    shots = [_placed(shot, src_at, rcv_at, sources, receivers) for shot in survey.shots]
+    shots = [tables.placed(shot) for shot in survey.shots]
     src, rcv = np.stack([s.src for s in shots]), np.concatenate([s.rcv for s in shots])
     fit = fit_stations(src, rcv, exact)
     dims, frame, says = settled(src, fit, ndim, line, frame)
@@ -90,40 +128,6 @@ def place(
         replace(s, src=_local(s.src[None], frame, dims)[0], rcv=_local(s.rcv, frame, dims)) for s in shots
     ]
     return replace(survey, shots=local, ndim=dims, frame=frame, notes=notes)
-
-
-def _placed(
-    shot: Shot,
-    src_at: dict[int, NDArray[np.float64]],
-    rcv_at: dict[tuple[int, int], NDArray[np.float64]],
-    sources: Path,
-    receivers: Path,
-) -> Shot:
-    """Return the shot with the positions of its field record and channels."""
-    record = round(shot.src[0])
-    if record not in src_at:
-        raise GeometryError(
-            f"{sources} has no shot {record}", "add its line, or leave the shot out", code="E307"
-        )
-    channels = [round(c) for c in shot.rcv[:, 0]]
-    missing = [c for c in channels if (record, c) not in rcv_at]
-    if missing:
-        there = [c for r, c in rcv_at if r == record]
-        ranges = f"channels {min(there)} to {max(there)}" if there else "none"
-        cure = "add their lines, or leave the shot out"
-        shift = min(there) - min(channels) if there else 0
-        if shift and all((record, c + shift) in rcv_at for c in channels):
-            cure = (
-                f"channels are counted from {min(channels)} in the headers (byte 13) and from {min(there)} in the "
-                f"table: number one as the other; else {cure}"
-            )
-        raise GeometryError(
-            f"{receivers} has no position for {len(missing)} channels of shot {record}, first {missing[0]}: the "
-            f"headers (byte 13) have channels {min(channels)} to {max(channels)}, the table {ranges}",
-            cure,
-            code="E308",
-        )
-    return replace(shot, src=src_at[record], rcv=np.stack([rcv_at[record, c] for c in channels]))
 
 
 def _local(points: NDArray[np.float64], frame: Frame, ndim: int) -> NDArray[np.float64]:
@@ -213,9 +217,9 @@ def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> S
     along: Any = section.line if section.line in ("x", "y") else "project"
     if section.geometry is not None:
         numbers = read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid")
-        tables = (job.resolve(section.geometry.shots), job.resolve(section.geometry.receivers))
+        tables = PositionTables(*map(job.resolve, (section.geometry.shots, section.geometry.receivers)))
         along = "project" if before else along
-        survey = place(numbers, *tables, ndim, frame, line=along, exact=before)
+        survey = place(numbers, tables, ndim, frame, line=along, exact=before)
     else:
         survey = read_survey(
             files,
