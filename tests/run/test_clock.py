@@ -10,7 +10,6 @@ import subsalt
 ROOT = Path(subsalt.__file__).parent
 #: where the time of day is read, and what for
 LABELS = {
-    "methods/kirchhoff/duration.py": "age of a measurement, which a plan makes again",
     "plan/rates.py": "age of a measurement, which a plan makes again",
     "run/facts.py": "time of an event",
     "run/live.py": "when a run spoke last",

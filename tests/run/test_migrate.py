@@ -86,7 +86,7 @@ def test_snapshots_are_gone_when_pictures_are_drawn_and_what_was_computed_is_cou
         return []
 
     monkeypatch.setattr(SnapshotPool, "take", taken)
-    monkeypatch.setattr("subsalt.methods.rtm.outputs.draw", draw)
+    monkeypatch.setattr("subsalt.methods.rtm.outputs.RunOutputs._draw", draw)
     text = (survey / "job.toml").read_text().replace("pictures = false", "pictures = true")
     (survey / "drawn.toml").write_text(text)
     result = migrate_job(Job.from_toml(survey / "drawn.toml"), tmp_path / "run")
