@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -68,6 +69,7 @@ for line in sys.stdin:
         answer = {"code": command(asked), "done": []}
         tasks = os.listdir("/proc/self/task")
         assert len(tasks) == 1, tasks
+        gc.freeze()
     else:
         child = os.fork()
         if child == 0:
