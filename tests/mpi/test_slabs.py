@@ -30,10 +30,9 @@ PROGRAM = """
     from subsalt.parallel.comm import world
     {before}
     group = world()
-    with np.load({answers!r}) as file:
-        answers = dict(file)
+    file = np.load({answers!r})
     for name in {names!r}:
-        wanted = {{k.split("|")[1]: a for k, a in answers.items() if k.startswith(name + "|")}}
+        wanted = {{k.split("|")[1]: file[k] for k in file.files if k.startswith(name + "|")}}
         for threads, loop in {ways!r}:
             wrong = compare(CASES[name], group, threads, loop, wanted)
             print(f"{{name}}: {{len(wrong)}} wrong {{wrong[:5]}}")
