@@ -39,7 +39,8 @@ def test_no_space_at_any_operation(case: Case) -> None:
     Every operation on every part at its first and last time; all of them by ``SUBSALT_TESTS=all``.
     """
     n = len(case.points)
-    points = spread(case.points, sample(n // 2, n))
+    kinds = len({(p.operation, p.part) for p in case.points})
+    points = spread(case.points, sample(2 * kinds, n))
     results = [failed(case, point.k, errno.ENOSPC, ONCE) for point in points]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
