@@ -13,6 +13,7 @@ from subsalt.errors import ConfigError
 from subsalt.kernels import cpu, get, reference
 from subsalt.kernels.fields import Layout
 from subsalt.numerics.stencil import ORDERS, first_derivative, second_derivative
+from thorough import pairs
 
 ISAS = cpu.available()
 FMA_ISAS = [i for i in ISAS if i != "v2"]
@@ -134,9 +135,9 @@ def test_boxes_do_not_change_bits(medium, boundary, isa):
         assert run(problem, start, 2, list(tiny_boxes(shape, (4, 5, 3))), isa=isa) == whole
 
 
-@pytest.mark.parametrize("surface", [False, True])
-@pytest.mark.parametrize("boundary", BOUNDARIES)
-@pytest.mark.parametrize("nz", [128, 129, 143, 150, 272])
+@pytest.mark.parametrize(
+    ("nz", "boundary", "surface"), pairs([128, 129, 143, 150, 272], BOUNDARIES, [False, True])
+)
 def test_tti_rows_longer_than_a_block_along_z(nz, boundary, surface):
     """Fluxes are made in blocks of 128 points, and their divergence along z 16 points behind."""
     for order, ndim in ((8, 3), (4, 3), (16, 3), (8, 2)):

@@ -27,6 +27,7 @@ from subsalt.parallel.decomp import Slab, cut
 from subsalt.propagation.march import by_step
 from subsalt.propagation.recording import flushed
 from test_segment import work_for
+from thorough import pairs
 
 STEPS = 13
 WIDTHS = (5, 4, 3, 5, 4, 6)
@@ -288,9 +289,7 @@ def test_two_slabs_are_the_whole(medium: str, boundary: str, ndim: int, free_sur
     check(make_problem(SHAPE[ndim], medium, boundary, 8, ndim=ndim, free_surface=free_surface), 2)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 6])
-@pytest.mark.parametrize("come", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("depth", "come", "ranks"), pairs([1, 2, 3, 4, 5, 6], [0.0, 0.3, 1.0], [2, 3]))
 def test_depths_and_how_far_tiles_go_ahead(depth: int, come: float, ranks: int) -> None:
     check(make_problem((141, 40, 21), "vti", "pml", 8), ranks, depth=depth, come=come)
 
@@ -311,9 +310,9 @@ def test_packed_models(medium: str) -> None:
     check(problem, 2, depth=3)
 
 
-@pytest.mark.parametrize("order", [4, 8])
-@pytest.mark.parametrize("ranks", [2, 3, 4, 5])
-@pytest.mark.parametrize("widths", [(23, 31), (60, 3), (0, 40), (9, 9)])
+@pytest.mark.parametrize(
+    ("order", "ranks", "widths"), pairs([4, 8], [2, 3, 4, 5], [(23, 31), (60, 3), (0, 40), (9, 9)])
+)
 def test_cuts_in_and_near_the_layer(order: int, ranks: int, widths: tuple[int, int]) -> None:
     """Wide layers, so that cuts fall inside them, on their edges and within reach of them."""
     problem = make_problem((101, 34, 19), "vti", "pml", order, widths=(*widths, 3, 5, 4, 6))
