@@ -97,15 +97,15 @@ def test_a_tilted_uniform_medium_is_the_turned_one(theta):
 @pytest.mark.parametrize("boundary", ["none", "pml"])
 def test_the_axes_of_the_grid_are_alike(boundary):
     # x and y swapped with everything on them; what differs is the order of sums, and pi/2 - phi in float32
-    model = random_tti((33, 31, 34), (10.0, 12.0, 9.0), 3)
-    grid = Grid((31, 33, 34), (12.0, 10.0, 9.0))
+    model = random_tti((25, 23, 26), (10.0, 12.0, 9.0), 3)
+    grid = Grid((23, 25, 26), (12.0, 10.0, 9.0))
     theta, phi = (a.swapaxes(0, 1) for a in (model.theta, model.phi))
     others = (a.swapaxes(0, 1) for a in (model.vp, model.epsilon, model.delta))
     swapped = EarthModel(grid, *others, theta=theta, phi=np.float32(np.pi / 2) - phi)
-    src, rcv = [[150.0, 170.0, 160.0]], np.array([[200.0, 160.0, 140.0], [110.0, 220.0, 190.0]])
+    src, rcv = [[110.0, 130.0, 115.0]], np.array([[160.0, 120.0, 95.0], [70.0, 180.0, 145.0]])
     options = {"order": 4, "layer": 6, "boundary": boundary, "source_taper": None} | DOUBLE
     wavelet = ricker(30.0, 0.001)
     here = forward(model, Survey.from_arrays(src, rcv, nt=60, dt=0.001), wavelet, **options).data
-    src, rcv = [[170.0, 150.0, 160.0]], rcv[:, [1, 0, 2]]
+    src, rcv = [[130.0, 110.0, 115.0]], rcv[:, [1, 0, 2]]
     there = forward(swapped, Survey.from_arrays(src, rcv, nt=60, dt=0.001), wavelet, **options).data
     assert misfit(there, here) < 1e-5
