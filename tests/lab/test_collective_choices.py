@@ -7,16 +7,15 @@ from fake_collectives import SIZES, samples
 
 from subsalt_lab.collectives.choice import Algorithm, Choice
 from subsalt_lab.collectives.decide import choices, decide, verdicts
+from thorough import sample
 
-SEEDS = 100
-#: of so many seeds at least these must propose nothing
-QUIET = 95
+SEEDS, PLANTED = sample(40, 100), sample(10, 20)
 
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "drift", "starts"])
 def test_noise_alone_proposes_nothing(kind):
     silent = sum(not decide(samples(seed, kind)) for seed in range(SEEDS))
-    assert silent >= QUIET
+    assert silent >= 0.95 * SEEDS
 
 
 def ring_from_2k(collective, nbytes, name):
@@ -26,13 +25,13 @@ def ring_from_2k(collective, nbytes, name):
 @pytest.mark.parametrize("kind", ["normal", "heavy", "drift"])
 def test_a_planted_winner_is_found_at_its_sizes_and_nowhere_else(kind):
     found = 0
-    for seed in range(20):
+    for seed in range(PLANTED):
         got = decide(samples(seed, kind, faster=ring_from_2k))
         assert {(c.collective, c.algorithm.name) for c in got} <= {("allreduce", "ring")}
         # 512 and 2048: their geometric mean is 1024; nothing is said above the largest size
         found += [(c.bytes_from, c.bytes_below) for c in got] == [(1024, SIZES[-1] + 1)]
     # a place is missed when its interval reaches down to 1.05; 1.4 is far from it but for the heaviest tails
-    assert found >= 18
+    assert found >= 0.9 * PLANTED
 
 
 def test_a_choice_tells_times_and_the_widest_interval():
