@@ -18,6 +18,8 @@ from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
 os.environ["SUBSALT_TUNE"] = "off"
 # a plan measures nothing here, and leaves the machine.json of the user alone
 os.environ["SUBSALT_MEASURE"] = "off"
+# what the lab compiles stays, in a cache of the tests: an interposer takes seconds
+os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / "build" / "test-cache")
 
 # a shell starts what it puts behind (`make test &`) deaf to Ctrl-C, and children inherit that: the tests send it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

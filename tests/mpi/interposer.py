@@ -18,18 +18,14 @@ from subsalt_lab.launch_line import preload
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.run import interposer
 
-CACHE = Path(__file__).parents[2] / "build" / "test-cache"
-
 
 def build() -> str:
     """Return what LD_PRELOAD of the ranks must be; skips the test where nothing can be compiled."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(CACHE))
-        try:
-            mpi = MpiInUse.find()
-            return preload([interposer(mpi), mpi.library], {})
-        except DeviceError as error:
-            pytest.skip(str(error))
+    try:
+        mpi = MpiInUse.find()
+        return preload([interposer(mpi), mpi.library], {})
+    except DeviceError as error:
+        pytest.skip(str(error))
 
 
 def variables(preloaded: str, file: Path) -> dict[str, str]:
