@@ -81,8 +81,9 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 bytecode: $(STAMP)
 	@$(PY) -m compileall -q src packages/lab/src
 
+# three processes on two cores: tests of ranks wait, for silence or a signal, a quarter of their time
 test: build emulated bytecode ## run all tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist worksteal
 
 test-all: build emulated bytecode cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
 	@$(PY) tests/everything.py $(TESTS)
