@@ -88,7 +88,7 @@ class Copy:
         for compiled in (packages / "subsalt").glob("*.so"):
             shutil.copy2(compiled, self.package / compiled.name)
         shutil.rmtree(packages / "subsalt")
-        (packages / "copy.pth").write_text(f"{self.folder / 'src'}\n")
+        (packages / "copy.pth").write_text(f"{self.folder / 'src'}\n{self.folder / 'packages/lab/src'}\n")
         # device tests look there for the emulated device
         place = LINKED["emulated"][0]
         (self.folder / place).parent.mkdir(exist_ok=True)
