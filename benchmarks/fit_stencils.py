@@ -63,10 +63,10 @@ TAYLOR_SHARE = 0.2
 FINER = (1.0, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0)
 #: decimal places of the weights
 PLACES = 8
-#: least K2 - K1^2 that is asked for, relative to k^2: rounding the weights may not make it negative
-RESERVE = 5e-7
-#: wavenumbers at which the bound is held, rad per spacing
-BOUNDED = math.pi * np.linspace(0, 1, 161)[1:]
+#: wavenumbers at which a fit holds the bound, rad per spacing
+BOUNDED = math.pi * np.linspace(0, 1, 641)[1:]
+#: least (K2 - K1^2) / k^2 that a fit asks for there at first; smaller for long waves, where accurate weights have less
+RESERVE = 5e-7 * np.minimum(1, (BOUNDED / 0.1) ** 2)
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,22 @@ class Weights:
 
     def k2(self, k: Array) -> Array:
         """Return the symbol of minus the second derivative."""
-        return np.asarray(sum(2 * c * (1 - np.cos(j * k)) for j, c in enumerate(self.second, start=1)))
+        # not 1 - cos, whose digits cancel where waves are long
+        return np.asarray(sum(4 * c * np.sin(j * k / 2) ** 2 for j, c in enumerate(self.second, start=1)))
 
     def k1(self, k: Array) -> Array:
         """Return the symbol of the first derivative over i."""
         return np.asarray(sum(2 * d * np.sin(j * k) for j, d in enumerate(self.first, start=1)))
 
     def bound(self) -> Array:
-        """Return (K2 - K1^2) / k^2 at `BOUNDED`, which may not be negative."""
+        """Return (K2 - K1^2) / k^2 at `BOUNDED`, which a fit may not make negative."""
         return np.asarray((self.k2(BOUNDED) - self.k1(BOUNDED) ** 2) / BOUNDED**2)
+
+    def stable(self) -> bool:
+        """Return whether K2 >= K1^2 for all wavenumbers, and K2 grows up to that of Nyquist, on a fine net of them."""
+        k = math.pi * np.linspace(0, 1, 4001)[1:]
+        second = self.k2(k)
+        return bool((second >= self.k1(k) ** 2).all() and (np.diff(second) > 0).all())
 
     def rounded(self) -> Weights:
         """Return the weights as decimals; those of the nearest neighbour keep long waves exact."""
@@ -203,7 +210,7 @@ class Waves:
 
 
 def bounded_least_squares(jacobian: Array, residual: Array, bound: Array, change: Array) -> Array:
-    """Return the step that makes ``residual + jacobian step`` least while ``bound + change step`` stays positive."""
+    """Return the step that makes ``residual + jacobian step`` least while ``bound + change step`` is not negative."""
     h, g = jacobian.T @ jacobian, jacobian.T @ residual
     scale = 1 / np.sqrt(np.diag(h) + 1e-12 * np.diag(h).max())
     h, g, change = h * scale[:, None] * scale, g * scale, change * scale
@@ -214,7 +221,7 @@ def bounded_least_squares(jacobian: Array, residual: Array, bound: Array, change
         jac=lambda y: h @ y + g,
         constraints={
             "type": "ineq",
-            "fun": lambda y: 1e3 * (bound + change @ y - RESERVE),
+            "fun": lambda y: 1e3 * (bound + change @ y),
             "jac": lambda y: 1e3 * change,
         },
         method="SLSQP",
@@ -227,9 +234,9 @@ def fitted(family: str, order: int, points: float, waves: Waves, iterations: int
     """Return the weights of `order` with the least worst waveform at `points`; None where none keeps the bound."""
     start = taylor(order)
     free = np.r_[start.second[1:], start.first[1:]]
-    n, weight, best = len(free), None, None
+    n, weight, best, reserve = len(free), None, None, 1.0
     nudges = 1e-6 * np.eye(n)
-    #: second and first derivative of waves along one axis, which the layer wants equal
+    # wavenumbers of waves along one axis: what the first derivative of the layer is fitted to
     part = np.minimum(2 * math.pi / points * waves.part, math.pi)
 
     def residuals(x: Array, weighting: Array) -> Array:
@@ -243,15 +250,19 @@ def fitted(family: str, order: int, points: float, waves: Waves, iterations: int
     for _ in range(iterations):
         weights = long_waves_exact(free)
         errors, bound = waves.errors(weights, points), weights.bound()
-        if bound.min() > 0 and (best is None or errors.max() < best[0]):
-            best = (float(errors.max()), weights)
+        decimal = weights.rounded()
+        stable = decimal.stable()
+        if stable and (best is None or errors.max() < best[0]):
+            best = (float(errors.max()), decimal)
+        # what lies between the wavenumbers, rounding and the curvature of the bound need more or less of it
+        reserve *= 0.7 if stable else 2.0
         weight = np.ones(len(errors)) if weight is None else weight * (errors / errors.mean()) ** 0.5
         weight /= weight.mean()
         here = residuals(free, weight[:, None])
         jacobian = np.stack([(residuals(free + e, weight[:, None]) - here) / 1e-6 for e in nudges], axis=1)
         change = np.stack([(long_waves_exact(free + e).bound() - bound) / 1e-6 for e in nudges], axis=1)
-        free = free + bounded_least_squares(jacobian, here, bound, change)
-    return None if best is None else best[1].rounded()
+        free = free + bounded_least_squares(jacobian, here, bound - reserve * RESERVE, change)
+    return None if best is None else best[1]
 
 
 def needed(waves: Waves, weights: Weights, accuracy: float) -> float:
