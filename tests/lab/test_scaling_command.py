@@ -41,12 +41,6 @@ def run(subsalt_command):
         (("--against", "/tmp", "--", "true"), "E128", 2, "compares with --directory"),
         (("--ranks", "1", "--directory", "/nowhere", "--", "cat", "{directory}"), "E128", 2, "/nowhere"),
         (("--ranks", "1", "--directory", "/tmp", "--", "true"), "E783", 2, "{directory}"),
-        (
-            ("--ranks", "1", "--directory", "/tmp", "--engine", "reframe", "--", "cat", "{directory}"),
-            "E128",
-            2,
-            "--engine own",
-        ),
         (("--ranks", "1", "--cases", "a,b", "--", "true"), "E783", 2, "{case}"),
         (("--cases", "a,b"), "E128", 2, "--cases belongs to a command"),
         (("--nodes", "1,2", "--", "true"), "E128", 2, "--nodes belongs to a queue"),
@@ -83,8 +77,6 @@ def test_a_command_of_ones_own_with_both_numbers(run, tmp_path):
         "2",
         "--time-from",
         "elapsed ([0-9.]+)",
-        "--engine",
-        "own",
     )
     code, out, err = run(*options, "--out", path, "--json", "--", *words)
     assert code == 0, err
@@ -118,8 +110,6 @@ def test_words_of_a_command_stay_words(run):
             "t ([0-9]+)",
             "--table",
             "csv",
-            "--engine",
-            "own",
             "--",
         ),
         *(sys.executable, "-c", program, "$HOME;", "a b", "{ranks", "{}"),
@@ -133,8 +123,6 @@ def test_a_command_that_fails_gives_no_figure(run, tmp_path):
     code, out, err = run(
         "--ranks",
         "1",
-        "--engine",
-        "own",
         "--out",
         path,
         "--",

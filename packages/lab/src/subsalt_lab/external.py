@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import launcher, page_cache
@@ -26,9 +26,6 @@ from subsalt_lab.scaling import CLOCK, UNITS, Say
 from subsalt_lab.scaling_rows import Timed, add_sockets, rows
 from subsalt_lab.topology import Topology
 from subsalt_lab.work_rule import WorkRule
-
-if TYPE_CHECKING:
-    from subsalt_lab.rf.campaign import ReFrame
 
 #: strong scaling
 FIXED = WorkRule()
@@ -55,8 +52,6 @@ class Settings:
         How much of it the command does with each layout; ``{work}`` in it stands for that.
     timeout : float
         Seconds that one start may take.
-    reframe : ReFrame, optional
-        Makes the runs; this process does when None.
     cases : sequence of str
         Inputs of the command, ``{case}`` in it; one without a name when there are none.
     places : sequence of path
@@ -71,7 +66,6 @@ class Settings:
     time_from: str | None = None
     work: WorkRule = FIXED
     timeout: float = 86400.0
-    reframe: ReFrame | None = None
     cases: Sequence[str] = ("",)
     places: Sequence[Path] = ()
     cached: bool = False
@@ -190,87 +184,31 @@ def printed_time(text: str, pattern: str) -> tuple[float, float]:
     return float(digits), 0.5 * 10.0 ** (int(exponent or 0) - decimals)
 
 
-def timed(
-    words: Sequence[str],
-    what: str,
-    time_from: str | None,
-    timeout: float,
-    extra: Mapping[str, str] | None = None,
-) -> tuple[float, float]:
-    """Run a command; return its seconds and how far off they may be.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The command.
-    what : str
-        How an error calls it.
-    time_from : str, optional
-        Expression that finds its time.
-    timeout : float
-        Seconds after which it is ended.
-    extra : mapping of str to str, optional
-        Environment variables beside those of this process.
+def once(settings: Settings, start: Start, per_socket: int = 1) -> tuple[float, float]:
+    """Run the command once; return its seconds and how far off they may be.
 
     Raises
     ------
     SubsaltError
         When it fails (E781) or prints no time (E784).
     """
-    ran = launcher.run(words, what=what, extra=extra, timeout=timeout)
-    if time_from is None:
-        return ran.seconds, CLOCK
-    return printed_time(ran.stdout + "\n" + ran.stderr, time_from)
-
-
-def _run_of(settings: Settings, start: Start, per_socket: int) -> dict[str, Any]:
-    """Return one run of the command, as an engine takes it."""
-    return {
-        "words": words_of(settings, start, per_socket),
-        "what": f"the command with {start.layout.ranks} ranks x {start.layout.threads} threads",
-        "time_from": settings.time_from,
-        "ranks": start.layout.ranks,
-        "threads": start.layout.threads,
-    }
-
-
-def once(settings: Settings, start: Start, per_socket: int = 1) -> tuple[float, float]:
-    """Run the command once; return its seconds and how far off they may be."""
-    run = _run_of(settings, start, per_socket)
-    extra = {"OMP_NUM_THREADS": str(start.layout.threads)}
     if settings.places and not settings.cached:
         page_cache.drop(_files_in(start.place))
-    return timed(run["words"], run["what"], settings.time_from, settings.timeout, extra)
+    ran = launcher.run(
+        words_of(settings, start, per_socket),
+        what=f"the command with {start.layout.ranks} ranks x {start.layout.threads} threads",
+        extra={"OMP_NUM_THREADS": str(start.layout.threads)},
+        timeout=settings.timeout,
+    )
+    if settings.time_from is None:
+        return ran.seconds, CLOCK
+    return printed_time(ran.stdout + "\n" + ran.stderr, settings.time_from)
 
 
 def _files_in(place: Path) -> list[Path]:
     """Return the readable files of a directory and those below, links left out."""
     found = (Path(folder) / name for folder, _, names in os.walk(place) for name in names)
     return [p for p in found if p.is_file() and not p.is_symlink() and os.access(p, os.R_OK)]
-
-
-def through_reframe(
-    settings: Settings, per_socket: int, say: Say
-) -> tuple[list[list[tuple[float, float]]], list[str]]:
-    """Return seconds and resolution by start, all runs made by ReFrame in the order of rounds; and notes."""
-    from subsalt_lab.rf.report import in_order
-
-    reframe, runs = settings.reframe, []
-    assert reframe is not None
-
-    def wanted(start: Start, number: int) -> int:
-        runs.append(_run_of(settings, start, per_socket))
-        return len(runs) - 1
-
-    numbers = interleaved(settings.starts, settings.repeats, wanted)
-    say(
-        f"scaling: {len(runs)} run{'s' * (len(runs) != 1)} through ReFrame {reframe.version}, one after the other"
-    )
-    made = reframe.run(runs, settings.timeout)
-    notes = [f"runs were made by ReFrame {reframe.version}, serial policy, scheduler {reframe.scheduler}"]
-    if not in_order(made):
-        notes.append("ReFrame made the runs in another order than rounds: a drift may favour a layout")
-    return [[(made[i].seconds, made[i].resolution) for i in some] for some in numbers], notes
 
 
 def measure(
@@ -295,17 +233,13 @@ def measure(
     """
     check(settings)
     node = topology or Topology.here()
-    notes: list[str] = []
 
     def sample(start: Start, number: int) -> tuple[float, float]:
         say(f"scaling: {start.name}, round {number + 1} of {settings.repeats}")
         return once(settings, start, node.per_socket) if run is None else run(settings, start)
 
     with Watch(min(node.threads, max(x.ranks * x.threads for x in settings.layouts))) as watch:
-        if settings.reframe is not None:
-            answers, notes = through_reframe(settings, node.per_socket, say)
-        else:
-            answers = interleaved(settings.starts, settings.repeats, sample)
+        answers = interleaved(settings.starts, settings.repeats, sample)
     table = _table(settings, answers, node)
     return Result(
         "scaling",
@@ -313,7 +247,7 @@ def measure(
         table,
         {k: v for k, v in UNITS.items() if not k.startswith(("rate", "kernel", "total"))},
         watch.facts(),
-        [*_notes(settings, node.per_socket), *notes, *filter(None, [watch.text()])],
+        [*_notes(settings, node.per_socket), *filter(None, [watch.text()])],
     )
 
 
@@ -382,7 +316,7 @@ def _facts(settings: Settings) -> dict[str, Any]:
         "command": shlex.join([Path(settings.words[0]).name, *settings.words[1:]]),
         "time_from": settings.time_from,
         "repeats": settings.repeats,
-        "engine": "own" if settings.reframe is None else f"ReFrame {settings.reframe.version}",
+        "engine": "own",
         "cases": [c for c in settings.cases if c],
         "directories": len(settings.places),
         "cached": settings.cached,

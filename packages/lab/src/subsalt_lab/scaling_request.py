@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from subsalt.errors import DeviceError, MemoryPlanError
+from subsalt.errors import MemoryPlanError
 from subsalt.host import machine_facts
 from subsalt.machine.launcher import ALONE, Launcher
 from subsalt.parallel import decomp
@@ -23,13 +23,8 @@ from subsalt_lab.scaling_worker import LAYER
 from subsalt_lab.topology import Topology
 from subsalt_lab.work_rule import WorkRule
 
-if TYPE_CHECKING:
-    from subsalt_lab.rf.campaign import ReFrame
-
 #: short and long names of the media
 MEDIA = {"iso": "isotropic", "isotropic": "isotropic", "vti": "vti", "tti": "tti"}
-#: what makes the runs of a command: ReFrame where it is installed, ReFrame, or this process
-ENGINES = ("auto", "reframe", "own")
 #: what can be measured as a whole
 METHODS = ("rtm", "kirchhoff")
 #: of a made-up trace, which holds two pulses
@@ -123,18 +118,6 @@ class Request:
             help="Work of COMMAND in weak scaling, {work} in it: by ranks, cores or sockets, or 1:1000,2:2000,..."
         ),
     ] = None
-    engine: Annotated[
-        str,
-        typer.Option(
-            help="What makes the runs of COMMAND: reframe, own (this process); auto: ReFrame if there."
-        ),
-    ] = "auto"
-    scheduler: Annotated[
-        str, typer.Option(help="Where ReFrame makes them: local, slurm, or squeue: Slurm without accounting.")
-    ] = "local"
-    access: Annotated[
-        str | None, typer.Option(help='Options of every job of the scheduler, such as "-p short -A account".')
-    ] = None
     cases: Annotated[
         list[str] | None,
         typer.Option(help="Inputs of COMMAND, {case} in it: small,large; their ratings stand in one table."),
@@ -194,9 +177,6 @@ class Request:
             "--jobs": self.jobs is not None,
             "--time-from": self.time_from is not None,
             "--work": self.work is not None,
-            "--engine": self.engine != "auto",
-            "--scheduler": self.scheduler != "local",
-            "--access": self.access is not None,
         }
         for option, there in given.items():
             if there and not self.command:
@@ -225,8 +205,6 @@ class Request:
             "--time-from": self.time_from is not None,
             "--cases": self.cases is not None,
             "--directory": self.directory is not None,
-            "--engine": self.engine != "auto",
-            "--scheduler": self.scheduler != "local",
         }
         for option, there in idle.items():
             if there:
@@ -323,7 +301,7 @@ class Request:
         external.check(settings)
         for layout in settings.layouts:
             rule.of(layout, 1)
-        return replace(settings, reframe=self._reframe())
+        return settings
 
     def queue(self) -> job_queue.Settings:
         """Return what is measured of jobs in a queue."""
@@ -343,44 +321,6 @@ class Request:
         )
         job_queue.check(settings)
         return settings
-
-    def _reframe(self) -> ReFrame | None:
-        """Return what makes the runs of a command; None for this process.
-
-        Raises
-        ------
-        ConfigError
-            When an option of it is not known (E128).
-        DeviceError
-            When ReFrame was asked for and cannot be used (E963).
-        """
-        from subsalt_lab.rf.campaign import SCHEDULERS, ReFrame, access_of
-
-        for option, given, known in (
-            ("--engine", self.engine, ENGINES),
-            ("--scheduler", self.scheduler, SCHEDULERS),
-        ):
-            if given not in known:
-                raise wrong(f"{option} {given}: not known", f"choose from {', '.join(known)}")
-        if self.scheduler == "local" and self.access is not None:
-            raise wrong("--access is for jobs of a scheduler", "add --scheduler slurm, or leave it out")
-        if self.directory is not None and not self.cached:
-            # the page cache is emptied between the runs, by what makes them
-            if self.engine == "reframe" or self.scheduler != "local":
-                raise wrong(
-                    "--directory without --cached needs --engine own", "add --cached, or leave ReFrame out"
-                )
-            return None
-        if self.engine == "own":
-            if self.scheduler != "local":
-                raise wrong("--scheduler slurm needs ReFrame", "leave --engine own out")
-            return None
-        try:
-            return ReFrame.find(self.scheduler, access_of(self.access))
-        except DeviceError as error:
-            if error.code != "E963" or self.engine == "reframe" or self.scheduler != "local":
-                raise
-            return None
 
     def kernel(self) -> scaling.Settings:
         """Return what is measured of time steps.
