@@ -116,7 +116,7 @@ def child(kind: str, words: list[str]) -> None:
 
 def measure(asked: argparse.Namespace, say: Callable[[str], None] = print) -> dict[str, Any]:
     """Return the figures; the two ways take turns."""
-    from subsalt_lab.made_survey import MadeSurvey
+    from subsalt_lab.whole import MadeSurvey
 
     survey = MadeSurvey(tuple(asked.grid), "vti", asked.samples, asked.shots, asked.grid[0], aperture=False)
     folder = Path(tempfile.mkdtemp(prefix="subsalt-protection-", dir=asked.directory))

@@ -130,7 +130,7 @@ class Bench:
 
     def migration(self) -> dict[str, Any]:
         """Migrate on one process and on both nodes."""
-        from subsalt_lab.made_survey import MadeSurvey
+        from subsalt_lab.whole import MadeSurvey
 
         made = MadeSurvey(**SURVEY)  # type: ignore[arg-type]
         work = self.folder / "survey"

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from subsalt_lab.campaign import interleaved
 from subsalt_lab.layouts import Layout, layouts, usual
+from subsalt_lab.rounds import interleaved
 from subsalt_lab.topology import Topology, format_list, parse_list
 
 #: two cores with two hardware threads each, numbered as Linux does: 0 and 2 share a core
@@ -101,16 +101,15 @@ def test_usual_counts_are_powers_of_two_and_all_cores():
     assert [usual(n) for n in (1, 2, 6, 8)] == [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]]
 
 
-def test_rounds_go_forth_and_back_and_the_warm_one_is_thrown_away():
+def test_rounds_go_forth_and_back():
     done = []
 
     def run(case, number):
         done.append((case, number))
         return f"{case}{number}"
 
-    assert interleaved("abc", 2, run, warm=True) == [["a0", "a1"], ["b0", "b1"], ["c0", "c1"]]
-    warm = [("a", -1), ("b", -1), ("c", -1)]
-    assert done == [*warm, ("a", 0), ("b", 0), ("c", 0), ("c", 1), ("b", 1), ("a", 1)]
+    assert interleaved("abc", 2, run) == [["a0", "a1"], ["b0", "b1"], ["c0", "c1"]]
+    assert done == [("a", 0), ("b", 0), ("c", 0), ("c", 1), ("b", 1), ("a", 1)]
 
 
 def test_a_pinned_module_runs_on_its_threads_only(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from subsalt.earth.grid import Box
 from subsalt.machine import launcher
 from subsalt.machine.launcher import Queued
-from subsalt_lab import external, job_queue, scaling, scaling_worker, whole
+from subsalt_lab import external, job_queue, migrations, scaling, scaling_worker, whole
 from subsalt_lab.layouts import Layout
 from subsalt_lab.work_rule import WorkRule
 
@@ -54,7 +54,7 @@ def run(subsalt_command):
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_started(run, monkeypatch, args, code, exit_code, words):
-    for measurement in (scaling, whole, external):
+    for measurement in (scaling, migrations, external):
         monkeypatch.setattr(measurement, "measure", lambda *a, **k: pytest.fail("measured"))
     left, out, err = run("--json", *args)
     error = json.loads(out)["error"]
@@ -290,18 +290,18 @@ def test_whole_migrations_from_known_phases(tmp_path):
 
     def answer(settings, case):
         k = case.layout.cores
-        slow = 2.0 if case.place == 1 else 0.0
+        slow = 2.0 if case.side == "directory B" else 0.0
         phases = {"check": 0.5, "model input": 0.5 + slow, "source": 4.0 / k, "receivers": 4.0 / k}
         # a quarter of a second goes by before the first phase
         phases["wall"] = 10.0 / k + slow - 0.25
-        assert case.survey.grid == (40, 32, 32)
+        assert case.key["grid"] == "40 x 32 x 32"
         assert {f.name for f in case.files} >= {"vp.rsf", "shots.sgy"}
-        return whole.Answer(10.0 / k + slow, phases, 4_000, "same")
+        return migrations.Answer(10.0 / k + slow, phases, 4_000, "same")
 
     settings = whole.Settings(
         LAYOUTS, "isotropic", (40, 32, 32), 20, 2, repeats=3, directory=tmp_path / "a", against=tmp_path / "b"
     )
-    rows = whole.measure(settings, run=answer).rows
+    rows = migrations.measure(settings, run=answer).rows
     assert [r["total"] for r in rows] == [10.0, 5.0, 5.0]
     assert [r["total_b"] for r in rows] == [12.0, 7.0, 7.0]
     assert [r["b_over_a"] for r in rows] == [1.2, 1.4, 1.4]
@@ -318,7 +318,7 @@ def test_whole_migrations_from_known_phases(tmp_path):
 def test_no_room_for_a_survey(tmp_path):
     settings = whole.Settings(LAYOUTS, "vti", (10**5, 10**4, 10**4), directory=tmp_path)
     with pytest.raises(Exception, match="are free") as caught:
-        whole.measure(settings, run=lambda settings, case: pytest.fail("migrated"))
+        migrations.measure(settings, run=lambda settings, case: pytest.fail("migrated"))
     assert caught.value.code == "E785"
 
 

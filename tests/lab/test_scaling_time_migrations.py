@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from subsalt.io.prestack.table import open_traces
-from subsalt_lab import time_migrations
+from subsalt_lab import migrations
 from subsalt_lab.cli import scaling as scaling_tables
 from subsalt_lab.layouts import Layout
+from subsalt_lab.migrations import Answer
 from subsalt_lab.scaling_request import Request
-from subsalt_lab.time_migrations import Answer, GivenJob, MadeTraces, Settings
+from subsalt_lab.time_migrations import GivenJob, MadeTraces, Settings
 
 LAYOUTS = [Layout(1, 1, cores=1, nodes=1), Layout(1, 2, cores=2, nodes=1), Layout(2, 1, cores=2, nodes=1)]
 
@@ -39,7 +40,7 @@ def run(subsalt_command):
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_started(run, monkeypatch, args, code, words):
-    monkeypatch.setattr(time_migrations, "measure", lambda *a, **k: pytest.fail("measured"))
+    monkeypatch.setattr(migrations, "measure", lambda *a, **k: pytest.fail("measured"))
     left, out, _ = run("--json", *args)
     error = json.loads(out)["error"]
     assert left
@@ -88,12 +89,12 @@ def test_the_figures_of_known_phases(tmp_path):
         }
         # an eighth of a second goes by before the first phase
         total = 0.125 + sum(phases.values())
-        assert case.survey == MadeTraces(2, 6, 50, 4)
+        assert (case.key["grid"], case.key["traces_in"]) == ("2 x 6 x 50", 48)
         assert {f.name for f in case.files} == {"traces.sgy"}
         return Answer(total, phases | {"wall": total - 0.125}, 6_000, case.build, 100)
 
     settings = Settings(LAYOUTS, (2, 6, 50), builds=("v4", "v2"), repeats=3, directory=tmp_path)
-    result = time_migrations.measure(settings, run=answer)
+    result = migrations.measure(settings, run=answer)
     rows = result.rows
     assert [r["total"] for r in rows] == [8.0, 4.5, 4.5]
     assert [r["total_b"] for r in rows] == [14.0, 7.5, 7.5]
@@ -121,10 +122,10 @@ def test_builds_may_differ_and_layouts_may_not(tmp_path):
         return Answer(1.0, {"wall": 1.0, "sum": 0.5}, 10, bits + case.build)
 
     settings = Settings(LAYOUTS, (2, 3, 50), builds=("v4", "v2"), repeats=1, directory=tmp_path)
-    time_migrations.measure(settings, run=partial(answer, "none"))
+    migrations.measure(settings, run=partial(answer, "none"))
     for wrong in ("v4", "v2"):
         with pytest.raises(Exception, match="2 different results on 2 x 3 x 50 points") as caught:
-            time_migrations.measure(settings, run=partial(answer, wrong))
+            migrations.measure(settings, run=partial(answer, wrong))
         assert caught.value.code == "E710"
 
 
@@ -132,13 +133,13 @@ def test_a_job_of_ones_own_stands_in_the_title_and_nothing_is_made(tmp_path):
     seen = []
 
     def answer(settings, case):
-        seen.append((case.job, case.files, case.survey))
+        seen.append((case.job, case.files, case.key["grid"]))
         return Answer(1.0, {"wall": 1.0, "sum": 0.5}, 10, "same")
 
     given = GivenJob(Path("/data/line.toml"), "line", (Path("/data/line.sgy"),))
     settings = Settings(LAYOUTS[:1], job=given, repeats=1, directory=tmp_path)
-    result = time_migrations.measure(settings, run=answer)
-    assert seen == [(given.path, given.files, None)]
+    result = migrations.measure(settings, run=answer)
+    assert seen == [(given.path, given.files, "")]
     assert scaling_tables.title(result) == "strong scaling of time migrations: line"
 
 

@@ -1,38 +1,234 @@
-"""Runs of several layouts, interleaved, so that what the machine does to one it does to all."""
+"""The frame of every campaign of `lab scaling`: cases take turns, ranks are started and found, bits are compared.
+
+Every layout is a start of its own, and nothing is reported before all of them gave the same bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, TypeVar
 
+from subsalt.errors import SubsaltError
+from subsalt.machine import launcher
+from subsalt.machine.launcher import Launcher, Ran
+from subsalt.machine.load import Watch
+from subsalt.machine.records import wrong_answer
+from subsalt_lab.layouts import Layout
+from subsalt_lab.result import Result
+from subsalt_lab.rounds import interleaved
+from subsalt_lab.scaling_worker import ANSWER, Work
+
+Say = Callable[[str], None]
 Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 
+#: resolution of the monotonic clock with room for its call, s
+CLOCK = 1e-6
 
-def interleaved(
-    cases: Sequence[Case], repeats: int, run: Callable[[Case, int], Answer], *, warm: bool = False
-) -> list[list[Answer]]:
-    """Return what `run(case, round)` gave, by case, one answer per round.
+UNITS = {
+    "time": "s, median",
+    "seconds": "s",
+    "resolution": "s",
+    "spread": "half the interquartile range over the median",
+    "speed_up": "cores of the smallest run times its time over this time (weak: rates)",
+    "efficiency": "speed-up over cores",
+    "efficiency_low": "lower end of the 95 % interval of the efficiency",
+    "efficiency_high": "upper end of the 95 % interval of the efficiency",
+    "against_fewest_ranks": "speed over that of the layout with the fewest ranks on as many cores, by rounds",
+    "rate": "point-steps/s, one wavefield, layer included",
+    "rate_per_rank": "point-steps/s",
+    "rate_per_core": "point-steps/s",
+    "rating": "runs per day",
+    "rating_per_core": "runs per day and core, each counted as its share of work",
+    "rating_per_socket": "runs per day and socket, each counted as its share of work",
+    "socket_gain": "speed over that of the fewest cores on as many sockets, by rounds",
+    "total": "s, from the start of the command to its end",
+    "kernel_share": "seconds of time steps over total",
+}
 
-    Every round does every case once, every other round backwards: a drift favours nobody.
+
+class Started(Protocol):
+    """Settings of measurements that start ranks."""
+
+    @property
+    def launcher(self) -> Launcher:
+        """What starts them."""
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that one start may take."""
+
+    @property
+    def layouts(self) -> Sequence[Layout]:
+        """Layouts that are compared."""
+
+
+@dataclass
+class Campaign:
+    """Samples of all cases, and the load of the machine meanwhile.
 
     Parameters
     ----------
-    cases : sequence
-        What is compared.
     repeats : int
-        Rounds.
-    run : callable
-        Does one case; told the number of the round, -1 for the one that is thrown away.
-    warm : bool
-        Do every case once before the first round and throw the answer away.
+        Samples of each case.
+    cores : int
+        That work at the same time, at most.
+    say : callable
+        Told what is being measured.
     """
-    if warm:
-        for case in cases:
-            run(case, -1)
-    answers: list[list[Answer]] = [[] for _ in cases]
-    for round_ in range(repeats):
-        order = range(len(cases))
-        for i in order if round_ % 2 == 0 else reversed(order):
-            answers[i].append(run(cases[i], round_))
-    return answers
+
+    repeats: int
+    cores: int
+    say: Say
+
+    def samples(
+        self, cases: Sequence[Case], run: Callable[[Case], Answer], name: Callable[[Case], str]
+    ) -> list[list[Answer]]:
+        """Run the cases in turns and return the answers of each, by round."""
+
+        def once(case: Case, round_: int) -> Answer:
+            self.say(f"scaling: {name(case)}, round {round_ + 1} of {self.repeats}")
+            return run(case)
+
+        with Watch(self.cores) as self.watch:
+            return interleaved(cases, self.repeats, once)
+
+    def result(
+        self,
+        settings: Mapping[str, Any],
+        table: Sequence[Mapping[str, Any]],
+        units: Mapping[str, str],
+        notes: Sequence[str],
+    ) -> Result:
+        """Return the result of the samples that were taken; the load is noted where it disturbed."""
+        load = list(filter(None, [self.watch.text()]))
+        return Result("scaling", settings, table, units, self.watch.facts(), [*notes, *load])
+
+
+def run_ranks(
+    settings: Started,
+    layout: Layout,
+    words: Sequence[str],
+    what: str,
+    environment: Mapping[str, str] | None = None,
+) -> Ran:
+    """Run a module of subsalt on the ranks of a layout, each on its hardware threads.
+
+    Parameters
+    ----------
+    settings : Started
+        Launcher and timeout.
+    layout : Layout
+        Ranks, threads, and where they run.
+    words : sequence of str
+        The module and its arguments.
+    what : str
+        How an error calls it, before the numbers of ranks and threads.
+    environment : mapping of str to str, optional
+        Variables beside those of this process.
+    """
+    words = [sys.executable, "-m", "subsalt_lab.pinned", layout.pin_lists, *words]
+    if layout.ranks > 1 or "{ranks}" in " ".join(settings.launcher.words):
+        words = settings.launcher.start(layout.ranks, words)
+    return launcher.run(
+        words,
+        what=f"{what} {layout.ranks} ranks x {layout.threads} threads",
+        extra={"OMP_NUM_THREADS": str(layout.threads)} | dict(environment or {}),
+        timeout=settings.timeout,
+    )
+
+
+def start(settings: Started, layout: Layout, work: Work) -> dict[str, Any]:
+    """Run the worker with a layout and return its answer.
+
+    Raises
+    ------
+    SubsaltError
+        When it fails (E781), or when the launcher started ranks that do not see each other (E782).
+    """
+    ran = run_ranks(settings, layout, ["subsalt_lab.scaling_worker", work.text()], "the run of")
+    answers = [line[len(ANSWER) :] for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
+    if not answers:
+        raise launcher.failed(f"the run of layout {layout.name} printed no answer", ran.stderr)
+    found: dict[str, Any] = json.loads(answers[-1])
+    if len(answers) > 1 or found["ranks"] != layout.ranks:
+        raise _not_together(layout.ranks, len(answers), settings.launcher.name)
+    return found
+
+
+def _not_together(ranks: int, worlds: int, name: str) -> SubsaltError:
+    """Return the error of ranks that do not see each other."""
+    error = SubsaltError(
+        f"{name} started {worlds} separate runs in place of one with {ranks} ranks",
+        "launcher and MPI library do not belong together: set MPI4PY_LIBMPI to the library of the launcher's MPI, "
+        "or give srun the --mpi that the library knows (docs/howto/cluster.md)",
+        code="E782",
+    )
+    error.exit_code = 69
+    return error
+
+
+def located(settings: Started, say: Say) -> list[Layout]:
+    """Return the layouts with the cores and nodes on which their ranks were found; starts each once."""
+    out = []
+    for layout in settings.layouts:
+        say(f"scaling: where do {layout.name} run")
+        facts = start(settings, layout, Work((0, 0, 0), "", 0, 0, layout.threads))
+        out.append(layout.where(facts["where"]))
+    return out
+
+
+def plain(settings: Any) -> dict[str, Any]:
+    """Return the fields of settings as plain values for a result: launchers and layouts by their names."""
+    named = [asdict(x) | {"name": x.name} for x in settings.layouts]
+    return asdict(settings) | {"launcher": settings.launcher.name, "layouts": named}
+
+
+def key_of(layout: Layout, grid: Sequence[int]) -> dict[str, Any]:
+    """Return what of a layout stands in its row."""
+    return {
+        "ranks": layout.ranks,
+        "threads": layout.threads,
+        "per_core": layout.per_core,
+        "nodes": layout.nodes,
+        "pinned": layout.pin_lists if layout.pins else "no",
+        "grid": " x ".join(map(str, grid)),
+    }
+
+
+def marks_of(layout: Layout) -> list[str]:
+    """Return what a reader must know of a layout."""
+    found = ["oversubscribed"] if layout.oversubscribed else []
+    return found + (["hyperthreads"] if layout.per_core > 1 else [])
+
+
+def same_bits(fields: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Refuse hashes that differ although the grid is the same; an empty grid is one that nobody named.
+
+    Raises
+    ------
+    SubsaltError
+        E710; nothing may be reported then.
+    """
+    by_grid: dict[str, set[str]] = {}
+    for grid, hashes in fields:
+        by_grid.setdefault(grid, set()).update(hashes)
+    for grid, different in by_grid.items():
+        if len(different) > 1:
+            where = f" on {grid} points" if grid else ""
+            raise wrong_answer(f"layouts gave {len(different)} different results{where}")
+
+
+def notes(found: Sequence[Layout]) -> list[str]:
+    """Return the lines that a reader of the table must know."""
+    out = ["all layouts gave the same bits"]
+    if any(x.oversubscribed for x in found):
+        out.append("oversubscribed: more threads than hardware threads; they take turns on the cores counted")
+    if not any(x.pins for x in found):
+        out.append("not pinned: launcher and system place the threads")
+    if not any(x.per_core > 1 for x in found):
+        out.append("no hyperthreads in this table")
+    return out

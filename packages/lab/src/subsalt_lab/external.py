@@ -17,12 +17,10 @@ from typing import Any
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import launcher, page_cache
-from subsalt.machine.load import Watch
 from subsalt.machine.stats import ratio, summary
-from subsalt_lab.campaign import interleaved
+from subsalt_lab.campaign import CLOCK, UNITS, Campaign, Say
 from subsalt_lab.layouts import Layout
 from subsalt_lab.result import Result
-from subsalt_lab.scaling import CLOCK, UNITS, Say
 from subsalt_lab.scaling_rows import Timed, add_sockets, rows
 from subsalt_lab.topology import Topology
 from subsalt_lab.work_rule import WorkRule
@@ -234,20 +232,16 @@ def measure(
     check(settings)
     node = topology or Topology.here()
 
-    def sample(start: Start, number: int) -> tuple[float, float]:
-        say(f"scaling: {start.name}, round {number + 1} of {settings.repeats}")
+    most = max(x.ranks * x.threads for x in settings.layouts)
+    campaign = Campaign(settings.repeats, min(node.threads, most), say)
+
+    def sample(start: Start) -> tuple[float, float]:
         return once(settings, start, node.per_socket) if run is None else run(settings, start)
 
-    with Watch(min(node.threads, max(x.ranks * x.threads for x in settings.layouts))) as watch:
-        answers = interleaved(settings.starts, settings.repeats, sample)
-    table = _table(settings, answers, node)
-    return Result(
-        "scaling",
-        _facts(settings),
-        table,
-        {k: v for k, v in UNITS.items() if not k.startswith(("rate", "kernel", "total"))},
-        watch.facts(),
-        [*_notes(settings, node.per_socket), *filter(None, [watch.text()])],
+    answers = campaign.samples(settings.starts, sample, lambda start: start.name)
+    units = {k: v for k, v in UNITS.items() if not k.startswith(("rate", "kernel", "total"))}
+    return campaign.result(
+        _facts(settings), _table(settings, answers, node), units, _notes(settings, node.per_socket)
     )
 
 

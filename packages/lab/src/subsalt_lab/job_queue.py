@@ -10,17 +10,16 @@ import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from subsalt.machine import launcher
 from subsalt.machine.launcher import Queued
-from subsalt.machine.load import Watch
 from subsalt.machine.stats import summary
-from subsalt_lab.campaign import interleaved
+from subsalt_lab.campaign import CLOCK, UNITS, Campaign, Say
 from subsalt_lab.external import wrong_use
 from subsalt_lab.result import Result
-from subsalt_lab.scaling import CLOCK, UNITS, Say
 from subsalt_lab.scaling_rows import Timed, rows
 
 
@@ -115,12 +114,10 @@ def measure(
     """
     check(settings)
 
-    def sample(nodes: int, number: int) -> Queued:
-        say(f"scaling: {settings.jobs} jobs on {nodes}, round {number + 1} of {settings.repeats}")
-        return run(settings, nodes)
-
-    with Watch(settings.threads * max(settings.nodes)) as watch:
-        answers = interleaved(settings.nodes, settings.repeats, sample)
+    campaign = Campaign(settings.repeats, settings.threads * max(settings.nodes), say)
+    answers = campaign.samples(
+        settings.nodes, partial(run, settings), lambda n: f"{settings.jobs} jobs on {n}"
+    )
     table = rows(
         [
             Timed({"nodes": n}, n, [a.seconds for a in given], 1.0, CLOCK)
@@ -132,7 +129,7 @@ def measure(
         row["longest"] = summary([max(a.each) for a in given]).median
         row["jobs_per_hour"] = 3600.0 * settings.jobs / row["time"]
         row["idle"] = summary([1 - sum(a.busy) / (row["nodes"] * a.seconds) for a in given]).median
-    return Result("scaling", _facts(settings), table, _units(), watch.facts(), _notes(settings, watch))
+    return campaign.result(_facts(settings), table, _units(), _notes(settings))
 
 
 def _facts(settings: Settings) -> dict[str, Any]:
@@ -159,7 +156,7 @@ def _units() -> dict[str, str]:
     }
 
 
-def _notes(settings: Settings, watch: Watch) -> list[str]:
+def _notes(settings: Settings) -> list[str]:
     out = [
         "time from the start of the first job to the end of the last; a node that is free takes the next job"
     ]
@@ -167,4 +164,4 @@ def _notes(settings: Settings, watch: Watch) -> list[str]:
         out.append(
             "nodes are numbers that the command may use; without {node} in it all jobs run on this machine"
         )
-    return [*out, *filter(None, [watch.text()])]
+    return out

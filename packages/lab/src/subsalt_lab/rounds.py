@@ -1,16 +1,51 @@
-"""Timing of several things round robin, so that what the machine does to one it does to all."""
+"""Samples of several cases taken in turns, so that what the machine does to one it does to all."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
+Case = TypeVar("Case")
+Answer = TypeVar("Answer")
 Work = Callable[[], object]
 Clock = Callable[[], float]
 
 #: seconds a sample should take at least: a thousand times what starting threads costs
 SAMPLE_SECONDS = 0.02
+
+
+def interleaved(
+    cases: Sequence[Case],
+    rounds: int,
+    run: Callable[[Case, int], Answer],
+    *,
+    before: Work | None = None,
+) -> list[list[Answer]]:
+    """Return what `run(case, round)` gave, by case, one answer per round.
+
+    Every round does every case once, every other round backwards: a drift favours nobody.
+
+    Parameters
+    ----------
+    cases : sequence
+        What is compared.
+    rounds : int
+        Answers of each.
+    run : callable
+        Does one case; told the number of the round.
+    before : callable, optional
+        Called at the start of every round.
+    """
+    answers: list[list[Answer]] = [[] for _ in cases]
+    for round_ in range(rounds):
+        if before is not None:
+            before()
+        order = range(len(cases))
+        for i in order if round_ % 2 == 0 else reversed(order):
+            answers[i].append(run(cases[i], round_))
+    return answers
 
 
 def repeats(work: Mapping[str, Work], seconds: float, clock: Clock = time.perf_counter) -> dict[str, int]:
@@ -45,8 +80,6 @@ def round_robin(
 ) -> dict[str, list[float]]:
     """Return the seconds of one piece of work, by name, one sample per round.
 
-    Every round does everything once; every other round goes backwards, so that a drift favours nobody.
-
     Parameters
     ----------
     work : mapping of str to callable
@@ -61,14 +94,13 @@ def round_robin(
         Called at the start of every round, not timed.
     """
     times = repeats(work, seconds, clock)
-    samples: dict[str, list[float]] = {name: [] for name in work}
-    for r in range(rounds):
-        if before is not None:
-            before()
-        for name in work if r % 2 == 0 else reversed(list(work)):
-            run, count = work[name], times[name]
-            begin = clock()
-            for _ in range(count):
-                run()
-            samples[name].append((clock() - begin) / count)
-    return samples
+
+    def sample(name: str, round_: int) -> float:
+        run, count = work[name], times[name]
+        begin = clock()
+        for _ in range(count):
+            run()
+        return (clock() - begin) / count
+
+    names = list(work)
+    return dict(zip(names, interleaved(names, rounds, sample, before=before), strict=True))

@@ -375,13 +375,13 @@ class Request:
             self.steps or 300,
             self.shots or 4,
             self.ranks_per_shot,
-            self.repeats,
-            self.weak,
-            self.directory,
             self.against,
-            self.cached,
-            self.timeout,
-            self._launcher(found),
+            repeats=self.repeats,
+            weak=self.weak,
+            directory=self.directory,
+            cached=self.cached,
+            timeout=self.timeout,
+            launcher=self._launcher(found),
         )
 
 

@@ -40,9 +40,9 @@ from subsalt.machine.mounts import Mount, mount_of
 from subsalt.machine.records import Trial, folder_in, trial
 from subsalt.machine.storage import Row
 from subsalt_lab import storage_fio, storage_rows
-from subsalt_lab.campaign import interleaved
 from subsalt_lab.fio import CURE, Fio
 from subsalt_lab.result import Result
+from subsalt_lab.rounds import interleaved
 from subsalt_lab.storage_fio import FioFile
 from subsalt_lab.storage_settings import MIB, OUTSTANDING, SIZES, Settings
 from subsalt_lab.transfers import PAGE, Taken, TrialFile, direct_refused

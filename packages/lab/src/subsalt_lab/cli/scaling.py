@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,11 +13,6 @@ from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.result import Result
 from subsalt_lab.scaling_request import Request
-
-if TYPE_CHECKING:
-    from subsalt.report.table import Column
-    from subsalt_lab.result import Result
-
 
 WHERE = (
     Column("ranks", "ranks", "d"),
@@ -239,45 +234,28 @@ def scaling(
 def _measure(request: Request, how: str, file: Path | None, as_json: bool) -> None:
     """Measure time steps, whole migrations of either method, or a command."""
     from subsalt.cli.output import Out
-    from subsalt_lab import external, job_queue, time_migrations, whole
+    from subsalt_lab import external, job_queue, migrations
     from subsalt_lab import scaling as kernel
     from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 
     possible(file, how)
     request.check()
     out = Out(as_json)
-    result: Result
+    measure: Callable[..., Result]
+    settings: Any
     columns: Sequence[Column]
     if request.jobs is not None:
-        queue = request.queue()
-        with results_lost_on_stop():
-            result = job_queue.measure(queue, say=progress)
-        columns = QUEUE
+        measure, settings, columns = job_queue.measure, request.queue(), QUEUE
     elif request.command:
-        program = request.program()
-        with results_lost_on_stop():
-            result = external.measure(program, say=progress)
-        columns = COMMAND
+        measure, settings, columns = external.measure, request.program(), COMMAND
     elif request.is_kirchhoff:
-        times = request.time_migrations()
-        with results_lost_on_stop():
-            result = time_migrations.measure(times, say=progress)
-        columns = TIME_MIGRATION
+        measure, settings, columns = migrations.measure, request.time_migrations(), TIME_MIGRATION
     elif request.whole:
-        migrations = request.migrations()
-        with results_lost_on_stop():
-            result = whole.measure(migrations, say=progress)
-        columns = WHOLE
+        measure, settings, columns = migrations.measure, request.migrations(), WHOLE
     else:
-        steps = request.kernel()
-        with results_lost_on_stop():
-            result = kernel.measure(steps, say=progress)
-        columns = KERNEL
+        measure, settings, columns = kernel.measure, request.kernel(), KERNEL
+    with results_lost_on_stop():
+        result = measure(settings, say=progress)
     titles = [] if how == "csv" else [title(result)]
-    show(
-        out,
-        result,
-        [*titles, table(result.rows, columns, how), *ratings(result, how)],
-        how,
-    )
+    show(out, result, [*titles, table(result.rows, columns, how), *ratings(result, how)], how)
     hand_over(out, result, file)
