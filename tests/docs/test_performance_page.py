@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from subsalt.machine.records import Passed
-from subsalt_lab import checkpoint_rows
+from subsalt_lab import checkpoint
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -176,7 +176,7 @@ def test_what_checkpoints_cost_becomes_tables(maker):
 
 
 def test_a_table_of_the_lab_becomes_one_of_the_page(maker):
-    row = checkpoint_rows.bare(
+    row = checkpoint.bare(
         8, Passed(2.0, 10**9, 1.0, 0.5, None), Passed(1.0, 10**9, 1.0, 0.0, 10**9), durable=True
     )
     row |= {"directory": "disk", "checkpoints": 8, "threads": 1, "how": "buffered"}

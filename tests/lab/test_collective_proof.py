@@ -10,7 +10,7 @@ from openmpi_environment import openmpi as openmpi_fixture
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt_lab.cli import collectives_files as command
-from subsalt_lab.collectives import known_calls, openmpi_rules, prove, safety, writers
+from subsalt_lab.collectives import known_calls, openmpi_rules, prove, writers
 from subsalt_lab.collectives.known_calls import Step
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
@@ -82,9 +82,9 @@ def test_mpich_gives_right_answers_at_every_edge(mine, tmp_path):
         mpich("alltoall", "brucks", 3),
         mpich("reduce", "reduce_scatter_gather", 3),
     ]
-    found = safety.safety(mine, writers.write(mine, choices, tmp_path))
+    found = prove.safety(mine, writers.write(mine, choices, tmp_path))
     assert found.removed == ()
-    assert found.checked == sum(len(safety.steps(c, comm)) for c in choices for comm in ("world", "part"))
+    assert found.checked == sum(len(prove.steps(c, comm)) for c in choices for comm in ("world", "part"))
 
 
 def test_open_mpi_comes_to_every_choice(open_mpi, tmp_path):
@@ -111,18 +111,18 @@ def test_open_mpi_says_nothing_about_a_file_that_it_does_not_read(open_mpi, tmp_
 def test_a_ring_of_open_mpi_is_wrong_for_operations_that_do_not_commute(open_mpi, tmp_path):
     bad = openmpi("allreduce", "ring", end=1025)
     written = writers.write(open_mpi, [bad], tmp_path)
-    found = safety.safety(open_mpi, written)
+    found = prove.safety(open_mpi, written)
     assert [r.choice for r in found.removed] == [bad]
     assert "does not commute: wrong" in found.removed[0].reason
     # who reduces by built-in operations only may keep it
     written = writers.write(open_mpi, [bad], tmp_path)
-    assert safety.safety(open_mpi, written, built_in_only=True).removed == ()
+    assert prove.safety(open_mpi, written, built_in_only=True).removed == ()
 
 
 def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
     broken = replace(mine, launcher=replace(mine.launcher, words=("false",)))
-    for check in (safety.safety, prove.prove):
+    for check in (prove.safety, prove.prove):
         with pytest.raises(DeviceError, match="fails without any choice of ours") as wrong:
             check(broken, written)
         assert wrong.value.code == "E943"
@@ -139,7 +139,7 @@ def test_what_an_earlier_measurement_wrote_is_proven_before_it_is_used(mine, tmp
 def test_a_crash_of_one_rule_costs_the_others_nothing(mine, tmp_path):
     # recursive doubling of an allgather is for powers of two; the library asks, a file is believed
     good, bad = mpich("bcast", "binomial", 3), mpich("allgather", "recursive_doubling", 3)
-    outcome = command.write_prove_check(mine, [bad, good], tmp_path, print)
+    outcome = command.proven_and_safe(mine, writers.write(mine, [bad, good], tmp_path), print)
     assert [r.choice for r in outcome.removed] == [bad]
     assert outcome.written.choices == (good,) == writers.read(tmp_path).choices
     assert outcome.tried == ("bcast of 1024 bytes on 3 ranks",)
@@ -151,7 +151,7 @@ def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, 
         writers, "publish_text", lambda path, text: path.write_text(text.replace("MPIR_", "X_"))
     )
     with pytest.raises(DeviceError, match="programs do not start with it") as wrong:
-        command.write_prove_check(mine, [mpich("bcast", "binomial")], tmp_path, print)
+        command.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
     assert wrong.value.code == "E942"
     assert not list(tmp_path.iterdir())
 
@@ -159,7 +159,7 @@ def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, 
 def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
     monkeypatch.setattr(prove, "mine", lambda mpi, written, choice: replace(written, files=()))
     with pytest.raises(DeviceError, match="does not come to the choice"):
-        command.write_prove_check(mine, [mpich("bcast", "binomial")], tmp_path, print)
+        command.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
     assert not list(tmp_path.iterdir())
 
 

@@ -14,8 +14,7 @@ from subsalt_lab.cli import collectives as commands
 from subsalt_lab.cli.collectives_files import Outcome
 from subsalt_lab.collectives import tuning
 from subsalt_lab.collectives import writers as real_writers
-from subsalt_lab.collectives.from_profile import heavy, wanted
-from subsalt_lab.collectives.request import Wanted
+from subsalt_lab.collectives.request import Wanted, heavy, wanted
 from subsalt_lab.collectives.writers import Written
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import CallRow, Profile, SizeBin
@@ -48,13 +47,16 @@ class Files:
     def __init__(self):
         self.asked = []
 
-    def write_prove_check(self, mpi, choices, folder, say, threads, *, as_variables, built_in_only):
-        self.asked.append(("write", len(choices), threads, as_variables, built_in_only))
-        written = Written(mpi.family, folder, tuple(choices), (), {"X": "1"} if choices else {}, ())
-        return Outcome(written, ("a call",) if choices else (), len(choices))
+    def write(self, mpi, choices, folder, *, threads, as_variables):
+        self.asked.append(("write", len(choices), threads, as_variables))
+        return Written(mpi.family, folder, tuple(choices), (), {"X": "1"} if choices else {}, ())
 
-    def verify(self, words, written, **settings):
-        self.asked.append(("verify", words, settings["rounds"], settings["time_from"]))
+    def proven_and_safe(self, mpi, written, say, *, built_in_only):
+        self.asked.append(("prove", len(written.choices), built_in_only))
+        return Outcome(written, ("a call",) if written.choices else (), len(written.choices))
+
+    def verify(self, words, written, settings, **more):
+        self.asked.append(("verify", words, settings.rounds, settings.time_from))
         return Verdict()
 
     def proven(self, mpi, written, say):
@@ -73,8 +75,9 @@ class Verdict:
 @pytest.fixture
 def files(monkeypatch):
     made = Files()
-    monkeypatch.setattr(commands.files, "write_prove_check", made.write_prove_check)
-    monkeypatch.setattr(commands.files, "verify", made.verify)
+    monkeypatch.setattr(commands.writers, "write", made.write)
+    monkeypatch.setattr(commands.files, "proven_and_safe", made.proven_and_safe)
+    monkeypatch.setattr(commands.verification, "verify", made.verify)
     monkeypatch.setattr(commands.files, "proven", made.proven)
     monkeypatch.setattr(commands.files, "mpi_for", lambda command, launcher, library=None: MPI)
     monkeypatch.setattr(commands.writers, "writable", lambda mpi, algorithm: "")
@@ -119,7 +122,8 @@ def test_switches_are_written_proven_and_verified_in_this_order(run, files):
     got = run(*words, "--", "mpiexec", "-n", "2", "program", machine=Machine(faster=ring))
     assert got.exit_code == 0, got.output
     assert files.asked == [
-        ("write", 2, "multiple", True, False),
+        ("write", 2, "multiple", True),
+        ("prove", 2, False),
         ("verify", ["mpiexec", "-n", "2", "program"], 12, "took ([0-9.]+)"),
     ]
     said = json.loads(got.stdout.splitlines()[-1])
@@ -146,7 +150,7 @@ def test_no_change_is_an_answer(run, files):
     assert said["choices"] == []
     assert any(note.startswith("no change: nothing is surely more than 5% faster") for note in said["notes"])
     # the record says so too, and the program is not run for nothing
-    assert files.asked == [("write", 0, "multiple", False, False)]
+    assert files.asked == [("write", 0, "multiple", False), ("prove", 0, False)]
     # eight sizes of the sum and two barriers
     assert len(said["rows"]) == 10
     assert "algorithms" not in said["rows"][0]

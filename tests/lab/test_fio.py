@@ -10,7 +10,7 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import machine_file as machine
-from subsalt_lab import fio, storage, storage_fio, storage_founding, storage_rows
+from subsalt_lab import fio, storage, storage_fio, storage_rows
 from subsalt_lab import storage as storage_own
 from subsalt_lab.cli import storage as storage_tables
 from subsalt_lab.storage import Slabs
@@ -283,7 +283,7 @@ def test_the_founding_tables_stand_beside_a_directory():
         base | {"pattern": "sequential", "what": "write", "reaches": "durable", "rate": 1.25},
         base | {"pattern": "service", "what": "read", "bytes": 4096, "service_median": 0.0005},
     ]
-    text = "\n".join(storage_founding.tables(rows, "text"))
+    text = "\n".join(storage_rows.founding_tables(rows, "text"))
     lines = {line.split(",")[0]: line.split() for line in text.splitlines() if "," in line}
     assert lines["random read 4K"][-5:] == ["1591", "796", "397", "21", "12"]
     assert lines["sequential write 1M"][-2:] == ["0.118", "1.25"]

@@ -11,10 +11,9 @@ from openmpi_environment import openmpi as openmpi  # a fixture
 from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.machine.launcher import Launcher
 from subsalt_lab.cli import collectives_files as command
-from subsalt_lab.collectives import hint_programs, hint_sets, io_hints
-from subsalt_lab.collectives.hint_programs import Request
-from subsalt_lab.collectives.hint_sets import DEFAULT, Hints
-from subsalt_lab.collectives.hint_verdicts import Compared, decide
+from subsalt_lab.collectives import hint_programs, io_hints
+from subsalt_lab.collectives.hint_programs import DEFAULT, Hints, Request
+from subsalt_lab.collectives.io_hints import Compared, decide
 from subsalt_lab.collectives.io_hints_worker import part_of, values
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
@@ -174,11 +173,11 @@ def test_a_volume_is_about_as_large_as_the_file():
 
 
 def test_stripes_are_asked_for_where_there_are_some():
-    names = [h.name for h in hint_sets.candidates("mpich", 4, "lustre")]
+    names = [h.name for h in hint_programs.candidates("mpich", 4, "lustre")]
     assert "16 stripes" in names
-    assert "16 stripes" not in [h.name for h in hint_sets.candidates("mpich", 4, "ext4")]
+    assert "16 stripes" not in [h.name for h in hint_programs.candidates("mpich", 4, "ext4")]
     for family in ("mpich", "openmpi", "intel"):
-        found = hint_sets.candidates(family, 2)
+        found = hint_programs.candidates(family, 2)
         assert found[0].is_default
         assert len({h.name for h in found}) == len(found)
         assert len({str((h.hints, h.variables)) for h in found}) == len(found)

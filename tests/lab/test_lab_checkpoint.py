@@ -11,7 +11,7 @@ from subsalt.errors import ConfigError, SubsaltError
 from subsalt.machine.mounts import Mount
 from subsalt.machine.records import Passed
 from subsalt.methods.rtm.rtm import migrate_shot
-from subsalt_lab import checkpoint, checkpoint_rows
+from subsalt_lab import checkpoint
 from subsalt_lab.checkpoint_case import Case
 from subsalt_lab.cli import checkpoint as checkpoint_tables
 
@@ -114,7 +114,7 @@ def passed(seconds):
 
 def row(directory, threads, seconds, durable=True):
     label = {"directory": directory, "checkpoints": 8, "threads": threads, "how": "buffered"}
-    return label | checkpoint_rows.bare(8, passed(seconds), passed(seconds), durable=durable)
+    return label | checkpoint.bare(8, passed(seconds), passed(seconds), durable=durable)
 
 
 def test_only_what_reached_the_same_is_compared():
@@ -125,7 +125,7 @@ def test_only_what_reached_the_same_is_compared():
         row("b", 16, 1.0),
         row("a", 16, 0.1, durable=False),
     ]
-    found = [(r["over_first"], r["over_one"]) for r in checkpoint_rows.compared(rows)]
+    found = [(r["over_first"], r["over_one"]) for r in checkpoint.compared(rows)]
     assert found == [(None, None), (2.0, None), (None, 4.0), (2.0, 4.0), (None, None)]
 
 
@@ -136,18 +136,18 @@ def test_rows_say_what_was_reached():
         puts=3, gets=2, bytes_written=300, bytes_read=200, disk_read=210, put_seconds=3.0, stall_seconds=0.5
     )
     did = Counts(snapshots_written=3, snapshots_read=2)
-    over = checkpoint_rows.overlapped(did, counts, 9.0, 0, direct=False)
+    over = checkpoint.overlapped(did, counts, 9.0, 0, direct=False)
     assert (over["put_reaches"], over["get_reaches"], over["put_rate"]) == ("cached", "memory", 1e-7)
     assert (over["shot_seconds"], over["stall_seconds"], over["total_seconds"]) == (9.0, 0.5, 3.0)
     assert over["get_rate"] is None
-    assert checkpoint_rows.overlapped(did, counts, 9.0, 200, direct=True)["put_reaches"] == "device"
+    assert checkpoint.overlapped(did, counts, 9.0, 200, direct=True)["put_reaches"] == "device"
     for kind, reaches in (("tmpfs", "memory"), ("ext4", "durable")):
-        assert checkpoint_rows.in_memory(row("a", 1, 2.0), Mount("/", kind))["put_reaches"] == reaches
+        assert checkpoint.in_memory(row("a", 1, 2.0), Mount("/", kind))["put_reaches"] == reaches
 
 
 def test_the_middle_sample_counts():
     samples = [row("a", 1, s) for s in (5.0, 1.0, 3.0)]
-    found = checkpoint_rows.middle(samples)
+    found = checkpoint.middle(samples)
     assert found["put_seconds"] == 3.0
     assert found["seconds"] == [10.0, 2.0, 6.0]
 

@@ -7,7 +7,7 @@ from launch import needs_mpi
 
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError, SubsaltError
 from subsalt_lab import io as measurement
-from subsalt_lab import io_files
+from subsalt_lab import io_case
 from subsalt_lab.cli.io import tables
 from subsalt_lab.io import notes, rows_of
 from subsalt_lab.io_case import VOLUMES, Case
@@ -140,29 +140,29 @@ def test_the_formula_is_that_of_the_founding_document():
 
 def test_files_are_what_the_case_says(tmp_path):
     case = Case((20, 17, 16), 5, suffix=".sgy")
-    with io_files.files(tmp_path, case, keep=True) as folder:
+    with io_case.files(tmp_path, case, keep=True) as folder:
         taken = sum(p.stat().st_size for p in folder.iterdir())
         # the image is not there yet
         assert (
             case.disk_bytes - case.volume_bytes - (64 << 10) <= taken <= case.disk_bytes - case.volume_bytes
         )
-        assert all(p.exists() for p in io_files.inputs(folder, case))
+        assert all(p.exists() for p in io_case.inputs(folder, case))
     assert folder.exists()
-    with pytest.raises(DiskError, match="already there") as e, io_files.files(tmp_path, case, keep=False):
+    with pytest.raises(DiskError, match="already there") as e, io_case.files(tmp_path, case, keep=False):
         pass
     assert e.value.code == "E774"
-    values = [io_files.model_planes(n, case, 3, 5) for n in VOLUMES]
+    values = [io_case.model_planes(n, case, 3, 5) for n in VOLUMES]
     assert (values[2] <= values[1]).all()
     assert (values[0][0] != values[0][1]).any()
 
 
 def test_what_has_no_room_is_refused_before_it_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(io_files, "free_bytes", lambda path: 1000)
+    monkeypatch.setattr(io_case, "free_bytes", lambda path: 1000)
     with pytest.raises(DiskError, match=r"take .*has 1.0 kB") as e:
         measurement.measure(settings(tmp_path))
     assert e.value.code == "E773"
-    monkeypatch.setattr(io_files, "free_bytes", lambda path: 1 << 60)
-    monkeypatch.setattr(io_files, "machine_facts", lambda: {"ram_bytes": 1 << 20})
+    monkeypatch.setattr(io_case, "free_bytes", lambda path: 1 << 60)
+    monkeypatch.setattr(io_case, "machine_facts", lambda: {"ram_bytes": 1 << 20})
     with pytest.raises(MemoryPlanError, match="memory"):
         measurement.measure(settings(tmp_path))
     with pytest.raises(ConfigError, match="at most --ranks 10"):
@@ -212,5 +212,5 @@ def test_the_command_prints_three_tables_and_writes_its_result(run, tmp_path):
     result = json.loads((tmp_path / "io.json").read_text())
     assert (result["schema"], result["measurement"], len(result["rows"])) == ("subsalt-lab-1", "io", 3)
     assert len(result["rows"][0]["broadcast_seconds"]) == 2
-    assert (tmp_path / "files" / io_files.FOLDER / "vp.rsf").exists()
+    assert (tmp_path / "files" / io_case.FOLDER / "vp.rsf").exists()
     assert "Example: subsalt lab io" in run("--help")[1]

@@ -7,7 +7,8 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu, kirchhoff
-from subsalt_lab import kernel_sums, kernel_tables, kernels
+from subsalt_lab import kernel_sums, kernels
+from subsalt_lab.cli import kernels as kernel_tables
 from subsalt_lab.kernel_sums import SumBench
 
 BEST = cpu.available()[-1]

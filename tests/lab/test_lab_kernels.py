@@ -10,8 +10,9 @@ from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu
 from subsalt.machine import operations
 from subsalt.machine.machine_file import KEYS
-from subsalt_lab import kernel_bench, kernel_cases, kernel_tables, kernels
+from subsalt_lab import kernel_bench, kernels
 from subsalt_lab import kernels as kernel_answers
+from subsalt_lab.cli import kernels as kernel_tables
 
 NATIVE = Path(__file__).resolve().parents[2] / "native" / "kernels"
 HEADS = {"isotropic": "iso_step.hpp", "vti": "vti_step.hpp", "tti": "tti_step.hpp"}
@@ -58,7 +59,7 @@ def test_every_way_of_doing_a_step_gives_the_same_bits(benches, which, isa):
 def test_a_size_that_no_vector_divides_works_too():
     bench = kernel_bench.Bench(N + 1, "vti", 8, 2)
     kernel_answers.verify(bench, BEST)
-    for case in kernel_cases.cases(bench, BEST):
+    for case in kernel_bench.cases(bench, BEST):
         case.run()
 
 

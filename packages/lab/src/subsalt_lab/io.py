@@ -25,8 +25,7 @@ from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
 from subsalt.parallel.decomp import largest_group
 from subsalt_lab.asked import wrong
-from subsalt_lab.io_case import GHOSTS, WAYS, Case
-from subsalt_lab.io_files import files, refuse_too_large
+from subsalt_lab.io_case import GHOSTS, WAYS, Case, files, refuse_too_large
 from subsalt_lab.result import Result
 
 #: table -> (seconds, phase of the bytes): the founding document's three

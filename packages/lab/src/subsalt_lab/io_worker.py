@@ -40,8 +40,21 @@ from subsalt.parallel.decomp import Slab, cut
 from subsalt.propagation.dense import attach
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt_lab.io_case import BLOCK, GHOSTS, SETS, VOLUMES, WAYS, Case
-from subsalt_lab.io_files import DT, RANGES, SPACING, grid_of, inputs, slices_path, volume_path
+from subsalt_lab.io_case import (
+    BLOCK,
+    DT,
+    GHOSTS,
+    RANGES,
+    SETS,
+    SPACING,
+    VOLUMES,
+    WAYS,
+    Case,
+    grid_of,
+    inputs,
+    slices_path,
+    volume_path,
+)
 
 
 class HeldModel:

@@ -31,8 +31,7 @@ from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
 from subsalt.numerics.stencil import radius_of
 from subsalt_lab import kernel_sums
-from subsalt_lab.kernel_bench import Bench, bytes_needed
-from subsalt_lab.kernel_cases import Case, cases
+from subsalt_lab.kernel_bench import Bench, Case, bytes_needed, cases
 from subsalt_lab.kernel_models import LAYERS
 from subsalt_lab.memory import MULTIPLY_ADDS
 from subsalt_lab.result import Result

@@ -11,7 +11,6 @@ import typer
 
 from subsalt.cli.options import spread
 from subsalt.report.table import Column, render
-from subsalt_lab.checkpoint_rows import compared
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.cli.storage import Directories, IoThreads, Names
 
@@ -58,6 +57,8 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     how : str
         As of `table.render`.
     """
+    from subsalt_lab.checkpoint import compared
+
     shown = compared(rows)
     if how == "csv":
         yield render(shown, [Column("mode", "mode"), *COLUMNS], how)

@@ -25,15 +25,15 @@ from subsalt_lab.collectives import hint_programs, tuning, writers
 from subsalt_lab.collectives import request as asked
 from subsalt_lab.collectives import verify as verification
 from subsalt_lab.collectives.choice import Algorithm
-from subsalt_lab.collectives.from_profile import LEAST_SHARE, Heavy, heavy, wanted
 from subsalt_lab.collectives.knobs import Threads
-from subsalt_lab.collectives.request import Request
+from subsalt_lab.collectives.request import LEAST_SHARE, Heavy, Request, heavy, wanted
 from subsalt_lab.collectives.tuning import Tuning
 from subsalt_lab.collectives.writers import Written
 from subsalt_lab.external import checked_expression
+from subsalt_lab.outputs import Outputs
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import load
-from subsalt_lab.trials import FEWEST
+from subsalt_lab.trials import FEWEST, Settings
 
 #: seconds that a start may take when nothing is asked for
 TIMEOUT = 600.0
@@ -306,15 +306,10 @@ def _writable(mpi: MpiInUse) -> Callable[[Algorithm], str]:
 
 def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how: str) -> dict[str, Any]:
     """Write the switches, prove that the MPI takes them, run the program with and without; return what came of it."""
-    outcome = files.write_prove_check(
-        mpi,
-        result.choices,
-        given.folder,
-        progress,
-        given.thread_level,
-        as_variables=given.as_variables,
-        built_in_only=given.built_in_operations,
+    written = writers.write(
+        mpi, result.choices, given.folder, threads=given.thread_level, as_variables=given.as_variables
     )
+    outcome = files.proven_and_safe(mpi, written, progress, built_in_only=given.built_in_operations)
     if how != "csv" and not (outcome.written.empty and not outcome.removed):
         out.say()
         for line in outcome.lines():
@@ -330,17 +325,14 @@ def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how:
 
 
 def _verified(given: Options, written: Written) -> verification.Verdict:
-    return files.verify(
-        given.launch,
-        written,
+    settings = Settings(
         rounds=given.runs,
-        outputs=given.outputs or [],
-        ignore=given.ignore,
-        tolerance=given.tolerance,
+        outputs=Outputs(tuple(given.outputs or ()), given.ignore),
         time_from=given.time_from,
         timeout=given.timeout,
         oversubscribed_ok=given.oversubscribe_ok,
     )
+    return verification.verify(given.launch, written, settings, tolerance=given.tolerance, say=progress)
 
 
 def _say_verdict(out: Out, verdict: verification.Verdict, how: str) -> None:
@@ -407,12 +399,10 @@ def _folder(folder: Path) -> None:
 
 def _pictures(result: Tuning, folder: Path) -> list[Path]:
     """Draw the result; returns the files."""
-    from subsalt_lab.collectives.pictures import collective_pictures
-
     if not result.rows:
         return []
     folder.mkdir(parents=True, exist_ok=True)
     s = result.settings
     marked = "" if result.applicable else " · measured under load: never applied"
     about = f"{s['mpi']} · {result.machine['cpu']} · {s['starts']} starts of {s['rounds']} rounds{marked}"
-    return collective_pictures(result.rows, folder, about)
+    return tuning.collective_pictures(result.rows, folder, about)

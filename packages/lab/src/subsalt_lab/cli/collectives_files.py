@@ -12,18 +12,14 @@ from subsalt.machine.launcher import Launcher
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import wrong
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
-from subsalt_lab.collectives import hint_verdicts, io_hints, prove, safety, writers
-from subsalt_lab.collectives import verify as verification
-from subsalt_lab.collectives.choice import Choice
+from subsalt_lab.collectives import io_hints, prove, writers
 from subsalt_lab.collectives.hint_programs import Request
-from subsalt_lab.collectives.hint_verdicts import Compared
-from subsalt_lab.collectives.safety import Removed
+from subsalt_lab.collectives.io_hints import Compared
+from subsalt_lab.collectives.prove import Removed
 from subsalt_lab.collectives.writers import Say, Written
 from subsalt_lab.launch_line import LaunchLine
-from subsalt_lab.outputs import Outputs
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.run import mpi_of
-from subsalt_lab.trials import Settings
 
 
 @dataclass(frozen=True)
@@ -71,32 +67,17 @@ class Outcome:
         }
 
 
-def write_prove_check(
-    mpi: MpiInUse,
-    choices: Sequence[Choice],
-    folder: Path,
-    say: Say,
-    threads: str = "multiple",
-    *,
-    as_variables: bool = False,
-    built_in_only: bool = False,
-) -> Outcome:
-    """Write choices, take out what is not safe, and show that the MPI uses the others.
+def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only: bool = False) -> Outcome:
+    """Take out what is not safe of what was written, and show that the MPI uses the rest.
 
     Parameters
     ----------
     mpi : MpiInUse
         Which MPI.
-    choices : sequence of Choice
-        Of the sweep; none is a result too.
-    folder : path
-        Where they are written.
+    written : Written
+        Choices of the sweep; none is a result too.
     say : callable
         Told about progress.
-    threads : str
-        Level of thread support they were measured at.
-    as_variables : bool
-        Variables for all sizes instead of a file.
     built_in_only : bool
         Programs reduce by built-in operations only.
 
@@ -105,12 +86,11 @@ def write_prove_check(
     DeviceError
         When the MPI does not use what was written (E942), or cannot be told (E940); then nothing stays.
     """
-    written = writers.write(mpi, choices, folder, threads=threads, as_variables=as_variables)
     if written.empty:
         return Outcome(written)
     try:
         prove.refuse_no_start(mpi, written)
-        found = safety.safety(mpi, written, built_in_only=built_in_only, say=say)
+        found = prove.safety(mpi, written, built_in_only=built_in_only, say=say)
         # what is left after that is proven: right answers of a file that nobody reads prove nothing
         proof = prove.Proof(True, ())
         if not found.written.empty:
@@ -160,30 +140,6 @@ def proven(mpi: MpiInUse, written: Written, say: Say) -> Outcome:
     return Outcome(written, prove.prove(mpi, written, say=say).tried)
 
 
-def verify(
-    words: Sequence[str],
-    written: Written,
-    *,
-    rounds: int = verification.ROUNDS,
-    outputs: Sequence[str] = (),
-    ignore: str | None = None,
-    tolerance: float = 0.0,
-    time_from: str | None = None,
-    timeout: float | None = None,
-    oversubscribed_ok: bool = False,
-    say: Say = progress,
-) -> verification.Verdict:
-    """Run a program with and without choices, interleaved; parameters as `trials.Settings` and `verify.verify`."""
-    settings = Settings(
-        rounds=rounds,
-        outputs=Outputs(tuple(outputs), ignore),
-        time_from=time_from,
-        timeout=timeout,
-        oversubscribed_ok=oversubscribed_ok,
-    )
-    return verification.verify(words, written, settings, tolerance=tolerance, say=say)
-
-
 HINT_COLUMNS = (
     Column("hints", "hints"),
     Column("write_slabs", "write slabs s", ".4g"),
@@ -210,7 +166,7 @@ def hints(mpi: MpiInUse, request: Request, how: str, file: Path | None, as_json:
             chosen = None
         environment, files = io_hints.write(mpi, request, chosen)
     told = hint_lines(chosen, environment, files)
-    result = hint_verdicts.result_of(mpi, request, compared, load, [*notes, *told])
+    result = io_hints.result_of(mpi, request, compared, load, [*notes, *told])
     result.settings = {**result.settings, "environment": environment}
     show(out, result, [render(result.rows, HINT_COLUMNS, how)], how)
     hand_over(out, result, file)

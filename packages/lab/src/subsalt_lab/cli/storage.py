@@ -14,7 +14,7 @@ from subsalt.cli.output import Out
 from subsalt.machine import machine_file as machine
 from subsalt.machine.records import refuse
 from subsalt.report.table import Column, render
-from subsalt_lab import asked, storage_founding
+from subsalt_lab import asked, storage_rows
 from subsalt_lab import storage as measurement
 from subsalt_lab.cli.commands import finish, prepared, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, MachineFile, Table, lab
@@ -381,7 +381,7 @@ def _measure(
         result = measurement.measure(wanted, say=progress)
     found = list(tables(result.rows, how))
     if founding and how != "csv":
-        found += storage_founding.tables(result.rows, how)
+        found += storage_rows.founding_tables(result.rows, how)
     show(out, result, found, how)
     finish(out, result, path, "storage", measurement.for_machine(result, wanted))
 
