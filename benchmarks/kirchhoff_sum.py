@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
+from functools import partial
 
 from facts import machine
 
 from subsalt.kernels import cpu
 from subsalt_lab.kernel_sums import KINDS, SumBench, rows
+from subsalt_lab.rounds import round_robin
 
 
 def main() -> None:
@@ -34,14 +35,11 @@ def main() -> None:
     parser.add_argument("--eta", action="store_true", help="with the anisotropic moveout")
     args = parser.parse_args()
     isas, kinds = args.isa.split(","), [kind for kind in KINDS if args.kinds in kind]
-    bench = SumBench((21, args.crosslines), args.traces, args.eta)
+    bench = SumBench((21, args.crosslines), args.traces, args.eta, args.tile)
     found, most = [], 1
     for threads in map(int, args.threads.split(",")):
         most = max(most, threads)
-        clock = time.perf_counter
-        table = rows(
-            isas, threads, args.rounds, clock=clock, seconds=0.0, bench=bench, kinds=kinds, tile=args.tile
-        )
+        table = rows(bench, isas, threads, partial(round_robin, rounds=args.rounds, seconds=0.0), kinds)
         print(f"\n{threads} thread{'s' * (threads > 1)}: 1e9 contributions/s" + ", eta" * args.eta)
         print(f"{'':32s}" + "".join(f"{isa:>10s}" for isa in isas) + f"{'spread':>10s}")
         for kind in kinds:

@@ -79,7 +79,7 @@ def test_a_switch_reaches_mpich_and_what_ends_it_is_found(mpich):
     cells = [Cell("allreduce", 64, (Algorithm("allreduce", DEFAULT, 0), bad, good))]
     asked = request(2, ("allreduce",))
     out = Sweep()
-    (left,) = tried(2, cells, asked, starter(mpich, asked), out, True, print)
+    (left,) = tried(2, cells, asked, starter(mpich, asked), out, True)
     assert [a.name for a in left.algorithms] == ["default", "ring"]
     (why,) = out.left_out
     assert why.algorithm == bad
@@ -101,7 +101,7 @@ def test_a_switch_reaches_open_mpi(open_mpi):
     cells = [Cell("barrier", 0, (Algorithm("barrier", DEFAULT, 0), pair))]
     asked = request(3, ("barrier",))
     out = Sweep()
-    (left,) = tried(3, cells, asked, starter(open_mpi, asked), out, True, print)
+    (left,) = tried(3, cells, asked, starter(open_mpi, asked), out, True)
     assert [a.name for a in left.algorithms] == ["default"]
     (why,) = out.left_out
     assert "MPI_ERR_UNSUPPORTED_OPERATION" in why.text()

@@ -32,7 +32,7 @@ def trial(before, after, differences=(), load=QUIET, oversubscribed=False):
 
 
 def given(trials, seen=None):
-    def run(a, b, settings, *, compare, say):
+    def run(a, b, settings, *, say):
         if seen is not None:
             seen.extend([a, b, settings])
         return trials

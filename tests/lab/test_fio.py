@@ -246,7 +246,8 @@ def test_what_is_sustained_of_a_burst(rates, burst, last):
 
 def test_our_writer_is_marked_when_it_is_slower_by_more_than_a_tenth():
     def marks(seconds, against):
-        return storage_rows.stream_row("snapshots", 4, True, True, 64 * MIB, seconds, MIB, against)["marks"]
+        test = storage_rows.Transfers("write", "streams", MIB, 4, direct=True, durable=True)
+        return storage_rows.stream_row("snapshots", test, 64 * MIB, seconds, against)["marks"]
 
     assert marks([1.0, 1.1, 1.2], [1.0, 1.0, 1.0]) == ""
     assert marks([1.2, 1.2, 1.2], [1.0, 1.0, 1.0]) == "slower"

@@ -117,7 +117,7 @@ def test_what_the_system_refuses_is_said(tmp_path, fault, operation, code):
 def test_a_row_has_the_rate_of_its_median_sample():
     services = np.linspace(0.001, 0.101, 101)
     taken = [Taken(s, 101 * PAGE, services, 50 * PAGE) for s in (1.0, 2.0, 4.0)]
-    row = storage_rows.row("read", "random", PAGE, 2, True, taken, durable=True)
+    row = storage_rows.row(storage_rows.Transfers("read", "random", PAGE, 2, True, durable=True), taken)
     assert row["rate"] == pytest.approx(101 * PAGE / 2.0 / 1e9)
     assert row["requests_per_s"] == pytest.approx(101 / 2.0)
     assert row["service_median"] == pytest.approx(0.051)

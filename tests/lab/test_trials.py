@@ -2,6 +2,7 @@
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,9 @@ def test_times_are_taken_all_the_same_when_asked_for():
     settings = trials.Settings(outputs=FILES, goes_on=True)
     found = trials.trials(A, B, settings, run=program)
     assert (found.identical, found.verdict) == (False, "saving")
-    near = trials.trials(A, B, settings, run=program, compare=lambda one, other: "")
+    near = trials.trials(
+        A, B, replace(settings, outputs=replace(settings.outputs, compare=lambda one, other: "")), run=program
+    )
     assert near.identical
 
 

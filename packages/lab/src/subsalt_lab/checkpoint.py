@@ -146,12 +146,13 @@ def _overlapped(settings: Settings, say: Callable[[str], None]) -> Iterator[Row]
             migrated()  # memory is touched, tiles are chosen
             memory_seconds, reference = _timed(migrated)
         scheme = case.scheme(count, on_disk=True)
+        on_disk = partial(migrate_shot, setup, shot, traces, scheme=scheme)
         for threads in settings.threads:
             for directory in settings.directories:
                 say(f"checkpoint: a shot with {count} records in {directory}, {_words(threads)}")
                 some = []
                 for _ in range(settings.repeats):
-                    row, image = _shot(settings, setup, scheme, threads, directory, shot, traces)
+                    row, image = _shot(settings, on_disk, threads, directory)
                     reference = reference or image
                     if not _same(image, reference) or image.counts != counts_of(scheme):
                         raise wrong_answer(f"a shot with {count} checkpoints in {directory}")
@@ -160,16 +161,14 @@ def _overlapped(settings: Settings, say: Callable[[str], None]) -> Iterator[Row]
 
 
 def _shot(
-    settings: Settings, setup: Any, scheme: Any, threads: int, directory: Path, shot: Any, traces: Any
+    settings: Settings, migrate: Callable[..., ShotImage], threads: int, directory: Path
 ) -> tuple[Row, ShotImage]:
     """Migrate the shot once with its checkpoints in a directory."""
     with folder_in(directory) as folder:
         scratch = Scratch("lab", [folder], threads, settings.direct)
         try:
             fetched = page_cache.storage_bytes()
-            seconds, image = _timed(
-                partial(migrate_shot, setup, shot, traces, scheme=scheme, scratch=scratch)
-            )
+            seconds, image = _timed(partial(migrate, scratch=scratch))
             last = page_cache.storage_bytes()
         finally:
             scratch.close()

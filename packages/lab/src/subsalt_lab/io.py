@@ -101,7 +101,7 @@ def _row(case: Case, table: str, ranks: int, samples: Sequence[Mapping[str, Any]
         row[f"{name}_seconds"] = taken[way]
         row[f"{name}_s"] = summary(taken[way]).median
         row[f"{name}_spread"] = summary(taken[way]).spread
-        row |= _bytes(case, name, way, ranks, phase, mine[-1], row[f"{name}_s"])
+        row |= _bytes(case, way, ranks, phase, mine[-1], row[f"{name}_s"])
     middle = ratio(taken[WAYS[0]], taken[WAYS[1]])
     row["ratio"], row["ratio_spread"] = middle.median, middle.spread
     if table == "trace":
@@ -114,10 +114,10 @@ def _row(case: Case, table: str, ranks: int, samples: Sequence[Mapping[str, Any]
 
 
 def _bytes(
-    case: Case, name: str, way: str, ranks: int, phase: str | None, sample: Mapping[str, Any], seconds: float
+    case: Case, way: str, ranks: int, phase: str | None, sample: Mapping[str, Any], seconds: float
 ) -> dict[str, Any]:
     """Return what one way moved in a phase, or in all of them."""
-    phases = ("init", "steps") if phase is None else (phase,)
+    name, phases = key_of(way), ("init", "steps") if phase is None else (phase,)
     counts = [sample["traffic"][p] for p in phases]
     wanted, read, received = (sum(c[k] for c in counts) for k in ("wanted", "read", "received"))
     formula = case.formula(way, ranks)

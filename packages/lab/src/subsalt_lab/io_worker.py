@@ -103,10 +103,8 @@ class Steps:
         The planes owned.
     model : dict of ndarray
         Volumes on the planes held.
-    sets : sequence of TimeSlices
-        Source and receivers.
-    feeds : sequence of SliceStream
-        Their slices, of the x positions from `held` on.
+    inputs : sequence of (TimeSlices, SliceStream)
+        Source and receivers, and their slices of the x positions from `held` on.
     held : tuple of int
         Range of x positions that the feeds bring.
     """
@@ -117,11 +115,10 @@ class Steps:
         comm: Comm,
         slab: Slab,
         model: dict[str, NDArray[np.float32]],
-        sets: Sequence[TimeSlices],
-        feeds: Sequence[SliceStream],
+        inputs: Sequence[tuple[TimeSlices, SliceStream]],
         held: tuple[int, int],
     ) -> None:
-        self.case, self.feeds = case, feeds
+        self.case, self.feeds = case, [feed for _, feed in inputs]
         _, ny, nz = case.grid
         self.image = np.zeros((slab.hi - slab.lo, ny, nz), np.float32)
         self.sources: list[Source] = []
@@ -131,12 +128,10 @@ class Steps:
         earth = HeldModel(case, held[0], model)
         group = comm if comm.size > 1 else None
         self.propagator = Propagator(earth, options, DT, group=group)  # type: ignore[arg-type]
-        self.states: list[State] = [self.propagator.new_state() for _ in sets]
+        self.states: list[State] = [self.propagator.new_state() for _ in inputs]
         # two rows below the top: the stencil's own rows are those of any other source
         depth = 2 * SPACING
-        self.sources = [
-            attach(self.propagator, s, held, f, case.steps, depth) for s, f in zip(sets, feeds, strict=True)
-        ]
+        self.sources = [attach(self.propagator, s, held, f, case.steps, depth) for s, f in inputs]
         self._sample = np.empty(self.propagator.interior.shape, np.float32)
 
     def run(self) -> None:
@@ -266,7 +261,9 @@ class Worker:
         try:
             for slices, order in zip(sets, orders, strict=True):
                 feeds.append(stream_slices(slices, *self.range, order, reading))
-            steps = Steps(self.case, self.comm, self.slab, model, sets, feeds, self.range)
+            steps = Steps(
+                self.case, self.comm, self.slab, model, list(zip(sets, feeds, strict=True)), self.range
+            )
             steps.run()
             return steps.image, sum(f.waited for f in feeds), sum(f.read_seconds for f in feeds)
         finally:

@@ -20,7 +20,7 @@ from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import Prepared, prepare
-from subsalt_lab.rounds import Clock, round_robin
+from subsalt_lab.rounds import Work
 
 #: what `lab kernels --medium` calls the sum
 NAME = "kirchhoff"
@@ -57,11 +57,14 @@ class SumBench:
         Traces of the block, in order of offset.
     eta : bool
         With the anisotropic moveout.
+    tile : int
+        Locations of a tile; 0: chosen.
     """
 
     locations: tuple[int, int] = LOCATIONS
     traces: int = TRACES
     eta: bool = False
+    tile: int = 0
 
     def __post_init__(self) -> None:
         rng = np.random.default_rng(1)
@@ -87,11 +90,11 @@ class SumBench:
             self.ready[kind] = prepare(self.data, TIME, KINDS[kind], 1)
         return self.ready[kind]
 
-    def sum(self, kind: str, threads: int, isa: str, tile: int = 0) -> int:
+    def sum(self, kind: str, threads: int, isa: str) -> int:
         """Add all traces once; return the contributions."""
         where = self.image, self.hits, self.fold, self.points, AXES, self.medium, TIME, self.prepared(kind)
         return kirchhoff.sum_traces(
-            *where, self.geometry, KINDS[kind], SPACING, threads=threads, isa=isa, tile=tile
+            *where, self.geometry, KINDS[kind], SPACING, threads=threads, isa=isa, tile=self.tile
         )
 
     def reference(self, kind: str) -> int:
@@ -122,30 +125,25 @@ def verify(isa: str, threads: int, eta: bool = False, kinds: Sequence[str] = tup
 
 
 def rows(
+    bench: SumBench,
     isas: Sequence[str],
     threads: int,
-    rounds: int,
-    *,
-    clock: Clock,
-    seconds: float,
-    bench: SumBench | None = None,
+    timed: Callable[[Mapping[str, Work]], Mapping[str, list[float]]],
     kinds: Sequence[str] = tuple(KINDS),
-    tile: int = 0,
 ) -> list[dict[str, Any]]:
-    """Return a row per instruction set and kind, all timed in the same rounds, after their answers were compared."""
-    bench = bench or SumBench()
+    """Return a row per instruction set and kind, all `timed` in the same rounds, after their answers were compared."""
     for isa in isas:
         verify(isa, threads, bench.eta, kinds)
     done: dict[str, int] = {}
 
     def work(isa: str, kind: str) -> Callable[[], None]:
         def run() -> None:
-            done[kind] = bench.sum(kind, threads, isa, tile)
+            done[kind] = bench.sum(kind, threads, isa)
 
         return run
 
     cases = {f"{isa}/{kind}": work(isa, kind) for isa in isas for kind in kinds}
-    taken = round_robin(cases, rounds, seconds=seconds, clock=clock)
+    taken = timed(cases)
     return [_row(isa, kind, threads, done[kind], taken) for isa in isas for kind in kinds]
 
 

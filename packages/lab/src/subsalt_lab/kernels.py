@@ -306,9 +306,8 @@ def measure(
         if kernel_sums.NAME in settings.media:
             for threads in settings.threads:
                 say(f"kernels: sum of Kirchhoff migration, {threads} thread{'s' * (threads != 1)}")
-                rows += kernel_sums.rows(
-                    settings.isas, threads, settings.rounds, clock=clock, seconds=seconds
-                )
+                timed = partial(round_robin, rounds=settings.rounds, seconds=seconds, clock=clock)
+                rows += kernel_sums.rows(kernel_sums.SumBench(), settings.isas, threads, timed)
     return Result(
         "kernels",
         asdict(settings) | {"layers": LAYERS, "imaged_every": IMAGED_EVERY},

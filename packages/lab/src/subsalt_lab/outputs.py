@@ -51,6 +51,24 @@ class Difference:
         return f"{self.name}: {self.what}"
 
 
+def bytes_differ(one: Path, other: Path) -> str:
+    """Say where two files first differ, and their sizes; nothing when all bytes are the same."""
+    at = 0
+    with one.open("rb") as a, other.open("rb") as b:
+        while True:
+            x, y = a.read(BLOCK), b.read(BLOCK)
+            if x != y:
+                break
+            if not x:
+                return ""
+            at += len(x)
+    # the block is small beside a run, so it may be walked through byte by byte
+    at += next(i for i, (p, q) in enumerate(zip_longest(x, y)) if p != q)
+    sizes = one.stat().st_size, other.stat().st_size
+    lengths = f"{sizes[0]} bytes" if sizes[0] == sizes[1] else f"{sizes[0]} bytes against {sizes[1]}"
+    return f"first differing byte {at} of {lengths}"
+
+
 @dataclass(frozen=True)
 class Outputs:
     """What of a program's work is compared.
@@ -61,10 +79,13 @@ class Outputs:
         Files, relative to the working folder; ``**`` goes down. Empty: what it prints on standard output.
     ignore : str, optional
         Regular expression: what it matches in standard output is left out of the comparison, such as a time.
+    compare : callable
+        Says how two files differ, nothing when they do not.
     """
 
     globs: Sequence[str] = ()
     ignore: str | None = None
+    compare: Compare = bytes_differ
 
     def __post_init__(self) -> None:
         try:
@@ -130,7 +151,6 @@ class Outputs:
         printed: str,
         before: Mapping[str, Stamp],
         folder: Path,
-        compare: Compare,
     ) -> list[Difference]:
         """Return how the outputs of a run differ from those kept of another.
 
@@ -144,8 +164,6 @@ class Outputs:
             `stamps` from before the run.
         folder : Path
             The run's own folder.
-        compare : callable
-            Says how two files differ.
         """
         if not self.globs:
             what = lines_differ(reference[STDOUT].read_text(), self.text(printed, folder))
@@ -157,27 +175,9 @@ class Outputs:
                 found.append(Difference(name, "was not written"))
             elif name not in reference:
                 found.append(Difference(name, "was not written before"))
-            elif what := compare(reference[name], now[name]):
+            elif what := self.compare(reference[name], now[name]):
                 found.append(Difference(name, what))
         return found
-
-
-def bytes_differ(one: Path, other: Path) -> str:
-    """Say where two files first differ, and their sizes; nothing when all bytes are the same."""
-    at = 0
-    with one.open("rb") as a, other.open("rb") as b:
-        while True:
-            x, y = a.read(BLOCK), b.read(BLOCK)
-            if x != y:
-                break
-            if not x:
-                return ""
-            at += len(x)
-    # the block is small beside a run, so it may be walked through byte by byte
-    at += next(i for i, (p, q) in enumerate(zip_longest(x, y)) if p != q)
-    sizes = one.stat().st_size, other.stat().st_size
-    lengths = f"{sizes[0]} bytes" if sizes[0] == sizes[1] else f"{sizes[0]} bytes against {sizes[1]}"
-    return f"first differing byte {at} of {lengths}"
 
 
 def lines_differ(one: str, other: str) -> str:

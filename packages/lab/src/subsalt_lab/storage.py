@@ -44,6 +44,7 @@ from subsalt_lab.fio import CURE, Fio
 from subsalt_lab.result import Result
 from subsalt_lab.rounds import interleaved
 from subsalt_lab.storage_fio import FioFile
+from subsalt_lab.storage_rows import Transfers
 from subsalt_lab.storage_settings import MIB, OUTSTANDING, SIZES, Settings
 from subsalt_lab.transfers import PAGE, Taken, TrialFile, direct_refused
 
@@ -74,16 +75,20 @@ def transfers(directory: Path, settings: Settings, *, direct: bool) -> Iterator[
         for threads in (1, max(settings.threads)):
             for what, write in (("write", True), ("read", False)):
                 taken = run(sequence, [write], MIB, threads)
-                yield storage_rows.row(what, "sequential", MIB, threads, direct, [taken], durable=True)
+                yield storage_rows.row(
+                    Transfers(what, "sequential", MIB, threads, direct, durable=True), [taken]
+                )
         for threads in OUTSTANDING:
             for what, writes in (("read", [False]), ("write", [True]), ("mix", [False, True])):
                 taken = run(_at_random(nbytes, PAGE), writes, PAGE, threads)
-                yield storage_rows.row(what, "random", PAGE, threads, direct, [taken], durable=True)
+                yield storage_rows.row(
+                    Transfers(what, "random", PAGE, threads, direct, durable=True), [taken]
+                )
         for what, write in (("read", False), ("write", True)):
             for size in SIZES:
                 taken = run(_at_random(nbytes, size), [write], size, 1)
                 # through the cache the time of one write is that of memory, whatever the flush at the end took
-                yield storage_rows.row(what, "service", size, 1, direct, [taken], durable=direct)
+                yield storage_rows.row(Transfers(what, "service", size, 1, direct, durable=direct), [taken])
         file.verify(MIB)
 
 
@@ -143,14 +148,15 @@ def streams(
             store.verify()
         taken = dict(zip(cases, found, strict=True))
         for (engine, durable), seconds in taken.items():
+            test = Transfers(
+                "write", "streams", slabs.size if engine == name else block, threads, direct, durable
+            )
             if engine == name:
-                yield storage_rows.stream_row(
-                    engine, threads, direct, durable, slabs.nbytes, seconds, slabs.size
-                )
+                yield storage_rows.stream_row(engine, test, slabs.nbytes, seconds)
                 continue
             # seconds of the plain writer for as many bytes
             against = [s * moved / slabs.nbytes for s in taken[name, durable]]
-            yield storage_rows.stream_row(engine, threads, direct, durable, moved, seconds, block, against)
+            yield storage_rows.stream_row(engine, test, moved, seconds, against)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from subsalt.machine.records import folder_in, wrong_answer
 from subsalt.machine.storage import Row
 from subsalt_lab import storage_rows
 from subsalt_lab.fio import Answer, Fio, unreadable
+from subsalt_lab.storage_rows import Transfers
 from subsalt_lab.storage_settings import MIB, OUTSTANDING, SIZES, Settings
 
 PAGE = 4096
@@ -104,7 +105,9 @@ def transfers(fio: Fio, directory: Path, settings: Settings, *, direct: bool) ->
                     "runtime": runtime,
                 }
                 answer = file.run(f"1 MiB in sequence, {what}", options, settings.seconds)
-                yield storage_rows.fio_row(what, "sequential", MIB, threads, direct, answer, durable=True)
+                yield storage_rows.fio_row(
+                    Transfers(what, "sequential", MIB, threads, direct, durable=True), answer
+                )
         for count in OUTSTANDING:
             for what, rw in AT_RANDOM.items():
                 answer = file.timed(
@@ -116,14 +119,18 @@ def transfers(fio: Fio, directory: Path, settings: Settings, *, direct: bool) ->
                     time_based=1,
                     end_fsync=int(what != "read"),
                 )
-                yield storage_rows.fio_row(what, "random", PAGE, count, direct, answer, durable=True)
+                yield storage_rows.fio_row(
+                    Transfers(what, "random", PAGE, count, direct, durable=True), answer
+                )
         for what in ("read", "write"):
             for size in (s for s in SIZES if s <= nbytes):
                 answer = file.timed(
                     f"service time, {what}", AT_RANDOM[what], size, 1, settings.seconds, time_based=1
                 )
                 # through the cache the time of one write is that of memory
-                yield storage_rows.fio_row(what, "service", size, 1, direct, answer, durable=direct)
+                yield storage_rows.fio_row(
+                    Transfers(what, "service", size, 1, direct, durable=direct), answer
+                )
 
 
 def sustained(fio: Fio, directory: Path, settings: Settings, *, direct: bool) -> Row:

@@ -45,133 +45,106 @@ UNITS = {
 }
 
 
-def row(
-    what: str,
-    pattern: str,
-    size: int,
-    threads: int,
-    direct: bool,
-    taken: Sequence[Taken],
-    *,
-    durable: bool,
-) -> Row:
-    """Return the row of some samples of one test.
+@dataclass(frozen=True)
+class Transfers:
+    """What a test moves, and how.
 
     Parameters
     ----------
     what : str
         ``"read"``, ``"write"`` or ``"mix"``.
     pattern : str
-        ``"sequential"``, ``"random"`` or ``"service"``.
+        ``"sequential"``, ``"random"``, ``"service"`` or ``"streams"``.
     size : int
         Bytes of a transfer.
     threads : int
         Transfers at a time.
     direct : bool
         Past the page cache.
-    taken : sequence of Taken
-        The samples.
     durable : bool
-        The flush to storage was inside the time of the writes.
+        The flush to storage is inside the time of the writes.
     """
+
+    what: str
+    pattern: str
+    size: int
+    threads: int
+    direct: bool
+    durable: bool
+
+    def row(self, engine: str, moved: Sequence[int], seconds: Sequence[float], reads_reach: str = "") -> Row:
+        """Return what all rows have in common, of the bytes and the seconds of each sample."""
+        rates = summary([n / s for n, s in zip(moved, seconds, strict=True)])
+        return {
+            "engine": engine,
+            "what": self.what,
+            "pattern": self.pattern,
+            "bytes": self.size,
+            "threads": self.threads,
+            "how": HOW[self.direct],
+            "reaches": reads_reach or ("durable" if self.durable else "cached"),
+            "count": moved[0] // self.size,
+            "moved": moved[0],
+            "rate": rates.median / 1e9,
+            "spread": rates.spread,
+            "seconds": list(seconds),
+        }
+
+
+def row(test: Transfers, taken: Sequence[Taken]) -> Row:
+    """Return the row of some samples of one test."""
     services = np.concatenate([t.services for t in taken])
-    return _tested(what, pattern, size, threads, direct, durable, taken) | {
+    return _tested("own", test, taken) | {
         "service_median": float(np.median(services)),
         "service_99": float(np.percentile(services, 99)),
     }
 
 
-def fio_row(
-    what: str, pattern: str, size: int, threads: int, direct: bool, answer: Answer, *, durable: bool
-) -> Row:
-    """Return the row of one test by fio; arguments as those of `row`."""
-    tested = _tested(what, pattern, size, threads, direct, durable, [answer])
-    return tested | {
-        "engine": "fio",
+def fio_row(test: Transfers, answer: Answer) -> Row:
+    """Return the row of one test by fio."""
+    return _tested("fio", test, [answer]) | {
         "service_median": answer.service(0.5),
         "service_99": answer.service(0.99),
     }
 
 
-def _tested(
-    what: str,
-    pattern: str,
-    size: int,
-    threads: int,
-    direct: bool,
-    durable: bool,
-    taken: Sequence[Taken | Answer],
-) -> Row:
+def _tested(engine: str, test: Transfers, taken: Sequence[Taken | Answer]) -> Row:
     """Return what rows of both engines have in common."""
-    rates = summary([t.nbytes / t.seconds for t in taken])
     shares = [t.from_storage for t in taken if t.from_storage is not None]
-    reads = what == "read"
-    return {
-        "engine": "own",
-        "what": what,
-        "pattern": pattern,
-        "bytes": size,
-        "threads": threads,
-        "how": HOW[direct],
-        "reaches": reached(shares) if reads else "durable" if durable else "cached",
+    reads = test.what == "read"
+    reach = reached(shares) if reads else ""
+    common = test.row(engine, [t.nbytes for t in taken], [t.seconds for t in taken], reach)
+    return common | {
         "count": taken[0].count,
-        "moved": taken[0].nbytes,
-        "rate": rates.median / 1e9,
-        "spread": rates.spread,
-        "requests_per_s": rates.median / size,
+        "requests_per_s": 1e9 * common["rate"] / test.size,
         "from_storage": median(shares) if reads and shares else None,
-        "seconds": [t.seconds for t in taken],
     }
 
 
 def stream_row(
-    engine: str,
-    threads: int,
-    direct: bool,
-    durable: bool,
-    moved: int,
-    seconds: Sequence[float],
-    block: int,
-    against: Sequence[float] = (),
+    engine: str, test: Transfers, moved: int, seconds: Sequence[float], against: Sequence[float] = ()
 ) -> Row:
-    """Return the row of `threads` that wrote one file.
+    """Return the row of threads that wrote one file.
 
     Parameters
     ----------
     engine : str
         ``"fio"``, ``"own"``, or ``"snapshots"`` for the store of the migrations.
-    threads : int
-        Writers.
-    direct, durable : bool
-        Past the page cache; the flush to storage is inside the time.
+    test : Transfers
+        Of the pattern ``"streams"``.
     moved : int
         Bytes of the file.
     seconds : sequence of float
         Samples.
-    block : int
-        Bytes of a transfer.
     against : sequence of float
         Seconds of the yardstick for as many bytes, of the same rounds.
     """
-    rates = summary([moved / s for s in seconds])
     compared = ratio(against, seconds).median if against else None
     # fio counts milliseconds
     told = bool(against) and median(seconds) - median(against) > FIO_CLOCK
-    return {
-        "engine": engine,
-        "what": "write",
-        "pattern": "streams",
-        "bytes": block,
-        "threads": threads,
-        "how": HOW[direct],
-        "reaches": "durable" if durable else "cached",
-        "count": moved // block,
-        "moved": moved,
-        "rate": rates.median / 1e9,
-        "spread": rates.spread,
+    return test.row(engine, [moved] * len(seconds), seconds) | {
         "against": compared,
         "marks": "slower" if compared is not None and compared < 1 - SLOWER and told else "",
-        "seconds": list(seconds),
     }
 
 
@@ -203,24 +176,14 @@ def sustained_row(
     third = max(1, len(rates) // 3)
     burst, last = rates[: min(60, third)], rates[-third:]
     first, end = sum(burst) / len(burst), sum(last) / len(last)
-    return {
-        "engine": engine,
-        "what": "write",
-        "pattern": "sustained",
-        "bytes": 4096,
-        "threads": threads,
-        "how": HOW[direct],
-        "reaches": "durable" if direct else "cached",
-        "count": moved // 4096,
-        "moved": moved,
-        "rate": moved / seconds / 1e9,
+    test = Transfers("write", "sustained", 4096, threads, direct, durable=direct)
+    return test.row(engine, [moved], [seconds]) | {
         "spread": summary(rates).spread,
         "requests_per_s": moved / 4096 / seconds,
         "burst_per_s": first,
         "sustained_per_s": end,
         "of_burst": end / first if first > 0 else None,
         "per_second": list(rates),
-        "seconds": [seconds],
     }
 
 

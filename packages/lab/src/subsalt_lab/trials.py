@@ -21,7 +21,7 @@ from subsalt.machine.load import Watch
 from subsalt.machine.stats import Paired
 from subsalt_lab.asked import wrong
 from subsalt_lab.external import printed_time
-from subsalt_lab.outputs import FOLDER, STDOUT, Compare, Difference, Outputs, bytes_differ
+from subsalt_lab.outputs import FOLDER, STDOUT, Difference, Outputs
 
 #: rounds that an interval of a median can be drawn from
 FEWEST = 5
@@ -154,7 +154,6 @@ def trials(
     b: Way,
     settings: Settings,
     *,
-    compare: Compare = bytes_differ,
     after: Callable[[str, launcher.Ran], None] | None = None,
     run: Callable[..., launcher.Ran] = launcher.run,
     say: Say = lambda text: None,
@@ -167,8 +166,6 @@ def trials(
         The command as it is, and changed.
     settings : Settings
         Rounds, outputs, limits.
-    compare : callable
-        Says how two output files differ, nothing when they do not.
     after : callable, optional
         Told of every timed run, after it: "a" or "b", and what it printed.
     run : callable
@@ -184,7 +181,7 @@ def trials(
     """
     crowded = _crowded(settings)
     with tempfile.TemporaryDirectory(prefix="subsalt-trials-") as name:
-        bench = _Bench(Path(name), settings, compare, run)
+        bench = _Bench(Path(name), settings, run)
         say(f"trial: {a.name}, not timed")
         bench.reference(a)
         say(f"trial: {b.name}, not timed")
@@ -218,10 +215,8 @@ def trials(
 class _Bench:
     """The runs of one comparison: their folders, the outputs of the first one, and how long they may take."""
 
-    def __init__(
-        self, folder: Path, settings: Settings, compare: Compare, run: Callable[..., launcher.Ran]
-    ) -> None:
-        self.folder, self.settings, self.compare, self.run = folder, settings, compare, run
+    def __init__(self, folder: Path, settings: Settings, run: Callable[..., launcher.Ran]) -> None:
+        self.folder, self.settings, self.run = folder, settings, run
         self.kept: dict[str, Path] = {}
         self.timeout = settings.timeout
         self.runs = 0
@@ -250,7 +245,7 @@ class _Bench:
                 ran = self._start(way, place)
             except SubsaltError as error:
                 raise _broken(error) if is_changed and error.code == "E781" else error from None
-            found = self.settings.outputs.differences(self.kept, ran.stdout, before, place, self.compare)
+            found = self.settings.outputs.differences(self.kept, ran.stdout, before, place)
         if self.settings.time_from is None:
             return ran, ran.seconds, found
         return ran, printed_time(ran.stdout + "\n" + ran.stderr, self.settings.time_from)[0], found

@@ -119,7 +119,7 @@ def trees(
         for level in ("composition", "general"):
             of = [c for c in choices if c.collective == collective and level_of(c.algorithm) == level]
             if of:
-                _put(source, out, level, collective, of, threads, mined)
+                _put(source, out, level, of, threads, mined)
     return out
 
 
@@ -127,12 +127,12 @@ def _put(
     source: Source,
     out: dict[str, Tree],
     level: str,
-    collective: str,
     choices: Sequence[Choice],
     threads: str,
     mined: Choice | None,
 ) -> None:
     """Splice the choices of one collective into the table of one level."""
+    collective = choices[0].collective
     default = source.tables[level][f"collective={collective}"]["comm_type=intra"]
     nodes: dict[Place, Tree] = {}
     for c in choices:

@@ -283,7 +283,8 @@ def sweep(
             if w.ranks == ranks and w.collective in known
             for size in sorted(w.sizes, reverse=True)
         ]
-        plans[ranks] = tried(ranks, cells, request, start, out, switches, say)
+        say(f"collectives: which algorithms work on {ranks} ranks")
+        plans[ranks] = tried(ranks, cells, request, start, out, switches)
     times: dict[tuple[int, str, int, str], list[tuple[float, ...]]] = {}
     for number in range(request.starts):
         for ranks in request.ranks:
@@ -363,7 +364,6 @@ def tried(
     start: Starter,
     out: Sweep,
     switches: bool,
-    say: Say,
 ) -> list[Cell]:
     """Return the cells with the algorithms that work; the others are noted in `out`.
 
@@ -375,7 +375,6 @@ def tried(
     SubsaltError
         E932, when the library's own choice does not work.
     """
-    say(f"collectives: which algorithms work on {ranks} ranks")
     good = {(c.collective, c.nbytes): list(c.algorithms) for c in cells}
     with tempfile.TemporaryDirectory(prefix="subsalt-collectives-") as folder:
         log = Path(folder, "begun")

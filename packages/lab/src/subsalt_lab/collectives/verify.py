@@ -110,11 +110,11 @@ def verify(
         )
     line = LaunchLine.of(list(words))
     changed, around = line.with_variables(written.environment)
+    outputs = replace(settings.outputs, compare=comparison(tolerance))
     found = run(
         Way("as it is", list(words)),
         Way("with the choices", changed, around),
-        replace(settings, goes_on=True, ranks=settings.ranks or line.ranks),
-        compare=comparison(tolerance),
+        replace(settings, outputs=outputs, goes_on=True, ranks=settings.ranks or line.ranks),
         say=say,
     )
     changes = any(c.collective in REDUCTIONS for c in written.choices)
