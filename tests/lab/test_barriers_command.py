@@ -10,8 +10,7 @@ from subsalt.errors import SubsaltError
 from subsalt.machine.stats import paired
 from subsalt_lab import trials
 from subsalt_lab.barriers import attempt
-from subsalt_lab.barriers.audit import Site, phases_of, sites_of, time_steps
-from subsalt_lab.barriers.chosen import chosen, read_sites, variable
+from subsalt_lab.barriers.audit import Site, chosen, phases_of, read_sites, sites_of, time_steps, variable
 from subsalt_lab.barriers.records import BarrierRecord, Follow
 from subsalt_lab.pmpi import run as pmpi
 from subsalt_lab.pmpi.records import CallRow, PhaseRow, Profile

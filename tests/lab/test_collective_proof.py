@@ -82,9 +82,11 @@ def test_mpich_gives_right_answers_at_every_edge(mine, tmp_path):
         mpich("alltoall", "brucks", 3),
         mpich("reduce", "reduce_scatter_gather", 3),
     ]
-    found = prove.safety(mine, writers.write(mine, choices, tmp_path))
+    found = known_calls.safety(mine, writers.write(mine, choices, tmp_path))
     assert found.removed == ()
-    assert found.checked == sum(len(prove.steps(c, comm)) for c in choices for comm in ("world", "part"))
+    assert found.checked == sum(
+        len(known_calls.steps(c, comm)) for c in choices for comm in ("world", "part")
+    )
 
 
 def test_open_mpi_comes_to_every_choice(open_mpi, tmp_path):
@@ -111,18 +113,18 @@ def test_open_mpi_says_nothing_about_a_file_that_it_does_not_read(open_mpi, tmp_
 def test_a_ring_of_open_mpi_is_wrong_for_operations_that_do_not_commute(open_mpi, tmp_path):
     bad = openmpi("allreduce", "ring", end=1025)
     written = writers.write(open_mpi, [bad], tmp_path)
-    found = prove.safety(open_mpi, written)
+    found = known_calls.safety(open_mpi, written)
     assert [r.choice for r in found.removed] == [bad]
     assert "does not commute: wrong" in found.removed[0].reason
     # who reduces by built-in operations only may keep it
     written = writers.write(open_mpi, [bad], tmp_path)
-    assert prove.safety(open_mpi, written, built_in_only=True).removed == ()
+    assert known_calls.safety(open_mpi, written, built_in_only=True).removed == ()
 
 
 def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
     broken = replace(mine, launcher=replace(mine.launcher, words=("false",)))
-    for check in (prove.safety, prove.prove):
+    for check in (known_calls.safety, prove.prove):
         with pytest.raises(DeviceError, match="fails without any choice of ours") as wrong:
             check(broken, written)
         assert wrong.value.code == "E943"

@@ -10,8 +10,7 @@ from subsalt.earth.grid import Box
 from subsalt.machine import launcher
 from subsalt.machine.launcher import Queued
 from subsalt_lab import external, job_queue, migrations, scaling, scaling_worker, whole
-from subsalt_lab.layouts import Layout
-from subsalt_lab.work_rule import WorkRule
+from subsalt_lab.layouts import Layout, WorkRule
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import pytest
 
 from subsalt_lab import external
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import Layout, WorkRule, sockets_of
 from subsalt_lab.topology import Topology
-from subsalt_lab.work_rule import WorkRule, sockets_of
 
 TWO_SOCKETS = Topology(((0,), (1,), (2,), (3,)), (0, 0, 1, 1))
 

@@ -17,11 +17,10 @@ from subsalt.machine.launcher import Launcher, Ran
 from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
 from subsalt_lab.layouts import Layout
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import interleaved
 from subsalt_lab.scaling_worker import ANSWER, Work
 
-Say = Callable[[str], None]
 Case = TypeVar("Case")
 Answer = TypeVar("Answer")
 

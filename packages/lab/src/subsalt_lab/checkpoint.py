@@ -30,7 +30,7 @@ from subsalt.machine.storage import HOW, reached
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt_lab.checkpoint_case import Case
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Settings:
         return self.names[list(self.directories).index(directory)] if self.names else str(directory)
 
 
-def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: None) -> Result:
+def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     """Measure every directory.
 
     Raises
@@ -114,7 +114,7 @@ def _cases(settings: Settings) -> Iterator[tuple[int, int, Path]]:
                 yield count, threads, directory
 
 
-def _bare(settings: Settings, size: int, say: Callable[[str], None]) -> Iterator[Row]:
+def _bare(settings: Settings, size: int, say: Say) -> Iterator[Row]:
     """Yield a row that reached storage and, through the page cache, one that did not, of every case."""
     for count, threads, directory in _cases(settings):
         say(f"checkpoint: {count} records, {_words(threads)}, {directory}")
@@ -130,7 +130,7 @@ def _bare(settings: Settings, size: int, say: Callable[[str], None]) -> Iterator
             yield _labelled(settings, some, count, threads, directory)
 
 
-def _overlapped(settings: Settings, say: Callable[[str], None]) -> Iterator[Row]:
+def _overlapped(settings: Settings, say: Say) -> Iterator[Row]:
     """Yield a row of every case: one shot with its checkpoints on disk, beside one with all in memory."""
     case = settings.case
     prepare("cpu", case.threads)

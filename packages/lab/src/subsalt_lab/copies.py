@@ -22,7 +22,7 @@ from subsalt.machine.stats import ratio, summary
 from subsalt.report.table import Column, render
 from subsalt_lab.copies_worker import ANSWER, Work
 from subsalt_lab.kernel_bench import bytes_needed
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.topology import Topology
 
 Row = dict[str, Any]
@@ -108,7 +108,7 @@ def run(work: Work, timeout: float) -> dict[str, Any]:
 def measure(
     settings: Settings,
     *,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
     run: Callable[[Work, float], dict[str, Any]] = run,
     topology: Topology | None = None,
 ) -> Result:
@@ -252,9 +252,7 @@ def _rows(
 
 def for_machine(result: Result) -> list[Row]:
     """Return the rows for machine.json: without samples, none of more threads than cores."""
-    common = {"date": result.date, "version": result.version, "noisy": result.noisy}
-    kept = [r for r in result.rows if not r["marks"]]
-    return [{k: v for k, v in r.items() if k not in ("samples", "case", "marks")} | common for r in kept]
+    return result.for_machine("samples", "case", "marks", where=lambda row: not row["marks"])
 
 
 def tables(rows: Sequence[Mapping[str, Any]], how: str) -> list[str]:

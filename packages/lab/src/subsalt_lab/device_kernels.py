@@ -28,7 +28,7 @@ from subsalt.propagation.march import stepper_of
 from subsalt.report.table import Column
 from subsalt_lab.kernel_bench import bytes_needed
 from subsalt_lab.kernel_models import LAYERS, KernelModel
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import Clock, round_robin
 
 #: points per axis of the grid on which answers are compared, and its steps: the wave crosses the layers
@@ -140,7 +140,7 @@ def measure(
     seconds: float = SAMPLE_SECONDS,
     copied: int = COPIED,
     small: int = SMALL,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
 ) -> Result:
     """Measure every combination of medium, order and storage on the GPU of this process.
 
@@ -281,5 +281,4 @@ def _rows(bench: DeviceBench, name: str, taken: dict[str, list[float]], copied: 
 
 def for_machine(result: Result) -> list[dict[str, Any]]:
     """Return the rows a plan needs, without samples."""
-    common = {"date": result.date, "version": result.version, "noisy": result.noisy}
-    return [{k: v for k, v in row.items() if k != "seconds"} | common for row in result.rows]
+    return result.for_machine("seconds")

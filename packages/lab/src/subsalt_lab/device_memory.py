@@ -6,14 +6,13 @@ there: 16-byte accesses, bytes read and written together. ``down`` and ``up`` ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from subsalt.machine.load import Watch
 from subsalt.machine.stats import summary
 from subsalt.report.table import Column
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 
 #: bytes of an array: far beyond the cache of any GPU; of the emulated one, which has none
 WANTED, EMULATED = 2 << 30, 1 << 20
@@ -56,7 +55,7 @@ class Settings:
     array_bytes: int = 0
 
 
-def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: None) -> Result:
+def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     """Measure copies and launches on the GPU of this process.
 
     Parameters
@@ -117,6 +116,5 @@ def _row(device: str, what: str, rate: float, unit: str, seconds: list[float], t
 
 def for_machine(result: Result) -> list[dict[str, Any]]:
     """Return the rows a plan needs, without samples."""
-    common = {"date": result.date, "version": result.version, "noisy": result.noisy}
-    common |= {"emulated": True} if result.more.get("emulated") else {}
-    return [{k: v for k, v in r.items() if k not in ("seconds", "told")} | common for r in result.rows]
+    emulated = {"emulated": True} if result.more.get("emulated") else {}
+    return [row | emulated for row in result.for_machine("seconds", "told")]

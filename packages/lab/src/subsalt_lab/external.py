@@ -18,12 +18,11 @@ from typing import Any
 from subsalt.errors import SubsaltError
 from subsalt.machine import launcher, page_cache
 from subsalt.machine.stats import ratio, summary
-from subsalt_lab.campaign import CLOCK, UNITS, Campaign, Say
-from subsalt_lab.layouts import Layout
-from subsalt_lab.result import Result
+from subsalt_lab.campaign import CLOCK, UNITS, Campaign
+from subsalt_lab.layouts import Layout, WorkRule
+from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_sockets, rows
 from subsalt_lab.topology import Topology
-from subsalt_lab.work_rule import WorkRule
 
 #: strong scaling
 FIXED = WorkRule()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from subsalt.machine.stats import ratio, summary
 from subsalt.parallel.decomp import largest_group
 from subsalt_lab.asked import wrong
 from subsalt_lab.io_case import GHOSTS, WAYS, Case, files, refuse_too_large
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 
 #: table -> (seconds, phase of the bytes): the founding document's three
 TABLES = {"init": ("init", "init"), "trace": ("trace", "steps"), "total": ("total", None)}
@@ -215,7 +215,7 @@ class Settings:
     timeout: float = 3600.0
 
 
-def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: None) -> Result:
+def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     """Make the files, run every number of ranks, and return the rows of the three tables.
 
     Raises

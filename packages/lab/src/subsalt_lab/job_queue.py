@@ -17,9 +17,9 @@ from typing import Any
 from subsalt.machine import launcher
 from subsalt.machine.launcher import Queued
 from subsalt.machine.stats import summary
-from subsalt_lab.campaign import CLOCK, UNITS, Campaign, Say
+from subsalt_lab.campaign import CLOCK, UNITS, Campaign
 from subsalt_lab.external import wrong_use
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, rows
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -34,7 +34,7 @@ from subsalt_lab import kernel_sums
 from subsalt_lab.kernel_bench import Bench, Case, bytes_needed, cases
 from subsalt_lab.kernel_models import LAYERS
 from subsalt_lab.memory import MULTIPLY_ADDS
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import SAMPLE_SECONDS, Clock, Work, round_robin
 
 #: how often a sample is imaged in the shares of imaging
@@ -271,7 +271,7 @@ def measure(
     *,
     clock: Clock = time.perf_counter,
     seconds: float = SAMPLE_SECONDS,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
 ) -> Result:
     """Measure every combination of medium, order, threads and instruction set.
 
@@ -390,9 +390,4 @@ def _measure_one(benches: Sequence[Bench], settings: Settings, clock: Clock, sec
 
 def for_machine(result: Result) -> list[dict[str, Any]]:
     """Return the rows a plan needs: the rates of steps, without samples."""
-    common = {"date": result.date, "version": result.version, "noisy": result.noisy}
-    return [
-        {k: v for k, v in row.items() if k not in ("seconds", "case", "kind")} | common
-        for row in result.rows
-        if row["kind"] == "step"
-    ]
+    return result.for_machine("seconds", "case", "kind", where=lambda row: row["kind"] == "step")

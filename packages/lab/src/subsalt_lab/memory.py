@@ -8,7 +8,7 @@ Every answer is verified before any figure.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -22,7 +22,7 @@ from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import summary
 from subsalt.report.table import Column
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import SAMPLE_SECONDS, Clock, Work, round_robin
 
 #: arrays over the last-level cache
@@ -146,7 +146,7 @@ def measure(
     *,
     clock: Clock = time.perf_counter,
     seconds: float = SAMPLE_SECONDS,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
 ) -> Result:
     """Measure sweeps and multiply-adds.
 
@@ -220,5 +220,4 @@ def _compare_threads(rows: list[dict[str, Any]]) -> None:
 
 def for_machine(result: Result) -> list[dict[str, Any]]:
     """Return the rows a plan needs, without samples."""
-    common = {"date": result.date, "version": result.version, "noisy": result.noisy}
-    return [{k: v for k, v in row.items() if k != "seconds"} | common for row in result.rows]
+    return result.for_machine("seconds")

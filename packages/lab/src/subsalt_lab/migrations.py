@@ -26,7 +26,6 @@ from subsalt_lab.campaign import (
     CLOCK,
     UNITS,
     Campaign,
-    Say,
     located,
     marks_of,
     notes,
@@ -35,7 +34,7 @@ from subsalt_lab.campaign import (
     same_bits,
 )
 from subsalt_lab.layouts import Layout
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_rates, rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,9 @@ from typing import Any
 from subsalt import __version__
 from subsalt.host import cache_bytes, machine_facts
 from subsalt.machine.machine_file import RESULT_SCHEMA as SCHEMA
+
+#: takes a line about what is being measured
+Say = Callable[[str], None]
 
 
 def environment() -> dict[str, Any]:
@@ -70,6 +73,23 @@ class Result:
     def noisy(self) -> bool:
         """Whether something else used the processor meanwhile."""
         return bool(self.load.get("noisy"))
+
+    def for_machine(
+        self, *without: str, where: Callable[[Mapping[str, Any]], object] = lambda row: True
+    ) -> list[dict[str, Any]]:
+        """Return the rows that machine.json takes, and when they were measured.
+
+        Parameters
+        ----------
+        *without : str
+            Columns that are left out, such as samples.
+        where : callable
+            Says of a row whether it is taken.
+        """
+        common = {"date": self.date, "version": self.version, "noisy": self.noisy}
+        return [
+            {k: v for k, v in row.items() if k not in without} | common for row in self.rows if where(row)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""

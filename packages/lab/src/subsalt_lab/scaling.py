@@ -11,7 +11,6 @@ from subsalt_lab.campaign import (
     CLOCK,
     UNITS,
     Campaign,
-    Say,
     key_of,
     located,
     marks_of,
@@ -21,7 +20,7 @@ from subsalt_lab.campaign import (
     start,
 )
 from subsalt_lab.layouts import Layout
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_rates, add_sockets, rows
 from subsalt_lab.scaling_worker import Work
 from subsalt_lab.topology import Topology

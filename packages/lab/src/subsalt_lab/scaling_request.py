@@ -18,10 +18,9 @@ from subsalt_lab import time_migrations as time_migration
 from subsalt_lab import whole as migration
 from subsalt_lab.asked import instruction_sets, words, wrong
 from subsalt_lab.kernel_bench import bytes_needed
-from subsalt_lab.layouts import Layout, layouts, usual
+from subsalt_lab.layouts import Layout, WorkRule, layouts, usual
 from subsalt_lab.scaling_worker import LAYER
 from subsalt_lab.topology import Topology
-from subsalt_lab.work_rule import WorkRule
 
 #: short and long names of the media
 MEDIA = {"iso": "isotropic", "isotropic": "isotropic", "vti": "vti", "tti": "tti"}

@@ -41,7 +41,7 @@ from subsalt.machine.records import Trial, folder_in, trial
 from subsalt.machine.storage import Row
 from subsalt_lab import storage_fio, storage_rows
 from subsalt_lab.fio import CURE, Fio
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import interleaved
 from subsalt_lab.storage_fio import FioFile
 from subsalt_lab.storage_rows import Transfers
@@ -231,7 +231,7 @@ def _plain(fio: Fio | None, directory: Path, slabs: Slabs, direct: bool) -> Iter
         yield write
 
 
-def measure(settings: Settings, *, say: Callable[[str], None] = lambda text: None) -> Result:
+def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     """Measure every directory.
 
     Raises
@@ -274,7 +274,7 @@ def _measured(
     fio: Fio | None,
     mount: Mount,
     ways: list[bool],
-    say: Callable[[str], None],
+    say: Say,
 ) -> Iterator[Row]:
     """Yield the rows of one directory, in the order of the tables."""
     for direct in ways:

@@ -20,9 +20,10 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.io.prestack.writing import write_traces
 from subsalt.io.publish import publish_text
 from subsalt.machine.stats import ratio, summary
-from subsalt_lab.campaign import UNITS, Say, key_of
+from subsalt_lab.campaign import UNITS, key_of
 from subsalt_lab.layouts import Layout
 from subsalt_lab.migrations import Answer, Case, Migrations, written
+from subsalt_lab.result import Say
 
 #: m between bins; m/s; s between samples; peak frequency in Hz
 BIN, V, DT, F0 = 15.0, 2500.0, 0.008, 15.0

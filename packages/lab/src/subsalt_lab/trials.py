@@ -22,6 +22,7 @@ from subsalt.machine.stats import Paired
 from subsalt_lab.asked import wrong
 from subsalt_lab.external import printed_time
 from subsalt_lab.outputs import FOLDER, STDOUT, Difference, Outputs
+from subsalt_lab.result import Say
 
 #: rounds that an interval of a median can be drawn from
 FEWEST = 5
@@ -29,8 +30,6 @@ FEWEST = 5
 PATIENCE = 10.0
 #: and never before this many seconds
 LEAST_PATIENCE = 20.0
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from subsalt.io.publish import publish_text
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.machine.stats import summary
-from subsalt_lab.campaign import Say, key_of
+from subsalt_lab.campaign import key_of
 from subsalt_lab.layouts import Layout
 from subsalt_lab.migrations import Answer, Case, Migrations, written
+from subsalt_lab.result import Say
 
 #: m between grid points, and between receivers along x and y
 SPACING, RECEIVERS = 10.0, (20.0, 40.0)

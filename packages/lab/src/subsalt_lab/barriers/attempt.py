@@ -10,14 +10,12 @@ from typing import Any
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import launcher
-from subsalt_lab.barriers.audit import Site
-from subsalt_lab.barriers.chosen import variable
+from subsalt_lab.barriers.audit import Site, variable
 from subsalt_lab.barriers.classes import bound
 from subsalt_lab.pmpi import run as pmpi
 from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.result import Say
 from subsalt_lab.trials import Settings, Trials, Way, trials
-
-Say = Callable[[str], None]
 
 #: rows of the table beside those of barriers and of the calls that follow them
 OTHERS = 3

@@ -20,8 +20,7 @@ from subsalt.machine.load import Watch
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import wrong
 from subsalt_lab.barriers import attempt
-from subsalt_lab.barriers.audit import UNITS, Site, result_of, time_steps
-from subsalt_lab.barriers.chosen import ALL, chosen, read_sites
+from subsalt_lab.barriers.audit import ALL, UNITS, Site, chosen, read_sites, result_of, time_steps
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.external import checked_expression

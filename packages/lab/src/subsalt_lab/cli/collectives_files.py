@@ -12,14 +12,15 @@ from subsalt.machine.launcher import Launcher
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import wrong
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
-from subsalt_lab.collectives import io_hints, prove, writers
+from subsalt_lab.collectives import io_hints, known_calls, prove, writers
 from subsalt_lab.collectives.hint_programs import Request
 from subsalt_lab.collectives.io_hints import Compared
-from subsalt_lab.collectives.prove import Removed
-from subsalt_lab.collectives.writers import Say, Written
+from subsalt_lab.collectives.known_calls import Removed
+from subsalt_lab.collectives.writers import Written
 from subsalt_lab.launch_line import LaunchLine
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.run import mpi_of
+from subsalt_lab.result import Say
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only:
         return Outcome(written)
     try:
         prove.refuse_no_start(mpi, written)
-        found = prove.safety(mpi, written, built_in_only=built_in_only, say=say)
+        found = known_calls.safety(mpi, written, built_in_only=built_in_only, say=say)
         # what is left after that is proven: right answers of a file that nobody reads prove nothing
         proof = prove.Proof(True, ())
         if not found.written.empty:

@@ -11,7 +11,7 @@ import json
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -28,6 +28,7 @@ from subsalt_lab.launch_line import LaunchLine
 from subsalt_lab.pmpi.records import Profile
 from subsalt_lab.pmpi.run import Profiled, programs_name, warnings_of
 from subsalt_lab.pmpi.tables import clock, whole_rows
+from subsalt_lab.result import Say
 
 #: how exact the seconds are, for whoever reads them
 NOTE = (
@@ -41,7 +42,7 @@ def profile_built_in(
     *,
     stdout: IO[str] | None = None,
     timeout: float | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
 ) -> Profiled:
     """Run a launch line of ``subsalt migrate``, ``model`` or ``reimage`` with its built-in profile, and return that.
 

@@ -36,9 +36,8 @@ from subsalt_lab.collectives.hint_programs import (
     said,
     shape_of,
 )
-from subsalt_lab.collectives.writers import Say
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 
 
 def measure(

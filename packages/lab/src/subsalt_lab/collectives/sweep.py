@@ -28,10 +28,10 @@ from subsalt_lab.collectives.choice import DEFAULT, Algorithm
 from subsalt_lab.collectives.mpit import Variable
 from subsalt_lab.collectives.plan import ANSWER, WHY, Answer, Cell, Start
 from subsalt_lab.collectives.request import Request
+from subsalt_lab.result import Say
 
 if TYPE_CHECKING:
     from subsalt_lab.pmpi.mpi_in_use import MpiInUse
-
 
 #: seconds for which others are watched
 WATCHED = 0.5
@@ -74,7 +74,6 @@ def refused(what: str) -> SubsaltError:
     return error
 
 
-Say = Callable[[str], None]
 #: gives what a start said: ranks, what they do, variables of the environment
 Starter = Callable[[int, Start, Mapping[str, str]], Answer]
 

@@ -14,8 +14,8 @@ from subsalt.view import style
 from subsalt_lab.collectives.choice import Algorithm, Choice
 from subsalt_lab.collectives.decide import LEAST_RATIO, Verdict, choices, verdicts
 from subsalt_lab.collectives.request import Request
-from subsalt_lab.collectives.sweep import Say, Sweep, sweep
-from subsalt_lab.result import Result
+from subsalt_lab.collectives.sweep import Sweep, sweep
+from subsalt_lab.result import Result, Say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,8 @@ from subsalt.errors import SubsaltError
 from subsalt_lab.collectives.writers import RECORD, Written
 from subsalt_lab.launch_line import LaunchLine
 from subsalt_lab.outputs import bytes_differ
-from subsalt_lab.result import Result
-from subsalt_lab.trials import Say, Settings, Trials, Way, trials
+from subsalt_lab.result import Result, Say
+from subsalt_lab.trials import Settings, Trials, Way, trials
 
 #: what another order of additions may change
 REDUCTIONS = ("allreduce", "reduce")

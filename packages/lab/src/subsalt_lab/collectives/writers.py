@@ -14,7 +14,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -388,10 +388,6 @@ def writable(mpi: MpiInUse, algorithm: Algorithm) -> str:
     except DeviceError as error:
         return re.sub(r"\s+", " ", error.message)
     return ""
-
-
-#: what tells a person about progress
-Say = Callable[[str], None]
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from subsalt.machine import launcher
 from subsalt.report.table import Column
 from subsalt_lab.memory import USUAL_CACHE
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.result import Say
 
 BEGIN, END = "Begin of Summary section.", "End of Summary section."
 #: version whose output is known
@@ -346,7 +347,7 @@ def measure(
     part: float,
     ranks: int | None = None,
     *,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
     start: Start | None = None,
     cache: int | None = None,
 ) -> HpccResult:

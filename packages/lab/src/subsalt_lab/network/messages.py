@@ -16,6 +16,7 @@ from subsalt_lab.network import rows as make
 from subsalt_lab.network.lines import Answer, Rank, name_of, read
 from subsalt_lab.network.places import choose, oversubscribed
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
+from subsalt_lab.result import Say
 
 #: exit code of the program when what arrived is not what was sent, or a sum is wrong
 WRONG = 97
@@ -26,7 +27,6 @@ SHARE = 0.5
 #: seconds that one start may take
 PATIENCE = 7200.0
 
-Say = Callable[[str], None]
 #: starts the program on so many ranks with these arguments; returns what it printed
 Start = Callable[[int, Sequence[str]], str]
 

@@ -18,10 +18,10 @@ from subsalt.machine.load import Watch
 from subsalt.machine.stats import fit_line, summary
 from subsalt_lab.network import balance, hpcc, imb
 from subsalt_lab.network.lines import Answer, Block
-from subsalt_lab.network.messages import Say, Settings, Start, messages, starts
+from subsalt_lab.network.messages import Settings, Start, messages, starts
 from subsalt_lab.network.places import Pairs, of_all
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
-from subsalt_lab.result import Result
+from subsalt_lab.result import Result, Say
 
 
 @dataclass(frozen=True)
@@ -113,12 +113,7 @@ def measure(
 
 def for_machine(result: Result) -> list[dict[str, Any]]:
     """Return the rows a plan may use, without samples: of ranks with a core each, at the thread level of our runs."""
-    common = {"date": result.date, "version": result.version, "noisy": result.noisy}
-    return [
-        {k: v for k, v in row.items() if k not in ("seconds", "oversubscribed", "threads")} | common
-        for row in result.rows
-        if _is_usable(row)
-    ]
+    return result.for_machine("seconds", "oversubscribed", "threads", where=_is_usable)
 
 
 def _is_usable(row: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from subsalt_lab.pmpi import program as programs
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse, no_mpi
 from subsalt_lab.pmpi.raw import profile_of
 from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.result import Say
 
 HERE = Path(__file__).parent
 #: the variables of threads lie where a preloaded library finds them without a call
@@ -161,7 +162,7 @@ def profile(
     library: Path | None = None,
     stdout: IO[str] | None = None,
     timeout: float | None = None,
-    say: Callable[[str], None] = lambda text: None,
+    say: Say = lambda text: None,
 ) -> Profiled:
     """Run a launch line and return its profile; what the program prints passes through as it comes.
 
