@@ -9,7 +9,6 @@ from launch import MPI
 from openmpi_environment import openmpi as openmpi_fixture
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt_lab.cli import collectives_files as command
 from subsalt_lab.collectives import known_calls, openmpi_rules, prove, writers
 from subsalt_lab.collectives.known_calls import Step
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -133,15 +132,15 @@ def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp
 
 def test_what_an_earlier_measurement_wrote_is_proven_before_it_is_used(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
-    assert command.proven(mine, writers.read(tmp_path), print).tried == ("bcast of 1024 bytes on 2 ranks",)
+    assert prove.proven(mine, writers.read(tmp_path), print).tried == ("bcast of 1024 bytes on 2 ranks",)
     with pytest.raises(SubsaltError, match="for an MPI of the family openmpi, this is MPICH"):
-        command.proven(mine, replace(written, family="openmpi"), print)
+        prove.proven(mine, replace(written, family="openmpi"), print)
 
 
 def test_a_crash_of_one_rule_costs_the_others_nothing(mine, tmp_path):
     # recursive doubling of an allgather is for powers of two; the library asks, a file is believed
     good, bad = mpich("bcast", "binomial", 3), mpich("allgather", "recursive_doubling", 3)
-    outcome = command.proven_and_safe(mine, writers.write(mine, [bad, good], tmp_path), print)
+    outcome = prove.proven_and_safe(mine, writers.write(mine, [bad, good], tmp_path), print)
     assert [r.choice for r in outcome.removed] == [bad]
     assert outcome.written.choices == (good,) == writers.read(tmp_path).choices
     assert outcome.tried == ("bcast of 1024 bytes on 3 ranks",)
@@ -153,7 +152,7 @@ def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, 
         writers, "publish_text", lambda path, text: path.write_text(text.replace("MPIR_", "X_"))
     )
     with pytest.raises(DeviceError, match="programs do not start with it") as wrong:
-        command.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
+        prove.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
     assert wrong.value.code == "E942"
     assert not list(tmp_path.iterdir())
 
@@ -161,7 +160,7 @@ def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, 
 def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
     monkeypatch.setattr(prove, "mine", lambda mpi, written, choice: replace(written, files=()))
     with pytest.raises(DeviceError, match="does not come to the choice"):
-        command.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
+        prove.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
     assert not list(tmp_path.iterdir())
 
 

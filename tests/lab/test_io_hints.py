@@ -10,7 +10,7 @@ from openmpi_environment import openmpi as openmpi  # a fixture
 
 from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.machine.launcher import Launcher
-from subsalt_lab.cli import collectives_files as command
+from subsalt_lab.cli import collectives as command
 from subsalt_lab.collectives import hint_programs, io_hints
 from subsalt_lab.collectives.hint_programs import DEFAULT, Hints, Request
 from subsalt_lab.collectives.io_hints import Compared, decide

@@ -8,8 +8,8 @@ from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.plan.model import cubes, predict
 from subsalt.plan.network import Link
-from subsalt_lab.model import founding
-from subsalt_lab.model.founding import MEASURED
+from subsalt_lab import model_founding as founding
+from subsalt_lab.model_founding import MEASURED
 
 
 def run(capsys, *args):

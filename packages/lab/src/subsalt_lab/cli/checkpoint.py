@@ -11,6 +11,7 @@ import typer
 
 from subsalt.cli.options import spread
 from subsalt.report.table import Column, render
+from subsalt_lab.cli.commands import headed
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.cli.storage import Directories, IoThreads, Names
 
@@ -66,7 +67,7 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     for mode, head in HEADS.items():
         some = [r for r in shown if r["mode"] == mode]
         if some:
-            yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(some, COLUMNS, how)
+            yield headed(head, some, COLUMNS, how)
 
 
 #: of the founding documents

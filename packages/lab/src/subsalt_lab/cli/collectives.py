@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -16,23 +16,26 @@ from subsalt.cli.output import Out, plain, printable
 from subsalt.errors import DiskError
 from subsalt.host import usable_cores
 from subsalt.io.publish import publish_text
+from subsalt.machine.launcher import Launcher
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import choices, wrong
-from subsalt_lab.cli import collectives_files as files
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
-from subsalt_lab.collectives import hint_programs, tuning, writers
+from subsalt_lab.collectives import hint_programs, io_hints, prove, tuning, writers
 from subsalt_lab.collectives import request as asked
 from subsalt_lab.collectives import verify as verification
 from subsalt_lab.collectives.choice import Algorithm
+from subsalt_lab.collectives.io_hints import Compared
 from subsalt_lab.collectives.knobs import Threads
 from subsalt_lab.collectives.request import LEAST_SHARE, Heavy, Request, heavy, wanted
 from subsalt_lab.collectives.tuning import Tuning
 from subsalt_lab.collectives.writers import Written
 from subsalt_lab.external import checked_expression
+from subsalt_lab.launch_line import LaunchLine
 from subsalt_lab.outputs import Outputs
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import load
+from subsalt_lab.pmpi.run import mpi_of
 from subsalt_lab.trials import FEWEST, Settings
 
 #: seconds that a start may take when nothing is asked for
@@ -272,7 +275,7 @@ def _collectives(given: Options, how: str, file: Path | None, as_json: bool) -> 
         if not places:
             out.json({"measurement": "collectives", "rows": [], "choices": [], "notes": [NOTHING]})
             return
-    mpi = files.mpi_for(given.launch, given.launcher, given.mpi)
+    mpi = mpi_for(given.launch, given.launcher, given.mpi)
     with results_lost_on_stop():
         result = tuning.tune(mpi, request, writable=_writable(mpi), say=progress)
     show(out, result, [render(result.rows, tuning.COLUMNS, how)], how)
@@ -309,7 +312,7 @@ def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how:
     written = writers.write(
         mpi, result.choices, given.folder, threads=given.thread_level, as_variables=given.as_variables
     )
-    outcome = files.proven_and_safe(mpi, written, progress, built_in_only=given.built_in_operations)
+    outcome = prove.proven_and_safe(mpi, written, progress, built_in_only=given.built_in_operations)
     if how != "csv" and not (outcome.written.empty and not outcome.removed):
         out.say()
         for line in outcome.lines():
@@ -347,7 +350,7 @@ def _apply(given: Options, folder: Path, how: str, file: Path | None, as_json: b
     written = writers.read(folder)
     out = Out(as_json)
     with results_lost_on_stop():
-        outcome = files.proven(files.mpi_for(given.launch, given.launcher, given.mpi), written, progress)
+        outcome = prove.proven(mpi_for(given.launch, given.launcher, given.mpi), written, progress)
     if how != "csv":
         for line in outcome.lines():
             out.say(line)
@@ -367,7 +370,7 @@ def _hints(given: Options, like: Path, how: str, file: Path | None, as_json: boo
         oversubscribe=given.oversubscribe_ok,
         timeout=given.timeout or hint_programs.Request.timeout,
     )
-    files.hints(files.mpi_for((), given.launcher, given.mpi), request, how, file, as_json)
+    hints(mpi_for((), given.launcher, given.mpi), request, how, file, as_json)
 
 
 NOTHING = f"no collective takes more than {LEAST_SHARE:.0%} of the time of that program: nothing to tune"
@@ -406,3 +409,66 @@ def _pictures(result: Tuning, folder: Path) -> list[Path]:
     marked = "" if result.applicable else " · measured under load: never applied"
     about = f"{s['mpi']} · {result.machine['cpu']} · {s['starts']} starts of {s['rounds']} rounds{marked}"
     return tuning.collective_pictures(result.rows, folder, about)
+
+
+def mpi_for(command: Sequence[str], launcher: str | None, library: Path | None = None) -> MpiInUse:
+    """Return the MPI of a command, or of this Python without one.
+
+    Parameters
+    ----------
+    command : sequence of str
+        A launch line.
+    launcher : str, optional
+        Of the programs of the lab; that of the command when left out.
+    library : path, optional
+        The libmpi, where it is not found.
+    """
+    if not command:
+        return MpiInUse.find(launcher, library=library) if library else MpiInUse.find(launcher)
+    mpi = mpi_of(LaunchLine.of(list(command)), library)
+    return replace(mpi, launcher=Launcher.find(launcher)) if launcher is not None else mpi
+
+
+HINT_COLUMNS = (
+    Column("hints", "hints"),
+    Column("write_slabs", "write slabs s", ".4g"),
+    Column("read_slabs", "read slabs s", ".4g"),
+    Column("write_columns", "write columns s", ".4g"),
+    Column("read_columns", "read columns s", ".4g"),
+    Column("ours_write", "subsalt's own write s", ".4g"),
+    Column("total", "all s", ".4g"),
+    Column("ratio", "default / this", ".2f"),
+    Column("interval", "95 % interval"),
+    Column("verdict", "verdict"),
+)
+
+
+def hints(
+    mpi: MpiInUse, request: hint_programs.Request, how: str, file: Path | None, as_json: bool
+) -> Compared | None:
+    """Search hints of MPI-IO, print the table, write and prove what is faster; return it."""
+    possible(file, how)
+    out = Out(as_json)
+    with results_lost_on_stop():
+        compared, load, notes = io_hints.measure(mpi, request, say=progress)
+        chosen = next((c for c in compared if c.switch), None)
+        if load["noisy"] and chosen is not None:
+            notes.append("nothing is written: others used the machine, or ranks took turns on cores")
+            chosen = None
+        environment, files = io_hints.write(mpi, request, chosen)
+    told = hint_lines(chosen, environment, files)
+    result = io_hints.result_of(mpi, request, compared, load, [*notes, *told])
+    result.settings = {**result.settings, "environment": environment}
+    show(out, result, [render(result.rows, HINT_COLUMNS, how)], how)
+    hand_over(out, result, file)
+    return chosen
+
+
+def hint_lines(chosen: Compared | None, environment: dict[str, str], files: Sequence[Path]) -> list[str]:
+    """Return what a person is told about hints."""
+    own = "subsalt itself writes by positioned writes, not by MPI-IO: hints are for other programs"
+    if chosen is None:
+        return ["no change: no hints are significantly faster than the library's own", own]
+    lines = [f"{chosen.hints.name}: what came back is what was asked, {dict(chosen.came_back)}"]
+    lines += [f"written: {f}" for f in files]
+    return [*lines, *(f"export {n}={v}" for n, v in environment.items()), own]

@@ -14,7 +14,7 @@ from subsalt.cli.output import Out, plain, printable
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.io.publish import publish_text
 from subsalt.machine import machine_file as machine
-from subsalt.report.table import FORMATS, render
+from subsalt.report.table import FORMATS, Column, render
 from subsalt_lab import asked as words
 from subsalt_lab.result import Result
 
@@ -75,6 +75,11 @@ def show(out: Out, result: Result, tables: Iterable[str], how: str) -> None:
         out.say()
         for note in result.notes:
             out.say(note)
+
+
+def headed(head: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: str) -> str:
+    """Return a table under its head."""
+    return f"{head}\n{'' if how == 'text' else chr(10)}" + render(rows, columns, how)
 
 
 def finish(out: Out, result: Result, path: Path, section: str, rows: list[dict[str, Any]]) -> None:

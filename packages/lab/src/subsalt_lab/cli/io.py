@@ -57,15 +57,15 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     how : str
         As of `table.render`.
     """
+    from subsalt_lab.cli.commands import headed
+
     shown = [dict(r) | {"mark": "oversubscribed" if r["oversubscribed"] else ""} for r in rows]
     if how == "csv":
         yield render(shown, [Column("table", "table"), *COLUMNS], how)
         return
     yield LEGEND
     for table, head in HEADS.items():
-        yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(
-            [r for r in shown if r["table"] == table], COLUMNS, how
-        )
+        yield headed(head, [r for r in shown if r["table"] == table], COLUMNS, how)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from subsalt.cli.options import spread
 from subsalt.host import usable_cores
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import words, wrong
+from subsalt_lab.cli.commands import headed
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.network import balance, hpcc, imb
 from subsalt_lab.network.places import PLACES
@@ -112,7 +113,7 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     )
     for head, some, columns in parts:
         if some:
-            yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(some, columns, how)
+            yield headed(head, some, columns, how)
 
 
 def joined(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> list[dict[str, Any]]:

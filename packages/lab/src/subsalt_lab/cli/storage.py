@@ -16,7 +16,7 @@ from subsalt.machine.records import refuse
 from subsalt.report.table import Column, render
 from subsalt_lab import asked, storage_rows
 from subsalt_lab import storage as measurement
-from subsalt_lab.cli.commands import finish, prepared, progress, results_lost_on_stop, show
+from subsalt_lab.cli.commands import finish, headed, prepared, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, MachineFile, Table, lab
 from subsalt_lab.storage_settings import ENGINES, STREAMS
 from subsalt_lab.transfers import PAGE
@@ -109,7 +109,7 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     for pattern, (head, columns) in TABLES.items():
         some = [dict(r) | {"lasted": sum(r["seconds"])} for r in rows if r["pattern"] == pattern]
         if some:
-            yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(some, columns, how)
+            yield headed(head, some, columns, how)
 
 
 COLUMNS = (
@@ -188,7 +188,7 @@ def lines(advice: Advice, how: str) -> Iterator[str]:
         yield render(rows, [*COLUMNS, Column("problem", "problem")], how)
         return
     head = f"Checkpoints of {advice.job}, largest shot, all ranks of this node; a model from measured rates"
-    yield f"{head}\n{'' if how == 'text' else chr(10)}" + render(rows, COLUMNS, how)
+    yield headed(head, rows, COLUMNS, how)
     told = [f"{i}. {p.directory}: {p.reason}" for i, p in enumerate(advice.places, 1)]
     if advice.needs_none:
         told.append(

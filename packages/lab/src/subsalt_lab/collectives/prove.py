@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from subsalt.errors import DeviceError
 from subsalt.io.publish import publish_text
+from subsalt_lab.asked import wrong
 from subsalt_lab.collectives import known_calls, writers
 from subsalt_lab.collectives.choice import Choice
-from subsalt_lab.collectives.known_calls import Step
+from subsalt_lab.collectives.known_calls import Removed, Step
 from subsalt_lab.collectives.known_calls_worker import ELEMENT
 from subsalt_lab.collectives.writers import Written
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -168,3 +170,103 @@ def _run(mpi: MpiInUse, written: Written, step: Step) -> known_calls.Answers:
     return known_calls.run(
         mpi, [before, step], written.environment, folder=written.folder, threads=written.level
     )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was written, and what is known of it.
+
+    Parameters
+    ----------
+    written : Written
+        Files and variables of the choices that are left.
+    tried : tuple of str
+        Calls that were shown to come to them.
+    checked : int
+        Calls with right answers under them.
+    removed : tuple of Removed
+        Choices that were wrong somewhere.
+    """
+
+    written: Written
+    tried: tuple[str, ...] = ()
+    checked: int = 0
+    removed: tuple[Removed, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return what a person is told."""
+        out = [
+            f"taken out: {r.choice.collective} by {r.choice.algorithm.name} on {r.choice.comm_size} ranks: {r.reason}"
+            for r in self.removed
+        ]
+        if not self.written.empty:
+            calls = f"{len(self.tried)} call{'s' * (len(self.tried) != 1)}"
+            out.append(f"proven: {calls} came to a mine in what was written, so this MPI uses it")
+            if self.checked:
+                out.append(f"safe: {self.checked} calls at every edge gave the right answer")
+            out += [f"note: {n}" for n in self.written.notes]
+        return [*out, self.written.how_to_use()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return self.written.to_dict() | {
+            "folder": str(self.written.folder),
+            "proven": list(self.tried),
+            "checked": self.checked,
+            "removed": [{"choice": r.choice.to_dict(), "reason": r.reason} for r in self.removed],
+        }
+
+
+def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only: bool = False) -> Outcome:
+    """Take out what is not safe of what was written, and show that the MPI uses the rest.
+
+    Parameters
+    ----------
+    mpi : MpiInUse
+        Which MPI.
+    written : Written
+        Choices of the sweep; none is a result too.
+    say : callable
+        Told about progress.
+    built_in_only : bool
+        Programs reduce by built-in operations only.
+
+    Raises
+    ------
+    DeviceError
+        When the MPI does not use what was written (E942), or cannot be told (E940); then nothing stays.
+    """
+    if written.empty:
+        return Outcome(written)
+    try:
+        refuse_no_start(mpi, written)
+        found = known_calls.safety(mpi, written, built_in_only=built_in_only, say=say)
+        # what is left after that is proven: right answers of a file that nobody reads prove nothing
+        proof = Proof(True, ())
+        if not found.written.empty:
+            proof = prove(mpi, found.written, say=say)
+    except BaseException:
+        # what is not known to be used and to be right is nobody's
+        writers.remove(written.folder)
+        raise
+    return Outcome(found.written, proof.tried, found.checked, found.removed)
+
+
+def proven(mpi: MpiInUse, written: Written, say: Say) -> Outcome:
+    """Show that an MPI uses what an earlier measurement wrote.
+
+    Raises
+    ------
+    ConfigError
+        When it was written for another one (E128).
+    DeviceError
+        When it is not used (E942).
+    """
+    if written.empty:
+        return Outcome(written)
+    if mpi.family != written.family:
+        raise wrong(
+            f"{written.folder} was written for an MPI of the family {written.family}, this is {mpi.name}",
+            "measure with the MPI of the program, and use another --folder",
+        )
+    return Outcome(written, prove(mpi, written, say=say).tried)
