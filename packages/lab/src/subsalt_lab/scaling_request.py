@@ -153,81 +153,36 @@ class Request:
         if self.method not in METHODS:
             raise wrong(f"--method {self.method}: not known", f"choose from {', '.join(METHODS)}")
         if self.is_kirchhoff:
-            self._check_kirchhoff()
+            idle = "cases jobs shots steps against ranks_per_shot medium command time_from"
+            mine, what = (" grid weak", "--job") if self.job is not None else ("", "--method kirchhoff")
+            self._refuse(idle + mine, f"is not for {what}", "leave it out")
             return
-        if self.builds is not None:
-            raise wrong("--builds compares time migrations", "add --method kirchhoff, or leave it out")
-        given = {
-            "--shots": self.shots is not None,
-            "--ranks-per-shot": self.ranks_per_shot != "auto",
-        }
-        files = {
-            "--directory": self.directory is not None,
-            "--against": self.against is not None,
-            "--cached": self.cached,
-        }
-        for option, there in (given if self.command else given | files).items():
-            if there and not self.whole:
-                raise wrong(f"{option} belongs to whole migrations", "add --whole, or leave it out")
+        self._refuse("builds", "compares time migrations", "add --method kirchhoff, or leave it out")
+        if not self.whole:
+            files = "" if self.command else " directory against cached"
+            self._refuse(
+                f"shots ranks_per_shot{files}", "belongs to whole migrations", "add --whole, or leave it out"
+            )
         if self.against is not None and self.directory is None and self.command:
             raise wrong("--against compares with --directory", "give both")
-        given = {
-            "--cases": self.cases is not None,
-            "--jobs": self.jobs is not None,
-            "--time-from": self.time_from is not None,
-            "--work": self.work is not None,
-        }
-        for option, there in given.items():
-            if there and not self.command:
-                raise wrong(f"{option} belongs to a command", "put the command last, after --")
-        for option, some in (("--nodes", self.nodes), ("--hosts", self.hosts)):
-            if some is not None and self.jobs is None:
-                raise wrong(f"{option} belongs to a queue", "add --jobs, or leave it out")
-        if self.jobs is not None:
-            self._check_queue()
+        if not self.command:
+            self._refuse(
+                "cases jobs time_from work", "belongs to a command", "put the command last, after --"
+            )
+        in_words = "write it into the command, or leave it out"
+        if self.jobs is None:
+            self._refuse("nodes hosts", "belongs to a queue", "add --jobs, or leave it out")
+        else:
+            self._refuse("ranks weak work time_from cases directory", "is not for --jobs", in_words)
         if self.command:
-            idle = {"--whole": self.whole, "--grid": self.grid is not None, "--steps": self.steps is not None}
-            idle |= {"--launcher": self.launcher is not None, "--pin": self.pin}
-            for option, there in idle.items():
-                if there:
-                    raise wrong(
-                        f"{option} is not for a command of your own",
-                        "write it into the command, or leave it out",
-                    )
+            self._refuse("whole grid steps launcher pin", "is not for a command of your own", in_words)
 
-    def _check_queue(self) -> None:
-        """Refuse what jobs in a queue do not have."""
-        idle = {
-            "--ranks": self.ranks is not None,
-            "--weak": self.weak,
-            "--work": self.work is not None,
-            "--time-from": self.time_from is not None,
-            "--cases": self.cases is not None,
-            "--directory": self.directory is not None,
-        }
-        for option, there in idle.items():
-            if there:
-                raise wrong(f"{option} is not for --jobs", "write it into the command, or leave it out")
-
-    def _check_kirchhoff(self) -> None:
-        """Refuse what a time migration does not have."""
-        idle = {
-            "--cases": self.cases is not None,
-            "--jobs": self.jobs is not None,
-            "--shots": self.shots is not None,
-            "--steps": self.steps is not None,
-            "--against": self.against is not None,
-            "--ranks-per-shot": self.ranks_per_shot != "auto",
-            "--medium": self.medium != "vti",
-            "a command": bool(self.command),
-            "--time-from": self.time_from is not None,
-        }
-        if self.job is not None:
-            idle |= {"--grid": self.grid is not None, "--weak": self.weak}
-        for option, there in idle.items():
-            if there:
-                what = "--job" if self.job is not None else "--method kirchhoff"
-                raise wrong(f"{option} is not for {what}", "leave it out")
+    def _refuse(self, names: str, reason: str, cure: str) -> None:
+        """Refuse those of some options that were given."""
+        for name in names.split():
+            if getattr(self, name) not in (getattr(Request, name), []):
+                option = "a command" if name == "command" else f"--{name.replace('_', '-')}"
+                raise wrong(f"{option} {reason}", cure)
 
     def time_migrations(self) -> time_migration.Settings:
         """Return what is measured of Kirchhoff time migrations.

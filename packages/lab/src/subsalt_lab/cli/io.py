@@ -53,7 +53,7 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     Parameters
     ----------
     rows : sequence of mapping
-        Of `io_rows.rows_of`.
+        Of `io.rows_of`.
     how : str
         As of `table.render`.
     """
