@@ -314,6 +314,17 @@ def test_whole_migrations_from_known_phases(tmp_path):
     assert not list((tmp_path / "a").iterdir()) + list((tmp_path / "b").iterdir())
 
 
+def test_weak_scaling_of_whole_migrations_gives_every_rank_its_shots(tmp_path):
+    """Windows between the edges of the model may hold one line of receivers more than those at them."""
+    settings = whole.Settings([], "isotropic", (40, 32, 32), 20, 1, weak=True)
+    made = settings.survey_of(Layout(4, 1))
+    assert (made.grid, made.shots, made.spread) == ((160, 32, 32), 4, 40)
+    lines = [len(shot.rcv) for shot in made.survey().shots]
+    assert len(lines) == 4
+    assert max(lines) > min(lines)
+    assert sum(f.stat().st_size for f in made.write(tmp_path)) < made.bytes_needed
+
+
 def test_no_room_for_a_survey(tmp_path):
     settings = whole.Settings(LAYOUTS, "vti", (10**5, 10**4, 10**4), directory=tmp_path)
     with pytest.raises(Exception, match="are free") as caught:

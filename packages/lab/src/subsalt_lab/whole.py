@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.survey import Shot, Survey
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.io.publish import publish_text
 from subsalt.io.segy.writing import write_survey
@@ -99,8 +99,8 @@ class MadeSurvey:
     def bytes_needed(self) -> int:
         """Bytes of all files, those of a run included: partial images and the image."""
         nodes = int(np.prod(self.grid))
-        x, y = self._patch(0)
-        traces = self.shots * len(x) * len(y) * (HEADER + 4 * self.samples)
+        receivers = sum(len(x) * len(y) for x, y in map(self._patch, range(self.shots)))
+        traces = receivers * (HEADER + 4 * self.samples)
         return 4 * nodes * (len(self.volumes) + 2 * self.shots + 2) + traces + OTHER
 
     def __str__(self) -> str:
@@ -134,12 +134,9 @@ class MadeSurvey:
 
     def survey(self) -> Survey:
         """Return the geometry."""
-        return Survey.from_arrays(
-            [self.source(k) for k in range(self.shots)],
-            [self.receivers(k) for k in range(self.shots)],
-            nt=self.samples,
-            dt=DT,
-        )
+        # a window between the edges holds one line of receivers more than one at an edge
+        shots = [Shot(k + 1, self.source(k), self.receivers(k)) for k in range(self.shots)]
+        return Survey(shots, TimeAxis(self.samples, DT), 3)
 
     def traces(self, shot: Shot) -> NDArray[np.float32]:
         """Return records with one pulse each, later with offset."""
