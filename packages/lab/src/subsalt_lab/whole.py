@@ -162,8 +162,8 @@ class MadeSurvey:
         write_survey(folder / "shots.sgy", self.survey(), self.traces)
         return sorted(f for f in folder.iterdir() if f.is_file())
 
-    def write_job(self, path: Path, threads: int, ranks_per_shot: int | str) -> None:
-        """Write the job file of one layout beside the survey's files."""
+    def write_job(self, path: Path, threads: int, ranks_per_shot: int | str) -> Path:
+        """Write the job file of one layout beside the survey's files; return its path."""
         group = f'"{ranks_per_shot}"' if isinstance(ranks_per_shot, str) else str(ranks_per_shot)
         text = JOB.format(
             model="\n".join(f'{name} = "{name}.rsf"' for name in self.volumes),
@@ -174,6 +174,7 @@ class MadeSurvey:
             ranks_per_shot=group,
         )
         publish_text(path, text)
+        return path
 
 
 @dataclass(frozen=True)
