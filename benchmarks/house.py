@@ -126,7 +126,7 @@ def _absolute(module: Module, node: ast.ImportFrom) -> str:
 
 #: folders of rules, and of commands
 RULES = re.compile(r"subsalt\.(check|methods\.\w+\.rules)\.")
-COMMANDS = "subsalt.cli."
+COMMANDS = ("subsalt.cli.", "subsalt_lab.cli.")
 
 
 def _is_listed(name: str, importer: str) -> bool:

@@ -42,9 +42,9 @@ from facts import machine  # noqa: E402
 from subsalt import __version__, analytic  # noqa: E402
 from subsalt.acquisition.survey import TimeAxis  # noqa: E402
 from subsalt.acquisition.wavelet import ricker  # noqa: E402
-from subsalt.io.prestack.writing import write_traces  # noqa: E402
 from subsalt.io.segy.rev1 import trace_rows  # noqa: E402
-from subsalt.machine import page_cache  # noqa: E402
+from subsalt.io.segy.writing import write_traces  # noqa: E402
+from subsalt.machine import records  # noqa: E402
 from subsalt.machine.launcher import Launcher  # noqa: E402
 
 #: s on one node of 8 cores, the faster of two builds
@@ -172,7 +172,7 @@ pictures = false
 
 def migrate(job: Path, run: Path, ranks: int, threads: int) -> tuple[float, int, dict[str, Any]]:
     """Run the job as a user does; return seconds of the command, peak memory of all its processes, and its facts."""
-    page_cache.drop([job.with_name("traces.sgy")])
+    records.drop_from_cache([job.with_name("traces.sgy")])
     words = [sys.executable, "-m", "subsalt", "migrate", str(job), "--run", str(run), "--json"]
     if ranks > 1:
         words = Launcher.find().start(ranks, words)

@@ -1,6 +1,6 @@
 """How many contributions per second does the sum of Kirchhoff migration make on a GPU, alone and with its traces?
 
-What a contribution is, and the case: see subsalt_lab.kernel_sums. Every kind is first compared with the CPU, byte for
+What a contribution is, and the case: see subsalt_lab.kernels. Every kind is first compared with the CPU, byte for
 byte, on a small block. Then the same traces are added again and again to a block of locations that stays on the GPU:
 
     sum       the traces are prepared once, and copied to the GPU every time, while those before are summed
@@ -25,9 +25,9 @@ from facts import machine, spread
 from subsalt import kernels
 from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.kernels.cuda import library
-from subsalt.kernels.kirchhoff_block import Where
+from subsalt.kernels.kirchhoff import Where
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_shape
-from subsalt_lab.kernel_sums import AXES, KINDS, SPACING, TIME, SumBench
+from subsalt_lab.kernels import AXES, KINDS, SPACING, TIME, SumBench
 
 #: kinds that are measured unless asked otherwise
 USUAL = ("sinc, 10 bands, interpolated", "sinc, 10 bands, nearest", "sinc, no antialias", "sinc, triangle")

@@ -1,7 +1,7 @@
 """How many contributions per second does the sum of Kirchhoff migration make, by interpolation, antialias and ISA?
 
 What a contribution is, the case, and how every answer is compared with NumPy before it is timed: see
-subsalt_lab.kernel_sums. All cases of a number of threads run in turn, forwards and backwards. Rates of a machine change
+subsalt_lab.kernels. All cases of a number of threads run in turn, forwards and backwards. Rates of a machine change
 by the minute; ratios within one table do not.
 
     python benchmarks/kirchhoff_sum.py --threads 1,2 --rounds 7
@@ -16,7 +16,7 @@ from functools import partial
 from facts import machine
 
 from subsalt.kernels import cpu
-from subsalt_lab.kernel_sums import KINDS, SumBench, rows
+from subsalt_lab.kernels import KINDS, SumBench, rows_of_sums
 from subsalt_lab.rounds import round_robin
 
 
@@ -39,7 +39,9 @@ def main() -> None:
     found, most = [], 1
     for threads in map(int, args.threads.split(",")):
         most = max(most, threads)
-        table = rows(bench, isas, threads, partial(round_robin, rounds=args.rounds, seconds=0.0), kinds)
+        table = rows_of_sums(
+            bench, isas, threads, partial(round_robin, rounds=args.rounds, seconds=0.0), kinds
+        )
         print(f"\n{threads} thread{'s' * (threads > 1)}: 1e9 contributions/s" + ", eta" * args.eta)
         print(f"{'':32s}" + "".join(f"{isa:>10s}" for isa in isas) + f"{'spread':>10s}")
         for kind in kinds:

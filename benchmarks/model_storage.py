@@ -20,7 +20,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 
 import subsalt as ss
-from subsalt.demo.demo import true_model
+from subsalt.demo import true_model
 from subsalt.kernels import cpu
 from subsalt.physics.storage import storage_error
 from subsalt.propagation.options import PropagationOptions

@@ -20,12 +20,12 @@ sys.path[:0] = [str(Path(__file__).resolve().parent)]
 from facts import machine  # noqa: E402
 
 from subsalt.checkpoint.schedule import two_level  # noqa: E402
-from subsalt.checkpoint.schedule.revolve import (  # noqa: E402
+from subsalt.checkpoint.schedule.two_level import (  # noqa: E402
     Action,
+    Slots,
     distance,
     forward_steps,
 )
-from subsalt.checkpoint.schedule.two_level import Slots  # noqa: E402
 
 BAR = 0.1
 

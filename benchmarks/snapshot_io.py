@@ -29,7 +29,7 @@ from facts import machine, spread
 
 from subsalt.checkpoint.storage.record import BLOCK, PAGE
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.machine import page_cache
+from subsalt.machine import records as page_cache
 
 BUFFERS = 4
 
@@ -175,7 +175,7 @@ def measure(folder: Path, options: argparse.Namespace, threads: int, direct: boo
             for name in names:
                 os.sync()  # nobody pays for what another wrote
                 if cold:
-                    page_cache.drop(sides[name].files)
+                    page_cache.drop_from_cache(sides[name].files)
                 found[name].append(rate(sides[name], kind, total))
         row = {"kind": kind + (" cold" if cold else ""), "direct": direct, "threads": threads}
         row |= {name: round(median(v), 3) for name, v in found.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from subsalt.messages import entries
+from subsalt.errors import entries
 
 PAGE = Path(__file__).with_name("reference") / "errors.md"
 HEAD = """# Errors and warnings

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from subsalt.job.text import repr_default
-from subsalt.job.types import Section
+from subsalt.job.units import Section
 from subsalt.methods.kirchhoff.sections import (
     KirchhoffOutputSection,
     KirchhoffParallelSection,

@@ -9,8 +9,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from subsalt.checkpoint.schedule.revolve import Action, forward_steps, repetitions
-from subsalt.checkpoint.schedule.two_level import Slots, best_way, moves_of, two_level
+from subsalt.checkpoint.schedule.two_level import (
+    Action,
+    Slots,
+    best_way,
+    forward_steps,
+    moves_of,
+    repetitions,
+    two_level,
+)
 
 PAGE = Path(__file__).with_name("theory") / "checkpoints.md"
 PICTURE = Path(__file__).with_name("schedules.svg")

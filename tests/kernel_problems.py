@@ -6,9 +6,8 @@ import numpy as np
 
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
-from subsalt.kernels.differences import at
-from subsalt.kernels.fields import Layout
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import Layout, Problem, State
+from subsalt.kernels.reference import at
 from subsalt.numerics.stencil import radius_of
 
 SPACING = (1.0, 1.1, 0.9)

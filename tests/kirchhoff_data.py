@@ -16,7 +16,7 @@ import numpy as np
 
 from subsalt.io.files import raw_bytes
 from subsalt.io.segy.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
-from subsalt.io.segy.text_header import encode_text
+from subsalt.io.segy.samples import encode_text
 
 
 def ricker(t, f0):

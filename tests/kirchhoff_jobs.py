@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kirchhoff_data import areal_positions, line_positions, make_survey, reflector_traces
-from subsalt.job import toml_out
+from subsalt.job import text as toml_out
 
 #: record of the small surveys: 1 s at 8 ms, a reflector at 0.6 s
 NT, DT, V, DEPTH = 126, 0.008, 2000.0, 600.0

@@ -11,7 +11,7 @@ from kernel_problems import DT, SPACING, compact, make_problem, random_state, st
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu, get, reference
-from subsalt.kernels.fields import Layout
+from subsalt.kernels.problem import Layout
 from subsalt.numerics.stencil import ORDERS, first_derivative, second_derivative
 from thorough import pairs
 

@@ -11,8 +11,8 @@ import pytest
 from kernel_problems import SPACING, make_problem, random_state, to_cpu
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
-from subsalt.kernels.differences import at
 from subsalt.kernels.problem import TILT_SHARE
+from subsalt.kernels.reference import at
 from subsalt.numerics.stencil import first_derivative, second_derivative
 
 

@@ -8,10 +8,10 @@ import pytest
 
 import subsalt
 import subsalt_lab
-from subsalt import messages
+from subsalt import errors
 
 PACKAGES = [Path(package.__file__).parent for package in (subsalt, subsalt_lab)]
-FILES = [messages.MESSAGES, subsalt_lab.MESSAGES]
+FILES = [errors.TEXTS, subsalt_lab.MESSAGES]
 
 
 def codes_in_source():
@@ -25,17 +25,17 @@ def codes_in_source():
 
 
 def test_every_code_is_explained():
-    missing = {code: files for code, files in codes_in_source().items() if code not in messages.entries()}
+    missing = {code: files for code, files in codes_in_source().items() if code not in errors.entries()}
     assert not missing
 
 
 def test_every_entry_is_used():
-    assert set(messages.entries()) <= set(codes_in_source())
+    assert set(errors.entries()) <= set(codes_in_source())
 
 
-@pytest.mark.parametrize("code", sorted(messages.entries()))
+@pytest.mark.parametrize("code", sorted(errors.entries()))
 def test_entries_are_complete(code):
-    entry = messages.lookup(code.lower())
+    entry = errors.lookup(code.lower())
     assert re.fullmatch(r"[EW]\d{3}", code)
     assert entry.title
     assert not entry.title.endswith(".")
@@ -68,5 +68,5 @@ def test_entries_stand_under_the_heading_of_their_hundred(file):
 
 
 def test_unknown_codes_get_a_suggestion():
-    assert messages.lookup("E999") is None
-    assert "did you mean" in messages.suggest("E41")
+    assert errors.lookup("E999") is None
+    assert "did you mean" in errors.suggest("E41")

@@ -12,7 +12,7 @@ from kernel_problems import make_problem, random_state, step, to_cpu
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu, reference
-from subsalt.kernels.packing import TOP, Scale, pack
+from subsalt.kernels.problem import TOP, Scale, pack
 
 MEDIA = ("isotropic", "vti")
 

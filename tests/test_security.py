@@ -43,10 +43,8 @@ OF_OS = ("system", "popen", "exec", "spawn", "posix_spawn", "fork", "startfile")
 LAUNCHER = PACKAGE / "machine" / "launcher.py"
 #: what listens on 127.0.0.1, for `play --serve`
 SERVER = PACKAGE / "view" / "movie_server.py"
-#: where a profile of MPI calls is looked for that was loaded before; it opens nothing
+#: where a profile of MPI calls is looked for that was loaded before, and whether MPI reaches GPUs; it opens nothing
 MPI_LIBRARY = PACKAGE / "parallel" / "mpi_library.py"
-#: asks that library whether it reaches GPUs
-GPU_MESSAGES = MPI_LIBRARY.with_name("gpu_messages.py")
 #: what measures copies of a kernel at the same time: it makes copies of itself and starts no other program
 COPIES = LAB / "copies_worker.py"
 #: where the MPI library of a process is asked about its algorithms (MPI_T), which mpi4py cannot
@@ -123,7 +121,6 @@ def test_no_code_from_data(path: Path) -> None:
         LAUNCHER: {"subprocess"},
         SERVER: {"http", "socket"},
         MPI_LIBRARY: {"ctypes"},
-        GPU_MESSAGES: {"ctypes"},
         COPIES: {"os.fork"},
         MPI_TOOLS: {"ctypes"},
         QUOTED: {"urllib"},

@@ -19,8 +19,7 @@ from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
-from subsalt.kernels.packing import pack
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import Problem, State, pack
 from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Snapshots, Source, Work
 from subsalt.propagation.march import by_step
 from thorough import pairs
@@ -237,7 +236,7 @@ import sys, threading, time
 sys.path.insert(0, {tests!r})
 from kernel_problems import make_problem
 from subsalt.kernels import cpu
-from subsalt.kernels.packing import pack
+from subsalt.kernels.problem import pack
 
 problem = make_problem((96, 96, 96), "isotropic", "pml", 8)
 state, segment = cpu.new_state(problem), cpu.Segment(problem)

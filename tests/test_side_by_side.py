@@ -5,7 +5,7 @@ import pytest
 
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
-from subsalt.kernels.fields import Layout
+from subsalt.kernels.problem import Layout
 from subsalt.numerics import side_by_side
 
 

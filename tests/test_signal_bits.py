@@ -19,8 +19,8 @@ import numpy as np
 from subsalt import EarthModel, Grid, Survey, forward, migrate
 from subsalt.numerics import fixedmath
 from subsalt.acquisition import wavelet
-from subsalt.numerics.boundary import Layer, decay
-from subsalt.earth import director, regrid
+from subsalt.propagation.tapers import Layer, decay
+from subsalt.earth import building as director, volumes as regrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
@@ -28,7 +28,7 @@ from subsalt.methods.kirchhoff.velocity.fields import Profile
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
-from subsalt.methods.kirchhoff.velocity.functions import Functions
+from subsalt.methods.kirchhoff.velocity.fields import Functions
 from subsalt.methods.kirchhoff.velocity.load import Smoothed
 from subsalt.acquisition.injection import sinc_points
 from subsalt.acquisition.survey import TimeAxis

@@ -16,16 +16,12 @@ from subsalt import _native
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
-from subsalt.kernels.fields import Layout
-from subsalt.kernels.packing import pack
 from subsalt.kernels.passes import Cuts, depth_for, pass_of
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import Layout, Problem, State, pack
 from subsalt.kernels.slab import SlabPasses
-from subsalt.kernels.stepper import Alone, Sharing
-from subsalt.kernels.work import Correlation, Recorder, Snapshots, Source, Work
+from subsalt.kernels.work import Alone, Correlation, Recorder, Sharing, Snapshots, Source, Work
 from subsalt.parallel.decomp import Slab, cut
-from subsalt.propagation.march import by_step
-from subsalt.propagation.recording import flushed
+from subsalt.propagation.march import by_step, flushed
 from test_segment import work_for
 from thorough import pairs
 

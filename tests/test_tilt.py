@@ -9,7 +9,7 @@ import subsalt as ss
 from subsalt import physics
 from subsalt.earth import tilt
 from subsalt.errors import ConfigError, ModelError
-from subsalt.kernels.fields import Layout
+from subsalt.kernels.problem import Layout
 from subsalt.methods.rtm.setup import gate
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator

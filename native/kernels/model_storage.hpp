@@ -6,7 +6,7 @@
 // For m the offset is 0, so that u = 0 (padding, halo, the row of a free surface) is exactly 0 and the fma one rounded
 // product. For e and s the scale is a power of two and the offset a multiple of it, so that no value needs rounding:
 // the fields are those of the float32 kernels on the unpacked model, bit for bit, in every instruction set
-// (src/subsalt/kernels/packing.py). Bytes per point and array: 4, and 2: VTI moves 30 instead of 36 bytes, isotropic 14
+// (src/subsalt/kernels/problem.py). Bytes per point and array: 4, and 2: VTI moves 30 instead of 36 bytes, isotropic 14
 // instead of 16.
 #pragma once
 

@@ -5,7 +5,7 @@
 //   put_back   u = out           8 bytes per cell
 //
 // A record holds, field after field, the cells of the shell in the order of the grid: planes of x, rows of y, z
-// fastest. Rows inside the shell of x or y are whole, of the others both ends. `src/subsalt/kernels/shell.py` has the
+// fastest. Rows inside the shell of x or y are whole, of the others both ends. `src/subsalt/kernels/work.py` has the
 // same order.
 #pragma once
 

@@ -4,7 +4,7 @@
 //   V w = sum_i D1_i F_i + 0.2 lap w,  F_i = n_i g - 0.2 D1_i w,  g = sum_j n_j D1_j w,  n the symmetry axis
 //
 // with e = 1 + 2 epsilon, s = sqrt(1 + 2 delta), after Zhang, Zhang and Zhang (2011, Geophysics 76): -V and -(lap - V)
-// are symmetric and positive for any axes. src/subsalt/kernels/tilted.py says why, and has the same in NumPy.
+// are symmetric and positive for any axes. src/subsalt/kernels/reference.py says why, and has the same in NumPy.
 //
 // Weights are those of a unit grid, the same for the three axes; the spacings H_i come in with n_i, the fluxes and the
 // second derivatives. Canonical order per point and field w, i = x, y, z (2-D: x, z), each sum in this order:

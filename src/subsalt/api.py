@@ -17,14 +17,14 @@ from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.methods.rtm.array_strategies import ArrayStrategies
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import RtmOperator, dot_test, rtm_operator
-from subsalt.methods.rtm.placement import check_survey
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.strategies import ArrayStrategies
+from subsalt.methods.rtm.traces import check_survey
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 

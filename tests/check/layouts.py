@@ -12,7 +12,7 @@ from subsalt.acquisition.wavelet import ricker
 from subsalt.check import Context, SampledShot
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
-from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Parameter
 from subsalt.propagation.options import PropagationOptions
 
 

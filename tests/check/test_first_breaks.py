@@ -21,8 +21,7 @@ from break_surveys import (
 )
 
 from subsalt.acquisition.first_breaks import first_breaks, fit_line
-from subsalt.check.arrivals import bounds
-from subsalt.check.break_fits import onset
+from subsalt.check.break_fits import bounds, onset
 from subsalt.check.first_breaks import breaks
 from subsalt.earth.model import EarthModel
 

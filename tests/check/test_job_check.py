@@ -15,9 +15,8 @@ from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError, SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job
+from subsalt.job.checking import check_job, draw_gate, draw_map
 from subsalt.job.job import Job
-from subsalt.job.maps import draw_gate, draw_map
 
 PNG = b"\x89PNG"
 

@@ -11,9 +11,9 @@ from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
+from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.job.read import read_job
 
 FIX = 'line = "2d"\n[data.fix]\n{}\n'
 

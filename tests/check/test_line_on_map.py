@@ -14,11 +14,10 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job
+from subsalt.job.checking import check_job, draw_map
 from subsalt.job.job import Job
-from subsalt.job.maps import draw_map
 from subsalt.job.starter import write_job as init_job
-from subsalt.view.placement import placed
+from subsalt.view.cuts import placed
 
 UTM = Frame(431_234.5, 6_781_020.25, 0.7)
 #: the same 800 m of map, x growing to the other end

@@ -11,7 +11,7 @@ from subsalt.check import mirrored
 from subsalt.check.break_fits import onset
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
-from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Parameter
 
 GRID = Grid((201, 81), (10.0, 10.0))
 

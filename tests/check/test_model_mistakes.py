@@ -216,7 +216,7 @@ def test_known_models_stand_upright(name):
 
 @pytest.mark.shared_data
 def test_the_tilt_of_marmousi_fits_its_layers():
-    from subsalt.earth.parameter import Parameter
+    from subsalt.earth.planes import Parameter
 
     with np.load(shared_data() / "models" / "marmousi_tti_12p5m.npz") as file:
         vp, theta, h = file["vp"], file["theta_deg"], tuple(float(v) for v in file["spacing_m"])

@@ -11,9 +11,9 @@ from job_files import MIGRATE, write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt import check
+from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.job.read import read_job
 from subsalt.propagation.options import ImagingOptions
 
 

@@ -18,7 +18,7 @@ from subsalt.acquisition.wavelet import Wavelet, ricker
 from subsalt.check import SampledShot
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
-from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding, ModelError
 from subsalt.kernels import cores
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
@@ -457,7 +457,7 @@ def test_rules_without_their_needs_are_passed_over():
 
 @pytest.mark.parametrize("most", [1, 200, 1 << 24])
 def test_summaries_by_slabs_are_those_of_the_whole(monkeypatch, most):
-    from subsalt.earth import parameter as module
+    from subsalt.earth import planes as module
 
     rng = np.random.default_rng(3)
     values = rng.normal(2000, 300, (40, 7, 9)).astype(np.float32)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kirchhoff_data import line_positions, make_survey
+from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
-from subsalt.job.read import read_job
 
 JOB = """method = "kirchhoff"
 [data]

@@ -7,8 +7,12 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ModelError
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.rules.velocity import velocity_findings
-from subsalt.methods.kirchhoff.velocity.facts import coarse, spread_positions, velocity_facts
+from subsalt.methods.kirchhoff.rules.velocity import (
+    coarse,
+    spread_positions,
+    velocity_facts,
+    velocity_findings,
+)
 from subsalt.methods.kirchhoff.velocity.load import open_velocity
 from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
@@ -235,7 +239,7 @@ def test_facts_name_range_and_place(tmp_path, monkeypatch):
     assert facts["v"]["functions"] == 2
     assert facts["eta"]["max"] == pytest.approx(0.1)
     assert facts["locations"] == 51
-    monkeypatch.setattr("subsalt.methods.kirchhoff.velocity.facts.WHOLE", 100)
+    monkeypatch.setattr("subsalt.methods.kirchhoff.rules.velocity.WHOLE", 100)
     some = velocity_facts(velocity, LINE)
     assert some["locations"] == 20
     assert some["v_rms"] == facts["v_rms"]

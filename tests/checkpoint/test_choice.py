@@ -6,8 +6,7 @@ from itertools import pairwise, product
 import pytest
 
 from subsalt.checkpoint.choice.choose import WORTH, choose
-from subsalt.checkpoint.choice.costs import Limits, Rates
-from subsalt.checkpoint.choice.footprint import Sizes, footprint
+from subsalt.checkpoint.choice.footprint import Limits, Rates, Sizes, footprint
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.propagation.options import CheckpointOptions

@@ -7,8 +7,7 @@ from itertools import product
 import pytest
 
 from subsalt.checkpoint.choice.choose import choose
-from subsalt.checkpoint.choice.costs import Limits, Rates
-from subsalt.checkpoint.choice.footprint import STAGING, Sizes, footprint, link_traffic
+from subsalt.checkpoint.choice.footprint import STAGING, Limits, Rates, Sizes, footprint, link_traffic
 from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
 from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.checkpoint.schedule.two_level import Slots, memory_uses, two_level

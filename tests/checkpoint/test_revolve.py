@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subsalt.checkpoint.schedule import revolve
-from subsalt.checkpoint.schedule.revolve import distance, forward_steps, repetitions, reversal
+from subsalt.checkpoint.schedule import two_level
+from subsalt.checkpoint.schedule.two_level import distance, forward_steps, repetitions, reversal
 
 #: forward steps for l states (rows) with c slots: physics of checkpointing, the same in docs/theory/checkpoints.md
 TABLE = {
@@ -124,7 +124,7 @@ def test_counts_are_those_of_checkpoint_schedules() -> None:
 def test_a_schedule_of_100_000_steps_begins_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes before the first move does not grow with the steps: a search for r by halves, then one distance."""
     length, counts = 100_000, []
-    monkeypatch.setattr(revolve, "comb", lambda n, k: counts.append((n, k)) or comb(n, k))
+    monkeypatch.setattr(two_level, "comb", lambda n, k: counts.append((n, k)) or comb(n, k))
     for slots in (2, 20, 1000):
         distance.cache_clear()
         counts.clear()

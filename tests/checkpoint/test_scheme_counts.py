@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from walk import walk
 
-from subsalt.checkpoint.schedule.revolve import forward_steps
 from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
 from subsalt.checkpoint.schedule.tasks import Counts, Tally, counts_of, tasks_of
+from subsalt.checkpoint.schedule.two_level import forward_steps
 from subsalt.errors import ConfigError
 
 

@@ -9,7 +9,7 @@ from scratch_faults import content
 
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import MemoryStore
-from subsalt.checkpoint.storage.stripes import Stripes
+from subsalt.checkpoint.storage.transfers import Stripes
 from subsalt.errors import CannotCreateError, SnapshotDamaged
 from subsalt.io import scratch as scratch_files
 

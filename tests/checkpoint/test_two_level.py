@@ -10,13 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from walk import walk
 
-from subsalt.checkpoint.schedule.revolve import forward_steps, reversal
 from subsalt.checkpoint.schedule.two_level import (
     Slots,
     best_way,
     disk_revolve_cost,
+    forward_steps,
     moves_of,
     multistage_cost,
+    reversal,
     segment_lengths,
     two_level,
     uses,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from subsalt.checkpoint.schedule.revolve import Action
+from subsalt.checkpoint.schedule.two_level import Action
 
 
 @dataclass

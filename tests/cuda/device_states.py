@@ -9,8 +9,7 @@ import numpy as np
 
 from kernel_problems import make_problem, random_state, to_cpu
 from subsalt.kernels import cpu, cuda
-from subsalt.kernels.packing import pack
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import Problem, State, pack
 
 #: longer than a tile of injection along y and z, and no multiple of one
 SHAPES = {3: (12, 37, 83), 2: (23, 1, 71)}

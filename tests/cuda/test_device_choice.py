@@ -15,7 +15,7 @@ from subsalt.job.job import Job
 from subsalt.kernels.cuda import library
 from subsalt.kernels.cuda.library import Availability, Gpu
 from subsalt.run.migrate import migrate_job
-from subsalt.run.watching import lines, view_of
+from subsalt.run.progress import lines, view_of
 
 GPU = Gpu(0, "NVIDIA H200", 139 << 30, (9, 0), 132, "0000:01:00")
 

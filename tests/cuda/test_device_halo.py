@@ -81,7 +81,7 @@ PLANTED = {
 
 @pytest.mark.parametrize("what", PLANTED)
 def test_a_missing_link_is_noticed(what):
-    done = exchange("staged", "3", before="import subsalt.kernels.cuda.ghosts\n" + PLANTED[what])
+    done = exchange("staged", "3", before="import subsalt.kernels.cuda.arrays\n" + PLANTED[what])
     assert done.rc or any(not out.startswith("0 ") for out in done.out), done
 
 

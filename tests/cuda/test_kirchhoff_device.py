@@ -15,8 +15,8 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.library import OutOfDeviceMemory
+from subsalt.kernels.kirchhoff import Where
 from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
-from subsalt.kernels.kirchhoff_block import Where
 
 pytestmark = pytest.mark.skipif(
     cpu.available()[-1] == "v2", reason="the CPU has no multiply-add: its bytes are its own"
@@ -172,7 +172,7 @@ ANY_ORDER = """
     from kirchhoff_blocks import AXES, make_block
     from subsalt.kernels.cuda.kirchhoff import BlockSum
     from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
-    from subsalt.kernels.kirchhoff_block import Where
+    from subsalt.kernels.kirchhoff import Where
     for options in {}, {"antialias": "triangle", "interpolation": "linear"}:
         block = make_block(21, locations=6, traces=40, nt=140, eta=True, aperture=900.0, **options)
         p, g, out = block.ready(), block.geometry, block.empty()

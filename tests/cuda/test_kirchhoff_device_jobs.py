@@ -15,7 +15,7 @@ from kirchhoff_data import reflector_traces
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
-from subsalt.io.prestack.trace_blocks import TraceBlocks
+from subsalt.io.prestack.table import TraceBlocks
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda import kirchhoff as device
@@ -23,8 +23,7 @@ from subsalt.kernels.cuda import library
 from subsalt.methods.kirchhoff import engine
 from subsalt.methods.kirchhoff.engine import migrate_block, select
 from subsalt.methods.kirchhoff.memory import layout_of
-from subsalt.methods.kirchhoff.restart import RestartPoints
-from subsalt.methods.kirchhoff.sums import Sums
+from subsalt.methods.kirchhoff.partial import RestartPoints, Sums
 from subsalt.parallel.comm import single
 from subsalt.plan import gpu as gpus
 from subsalt.plan.world import World

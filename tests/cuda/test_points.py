@@ -11,7 +11,7 @@ from device_states import Points, assert_same, both, fused, problem_of, random_p
 
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda import library
-from subsalt.kernels.cuda import points as device_points
+from subsalt.kernels.cuda import plan as device_points
 
 MEDIA = [("isotropic", "f32"), ("isotropic", "u16"), ("vti", "f32"), ("vti", "u16"), ("tti", "f32")]
 

@@ -14,7 +14,7 @@ from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda, reference
 from subsalt.kernels.cuda.plan import plan_of
 from subsalt.kernels.cuda.segment import tunings
-from subsalt.kernels.packing import pack
+from subsalt.kernels.problem import pack
 from subsalt.numerics.stencil import ORDERS
 
 MEDIA = ("isotropic", "vti")

@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from subsalt import demo
 from subsalt.cli.app_root import app
-from subsalt.demo import demo
-from subsalt.demo.demo import GRID, ImagedReflector, compare_hash, judge
+from subsalt.demo import GRID, ImagedReflector, compare_hash, judge
 from subsalt.errors import DemoFailure
 from subsalt.kernels import cpu
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from subsalt.demo.demo import GRID, Reflector, claim, read_reflector, true_model
+from subsalt.demo import GRID, Reflector, claim, read_reflector, true_model
 from subsalt.errors import ConfigError
 
 

@@ -5,7 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from subsalt import messages
+from subsalt import errors
 from subsalt.job.job import Job
 from subsalt.methods.kirchhoff.sections import KirchhoffSection
 
@@ -23,6 +23,6 @@ def test_the_tables_are_those_of_the_sections():
 
 
 def test_codes_and_the_smallest_job_are_real():
-    assert all(messages.lookup(code) for code in re.findall(r"\b[EW]7\d\d\b", PAGE))
+    assert all(errors.lookup(code) for code in re.findall(r"\b[EW]7\d\d\b", PAGE))
     (smallest,) = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
     assert Job.from_dict(tomllib.loads(smallest)).method == "kirchhoff"

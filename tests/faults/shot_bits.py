@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from subsalt.job.job import Job
-from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.migrate import ShotRunner
+from subsalt.methods.rtm.setup import migration_setup, survey_of
 from subsalt.parallel.comm import world
-from subsalt.run import groups
+from subsalt.run import scheduler
 from subsalt.timing import Phases
 
 
@@ -46,7 +46,7 @@ class Shots:
         survey = survey_of(job, model)
         setup = migration_setup(job, model, survey)
         self.shots = {shot.id: shot for shot in survey.shots}
-        self.runner = ShotRunner(setup, survey, folder, groups.form(world(), 1, 1, 1), Phases())
+        self.runner = ShotRunner(setup, survey, folder, scheduler.form(world(), 1, 1, 1), Phases())
 
     def digest(self, shot: int, seed: int | None) -> str:
         """Return the hash of the partial image of a shot, which is that of the ledger."""

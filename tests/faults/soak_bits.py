@@ -32,8 +32,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "mpi")]
 from launch import Launched, kill_tree  # noqa: E402
 from survey_jobs import with_ranks  # noqa: E402
 
-from subsalt.demo import demo  # noqa: E402
-from subsalt.demo.demo import GRID, true_model  # noqa: E402
+from subsalt import demo  # noqa: E402
+from subsalt.demo import GRID, true_model  # noqa: E402
 from subsalt.earth.grid import Grid  # noqa: E402
 from subsalt.earth.model import EarthModel  # noqa: E402
 from subsalt.job.job import Job  # noqa: E402

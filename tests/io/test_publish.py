@@ -17,7 +17,7 @@ import pytest
 
 from subsalt.errors import CannotCreateError, DiskError, MissingInputError
 from subsalt.io import publish
-from subsalt.io.faults import FaultCounter
+from subsalt.io.files import FaultCounter
 
 
 @pytest.fixture
@@ -195,7 +195,7 @@ _ALLOWED = {
     "io/scratch.py",
     "io/shared_file.py",
     "run/lock.py",
-    "parallel/heartbeat.py",
+    "parallel/watchdog.py",
 }
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from segy_maker import encode, ibm_words
 
-from subsalt.io.segy.samples import FORMATS, READABLE, decode, ibm_to_float
-from subsalt.kernels.samples import decode_traces
+from subsalt.io.segy.samples import FORMATS, READABLE, decode, decode_traces, ibm_to_float
 
 
 def test_ibm_words_by_definition():

@@ -6,9 +6,9 @@ import pytest
 import subsalt
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import GeometryError
+from subsalt.io.files import COUNTED, Traffic
 from subsalt.io.prestack import time_slices as module
 from subsalt.io.prestack.time_slices import slice_survey, write_slices
-from subsalt.io.traffic import COUNTED, Traffic
 
 NT, SHAPE = 41, (12, 10)
 TIME = TimeAxis(NT, 0.004)

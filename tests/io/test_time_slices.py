@@ -6,9 +6,8 @@ import pytest
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, SegyError
 from subsalt.io import broadcast
-from subsalt.io.prestack.slice_reader import Ahead, Together, stream_slices
-from subsalt.io.prestack.time_slices import TimeSlices, write_slices
-from subsalt.io.traffic import COUNTED, Traffic
+from subsalt.io.files import COUNTED, Traffic
+from subsalt.io.prestack.time_slices import Ahead, TimeSlices, Together, stream_slices, write_slices
 from subsalt.parallel.comm import single
 
 NT, NX, NY = 6, 9, 5

@@ -9,10 +9,9 @@ import pytest
 
 from kirchhoff_data import line_positions, make_survey
 from subsalt.errors import DataError, ResourceError, SegyError
-from subsalt.io.prestack.table import open_traces
-from subsalt.io.prestack.trace_blocks import TraceBlocks, stream_bytes
+from subsalt.io.files import TRACES
+from subsalt.io.prestack.table import TraceBlocks, open_traces, stream_bytes
 from subsalt.io.segy import trace_files
-from subsalt.io.traffic import TRACES
 
 NT = 50
 

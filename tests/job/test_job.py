@@ -13,8 +13,8 @@ from job_files import GRID, MIGRATE, velocity, write_files, write_job
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelError
 from subsalt.io.volumes import volume
+from subsalt.job.inputs import schema_text
 from subsalt.job.job import Job
-from subsalt.job.schema import schema_text
 from subsalt.job.text import explain_key
 
 BASE = {"model": {"vp": 2000}, "grid": {"spacing": 10, "shape": [101, 51]}, "source": {"f0": 15}}

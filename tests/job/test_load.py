@@ -5,7 +5,7 @@ import pytest
 
 from job_files import GRID, MIGRATE, survey, velocity, write_files, write_job
 from subsalt.earth.grid import Grid
-from subsalt.earth.regrid import resample, smooth, smoothing_weights
+from subsalt.earth.volumes import resample, smooth, smoothing_weights
 from subsalt.errors import GeometryError
 from subsalt.io.volumes import volume
 from subsalt.job.data import mute, select_shots

@@ -5,7 +5,7 @@ import pytest
 
 import subsalt
 from job_files import GRID, MIGRATE, write_files, write_job
-from subsalt.earth import director, tilt
+from subsalt.earth import building, tilt
 from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError
 from subsalt.io.volumes import volume
@@ -124,11 +124,11 @@ def some_axes(seed=4, n=400):
 
 def test_director_and_back():
     theta, phi = some_axes()
-    got = director.to_angles(director.of_angles(theta, phi))
+    got = building.to_angles(building.of_angles(theta, phi))
     want, found = np.stack(tilt.axis(theta, phi, 3)), np.stack(tilt.axis(got["theta"], got["phi"], 3))
     # the sign of an axis is free; float32 angles
     assert np.abs(np.abs((want * found).sum(axis=0)) - 1).max() < ROUNDING**2 + 1e-12
-    flat = director.to_angles(director.of_angles(2 * theta - np.pi / 2, None))["theta"]
+    flat = building.to_angles(building.of_angles(2 * theta - np.pi / 2, None))["theta"]
     np.testing.assert_allclose(flat, 2 * theta - np.pi / 2, atol=2 * ROUNDING)
 
 
@@ -136,9 +136,9 @@ def test_axes_are_averaged_across_the_horizontal():
     # 80 and -80 degrees lie 20 degrees apart: between them is the horizontal, not the vertical
     both = [
         0.5 * sum(parts)
-        for parts in zip(*(director.of_angles(np.deg2rad([a]), None) for a in (80.0, -80.0)), strict=True)
+        for parts in zip(*(building.of_angles(np.deg2rad([a]), None) for a in (80.0, -80.0)), strict=True)
     ]
-    assert abs(director.to_angles(both)["theta"][0]) == pytest.approx(np.pi / 2, abs=ROUNDING)
+    assert abs(building.to_angles(both)["theta"][0]) == pytest.approx(np.pi / 2, abs=ROUNDING)
 
 
 def test_axes_are_averaged_across_the_vertical():
@@ -146,27 +146,27 @@ def test_axes_are_averaged_across_the_vertical():
     both = [
         0.5 * (a + b)
         for a, b in zip(
-            director.of_angles(np.deg2rad([10.0]), np.deg2rad([0.0])),
-            director.of_angles(np.deg2rad([10.0]), np.deg2rad([180.0])),
+            building.of_angles(np.deg2rad([10.0]), np.deg2rad([0.0])),
+            building.of_angles(np.deg2rad([10.0]), np.deg2rad([180.0])),
             strict=True,
         )
     ]
     # the arc of a length of order 1e-16 squared away from one: its root
-    assert director.to_angles(both)["theta"][0] == pytest.approx(0.0, abs=1e-7)
+    assert building.to_angles(both)["theta"][0] == pytest.approx(0.0, abs=1e-7)
 
 
 def test_the_principal_direction_is_that_of_an_eigenvalue_solver():
     rng = np.random.default_rng(2)
     theta, phi = some_axes(5, 300)
     near = [np.stack(a).reshape(3, 100) for a in (theta, phi + rng.normal(0, 0.2, 300).astype(np.float32))]
-    parts = [p.mean(axis=0) for p in director.of_angles(*near)]
+    parts = [p.mean(axis=0) for p in building.of_angles(*near)]
     xx, xy, xz, yy, yz, zz = parts
     m = np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=-1).reshape(-1, 3, 3)
     values, vectors = np.linalg.eigh(m)
-    got = director.to_angles(parts)
+    got = building.to_angles(parts)
     n = np.stack(tilt.axis(got["theta"], got["phi"], 3), axis=-1)
     # two eigenvalues of ratio r leave r^256 of the second direction
-    clear = (values[:, 1] / values[:, 2]) ** (2.0**director.SQUARINGS) < 1e-12
+    clear = (values[:, 1] / values[:, 2]) ** (2.0**building.SQUARINGS) < 1e-12
     assert clear.sum() > 80
     along = np.abs((n * vectors[:, :, 2]).sum(axis=1))[clear]
     assert np.abs(along - 1).max() < 1e-12

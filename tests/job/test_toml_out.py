@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from subsalt.job import toml_out
+from subsalt.job import text as toml_out
 
 SCALARS = st.one_of(
     st.booleans(),
@@ -36,4 +36,4 @@ def test_none_is_a_comment_and_comments_stay_comments():
 
 def test_what_has_no_form_is_refused():
     with pytest.raises(TypeError):
-        toml_out.value(object())
+        toml_out.toml_value(object())

@@ -9,7 +9,7 @@ from mpis import PROGRAMS, mpi, openmpi  # noqa: F401
 from subsalt.errors import SubsaltError
 from subsalt.machine.stats import paired
 from subsalt_lab import trials
-from subsalt_lab.barriers import attempt
+from subsalt_lab.barriers import audit as attempt
 from subsalt_lab.barriers.audit import Site, chosen, phases_of, read_sites, sites_of, time_steps, variable
 from subsalt_lab.barriers.records import BarrierRecord, Follow
 from subsalt_lab.pmpi import run as pmpi

@@ -13,8 +13,8 @@ from subsalt.errors import SubsaltError
 from subsalt_lab.cli import collectives as commands
 from subsalt_lab.collectives import tuning
 from subsalt_lab.collectives import writers as real_writers
-from subsalt_lab.collectives.prove import Outcome
 from subsalt_lab.collectives.request import Wanted, heavy, wanted
+from subsalt_lab.collectives.verify import Outcome
 from subsalt_lab.collectives.writers import Written
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import CallRow, Profile, SizeBin
@@ -76,9 +76,9 @@ class Verdict:
 def files(monkeypatch):
     made = Files()
     monkeypatch.setattr(commands.writers, "write", made.write)
-    monkeypatch.setattr(commands.prove, "proven_and_safe", made.proven_and_safe)
+    monkeypatch.setattr(commands.verify, "proven_and_safe", made.proven_and_safe)
     monkeypatch.setattr(commands.verification, "verify", made.verify)
-    monkeypatch.setattr(commands.prove, "proven", made.proven)
+    monkeypatch.setattr(commands.verify, "proven", made.proven)
     monkeypatch.setattr(commands, "mpi_for", lambda command, launcher, library=None: MPI)
     monkeypatch.setattr(commands.writers, "writable", lambda mpi, algorithm: "")
     monkeypatch.setattr(commands.verification, "result_of", lambda words, written, verdict: verdict)

@@ -10,7 +10,7 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.machine import machine_file as machine
-from subsalt_lab import fio, storage, storage_fio, storage_rows
+from subsalt_lab import fio, storage, storage_rows
 from subsalt_lab import storage as storage_own
 from subsalt_lab.cli import storage as storage_tables
 from subsalt_lab.storage import Slabs
@@ -160,7 +160,7 @@ def test_an_interrupted_fio_leaves_nothing(fake, monkeypatch):
     found = fio.Fio.find()
     monkeypatch.setattr(fio.launcher, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(storage_fio.transfers(found, place, settings(place), direct=False))
+        list(storage_rows.transfers(found, place, settings(place), direct=False))
     assert seen
     assert not list(place.iterdir())
 
@@ -177,7 +177,7 @@ def test_rows_of_fio_stand_beside_ours_and_old_rows_go(tmp_path):
 
 @real
 def test_every_table_by_the_real_fio(tmp_path, monkeypatch):
-    for module in (storage_fio, storage_own):
+    for module in (storage_rows, storage_own):
         monkeypatch.setattr(module, "SIZES", (4096, MIB))
     # fio keeps the state of a comparison where it was started, unless told otherwise
     monkeypatch.chdir(tmp_path)
@@ -223,10 +223,10 @@ def test_rates_by_second_are_sums_over_threads():
     logs = [(SAMPLES / f"fio-3.33_iops.{k}.log").read_text() for k in (1, 2)]
     first = [float(line.split(",")[1]) for line in logs[0].splitlines()]
     second = [float(line.split(",")[1]) for line in logs[1].splitlines()]
-    found = storage_fio.rates_by_second(logs, "writes")
+    found = storage_rows.rates_by_second(logs, "writes")
     assert found == [a + b for a, b in zip(first, second, strict=True)]
-    assert code_of(storage_fio.rates_by_second, [], "writes") == "E962"
-    assert code_of(storage_fio.rates_by_second, [logs[0][:-9] + "\n10"], "writes") == "E962"
+    assert code_of(storage_rows.rates_by_second, [], "writes") == "E962"
+    assert code_of(storage_rows.rates_by_second, [logs[0][:-9] + "\n10"], "writes") == "E962"
 
 
 @pytest.mark.parametrize(

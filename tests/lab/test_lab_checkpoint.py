@@ -8,8 +8,8 @@ import pytest
 from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, SubsaltError
-from subsalt.machine.mounts import Mount
 from subsalt.machine.records import Passed
+from subsalt.machine.storage import Mount
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt_lab import checkpoint
 from subsalt_lab.checkpoint_case import Case

@@ -7,9 +7,9 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu, kirchhoff
-from subsalt_lab import kernel_sums, kernels
+from subsalt_lab import kernels
 from subsalt_lab.cli import kernels as kernel_tables
-from subsalt_lab.kernel_sums import SumBench
+from subsalt_lab.kernels import SumBench
 
 BEST = cpu.available()[-1]
 
@@ -22,21 +22,21 @@ def small_bench(*asked):
 @pytest.fixture(scope="module")
 def result():
     ticks = itertools.count(0.0, 0.5)  # every call takes half a second
-    settings = kernels.Settings((kernel_sums.NAME,), (8,), (BEST,), (1,), rounds=3)
+    settings = kernels.Settings((kernels.NAME,), (8,), (BEST,), (1,), rounds=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel_sums, "SumBench", small_bench)
+        patch.setattr(kernels, "SumBench", small_bench)
         return kernels.measure(settings, clock=lambda: next(ticks), seconds=0.1)
 
 
 def test_rates_count_the_contributions_of_a_call(result):
     rows = {row["case"]: row for row in result.rows}
-    assert set(rows) == set(kernel_sums.KINDS)
+    assert set(rows) == set(kernels.KINDS)
     bench = small_bench()
     for kind in ("linear, no antialias", "sinc, 10 bands, interpolated"):
         want = bench.sum(kind, 1, BEST) / 0.5
         assert rows[kind]["contributions_per_s"] == pytest.approx(want)
         assert rows[kind]["of_plainest"] == pytest.approx(1.0)
-    locations, samples = len(bench.points), kernel_sums.TIME.nt
+    locations, samples = len(bench.points), kernels.TIME.nt
     assert 0.5 < want * 0.5 / (locations * bench.traces * samples) < 1  # the mute takes some
 
 
@@ -48,7 +48,7 @@ def test_the_table_and_csv_have_a_row_for_each(result):
     (csv,) = kernel_tables.tables(result.rows, "csv")
     head, *lines = csv.splitlines()
     assert head.endswith("contributions_per_s")
-    assert len(lines) == len(kernel_sums.KINDS)
+    assert len(lines) == len(kernels.KINDS)
     assert all(line.startswith("kirchhoff,") for line in lines)
     assert next(kernel_tables.tables(result.rows, "markdown")).startswith("**sum of Kirchhoff")
 
@@ -61,7 +61,7 @@ def test_nothing_of_it_goes_among_the_steps_of_machine_json(result):
 @pytest.mark.parametrize("eta", [False, True])
 def test_every_instruction_set_gives_the_right_answer(eta):
     for isa in cpu.available():
-        kernel_sums.verify(isa, 2, eta, ["linear, triangle", "sinc, 10 bands, nearest"])
+        kernels.verify_sums(isa, 2, eta, ["linear, triangle", "sinc, 10 bands, nearest"])
 
 
 @pytest.mark.parametrize("what", ["image", "hits", "done"])
@@ -78,5 +78,5 @@ def test_a_sum_that_differs_is_not_timed(monkeypatch, what):
 
     monkeypatch.setattr(kirchhoff, "sum_traces", wrong)
     with pytest.raises(SubsaltError, match="wrong answer") as error:
-        kernel_sums.verify(BEST, 1)
+        kernels.verify_sums(BEST, 1)
     assert error.value.code == "E710"

@@ -8,8 +8,8 @@ import pytest
 
 from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu
-from subsalt.machine import operations
 from subsalt.machine.machine_file import KEYS
+from subsalt.methods.rtm import speed
 from subsalt_lab import kernel_bench, kernels
 from subsalt_lab import kernels as kernel_answers
 from subsalt_lab.cli import kernels as kernel_tables
@@ -25,7 +25,7 @@ def test_costs_are_those_of_the_kernels_heads(medium):
     text = (NATIVE / HEADS[medium]).read_text()
     head = " ".join(line.removeprefix("//").strip() for line in text.split("#pragma once")[0].splitlines())
     stated = head[head.index("Per point in 3-D at order 8") :]
-    price = operations.cost(medium)
+    price = speed.cost(medium)
     assert int(re.search(r"(\d+) bytes", stated)[1]) == price.bytes
     packed = re.search(r"packed (?:m|models):? (\d+)", stated)
     assert (int(packed[1]) if packed else None) == price.packed
@@ -34,14 +34,14 @@ def test_costs_are_those_of_the_kernels_heads(medium):
 
 def test_two_steps_in_a_pass_read_every_array_once():
     # per point and two steps: every model, both levels read, both levels written
-    assert operations.pass_bytes("isotropic") == 4 * (1 + 2 + 2) / 2 == 10
-    assert operations.pass_bytes("vti") == 4 * (3 + 4 + 4) / 2 == 22
-    assert operations.pass_bytes("vti", "u16") == (2 * 3 + 4 * (4 + 4)) / 2 == 19
+    assert speed.pass_bytes("isotropic") == 4 * (1 + 2 + 2) / 2 == 10
+    assert speed.pass_bytes("vti") == 4 * (3 + 4 + 4) / 2 == 22
+    assert speed.pass_bytes("vti", "u16") == (2 * 3 + 4 * (4 + 4)) / 2 == 19
 
 
 def test_a_medium_without_packed_models_has_no_bytes_for_them():
     with pytest.raises(ValueError, match="tti"):
-        operations.bytes_of("tti", "u16")
+        speed.bytes_of("tti", "u16")
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def test_shares_are_of_the_yardsticks(result, medium, nbytes):
     core, points = rows["core"], N**3
     assert core["roof_gb_s"] == pytest.approx(nbytes * points / 0.5 / 1e9)
     assert core["of_roof"] == core["x_plain"] == pytest.approx(1.0)
-    operations_per_s = operations.cost(medium).operations(2) * points / 0.5
+    operations_per_s = speed.cost(medium).operations(2) * points / 0.5
     assert core["of_multiply_add"] == pytest.approx(operations_per_s / 1e9 / rows["multiply-add"]["gflop_s"])
 
 

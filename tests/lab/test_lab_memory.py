@@ -9,8 +9,8 @@ import pytest
 from subsalt import _native
 from subsalt.errors import MemoryPlanError, SubsaltError
 from subsalt.host import cache_bytes
-from subsalt.kernels import cpu, sweeps
-from subsalt_lab import memory
+from subsalt.kernels import cpu
+from subsalt_lab import memory, sweeps
 
 ISAS = cpu.available()
 

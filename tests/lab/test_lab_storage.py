@@ -11,11 +11,11 @@ import pytest
 
 from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.errors import ConfigError, DiskError, SubsaltError
-from subsalt.io.faults import FaultCounter, set_fault
+from subsalt.io.files import FaultCounter, set_fault
 from subsalt.machine import machine_file as machine
-from subsalt.machine import page_cache, records
+from subsalt.machine import records
 from subsalt.machine import storage as put_get
-from subsalt.machine.mounts import Mount, mount_of
+from subsalt.machine.storage import Mount, mount_of
 from subsalt_lab import storage, storage_rows
 from subsalt_lab import storage as storage_own
 from subsalt_lab.cli import storage as storage_tables
@@ -295,7 +295,7 @@ def test_a_record_that_comes_back_otherwise_gives_no_figure(tmp_path, monkeypatc
 
 def test_cold_gets_ask_the_system_to_forget(tmp_path, monkeypatch):
     forgotten = []
-    monkeypatch.setattr(page_cache, "drop", lambda files: forgotten.extend(p.name for p in files))
+    monkeypatch.setattr(records, "drop_from_cache", lambda files: forgotten.extend(p.name for p in files))
     with records.trial(tmp_path, 2, 4000, 1, direct=False) as run:
         assert run.get(cold=False).nbytes == 8000
         assert not forgotten

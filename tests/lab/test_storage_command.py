@@ -6,7 +6,7 @@ import pytest
 
 from subsalt.errors import ConfigError
 from subsalt.machine import machine_file as machine
-from subsalt.machine.mounts import mount_of
+from subsalt.machine.storage import mount_of
 from subsalt_lab import asked
 
 

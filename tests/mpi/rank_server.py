@@ -72,7 +72,7 @@ class Request:
 def preload() -> None:
     """Import what ranks import."""
     import_module("subsalt.cli.app")
-    import_module("subsalt.cli.commands")
+    import_module("subsalt.cli.app_root")
     for package in pkgutil.iter_modules(import_module("subsalt").__path__):
         if package.ispkg and package.name not in LEFT_OUT:
             inside = import_module(f"subsalt.{package.name}")

@@ -7,8 +7,8 @@ import pytest
 from launch import needs_mpi, run
 
 from subsalt.errors import ParallelError
-from subsalt.parallel import gpu_messages, mpi_library
-from subsalt.parallel.gpu_messages import Reach, reaches_gpus
+from subsalt.parallel import mpi_library
+from subsalt.parallel.mpi_library import Reach, reaches_gpus
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def library(monkeypatch):
         monkeypatch.setattr(mpi_library, "module", lambda: mpi)
         monkeypatch.setattr(ctypes, "CDLL", lambda path: SimpleNamespace(**functions))
 
-    monkeypatch.delenv(gpu_messages.SETTING, raising=False)
+    monkeypatch.delenv(mpi_library.SETTING, raising=False)
     return make
 
 
@@ -65,12 +65,12 @@ def test_the_kinds_of_memory_of_mpi_4_are_believed(library):
 @pytest.mark.parametrize(("word", "yes"), [("direct", True), ("staged", False), ("STAGED ", False)])
 def test_the_setting_decides(library, monkeypatch, word, yes):
     library(MPIX_Query_cuda_support=lambda: int(not yes))
-    monkeypatch.setenv(gpu_messages.SETTING, word)
+    monkeypatch.setenv(mpi_library.SETTING, word)
     assert reaches_gpus().yes is yes
 
 
 def test_another_word_is_refused(monkeypatch):
-    monkeypatch.setenv(gpu_messages.SETTING, "cuda")
+    monkeypatch.setenv(mpi_library.SETTING, "cuda")
     with pytest.raises(ParallelError, match="direct, staged, auto") as said:
         reaches_gpus()
     assert said.value.code == "E992"
@@ -80,12 +80,12 @@ def test_another_word_is_refused(monkeypatch):
 def test_the_library_of_the_tests_answers_for_itself():
     program = """
         from subsalt.parallel.comm import world
-        from subsalt.parallel.gpu_messages import reaches_gpus
+        from subsalt.parallel.mpi_library import reaches_gpus
         print(reaches_gpus().why)
         world()
         print(reaches_gpus())
     """
-    done = run(2, program, env={gpu_messages.SETTING: ""})
+    done = run(2, program, env={mpi_library.SETTING: ""})
     assert done.rc == 0, done
     first, then = done.out[0].splitlines()
     assert first == "MPI does not run"

@@ -52,7 +52,7 @@ def test_all_ranks_find_the_same(tmp_path):
         """
         from subsalt.errors import SubsaltError
         from subsalt.job.checking import check_job
-        from subsalt.job.read import read_job
+        from subsalt.job.base import read_job
         for name in ("outside", "nan", "none", "bands"):
             try:
                 result = check_job(read_job(name + ".toml"))

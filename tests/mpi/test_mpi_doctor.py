@@ -7,17 +7,17 @@ from types import SimpleNamespace
 import pytest
 from launch import needs_mpi, run
 
-from subsalt import mpi_doctor
+from subsalt import doctor
 from subsalt.errors import ParallelError
 from subsalt.parallel import mpi_library
 
 
 def test_without_mpi4py_one_process_is_all(monkeypatch):
     def missing(name):
-        raise mpi_doctor.metadata.PackageNotFoundError(name)
+        raise doctor.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(mpi_doctor.metadata, "version", missing)
-    assert mpi_doctor.examine().lines() == [
+    monkeypatch.setattr(doctor.metadata, "version", missing)
+    assert doctor.examine_mpi().lines() == [
         "mpi none: one process (for more: pip install 'subsalt-imaging[mpi]', or in a clone pip install -e '.[mpi]')"
     ]
 
@@ -26,9 +26,9 @@ def test_a_library_that_does_not_load_is_said_with_its_cure(monkeypatch):
     def broken():
         raise RuntimeError("cannot load MPI library\n  libmpi.so.12: no such file")
 
-    monkeypatch.setattr(mpi_doctor.metadata, "version", lambda name: "4.1.2")
+    monkeypatch.setattr(doctor.metadata, "version", lambda name: "4.1.2")
     monkeypatch.setattr(mpi_library, "describe", broken)
-    found = mpi_doctor.examine()
+    found = doctor.examine_mpi()
     assert found.lines()[0] == (
         "mpi mpi4py 4.1.2, not usable: cannot load MPI library libmpi.so.12: no such file"
     )
@@ -37,7 +37,7 @@ def test_a_library_that_does_not_load_is_said_with_its_cure(monkeypatch):
 
 @needs_mpi
 def test_alone_it_says_how_to_start_ranks():
-    (line,) = mpi_doctor.examine().lines()
+    (line,) = doctor.examine_mpi().lines()
     assert "mpi4py" in line
     assert "mpiexec -n 2" in line
     assert not mpi_library.is_running()  # the library was asked for its name, and not started
@@ -57,9 +57,9 @@ def test_libraries_are_named_in_a_few_words(monkeypatch, said, name):
 
 
 def test_ranks_on_several_hosts_and_on_few_cores(monkeypatch):
-    monkeypatch.setattr(mpi_doctor, "usable_cores", lambda: 2)
+    monkeypatch.setattr(doctor, "usable_cores", lambda: 2)
     here = os.uname().nodename
-    found = mpi_doctor.Mpi("4.1", "Open MPI v4", "3.1", "MPI.openmpi", None, "srun", 7, {here: 4, "far": 3})
+    found = doctor.Mpi("4.1", "Open MPI v4", "3.1", "MPI.openmpi", None, "srun", 7, {here: 4, "far": 3})
     found.threads = "MPI_THREAD_FUNNELED"
     first, blind, crowd = found.lines()
     assert f"7 ranks by srun: 4 on {here}, 3 on far; MPI_THREAD_FUNNELED" in first
@@ -97,4 +97,4 @@ def test_ranks_may_be_runs_of_their_own(monkeypatch, value):
     monkeypatch.setenv("PMI_SIZE", "3")
     monkeypatch.setenv("SUBSALT_MPI", value)
     monkeypatch.setattr("subsalt.parallel.comm._world", None)
-    assert mpi_doctor.examine().ranks == 1
+    assert doctor.examine_mpi().ranks == 1

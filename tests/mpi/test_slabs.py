@@ -78,7 +78,7 @@ CHANGES = {
         "iso 3-D thin",
         {"trace"},
         """
-        from subsalt.propagation import recording
+        from subsalt.propagation import march as recording
         original = recording.SlabRecorder.complete
         def complete(self, group, slabs):
             data, before = self.single.data, {}
@@ -96,7 +96,7 @@ CHANGES = {
         {"trace"},
         """
         import numpy as np
-        from subsalt.propagation import recording
+        from subsalt.propagation import march as recording
         original = recording.SlabRecorder.complete
         def complete(self, group, slabs):
             for row in np.unique(self.further.row):
@@ -110,7 +110,7 @@ CHANGES = {
         "iso 3-D thin and weak",
         {"trace"},
         """
-        from subsalt.propagation import recording
+        from subsalt.propagation import march as recording
         recording.flushed = lambda values: values
         """,
     ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from subsalt.parallel.launcher import launched
+from subsalt.parallel.mpi_library import launched
 
 
 def test_a_process_alone_has_no_launcher():

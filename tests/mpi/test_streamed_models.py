@@ -55,7 +55,7 @@ CHECK = """
     from subsalt.parallel.comm import world
     from subsalt.job.checking import check_job
     from subsalt.job.job import Job
-    from subsalt.io.traffic import COUNTED
+    from subsalt.io.files import COUNTED
 
     for name in json.loads(sys.argv[1]) if len(sys.argv) > 1 else NAMES:
         result = check_job(Job.from_toml(name))
@@ -158,7 +158,7 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
         from subsalt.earth.grid import Box
         from subsalt.io.broadcast import Broadcast
         from subsalt.methods.rtm.setup import gate
-        from subsalt.io.traffic import COUNTED
+        from subsalt.io.files import COUNTED
         from subsalt.io.broadcast import SharedModel
         from subsalt.earth import planes
         import test_streamed_model as cases
@@ -204,7 +204,7 @@ def test_one_rank_reads_the_headers_of_a_segy_model(tmp_path):
         import numpy as np
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
-        from subsalt.io.traffic import COUNTED
+        from subsalt.io.files import COUNTED
         from subsalt.job.job import Job
 
         w = world()

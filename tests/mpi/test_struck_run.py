@@ -14,8 +14,8 @@ from launch import MPI, Launched, alive, descendants, run
 
 from job_files import MIGRATE, survey, write_files
 from subsalt.run.ledger import peek
-from subsalt.run.stopping import ask
-from subsalt.run.watching import view_of
+from subsalt.run.live import ask
+from subsalt.run.progress import view_of
 from thorough import some
 
 pytestmark = MPI

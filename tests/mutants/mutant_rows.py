@@ -82,7 +82,7 @@ LAYER = [
     Mutant(
         "Layer",
         "profile",
-        "src/subsalt/numerics/boundary.py",
+        "src/subsalt/propagation/tapers.py",
         "d = np.arange(1, width + 1, dtype=np.float64) / width",
         "d = np.arange(width, dtype=np.float64) / width",
         "test_boundary.py",
@@ -90,7 +90,7 @@ LAYER = [
     Mutant(
         "Layer",
         "decay",
-        "src/subsalt/numerics/boundary.py",
+        "src/subsalt/propagation/tapers.py",
         "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt)",
         "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt * 0.99)",
         "test_boundary.py",
@@ -220,7 +220,7 @@ CHECKPOINTS = [
     Mutant(
         "Checkpoints",
         "distance",
-        "src/subsalt/checkpoint/schedule/revolve.py",
+        "src/subsalt/checkpoint/schedule/two_level.py",
         "length - comb(slots + r - 1, slots - 1), 1)",
         "length - comb(slots + r - 1, slots - 1) - 1, 1)",
         "checkpoint/test_revolve.py",
@@ -228,7 +228,7 @@ CHECKPOINTS = [
     Mutant(
         "Checkpoints",
         "a slot more than there are",
-        "src/subsalt/checkpoint/schedule/revolve.py",
+        "src/subsalt/checkpoint/schedule/two_level.py",
         "free = slots - len(starts)",
         "free = slots - len(starts) + 1",
         "checkpoint/test_revolve.py",
@@ -272,7 +272,7 @@ RUNS = [
     Mutant(
         "Runs",
         "count of the quarantine",
-        "src/subsalt/run/quarantine.py",
+        "src/subsalt/run/resume.py",
         "ledger.fail(shot, reason) >= TRIES",
         "ledger.fail(shot, reason) > TRIES",
         "run/test_quarantine.py",
@@ -467,7 +467,7 @@ OTHERS = [
     Mutant(
         "Image",
         "floor of the illumination",
-        "src/subsalt/methods/rtm/conditions/source_normalised.py",
+        "src/subsalt/methods/rtm/conditions.py",
         "floor = sums.normalise * total / points",
         "floor = sums.normalise * float(illumination.max())",
         "methods/rtm/test_filters_and_traces.py",

@@ -9,7 +9,7 @@ from physics_tools import best_shift, misfit, ricker, source_wavelet
 from scipy.special import hankel1
 
 from subsalt import analytic
-from subsalt.analytic.spectrum import trace_from_response
+from subsalt.analytic.uniform import trace_from_response
 from subsalt.errors import ConfigError
 
 F0, DT, NT, VP = 20.0, 0.002, 450, 2000.0

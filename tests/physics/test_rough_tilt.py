@@ -9,7 +9,7 @@ from scipy.ndimage import gaussian_filter
 
 from subsalt import EarthModel, Grid, Survey, forward, ricker
 from subsalt.check.tilt import NOISY, roughness
-from subsalt.earth.regrid import resample
+from subsalt.earth.volumes import resample
 
 N, H, F0, DT = 121, 10.0, 20.0, 0.004
 NODES = Grid((N, N), (H, H))

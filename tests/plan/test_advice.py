@@ -10,8 +10,8 @@ from job_files import MIGRATE, write_files, write_job
 from subsalt.job.job import Job
 from subsalt.machine import machine_file as machine
 from subsalt.machine import storage
-from subsalt.machine.mounts import Mount
-from subsalt.methods.rtm import advice
+from subsalt.machine.storage import Mount
+from subsalt.methods.rtm import scratch
 from subsalt.plan import World, plan_job
 
 MEMORY = 4 * 10**9
@@ -35,7 +35,7 @@ def folders(tmp_path, monkeypatch):
         name = next((n for n in kinds if str(path).startswith(str(found[n]))), None)
         return Mount(f"/{name}", kinds[name]) if name else Mount("/", "ext4")
 
-    for module in (advice, storage):
+    for module in (scratch, storage):
         monkeypatch.setattr(module, "mount_of", mount_of)
     return found
 
@@ -61,7 +61,7 @@ def rated(*measured):
 
 def places(job, folders, known, **world):
     given = {"ranks": 1, "memory_per_rank": MEMORY, "threads": 1} | world
-    found = advice.advise(job, list(folders.values()), World.planned(**given), known)
+    found = scratch.advise(job, list(folders.values()), World.planned(**given), known)
     return found, {p.directory.rsplit("/", 1)[-1]: p for p in found.places}
 
 

@@ -15,8 +15,8 @@ from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import duration_of, exchange_of, plane_points
 from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World
+from subsalt.plan.model import Network, Surroundings
 from subsalt.plan.network import Link
-from subsalt.plan.surroundings import Network, Surroundings
 
 
 @pytest.fixture(autouse=True)

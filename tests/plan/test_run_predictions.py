@@ -15,7 +15,7 @@ from subsalt.job.job import Job
 from subsalt.machine import machine_file as machines
 from subsalt.methods.kirchhoff import duration as kirchhoff_rates
 from subsalt.methods.kirchhoff.duration import measured
-from subsalt.methods.rtm import measuring
+from subsalt.methods.rtm import need
 from subsalt.plan import World, plan_job
 
 SUM_RATES = {"contributions_per_s": 1e8, "prepared_samples_per_s": 1e7, "start_seconds": 0.5}
@@ -64,10 +64,8 @@ def test_a_migration_predicts_what_the_plan_says(tmp_path, capsys):
 
 def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
     monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
-    monkeypatch.setattr(
-        measuring.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True)
-    )
-    monkeypatch.setattr(measuring.storage, "measure_directory", lambda *asked: [])
+    monkeypatch.setattr(need.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True))
+    monkeypatch.setattr(need.storage, "measure_directory", lambda *asked: [])
     write_files(tmp_path, survey(1))
     job = Job.from_toml(write_job(tmp_path))
     said = []

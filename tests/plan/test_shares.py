@@ -5,14 +5,14 @@ import pytest
 
 import subsalt as ss
 from subsalt.kernels import cpu
-from subsalt.kernels.fields import MEMORY
+from subsalt.kernels.problem import MEMORY
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.migrate import share_of
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import single
+from subsalt.propagation.march import SlabRecorder
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator
-from subsalt.propagation.recording import SlabRecorder
 
 
 def rank_of(rank, size):

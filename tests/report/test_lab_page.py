@@ -8,7 +8,6 @@ import pytest
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.machine.machine_file import SCHEMA, Machine
-from subsalt.report import chart
 from subsalt_lab import machine_page as lab_page
 
 DAY = {"date": "2026-11-22T10:00:00Z", "version": "0.5.0", "noisy": False}
@@ -117,7 +116,7 @@ def test_the_page_has_every_section_and_result(file, tmp_path, capsys):
 
 
 def test_curves_are_drawn_where_their_axes_say():
-    drawn = chart.curves(
+    drawn = lab_page.curves(
         "t", "x", "y", {"a": [(1, 1), (10, 10), (100, 100)], "one": [(1, 1)], "no": [(-1, 2), (0, 1)]}
     )
     places = re.search(r'points="([^"]*)"', drawn)[1].split()
@@ -125,18 +124,18 @@ def test_curves_are_drawn_where_their_axes_say():
     # a straight line, evenly spaced, upwards
     assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.11)
     assert y[0] - y[1] == pytest.approx(y[1] - y[2], abs=0.11)
-    assert chart.LEFT < x[0] < x[2] < chart.WIDTH
+    assert lab_page.LEFT < x[0] < x[2] < lab_page.WIDTH
     assert drawn.count("<polyline") == 1
-    assert chart.curves("t", "x", "y", {"a": [(1, 1)]}) is None
+    assert lab_page.curves("t", "x", "y", {"a": [(1, 1)]}) is None
     # one value alone still has an axis
-    assert chart.curves("t", "x", "y", {"a": [(1, 5), (2, 5)]}) is not None
+    assert lab_page.curves("t", "x", "y", {"a": [(1, 5), (2, 5)]}) is not None
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(5, "5"), (20_000, "20k"), (1e6, "1M"), (0.02, "0.02"), (1e-5, "1e-05")]
 )
 def test_numbers_of_axes(value, text):
-    assert chart.short(value) == text
+    assert lab_page.short(value) == text
 
 
 def test_results_without_a_measured_machine(tmp_path, capsys, monkeypatch):

@@ -9,8 +9,7 @@ import pytest
 from subsalt import report
 from subsalt.errors import MissingInputError
 from subsalt.report.facts import png_facts
-from subsalt.report.render import part, visible
-from subsalt.report.words import phase_rows, seconds, size
+from subsalt.report.render import part, phase_rows, seconds, size, visible
 
 VOID = {"img", "meta", "rect", "br"}
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202egnp.\x1b[31m</style></title></pre>"

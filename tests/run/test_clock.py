@@ -13,8 +13,8 @@ LABELS = {
     "plan/rates.py": "age of a measurement, which a plan makes again",
     "run/facts.py": "time of an event",
     "run/live.py": "when a run spoke last",
-    "run/quarantine.py": "time of a failure",
-    "run/watching.py": "how long a run on another machine has been silent, for people",
+    "run/resume.py": "time of a failure",
+    "run/progress.py": "how long a run on another machine has been silent, for people",
 }
 #: measurements are dated
 LAB = ("machine/",)

@@ -11,10 +11,10 @@ from kept_case import keep_wavefields
 from survey_case import job_of, make_survey
 
 from subsalt.errors import CannotCreateError, ConfigError
-from subsalt.io import faults
+from subsalt.io import files
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.wavefields import by_shot
-from subsalt.run import opening as archive
+from subsalt.run import migrate as archive
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.migrate import migrate_job
 
@@ -158,14 +158,14 @@ def test_stopped_while_it_is_set_aside_it_goes_on(survey, tmp_path):
         k += 1
         run = tmp_path / f"run{k}"
         shutil.copytree(tmp_path / "whole", run)
-        faults.set_fault(strike(k))
+        files.set_fault(strike(k))
         try:
             archive.set_aside(run, "0123456789abcdef")
             struck = False
         except Struck:
             pass
         finally:
-            faults.set_fault(None)
+            files.set_fault(None)
         # what every start does first; stopped before the first move it is as if nothing had been
         archive.finish_setting_aside(run)
         if (run / "ledger.sqlite").exists():

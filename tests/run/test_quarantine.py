@@ -16,12 +16,20 @@ from subsalt.host import kills_for_memory
 from subsalt.job.job import Job
 from subsalt.methods.rtm import migrate as shots
 from subsalt.parallel.comm import single
-from subsalt.run.crashes import CrashNote, collect, died_of_memory
 from subsalt.run.ledger import Ledger, peek
 from subsalt.run.lock import boot_id
 from subsalt.run.migrate import migrate_job
-from subsalt.run.quarantine import belongs_to_shot, read_record
-from subsalt.run.resume import AS_IT_IS, ResumeOptions, review_last_start, units_to_do
+from subsalt.run.resume import (
+    AS_IT_IS,
+    CrashNote,
+    ResumeOptions,
+    belongs_to_shot,
+    collect,
+    died_of_memory,
+    read_record,
+    review_last_start,
+    units_to_do,
+)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +161,7 @@ def crashed(folder: Path, shot: int, stack: str = "Fatal Python error: Segmentat
 
 def test_a_crash_leaves_its_stack_and_a_kill_does_not(tmp_path: Path) -> None:
     code = (
-        "import sys, os, signal; from pathlib import Path; from subsalt.run.crashes import CrashNote\n"
+        "import sys, os, signal; from pathlib import Path; from subsalt.run.resume import CrashNote\n"
         "note = CrashNote(Path(sys.argv[1]), 3).__enter__(); note.now(1); note.now(7)\n"
         "os.kill(os.getpid(), int(sys.argv[2]))"
     )

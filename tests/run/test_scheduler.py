@@ -11,14 +11,23 @@ from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
 from subsalt.job.job import Job
 from subsalt.methods.rtm import outputs
-from subsalt.methods.rtm.input import TraceReader
+from subsalt.methods.rtm.modelling import TraceReader
 from subsalt.parallel.comm import single
 from subsalt.plan.world import group_sizes
+from subsalt.run import lock
 from subsalt.run import scheduler as scheduling
-from subsalt.run import shared
-from subsalt.run.groups import form, share_of_cores
 from subsalt.run.lock import RunLock
-from subsalt.run.scheduler import MESSAGE, REASON, Scheduler, UnitQueue, Worker, _pack, _unpack
+from subsalt.run.scheduler import (
+    MESSAGE,
+    REASON,
+    Scheduler,
+    UnitQueue,
+    Worker,
+    _pack,
+    _unpack,
+    form,
+    share_of_cores,
+)
 
 
 def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
@@ -233,7 +242,7 @@ def test_a_folder_that_is_another_one_elsewhere_is_refused(tmp_path):
                 raise error
 
     with RunLock(tmp_path):
-        shared.check_shared(tmp_path, single())
+        lock.check_shared(tmp_path, single())
         with pytest.raises(CannotCreateError, match="same folder on all nodes") as caught:
-            shared.check_shared(tmp_path, TwoNodes())
+            lock.check_shared(tmp_path, TwoNodes())
     assert caught.value.code == "E830"

@@ -18,11 +18,10 @@ from subsalt.job.job import Job
 from subsalt.run import live
 from subsalt.run.ledger import Ledger, peek
 from subsalt.run.live import NAME as PROGRESS
-from subsalt.run.live import read_progress
+from subsalt.run.live import STOP_FILE, RunStopped, ask, read_progress, read_request
 from subsalt.run.lock import RunLock, is_alive, read_lease
 from subsalt.run.migrate import migrate_job
 from subsalt.run.resume import ResumeOptions
-from subsalt.run.stopping import NAME, RunStopped, ask, read_request
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +62,7 @@ def test_a_stop_gives_the_shot_in_hand_back(job: Job, whole: str, tmp_path: Path
     assert [r["state"] for r in peek(run)] == ["done", "planned", "planned"]
     assert [r["deaths"] for r in peek(run)] == [0, 0, 0]
     assert (read_progress(run)["state"], read_lease(run)) == ("stopped", {})
-    assert not (run / NAME).exists()
+    assert not (run / STOP_FILE).exists()
     assert migrate_job(job, run).sha256 == whole
     assert [r["attempt"] for r in peek(run)] == [1, 2, 1]
 
@@ -94,15 +93,15 @@ def test_the_time_limit_stops_a_run(job: Job, whole: str, tmp_path: Path) -> Non
 def test_a_request_for_an_earlier_start_stops_nothing(job: Job, whole: str, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    (run / NAME).write_text(json.dumps({"token": "of another start", "finish": False, "why": "late"}))
+    (run / STOP_FILE).write_text(json.dumps({"token": "of another start", "finish": False, "why": "late"}))
     assert read_request(run, {"token": "mine"}) is None
     assert migrate_job(job, run).sha256 == whole
-    assert not (run / NAME).exists()
+    assert not (run / STOP_FILE).exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '"x"', '{"finish": true}', '{"token": null}'])
 def test_a_damaged_request_is_none(tmp_path: Path, text: str) -> None:
-    (tmp_path / NAME).write_text(text)
+    (tmp_path / STOP_FILE).write_text(text)
     assert read_request(tmp_path, {"token": "t"}) is None
     assert read_request(tmp_path, {}) is None
 
@@ -112,14 +111,14 @@ def test_nobody_is_asked_where_nobody_works(tmp_path: Path) -> None:
         ledger.plan([1])
     answer = ask(tmp_path)
     assert (answer.running, answer.stopped) == (False, True)
-    assert not (tmp_path / NAME).exists()
+    assert not (tmp_path / STOP_FILE).exists()
 
 
 def test_who_does_not_stop_is_named(tmp_path: Path) -> None:
     with RunLock(tmp_path), pytest.raises(ParallelError, match=f"process {os.getpid()} on") as caught:
         ask(tmp_path, patience=0.1)
     assert caught.value.code == "E840"
-    assert json.loads((tmp_path / NAME).read_text())["finish"] is False
+    assert json.loads((tmp_path / STOP_FILE).read_text())["finish"] is False
 
 
 def test_a_dead_owner_is_told_from_a_living_one(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from subsalt.job.job import Job
 from subsalt.kernels import kirchhoff
 from subsalt.methods.kirchhoff import memory as kirchhoff_layout
 from subsalt.methods.kirchhoff.cutting import cut
-from subsalt.methods.kirchhoff.restart import RestartPoints
+from subsalt.methods.kirchhoff.partial import RestartPoints
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
+from subsalt.run.progress import lines, view_of
 from subsalt.run.resume import ResumeOptions
-from subsalt.run.watching import lines, view_of
 
 
 @pytest.fixture(scope="module")
@@ -297,7 +297,7 @@ def test_no_block_is_left_out_whatever_befell_earlier_starts(survey, tmp_path, m
 
 
 def test_a_limit_of_time_stops_it(survey, tmp_path, monkeypatch):
-    from subsalt.run.stopping import RunStopped
+    from subsalt.run.live import RunStopped
 
     real = kirchhoff.sum_traces
     monkeypatch.setattr(kirchhoff, "sum_traces", lambda *a, **k: (time.sleep(0.02), real(*a, **k))[1])

@@ -17,11 +17,10 @@ from small_run import make
 from subsalt.job.job import Job
 from subsalt.run import live
 from subsalt.run.ledger import Ledger
-from subsalt.run.live import Live, read_progress
+from subsalt.run.live import Live, Request, RunStopped, read_progress
 from subsalt.run.migrate import migrate_job
+from subsalt.run.progress import View, lines, view_of
 from subsalt.run.resume import ResumeOptions
-from subsalt.run.stopping import Request, RunStopped
-from subsalt.run.watching import View, lines, view_of
 from subsalt.timing import Phases
 
 

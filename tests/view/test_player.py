@@ -12,8 +12,7 @@ import pytest
 from movie_maker import ring_movie
 from movie_pixels import pixels
 
-from subsalt.view.movie_page import write_page
-from subsalt.view.movie_server import MovieServer
+from subsalt.view.movie_server import MovieServer, write_page
 
 pytestmark = pytest.mark.browser
 

@@ -15,8 +15,7 @@ from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.cutting import Block
-from subsalt.methods.kirchhoff.partial import write_sums
-from subsalt.methods.kirchhoff.sums import Sums
+from subsalt.methods.kirchhoff.partial import Sums, write_sums
 from subsalt.methods.kirchhoff.view import read_time_run
 from subsalt.view.time_pictures import locations_of
 from subsalt.view.time_run import is_time_run

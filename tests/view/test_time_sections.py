@@ -7,7 +7,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.planes import Held
 from subsalt.errors import ConfigError, ModelError
-from subsalt.view.scan_panels import _balanced
+from subsalt.view.flatness import _balanced
 from subsalt.view.time_sections import indices_at, plane
 
 TIME = TimeAxis(101, 0.01)

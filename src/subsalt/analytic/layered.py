@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt.analytic.spectrum import trace_from_response
-from subsalt.analytic.uniform import _offsets
+from subsalt.analytic.uniform import _offsets, trace_from_response
 from subsalt.errors import ConfigError
 
 

@@ -17,8 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt.analytic.spectrum import trace_from_response
-from subsalt.analytic.uniform import along_axis
+from subsalt.analytic.uniform import along_axis, trace_from_response
 from subsalt.errors import ConfigError
 
 Mode = Literal["p", "s"]

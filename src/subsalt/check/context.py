@@ -1,18 +1,26 @@
-"""What rules look at, and the registry they stand in."""
+"""What rules look at, and the registry they stand in.
+
+Shots in messages: their numbers with the files they are in, and the selection that leaves them out.
+
+All sources and receivers of a survey against the box of a grid.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.acquisition.wavelet import Wavelet
+from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
-from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
@@ -130,3 +138,108 @@ def warning(code: str, message: str, fix: str, **evidence: object) -> Finding:
 def ok(message: str, **evidence: object) -> Finding:
     """Return a finding of what is in order."""
     return Finding("I000", "ok", message, "", dict(evidence))
+
+
+#: numbers and files that are listed
+LISTED, FILES = 6, 2
+
+
+def file_of(context: Context, shot: Shot, row: int = 0) -> tuple[str, int] | None:
+    """Return the file of a trace of a shot and its number there, from 1; None for shots that are in no file."""
+    assert context.survey is not None
+    reader = getattr(context.survey.reader, "inner", context.survey.reader)
+    layouts, first = getattr(reader, "layouts", None), getattr(reader, "first", None)
+    if layouts is None or first is None or shot.trace_index is None or not len(shot.trace_index):
+        return None
+    number = int(shot.trace_index[row])
+    f = int(np.searchsorted(first, number, side="right")) - 1
+    return str(layouts[f].path), number - int(first[f]) + 1
+
+
+def named(context: Context, found: Sequence[ShotBreaks | SampledShot]) -> str:
+    """Return shot numbers and the names of their files."""
+    ids = [str(b.shot.id) for b in found]
+    text = f"shot{'s' * (len(ids) > 1)} {', '.join(ids[:LISTED])}{', ...' * (len(ids) > LISTED)}"
+    places = [file_of(context, b.shot) for b in found]
+    files = list(dict.fromkeys(Path(p[0]).name for p in places if p is not None))
+    if files:
+        text += f" in {', '.join(files[:FILES])}{f' and {len(files) - FILES} more' * (len(files) > FILES)}"
+    return text
+
+
+def leave_out(context: Context, found: Sequence[ShotBreaks | SampledShot]) -> str:
+    """Return the selection of all shots but these, as the key to set."""
+    assert context.survey is not None
+    wrong = {b.shot.id for b in found}
+    ids = sorted(s.id for s in context.survey.shots)
+    runs: list[list[int]] = []
+    for before, i in zip([None, *ids], ids, strict=False):
+        if i in wrong:
+            continue
+        if runs and before not in wrong:
+            runs[-1][1] = i
+        else:
+            runs.append([i, i])
+    if not runs:
+        return "correct these shots in the files"
+    text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+    return f'correct these shots, or leave them out: [data] shots = "{text}"'
+
+
+Points = NDArray[np.float64]
+
+#: positions this far outside, in cells, still count as on the edge: coordinates are rounded to centimetres
+SLACK = 1e-3
+
+
+@dataclass
+class Layout:
+    """All sources and receivers of a survey against the box of a grid; `slack` in m counts as on the edge."""
+
+    src: Points
+    rcv: Points
+    shot_ids: NDArray[np.int64]
+    rcv_shot: NDArray[np.int64]
+    low: Points
+    high: Points
+    slack: Points
+    axes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, survey: Survey, grid: Grid) -> Layout:
+        """Collect the positions; `axes` are the horizontal ones."""
+        ids = np.array([s.id for s in survey.shots], dtype=np.int64)
+        counts = [len(s.rcv) for s in survey.shots]
+        src = np.stack([s.src for s in survey.shots])
+        rcv = np.concatenate([s.rcv for s in survey.shots]) if sum(counts) else np.zeros((0, 3))
+        spacing = np.array(grid.spacing3)
+        first = np.array(grid.origin3)
+        last = first + (np.array(grid.shape3) - 1) * spacing
+        axes = (0,) if grid.ndim == 2 else (0, 1)
+        return cls(src, rcv, ids, np.repeat(ids, counts), first, last, SLACK * spacing, axes)
+
+    def outside(self, points: Points) -> NDArray[np.bool_]:
+        """Return which points lie outside horizontally."""
+        out = np.zeros(len(points), bool)
+        for i in self.axes:
+            under, over = self.low[i] - points[:, i], points[:, i] - self.high[i]
+            out |= (under > self.slack[i]) | (over > self.slack[i])
+        return out
+
+    def inside_share(self, points: Points) -> float:
+        """Return the share of points inside horizontally."""
+        return 1.0 - float(self.outside(points).mean()) if len(points) else 0.0
+
+    def edge(self, points: Points) -> str:
+        """Return how far points reach beyond which edges, such as ``beyond x_max by 640 m``."""
+        parts = []
+        for i in self.axes:
+            under, over = (
+                float((self.low[i] - points[:, i]).max()),
+                float((points[:, i] - self.high[i]).max()),
+            )
+            if under > self.slack[i]:
+                parts.append(f"beyond {'xy'[i]}_min by up to {under:.4g} m")
+            if over > self.slack[i]:
+                parts.append(f"beyond {'xy'[i]}_max by up to {over:.4g} m")
+        return ", ".join(parts)

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, breaks_of, first_breaks, spread
 from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order, wrapped
-from subsalt.check.context import Context, error, ok, rule, warning
-from subsalt.check.layout import Layout
+from subsalt.check.context import Context, Layout, error, leave_out, named, ok, rule, warning
 from subsalt.check.moveout import energy_before
-from subsalt.check.shot_names import leave_out, named
-from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import UNUSUAL
 

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.line import fit_stations, to_local
-from subsalt.check.context import Context, SampledShot, error, ok, rule, warning
-from subsalt.check.layout import Layout, Points
+from subsalt.check.context import Context, Layout, Points, SampledShot, error, named, ok, rule, warning
+from subsalt.check.context import leave_out as leave_shots_out
 from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
-from subsalt.check.shot_names import leave_out as leave_shots_out
-from subsalt.check.shot_names import named
 from subsalt.check.units import FOOT
 from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
@@ -22,9 +20,9 @@ from subsalt.errors import Finding
 from subsalt.io.scan import cures
 from subsalt.io.scan.traces import GAP_LENGTH
 from subsalt.io.segy.exclude import leave_out, spans
+from subsalt.io.segy.geometry import ScannedFile
 from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import TraceReader
-from subsalt.io.segy.scanned import ScannedFile
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)

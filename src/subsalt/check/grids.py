@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, ok, rule, warning
-from subsalt.earth.parameter import Parameter
-from subsalt.earth.planes import Planes, first_index, slabs
+from subsalt.earth.planes import Parameter, Planes, first_index, slabs
 from subsalt.errors import Finding
 
 #: what a value must lie above, by parameter

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.line import AXIS, BESIDE, GIVEN, JOB, MAP_X, NOBODY, RUN, described, heading
 from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.earth.grid import Frame, Grid
-from subsalt.earth.parameter import Parameter
-from subsalt.earth.planes import slabs
+from subsalt.earth.planes import Parameter, slabs
 from subsalt.errors import Finding
 from subsalt.io.scan.traces import GAP_LENGTH
 

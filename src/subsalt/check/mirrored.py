@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import ShotBreaks, spread
-from subsalt.check.arrivals import velocity
-from subsalt.check.break_fits import onset
-from subsalt.check.context import Context, rule, warning
+from subsalt.check.break_fits import onset, velocity
+from subsalt.check.context import Context, named, rule, warning
 from subsalt.check.first_breaks import breaks
 from subsalt.check.line import varies_along_x
 from subsalt.check.orientation import tables_with
-from subsalt.check.shot_names import named
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from subsalt.check.context import Context, error, rule, warning
 from subsalt.check.orientation import WATER, thinned
 from subsalt.check.units import FASTEST, SLOWEST
-from subsalt.earth.parameter import Parameter
-from subsalt.earth.planes import first_index, slabs
+from subsalt.earth.planes import Parameter, first_index, slabs
 from subsalt.errors import Finding
 
 #: values of each parameter beyond which no medium lies

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import FEWEST, dominant_period, spread
-from subsalt.check.arrivals import bounds
+from subsalt.check.break_fits import bounds
 from subsalt.check.context import Context, SampledShot, error, rule, warning
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, rule, warning
-from subsalt.earth.parameter import Parameter
-from subsalt.earth.planes import Planes
+from subsalt.earth.planes import Parameter, Planes
 from subsalt.errors import Finding
 
 #: nodes along x, y, z of the thinned model that is looked at

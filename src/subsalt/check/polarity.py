@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import FEWEST, WINDOW, ShotBreaks, fit, pick, windows
-from subsalt.check.context import Context, error, rule, warning
+from subsalt.check.context import Context, error, file_of, leave_out, named, rule, warning
 from subsalt.check.first_breaks import breaks, measured
-from subsalt.check.shot_names import file_of, leave_out, named
 from subsalt.errors import Finding
 
 #: correlation from which two arrivals are of one waveform, of either sign, and from which that is certain

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
-from subsalt.check.context import Context, SampledShot, rule, warning
-from subsalt.check.shot_names import file_of, leave_out, named
+from subsalt.check.context import Context, SampledShot, file_of, leave_out, named, rule, warning
 from subsalt.errors import Finding
 
 

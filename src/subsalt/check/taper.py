@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from subsalt.acquisition.window import shot_window
+from subsalt.acquisition.survey import shot_window
 from subsalt.check.context import Context, rule, warning
 from subsalt.earth import tilt
 from subsalt.errors import Finding, GeometryError

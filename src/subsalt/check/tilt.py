@@ -13,8 +13,7 @@ from subsalt.earth import tilt
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
-from subsalt.earth.parameter import Parameter, Summary
-from subsalt.earth.planes import first_index, slabs
+from subsalt.earth.planes import Parameter, Summary, first_index, slabs
 from subsalt.errors import Finding
 
 #: largest angle that anybody writes, degrees: beyond lie null values

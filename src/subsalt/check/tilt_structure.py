@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, rule, warning
-from subsalt.earth.parameter import Parameter
-from subsalt.earth.planes import Planes
+from subsalt.earth.planes import Parameter, Planes
 from subsalt.errors import Finding
 
 #: planes of a window of a volume, values of one in all, and windows that are looked at

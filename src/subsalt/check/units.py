@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.check.context import Context, error, rule, warning
-from subsalt.check.layout import Layout
+from subsalt.check.context import Context, Layout, error, rule, warning
 from subsalt.earth.grid import Grid
-from subsalt.earth.parameter import Parameter
+from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 
 #: values of a function of depth that a message repeats

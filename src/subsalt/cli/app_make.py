@@ -12,8 +12,7 @@ import typer
 from subsalt.cli import ranks
 from subsalt.cli.app_root import JobFile, Json, Strict, app, example
 from subsalt.cli.commands import check_or_stop, show_result
-from subsalt.cli.options import spread
-from subsalt.cli.output import Out, finding_dict
+from subsalt.cli.output import Out, finding_dict, spread
 from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def demo(
     json: Json = False,
 ) -> None:
     """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
-    from subsalt.demo.demo import run_demo
+    from subsalt.demo import run_demo
     from subsalt.run import progress
 
     printer = Out(json)
@@ -51,12 +50,12 @@ def doctor(
     ),
 ) -> None:
     """Report what this machine offers, and test that the program computes correctly on it."""
-    from subsalt import mpi_doctor
+    from subsalt import doctor as machine
     from subsalt.doctor import examine
     from subsalt.parallel import comm
 
     out = Out(json)
-    mpi = mpi_doctor.examine()
+    mpi = machine.examine_mpi()
     # the ranks have seen each other; the rest is about one machine, and needs one process
     comm.close()
     if out.quiet:
@@ -243,8 +242,7 @@ def model(
 
 
 def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
-    from subsalt.job.checking import check_job
-    from subsalt.job.maps import draw_gate, draw_map
+    from subsalt.job.checking import check_job, draw_gate, draw_map
 
     with ranks.together():
         result = check_job(job)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from subsalt import extensions
+from subsalt import errors
 
 if TYPE_CHECKING:
     from subsalt.run.resume import ResumeOptions
@@ -29,7 +29,7 @@ class Commands(TyperGroup):
         """Return a sub-command, None when there is none of that name."""
         if cmd_name not in BROUGHT:
             return super().get_command(ctx, cmd_name)
-        found = extensions.find(extensions.COMMANDS).get(cmd_name)
+        found = errors.extensions(errors.COMMANDS).get(cmd_name)
         return typer.main.get_command(found or _not_installed(cmd_name))
 
 
@@ -40,7 +40,7 @@ def _not_installed(name: str) -> typer.Typer:
 
     @stub.command(name, short_help=BROUGHT[name], add_help_option=False, context_settings=anything)
     def missing() -> None:
-        raise extensions.lab_missing(f"subsalt {name}")
+        raise errors.lab_missing(f"subsalt {name}")
 
     return stub
 

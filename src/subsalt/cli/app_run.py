@@ -12,8 +12,7 @@ import typer
 from subsalt.cli import plan_command, ranks, slurm_command
 from subsalt.cli.app_root import Again, JobFile, Json, RunDir, Start, app, example
 from subsalt.cli.commands import migrate_here
-from subsalt.cli.options import spread
-from subsalt.cli.output import Out, printable, usage
+from subsalt.cli.output import Out, printable, spread, usage
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -84,8 +83,8 @@ def resume(
 ) -> None:
     """Resume a run from its directory alone, on any number of ranks: the same as its first command again."""
     from subsalt.cli import reimage_command
-    from subsalt.run.job_of_run import job_of_run
-    from subsalt.run.stopping import known_run
+    from subsalt.run.identity import job_of_run
+    from subsalt.run.live import known_run
 
     how = again.options()
     out = Out(again.json)
@@ -119,7 +118,7 @@ def stop(
     json: Json = False,
 ) -> None:
     """Ask a run to stop, from any shell that sees its directory; it ends with exit code 75 and can be resumed."""
-    from subsalt.run.stopping import ask
+    from subsalt.run.live import ask
 
     if not wait >= 0:
         raise usage(f"--wait {wait:g} is no time", "give seconds, 0 to return at once")
@@ -147,7 +146,7 @@ def watch(
 
     Of a time migration it shows blocks of the image, and contributions per second.
     """
-    from subsalt.run.watching import lines, view_of
+    from subsalt.run.progress import lines, view_of
 
     if not 0.1 <= every <= 3600:
         raise usage(f"--every {every:g} is out of range", "give seconds from 0.1 to 3600")

@@ -10,8 +10,7 @@ import typer
 from subsalt.cli import play_command, reimage_command, view_command
 from subsalt.cli.app_root import Json, RunDir, app, example
 from subsalt.cli.commands import must_exist
-from subsalt.cli.options import spread
-from subsalt.cli.output import Out, plain
+from subsalt.cli.output import Out, plain, spread
 from subsalt.errors import ConfigError
 
 
@@ -150,10 +149,10 @@ def explain(
     json: Json = False,
 ) -> None:
     """Explain an error or warning code, or a key of the job file."""
-    from subsalt import messages
+    from subsalt import errors
 
     out = Out(json)
-    entry = messages.lookup(what)
+    entry = errors.lookup(what)
     if entry is not None:
         out.say(f"{entry.code}  {entry.title}\n\n{entry.meaning}\n\nfix: {entry.cure}")
         out.json(entry)
@@ -163,7 +162,7 @@ def explain(
     found = explain_key(what)
     if found is None:
         raise ConfigError(
-            f"{what!r} is neither a code nor a key of the job file", messages.suggest(what), code="E126"
+            f"{what!r} is neither a code nor a key of the job file", errors.suggest(what), code="E126"
         )
     out.say(found["text"])
     out.json(found)

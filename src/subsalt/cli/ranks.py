@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from subsalt.errors import Finding, SubsaltError
 from subsalt.parallel import comm, mpi_library
-from subsalt.parallel.launcher import launched
+from subsalt.parallel.mpi_library import launched
 
 if TYPE_CHECKING:
     from subsalt.cli.output import Out

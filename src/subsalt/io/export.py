@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import atomic_write, publish_text
-from subsalt.io.segy.text_header import TEXT_HEADER, decode_text
+from subsalt.io.segy.samples import TEXT_HEADER, decode_text
 from subsalt.io.segy.writing import convert_traces, stream_su
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.npy import grid_file, write_npz

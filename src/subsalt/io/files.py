@@ -1,19 +1,161 @@
-"""Reading files safely: regular files only, whole reads at positions, errors that name the path."""
+"""Reading files safely: regular files only, whole reads at positions, errors that name the path.
+
+Failures on demand: a hook that every write of the package asks first. Always compiled in, for tests.
+
+Bytes that input moves, counted where they move: asked for, read from files, received from other ranks.
+
+Reading by a thread into two buffers: one is used while the other is filled.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock, Thread, local
 from types import TracebackType
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import DataError, MissingInputError, ResourceError, SegyError
-from subsalt.io.faults import ask
-from subsalt.io.traffic import COUNTED
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of input.
+
+    Parameters
+    ----------
+    wanted : int
+        What was asked for: the planes or traces that whoever asked goes on to use.
+    read : int
+        What came from files.
+    received : int
+        What another rank read and sent.
+    """
+
+    wanted: int = 0
+    read: int = 0
+    received: int = 0
+
+    @property
+    def moved(self) -> int:
+        """Bytes read or received."""
+        return self.read + self.received
+
+    @property
+    def redundancy(self) -> float:
+        """Bytes moved per byte wanted; NaN when nothing was."""
+        return self.moved / self.wanted if self.wanted else float("nan")
+
+    def __add__(self, other: Traffic) -> Traffic:
+        return Traffic(self.wanted + other.wanted, self.read + other.read, self.received + other.received)
+
+    def __sub__(self, other: Traffic) -> Traffic:
+        return Traffic(self.wanted - other.wanted, self.read - other.read, self.received - other.received)
+
+
+_thread = local()
+
+
+@contextmanager
+def for_others() -> Iterator[None]:
+    """Read in the block what others asked for: they count it as wanted when it was sent to them."""
+    _thread.for_others = True
+    try:
+        yield
+    finally:
+        _thread.for_others = False
+
+
+class Counter:
+    """Counts traffic; several threads may add."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._total = Traffic()
+
+    def add(self, *, wanted: int = 0, read: int = 0, received: int = 0) -> None:
+        """Count bytes; none as wanted within `for_others`."""
+        if getattr(_thread, "for_others", False):
+            wanted = 0
+        with self._lock:
+            self._total += Traffic(wanted, read, received)
+
+    def now(self) -> Traffic:
+        """Return what was counted since the process began; a phase is the difference of two calls."""
+        with self._lock:
+            return self._total
+
+
+#: of this process; `InputFile` counts what it reads here
+COUNTED = Counter()
+
+#: of the samples of recorded traces alone
+TRACES = Counter()
+
+
+#: asked before each call as hook(operation, path, bytes); returns how many bytes may be written, or None for
+#: all
+FaultHook = Callable[[str, str, int], int | None]
+
+
+_fault: FaultHook | None = None
+
+
+def set_fault(hook: FaultHook | None) -> None:
+    """Install a fault hook for tests; None removes it."""
+    global _fault
+    _fault = hook
+
+
+class FaultCounter:
+    """A fault hook that lets `fail_at - 1` operations pass and fails the next.
+
+    Parameters
+    ----------
+    fail_at : int
+        Number of the first operation that fails, from 1; 0 never fails and only counts.
+    error : int
+        The errno it fails with.
+    forever : bool
+        Fail every later operation too (a full disk) rather than one (a hiccup).
+    short : int, optional
+        At most this many bytes go out per write.
+    """
+
+    def __init__(
+        self, fail_at: int = 0, error: int = errno.EIO, forever: bool = False, short: int | None = None
+    ) -> None:
+        self.fail_at, self.error, self.forever, self.short = fail_at, error, forever, short
+        self.count = 0
+        self.log: list[str] = []
+
+    def __call__(self, operation: str, path: str, nbytes: int) -> int | None:
+        """Count one operation; fail when its turn has come."""
+        self.count += 1
+        self.log.append(operation)
+        # clearing up after a failure must work, as it does on a real full disk
+        due = self.count == self.fail_at or (self.forever and 0 < self.fail_at < self.count)
+        if due and operation != "unlink":
+            raise OSError(self.error, os.strerror(self.error), path)
+        return self.short
+
+
+def ask(operation: str, path: str, nbytes: int = 0) -> int:
+    """Return how many bytes of `nbytes` may go out now."""
+    if _fault is None:
+        return nbytes
+    allowed = _fault(operation, path, nbytes)
+    return nbytes if allowed is None else max(1, min(nbytes, allowed))
 
 
 def raw_bytes(array: NDArray) -> memoryview:
@@ -118,3 +260,102 @@ def as_paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     if not found:
         raise MissingInputError("no file was given", "name at least one SEG-Y or SU file")
     return found
+
+
+Piece = TypeVar("Piece")
+
+
+class ReadAhead(Generic[Piece]):
+    """Pieces of a file in a fixed order, read ahead by a thread; a context manager.
+
+    Parameters
+    ----------
+    pieces : sequence
+        What is read, in this order.
+    read : callable
+        ``read(piece, buffer)`` fills a buffer; called in the thread alone until `close`.
+    shape : tuple of int
+        Of a buffer, float32.
+    name : str
+        Of the thread.
+
+    Attributes
+    ----------
+    waited : float
+        Seconds that `next` waited for the thread.
+    read_seconds : float
+        Seconds that the thread read.
+    """
+
+    def __init__(
+        self,
+        pieces: Sequence[Piece],
+        read: Callable[[Piece, NDArray[np.float32]], None],
+        shape: tuple[int, ...],
+        name: str,
+    ) -> None:
+        self.waited = self.read_seconds = 0.0
+        self._pieces, self._read, self._left = pieces, read, len(pieces)
+        self._free: SimpleQueue[NDArray[np.float32] | None] = SimpleQueue()
+        self._full: SimpleQueue[tuple[Piece, NDArray[np.float32]] | BaseException] = SimpleQueue()
+        for _ in range(min(2, len(pieces))):
+            self._free.put(np.empty(shape, np.float32))
+        self._used: NDArray[np.float32] | None = None
+        self._failure: BaseException | None = None
+        self._stopped = False
+        self._thread: Thread | None = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            for piece in self._pieces:
+                buffer = self._free.get()
+                if buffer is None or self._stopped:
+                    return
+                begin = time.perf_counter()
+                self._read(piece, buffer)
+                self.read_seconds += time.perf_counter() - begin
+                self._full.put((piece, buffer))
+        except BaseException as e:  # raised where the piece is asked for
+            self._full.put(e)
+
+    def next(self) -> tuple[Piece, NDArray[np.float32]]:
+        """Return the next piece and the buffer with its values, valid until the next call.
+
+        Raises
+        ------
+        IndexError
+            When there is none left.
+        DataError, ResourceError
+            What reading it met.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._left == 0 or self._thread is None:
+            raise IndexError("nothing is left to read")
+        if self._used is not None:
+            self._free.put(self._used)
+            self._used = None
+        begin = time.perf_counter()
+        ready = self._full.get()
+        self.waited += time.perf_counter() - begin
+        if isinstance(ready, BaseException):
+            self._failure = ready
+            raise ready
+        self._left -= 1
+        self._used = ready[1]
+        return ready
+
+    def close(self) -> None:
+        """Stop the thread; the buffers are no longer valid. More than once is fine."""
+        if self._thread is not None:
+            self._stopped = True
+            self._free.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

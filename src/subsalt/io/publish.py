@@ -27,8 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
-from subsalt.io.faults import FaultCounter, FaultHook, ask, set_fault
-from subsalt.io.files import raw_bytes
+from subsalt.io.files import FaultCounter, FaultHook, ask, raw_bytes, set_fault
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 

@@ -16,7 +16,7 @@ from threading import Thread
 
 from subsalt import _native
 from subsalt.errors import CannotCreateError, CorruptionError
-from subsalt.io.faults import ask
+from subsalt.io.files import ask
 from subsalt.io.publish import explain_os_error, free_bytes, remove
 
 

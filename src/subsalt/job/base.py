@@ -1,7 +1,11 @@
-"""What jobs of all methods share: reading and validating the file, names, what was read, text, and the run id."""
+"""What jobs of all methods share: reading and validating the file, names, what was read, text, and the run id.
+
+Reading a job of any method: which class of job the content of a file asks for.
+"""
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import tomllib
@@ -12,9 +16,47 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from pydantic import Field, PrivateAttr, ValidationError
 
 from subsalt.earth.grid import Frame
-from subsalt.errors import ConfigError, MissingInputError
+from subsalt.errors import ConfigError, Finding, FindingsError, MissingInputError
 from subsalt.job import errors as job_errors
-from subsalt.job.types import Section
+from subsalt.job.units import Section
+from subsalt.methods import DEFAULT, METHODS, method_of
+
+
+def read_job(path: str | Path) -> BaseJob:
+    """Read and validate a job file of any method; see `BaseJob.from_toml`."""
+    job: BaseJob = method_of(DEFAULT).job_class().from_toml(path)
+    return job
+
+
+def class_of(raw: dict[str, Any], line: int = 0) -> type[BaseJob]:
+    """Return the class of job that the content of a file asks for; `line` is where its `method` stands, if anywhere.
+
+    Raises
+    ------
+    FindingsError
+        When there is no such method; exit code 78.
+    """
+    method = raw.get("method", DEFAULT)
+    if isinstance(method, str) and method in METHODS:
+        kind: type[BaseJob] = method_of(method).job_class()
+        return kind
+    known = ", ".join(METHODS)
+    close = difflib.get_close_matches(str(method).lower(), METHODS, n=1)
+    where = f"method (line {line})" if line else "method"
+    finding = Finding(
+        "E104",
+        "error",
+        f"{where}: {method!r} is not one of {known}",
+        f"did you mean {close[0]!r}?" if close else f"use one of {known}",
+        {"key": "method", "line": line or None},
+    )
+    raise FindingsError([finding], exit_code=ConfigError.exit_code)
+
+
+def without_method(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a file for validation: the key of the default method says nothing."""
+    return {k: v for k, v in raw.items() if (k, v) != ("method", DEFAULT)}
+
 
 #: tables that cannot change the image of any method, hence are no part of the run id
 WITHOUT_INFLUENCE = ("title", "output", "parallel")
@@ -89,7 +131,6 @@ class BaseJob(Section):
 
     @classmethod
     def _build(cls, raw: dict[str, Any], text: str, path: Path | None) -> Self:
-        from subsalt.job.read import class_of, without_method
 
         raw = {k: v for k, v in raw.items() if k != "$schema"}
         kind = class_of(raw, job_errors.line_of(text, ["method"]))

@@ -23,7 +23,7 @@ from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
 from subsalt.job.inputs import data_files
-from subsalt.job.tables import read_table
+from subsalt.job.positions import read_table
 from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from subsalt.io.prestack.positions import LineGeometry
     from subsalt.io.prestack.table import TraceTable
     from subsalt.job.data_sections import DataSection, MuteSection, PrestackDataSection, TracesSection
-    from subsalt.job.rtm_tables import RtmTables
+    from subsalt.job.sections import RtmTables
 
 
 def numbered_headers(header: Any, fix: Any) -> tuple[Any, Any]:
@@ -322,7 +322,7 @@ def open_prestack(
     """
     from subsalt.io.prestack.positions import BinGeometry
     from subsalt.io.prestack.table import open_traces
-    from subsalt.io.segy.shots import first_of_repeats
+    from subsalt.io.segy.geometry import first_of_repeats
 
     header, fix = header_options(section)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError
-from subsalt.job.rtm_tables import RtmTables
+from subsalt.job.sections import RtmTables
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey

@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from subsalt.earth.building import Builder, Smoothing
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
-from subsalt.earth.parameter import Parameter
-from subsalt.earth.planes import Mapped, Planes
+from subsalt.earth.planes import Mapped, Parameter, Planes
 from subsalt.earth.streamed import Files, Form, StreamedModel
 from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
-from subsalt.io.traffic import COUNTED
+from subsalt.io.files import COUNTED
 from subsalt.io.volumes.volume import DEPTH, open_volume, packed, suffix_of, unpacked
 from subsalt.job.data import frame_given, open_survey
 from subsalt.job.inputs import PARAMETERS, existing
@@ -29,8 +28,8 @@ from subsalt.parallel.comm import Comm, single
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.io.volumes.volume import OpenVolume
-    from subsalt.job.model_sections import GridSection, ValueSection
-    from subsalt.job.rtm_tables import RtmTables
+    from subsalt.job.data_sections import GridSection, ValueSection
+    from subsalt.job.sections import RtmTables
     from subsalt.propagation.options import PropagationOptions
 
 

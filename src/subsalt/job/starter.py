@@ -15,9 +15,10 @@ from subsalt.acquisition.line import MAP_X, described
 from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
 from subsalt.earth.grid import Frame
-from subsalt.earth.parameter import Parameter, summarise
+from subsalt.earth.planes import Parameter, summarise
 from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
-from subsalt.job import toml_out, units
+from subsalt.job import text as toml_out
+from subsalt.job import units
 from subsalt.job.inputs import PARAMETERS
 from subsalt.numerics.stencil import POINTS_PER_WAVELENGTH
 

@@ -22,8 +22,7 @@ from subsalt import _native
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.kernels import tuning
-from subsalt.kernels.fields import Layout
-from subsalt.kernels.ghosts import InPlace
+from subsalt.kernels.device import InPlace
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import WHOLE_MEMORY_FIELDS as WHOLE_MEMORY_FIELDS
 from subsalt.kernels.host_arrays import lock as lock
@@ -32,10 +31,8 @@ from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
 from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
-from subsalt.kernels.problem import TILT_SHARE, Problem, State
-from subsalt.kernels.shell import Shell
-from subsalt.kernels.stepper import Sharing, Stepper
-from subsalt.kernels.work import Work
+from subsalt.kernels.problem import TILT_SHARE, Layout, Problem, State
+from subsalt.kernels.work import Sharing, Shell, Stepper, Work
 from subsalt.numerics import side_by_side
 from subsalt.numerics.stencil import first_derivative, second_derivative
 

@@ -2,6 +2,8 @@
 
 A record begins and ends with its number and is noise in between, which no storage makes smaller. Every record that
 comes back within the time is looked at; `Trial.verify` compares every byte of it.
+
+Which bytes came from the page cache: asking the system to forget files, and its count of what it fetched.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,45 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import StoreCounts, file_bytes
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.io.publish import free_bytes, human
-from subsalt.machine import page_cache
+
+
+def drop_from_cache(files: Iterable[str | os.PathLike[str]]) -> bool:
+    """Ask the system to forget what it keeps of some files in memory; return whether it took the request.
+
+    Taking it is no promise: memory file systems have nothing else, and network file systems keep caches of their own.
+    `storage_bytes` tells what had to be fetched.
+    """
+    if not hasattr(os, "posix_fadvise"):
+        return False
+    for path in files:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(fd)  # pages not yet written stay
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+    return True
+
+
+def load_into_cache(files: Iterable[str | os.PathLike[str]]) -> None:
+    """Read files once, so that the system keeps of them what it can."""
+    buffer = bytearray(1 << 22)
+    for path in files:
+        with open(path, "rb", buffering=0) as f:
+            while f.readinto(buffer):
+                pass
+
+
+def storage_bytes(io: Path = Path("/proc/self/io")) -> int | None:
+    """Return the bytes this process had fetched from storage since it began; None where the system does not say."""
+    try:
+        words = dict(line.split(": ") for line in io.read_text().splitlines())
+        return int(words["read_bytes"])
+    except (OSError, KeyError, ValueError):
+        return None
+
 
 #: records in memory at most: one is written or read, one waits, one is in the hands of the caller
 BUFFERS = 3
@@ -170,7 +210,7 @@ class Trial:
     def get(self, *, cold: bool) -> Passed:
         """Get every record, last one first as a migration does; when `cold` the page cache has forgotten them."""
         if cold:
-            page_cache.drop(p for d in self.scratch.folders(0) for p in d.iterdir())
+            drop_from_cache(p for d in self.scratch.folders(0) for p in d.iterdir())
 
         def work() -> None:
             keys = range(self.count - 1, -1, -1)
@@ -204,11 +244,11 @@ class Trial:
 
     def _passed(self, work: Callable[[], None]) -> Passed:
         before = self.store.counts + StoreCounts()
-        fetched = page_cache.storage_bytes()
+        fetched = storage_bytes()
         begin = self.clock()
         work()
         seconds = self.clock() - begin
-        counts, last = self.store.counts, page_cache.storage_bytes()
+        counts, last = self.store.counts, storage_bytes()
         return Passed(
             seconds,
             4 * self.floats * self.count,

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from subsalt.errors import ParallelError, SubsaltError
 from subsalt.parallel import mpi_library
-from subsalt.parallel.launcher import launched
-from subsalt.parallel.mpi_library import thread_multiple
+from subsalt.parallel.mpi_library import launched, thread_multiple
 from subsalt.parallel.relay import describe, rebuild
 from subsalt.parallel.waiting import wait
 

@@ -1,23 +1,97 @@
-"""The MPI library under mpi4py: found, started with a look at whose it is, and ended; nothing above raw MPI."""
+"""The MPI library under mpi4py: found, started with a look at whose it is, and ended; nothing above raw MPI.
+
+Who started this process: mpiexec, srun or nobody; read from the environment, without MPI.
+
+Whether the MPI library sends and receives in the memory of a GPU: it is asked, never guessed.
+"""
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from subsalt import extensions
+from subsalt import errors
 from subsalt.errors import ParallelError, install
 from subsalt.parallel import waiting
-from subsalt.parallel.launcher import Launch
 from subsalt.parallel.waiting import wait
+
+#: launchers by the variables of rank and size that they set, and what their MPI library calls itself
+_LAUNCHERS = (
+    ("Open MPI's mpiexec", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ("Open MPI",)),
+    ("mpiexec", "PMI_RANK", "PMI_SIZE", ()),
+    ("mpiexec", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", ()),
+    ("the launcher", "PALS_RANKID", "PALS_SIZE", ()),
+    ("srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", ()),
+    ("the launcher", "PMIX_RANK", "PMIX_SIZE", ()),
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How this process was started.
+
+    Parameters
+    ----------
+    name : str
+        The launcher, for people.
+    rank, size : int
+        Of this process among all.
+    library : tuple of str
+        Words of which the library's own description has one; empty when any library may do.
+    connected : bool
+        Whether the launcher tells its processes how to reach each other.
+    """
+
+    name: str
+    rank: int
+    size: int
+    library: tuple[str, ...] = ()
+    connected: bool = True
+
+    def fits(self, description: str) -> bool:
+        """Return whether an MPI library can work under this launcher.
+
+        Parameters
+        ----------
+        description : str
+            What the library says of itself, such as ``"MPICH Version: 5.0.2"``.
+        """
+        return not self.library or any(word in description for word in self.library)
+
+
+def launched(environment: Mapping[str, str] | None = None) -> Launch | None:
+    """Return the launcher of this process, None when there is none.
+
+    Parameters
+    ----------
+    environment : mapping, optional
+        Variables; those of this process when left out. ``SUBSALT_MPI=off`` there makes every rank work for itself.
+    """
+    env = os.environ if environment is None else environment
+    if env.get("SUBSALT_MPI", "").lower() in ("off", "0", "no"):
+        return None
+    for name, rank, size, library in _LAUNCHERS:
+        if rank in env and size in env:
+            try:
+                return Launch(name, int(env[rank]), int(env[size]), library)
+            except ValueError:
+                continue
+    # a batch script has Slurm's variables too, but only a step of srun has this one
+    tasks, task = env.get("SLURM_STEP_NUM_TASKS", ""), env.get("SLURM_PROCID", "")
+    if tasks.isdigit() and task.isdigit() and int(tasks) > 1:
+        return Launch("srun", int(task), int(tasks), connected=False)
+    return None
+
 
 #: seconds that MPI has to end all ranks
 ABORT_TIMEOUT = 4.0
@@ -175,9 +249,9 @@ def _count(path: str, mpi: Any | None = None) -> Any:
     global _counter
     if preloaded := _preloaded():
         preloaded(PROFILE)  # it makes some calls of its own first
-    wrapper = next(iter(extensions.find(extensions.MPI_PROFILE).values()), None)
+    wrapper = next(iter(errors.extensions(errors.MPI_PROFILE).values()), None)
     if wrapper is None:
-        raise extensions.lab_missing(f"a profile of MPI calls ({COUNTING})")
+        raise errors.lab_missing(f"a profile of MPI calls ({COUNTING})")
     _counter = wrapper(path, mpi, "no MPI" if mpi is None else version(), preloaded)
     return _counter.world
 
@@ -301,3 +375,73 @@ def describe() -> dict[str, Any]:
 def thread_multiple() -> bool:
     """Return whether MPI may be called from several threads; False where it does not run."""
     return is_running() and bool(module().Query_thread() == module().THREAD_MULTIPLE)
+
+
+#: variable that decides in place of the library: "direct" or "staged"
+SETTING = "SUBSALT_GPU_MPI"
+
+#: how mpi_memory_alloc_kinds names the memory of NVIDIA GPUs
+_MEMORY_KIND = "cuda"
+
+#: MPIX_GPU_SUPPORT_CUDA of MPICH's mpi_proto.h, the first of its kinds
+_CUDA_OF_MPICH = 0
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Whether messages go straight from and to the memory of a GPU, and who says so."""
+
+    yes: bool
+    why: str
+
+
+def reaches_gpus() -> Reach:
+    """Return whether MPI may be given pointers of a GPU.
+
+    In this order: `SUBSALT_GPU_MPI`, the kinds of memory that MPI 4.1 lists for the run, the functions by which MPICH
+    and Open MPI answer. A library that says nothing is not trusted: a pointer that it cannot read ends the program.
+
+    Raises
+    ------
+    ParallelError
+        When `SUBSALT_GPU_MPI` is neither ``direct`` nor ``staged``.
+    """
+    asked = os.environ.get(SETTING, "").strip().lower()
+    if asked in ("direct", "staged"):
+        return Reach(asked == "direct", f"{SETTING}={asked}")
+    if asked not in ("", "auto"):
+        raise ParallelError(
+            f"{SETTING}={asked} is not one of direct, staged, auto",
+            f"leave {SETTING} out: MPI is asked what it can; staged always works",
+            code="E992",
+        )
+    if not is_running():
+        return Reach(False, "MPI does not run")
+    return _listed() or _asked() or Reach(False, "the library does not say")
+
+
+def _listed() -> Reach | None:
+    """Return what the memory kinds of MPI 4.1 say; None when there is no list, or CUDA is not in it.
+
+    A library lists what it was asked for: without CUDA in the list, it may still reach GPUs.
+    """
+    kinds = module().COMM_WORLD.Get_info().Get("mpi_memory_alloc_kinds")
+    if kinds and any(kind.split(":")[0].strip() == _MEMORY_KIND for kind in kinds.split(",")):
+        return Reach(True, f"mpi_memory_alloc_kinds = {kinds}")
+    return None
+
+
+def _asked() -> Reach | None:
+    """Return what the library answers by the functions that MPICH and Open MPI have; None when it has none."""
+    library: Any = ctypes.CDLL(module().__spec__.origin)
+    for name in ("MPIX_Query_cuda_support", "MPIX_GPU_query_support"):
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            continue
+        if name == "MPIX_Query_cuda_support":
+            return Reach(function() == 1, f"{name} says {'yes' if function() == 1 else 'no'}")
+        answer = ctypes.c_int()
+        if function(_CUDA_OF_MPICH, ctypes.byref(answer)) == 0:
+            return Reach(answer.value == 1, f"{name} says {'yes' if answer.value == 1 else 'no'}")
+    return None

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.model import EarthModel
-from subsalt.kernels.fields import Layout, Plane
+from subsalt.kernels.problem import Layout, Plane
 
 
 def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.float32) -> dict[str, NDArray]:

@@ -1,7 +1,7 @@
 """Model arrays in 16 bits: the scales of a survey, the error they mean, and the packed arrays of a window.
 
 The scales come from the whole model, so that every window of it holds the same numbers. How values become 16-bit
-numbers, and why the scheme stays stable, stands in `subsalt.kernels.packing`.
+numbers, and why the scheme stays stable, stands in `subsalt.kernels.problem`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
-from subsalt.kernels.fields import Layout, Plane
-from subsalt.kernels.packing import TOP, Scale
+from subsalt.kernels.problem import TOP, Layout, Plane, Scale
 from subsalt.physics import isotropic, vti
 
 #: relative error of the velocity from which on it is worth a warning: 1 ms after a second

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth import tilt
 from subsalt.earth.model import EarthModel
-from subsalt.kernels.fields import Layout
+from subsalt.kernels.problem import Layout
 from subsalt.physics import vti
 
 

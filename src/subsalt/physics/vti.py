@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ModelError
-from subsalt.kernels.fields import Layout, Plane
+from subsalt.kernels.problem import Layout, Plane
 from subsalt.physics import isotropic
 
 

@@ -19,11 +19,10 @@ from subsalt.errors import ConfigError, DataError, MissingInputError, SubsaltErr
 from subsalt.machine.machine_file import RESULT_SCHEMA as SCHEMA
 from subsalt.machine.machine_file import Machine
 from subsalt.methods import method_of
-from subsalt.plan.model import Blocks, Shape, kernel_seconds, slabs
+from subsalt.plan.model import KERNELS, Blocks, Shape, Surroundings, kernel_seconds, slabs
 from subsalt.plan.network import Link
 from subsalt.plan.planning import NodesRequest
 from subsalt.plan.rates import Duration, machine_of
-from subsalt.plan.surroundings import KERNELS, Surroundings
 from subsalt.plan.world import World, refuse_below_one
 from subsalt.report.comparison import compare
 from subsalt.report.table import Column, render

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition import injection
 from subsalt.errors import GeometryError
 from subsalt.io.broadcast import PerRank, Reading
-from subsalt.io.prestack.slice_reader import SliceStream, stream_slices
-from subsalt.io.prestack.time_slices import TimeSlices
+from subsalt.io.prestack.time_slices import SliceStream, TimeSlices, stream_slices
 from subsalt.kernels.work import Source
 from subsalt.propagation.propagator import Propagator
 

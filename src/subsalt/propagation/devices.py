@@ -19,7 +19,7 @@ from subsalt import kernels
 from subsalt.errors import DeviceError, Finding, SubsaltError
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
-from subsalt.parallel.gpu_messages import reaches_gpus
+from subsalt.parallel.mpi_library import reaches_gpus
 
 
 @dataclass(frozen=True)

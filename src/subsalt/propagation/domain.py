@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition import injection
 from subsalt.earth.grid import Box, Grid
-from subsalt.kernels.fields import Layout
 from subsalt.kernels.passes import Cuts, depth_for
+from subsalt.kernels.problem import Layout
 from subsalt.kernels.tuning import DEEPEST
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel.decomp import Slab, asked_of, cut

@@ -26,12 +26,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.kernels.device import Device
-from subsalt.kernels.ghosts import GhostPlanes
+from subsalt.kernels.device import Device, GhostPlanes
 from subsalt.parallel import mpi_library
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
-from subsalt.parallel.gpu_messages import reaches_gpus
+from subsalt.parallel.mpi_library import reaches_gpus
 from subsalt.parallel.waiting import wait
 
 #: tags of ghost planes (2 per field: upwards and downwards in x), of words beside them, and of arrays sent after the

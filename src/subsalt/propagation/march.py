@@ -2,19 +2,72 @@
 
 `march` asks a stepper for steps from hook to hook and ends when the wavefield is no longer finite. `by_step` is the
 reference, apart from it: a loop in Python over the kernels of any device on a whole grid, whose bits every stepper has.
+
+The user's file of tile sizes that were found fastest: ``$XDG_CACHE_HOME/subsalt/tiles.json``, or ``~/.cache``.
+
+Recording on a slab: per-plane partial sums, added in x order whoever owns the planes.
+
+A recorded sample is the sum over the planes of a receiver's support of the sum of each plane, in x order. A receiver
+belongs to the rank that owns the first plane on which it has a weight. That rank keeps a running sum over its planes
+while wavefields propagate; ranks further on keep each plane's sum for itself. After the last step those are sent to the
+receiver's rank, which adds them plane by plane. The result has the bits of one process, which it would not have if
+every rank added up its own planes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
-from subsalt.io.tile_cache import TileCache
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.injection import Points
+from subsalt.errors import SubsaltError
+from subsalt.io.publish import make_folder, publish_text
 from subsalt.kernels import tuning
 from subsalt.kernels.device import Device
 from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.stepper import Alone, Exchange, Sharing, Stepper
 from subsalt.kernels.steps import PythonSteps, imaging_step, shell_step
-from subsalt.kernels.work import FINITE_EVERY, Work
+from subsalt.kernels.work import FINITE_EVERY, Alone, Exchange, Recorder, Sharing, Stepper, Work
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.decomp import Slab
+from subsalt.propagation.halo import swap
+
+
+def cache_file() -> Path:
+    """Return where the cuts of this user are kept."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "subsalt" / "tiles.json"
+
+
+class TileCache:
+    """A `kernels.tuning.Memory` on disk.
+
+    Damaged, absent or not writable it is no error: a cut is soon found anew.
+    """
+
+    def read(self) -> dict[str, tuple[int, int]]:
+        """Return rows per tile and steps per pass by name; empty when there is nothing to be read."""
+        try:
+            cuts = json.loads(cache_file().read_text())["cuts"]
+            return {str(k): (int(rows), int(depth)) for k, (rows, depth) in cuts.items()}
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
+            return {}
+
+    def write(self, name: str, value: tuple[int, int]) -> None:
+        """Add an entry; the file appears complete or not at all."""
+        cuts = {**self.read(), name: value}
+        text = json.dumps({"cuts": {k: list(cuts[k]) for k in sorted(cuts)}}, indent=1)
+        with suppress(OSError, RuntimeError, SubsaltError):
+            path = cache_file()
+            make_folder(path.parent)
+            publish_text(path, text)
+
 
 # tiles found fastest serve the next process of this user too
 tuning.remember_in(TileCache())
@@ -118,3 +171,124 @@ def by_step(kernels: Device, problem: Problem, state: State, n: int, work: Work)
         if work.progress is not None:
             work.progress(state.it)
     return True
+
+
+@dataclass(frozen=True)
+class Further:
+    """Planes of receivers that belong to other ranks, in x order and within a plane in survey order.
+
+    Parameters
+    ----------
+    row : ndarray, (k,)
+        Receiver.
+    owner : ndarray, (k,)
+        Its rank.
+    points : Points
+        Of the whole computational grid, each with weights on one plane only.
+    """
+
+    row: NDArray[np.intp]
+    owner: NDArray[np.intp]
+    points: Points
+
+
+@dataclass
+class SlabRecorder:
+    """What one rank records of receivers.
+
+    Parameters
+    ----------
+    points : Points
+        All receivers, on the whole computational grid.
+    rows : ndarray
+        Receivers that belong to this rank.
+    begun : Recorder
+        Their running sums over the planes owned here.
+    further : Further
+        Planes of receivers that belong to other ranks.
+    single : Recorder
+        The samples of those planes.
+    flushes : bool
+        What adds them up makes zeros of numbers below the smallest normal one.
+    """
+
+    points: Points
+    rows: NDArray[np.intp]
+    begun: Recorder
+    further: Further
+    single: Recorder
+    flushes: bool = False
+
+    @classmethod
+    def of(
+        cls, points: Points, slabs: tuple[Slab, ...], rank: int, nt: int, dtype: type, *, flushes: bool
+    ) -> SlabRecorder:
+        """Return a zeroed recorder of `nt` samples; `flushes`: of kernels that flush (`kernels.cpu.FLUSHES`)."""
+        slab = slabs[rank]
+        rows = belong_to(points, slabs, rank)
+        begun, _ = points[rows].on_planes(slab.lo, slab.hi, slab.first)
+        beyond = further_planes(points, slabs, rank)
+        # a weight on one plane is moved to local indices; none is left out
+        single, _ = beyond.points.on_planes(slab.lo, slab.hi, slab.first)
+        made = [Recorder(p, np.zeros((len(p), nt), dtype=dtype, order="F")) for p in (begun, single)]
+        return cls(points, rows, made[0], beyond, made[1], flushes)
+
+    @property
+    def parts(self) -> list[Recorder]:
+        """What records during the time steps."""
+        return [r for r in (self.begun, self.single) if len(r.points)]
+
+    def complete(self, group: Comm, slabs: tuple[Slab, ...]) -> tuple[NDArray[np.intp], NDArray]:
+        """Return the receivers that belong to this rank and their samples (n, nt); collective, after the time steps."""
+        rank, nt = group.rank, self.begun.data.shape[1]
+        send = {
+            int(owner): np.ascontiguousarray(self.single.data[self.further.owner == owner])
+            for owner in np.unique(self.further.owner)
+        }
+        parts = {}
+        for other in range(rank + 1, group.size):
+            if slabs[other].lo >= slabs[rank].hi + self.points.width:
+                break
+            theirs = further_planes(self.points, slabs, other)
+            row = theirs.row[theirs.owner == rank]
+            if len(row):
+                parts[other] = row, np.empty((len(row), nt), dtype=self.begun.data.dtype)
+        swap(group, send, {other: data for other, (_, data) in parts.items()})
+        data = self.begun.data
+        for row, block in parts.values():  # ranks ascend, and planes within them: x order for every receiver
+            # within a plane receivers ascend: where they do not, the next plane has begun
+            planes = np.split(np.arange(len(row)), np.flatnonzero(np.diff(row) <= 0) + 1)
+            for of_plane in planes:
+                at = np.searchsorted(self.rows, row[of_plane])
+                total = data[at] + block[of_plane]
+                data[at] = flushed(total) if self.flushes else total
+        return self.rows, data
+
+
+def flushed(values: NDArray) -> NDArray:
+    """Return numbers, zeros of their sign where they are below the smallest normal one, as processors flush them."""
+    return np.where(np.abs(values) < np.finfo(values.dtype).tiny, np.copysign(0, values), values)
+
+
+def belong_to(points: Points, slabs: tuple[Slab, ...], rank: int) -> NDArray[np.intp]:
+    """Return the points whose first plane with a weight a rank owns."""
+    first = points.planes[:, 0]
+    return np.nonzero((first >= slabs[rank].lo) & (first < slabs[rank].hi))[0]
+
+
+def further_planes(points: Points, slabs: tuple[Slab, ...], rank: int) -> Further:
+    """Return the planes of a slab that hold weights of points which belong to ranks below."""
+    slab = slabs[rank]
+    ends = np.array([s.hi for s in slabs])
+    planes = points.planes
+    late = np.nonzero((planes[:, 0] < slab.lo) & (planes[:, 1] > slab.lo))[0]
+    owner = np.searchsorted(ends, planes[late, 0], side="right")
+
+    def by_plane() -> Iterator[tuple[NDArray, NDArray, Points]]:
+        for ix in range(slab.lo, min(slab.hi, slab.lo + points.width)):
+            of_plane, which = points[late].on_planes(ix, ix + 1)
+            yield late[which], owner[which], of_plane
+
+    row, of, pieces = zip(*by_plane(), strict=True)
+    together = Points(np.concatenate([p.base for p in pieces]), np.concatenate([p.weights for p in pieces]))
+    return Further(np.concatenate(row), np.concatenate(of), together)

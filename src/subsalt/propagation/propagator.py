@@ -23,20 +23,16 @@ from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError, NumericalFailure
-from subsalt.kernels.packing import Scale
-from subsalt.kernels.problem import MODEL, Problem, State
-from subsalt.kernels.stepper import Sharing
-from subsalt.kernels.work import Correlation, Hook, Recorder, Shells, Snapshots, Source, Work
-from subsalt.numerics import boundary
+from subsalt.kernels.problem import MODEL, Problem, Scale, State
+from subsalt.kernels.work import Correlation, Hook, Recorder, Sharing, Shells, Snapshots, Source, Work
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
 from subsalt.physics import storage
 from subsalt.propagation import tapers
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Halo, Traffic
-from subsalt.propagation.march import by_step, march, stepper_of
+from subsalt.propagation.march import SlabRecorder, by_step, march, stepper_of
 from subsalt.propagation.options import PropagationOptions
-from subsalt.propagation.recording import SlabRecorder
 
 
 class Propagator:
@@ -123,7 +119,7 @@ class Propagator:
     def _profiles(self, spacing3: tuple[float, float, float], vmax: float) -> list[NDArray[np.float64]]:
         """Return the damping profile of every axis on the planes held, 1/s."""
         opts, widths, slab = self.options, self.domain.widths, self.domain.slab
-        layer = boundary.Layer(opts.boundary, opts.layer_cells)
+        layer = tapers.Layer(opts.boundary, opts.layer_cells)
         sigma = [
             layer.profile(n, widths[2 * i], widths[2 * i + 1], spacing3[i], vmax)
             for i, n in enumerate(self.comp_grid.shape3)
@@ -136,7 +132,7 @@ class Propagator:
         sigma = decay = None
         if opts.boundary != "none":
             sigma = tuple(self._profiles(local.grid.spacing3, vmax))
-            decay = tuple(boundary.decay(s, self.dt) for s in sigma)
+            decay = tuple(tapers.decay(s, self.dt) for s in sigma)
         scales: dict[str, Scale] = {}
         if opts.model_storage == "u16":
             storage.refuse_tti(self.medium, opts.model_storage)

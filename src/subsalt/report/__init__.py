@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from subsalt.report import records, render, summary, time_image, time_spent
+from subsalt.report import facts as records
+from subsalt.report import render, summary, time_image, time_spent
 from subsalt.report.facts import RunFacts, gather
 
 #: key (a macro of ``templates/run.html``), title, what it shows

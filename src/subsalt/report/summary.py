@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subsalt.report import time_image, words
+from subsalt.report import render, time_image
 from subsalt.report.facts import Picture, RunFacts, listed, section
 
 #: a value and what it means
@@ -70,8 +70,8 @@ def numbers(facts: RunFacts) -> dict[str, Any] | None:
         cards += time_image.cards(facts)
     cards += [*_steps_in_time(run), *_done(facts), *_steps(run), *_memory(facts)]
     cards += _gpu(section(section(run, "over_ranks"), "gpu"))
-    if words.is_number(run.get("repaired_nodes")):
-        cards.append((words.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon"))
+    if render.is_number(run.get("repaired_nodes")):
+        cards.append((render.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon"))
     return {"cards": cards, "memory": _arrays(section(run, "memory_plan"))} if cards else None
 
 
@@ -80,9 +80,9 @@ def _grid(grid: dict[str, Any]) -> list[Card]:
     cards = []
     if shape:
         axes = "x, y, z" if len(shape) == 3 else "x, z"
-        cards.append((" x ".join(words.plain(n) for n in shape), f"grid points {axes}"))
+        cards.append((" x ".join(render.plain(n) for n in shape), f"grid points {axes}"))
     if spacing:
-        cards.append((" x ".join(words.plain(h) for h in spacing) + " m", "spacing"))
+        cards.append((" x ".join(render.plain(h) for h in spacing) + " m", "spacing"))
     return cards
 
 
@@ -93,8 +93,8 @@ def _steps_in_time(run: dict[str, Any]) -> list[Card]:
         limit = f", bound {bound * 1e3:.4g} ms" if isinstance(bound, int | float) else ""
         cards.append((f"{dt * 1e3:.4g} ms", f"time step{limit}"))
     for key, meaning in (("nt", "time steps"), ("image_step", "steps between imaged samples")):
-        if words.is_number(run.get(key)):
-            cards.append((words.count(run[key]), meaning))
+        if render.is_number(run.get(key)):
+            cards.append((render.count(run[key]), meaning))
     return cards
 
 
@@ -104,8 +104,8 @@ def _done(facts: RunFacts) -> list[Card]:
     if facts.units:
         done = sum(s.get("state") == "done" for s in facts.units)
         cards.append((f"{done} of {len(facts.units)}", f"{facts.unit}s in the image"))
-    if words.is_number(wall):
-        cards.append((words.seconds(wall), "wall time"))
+    if render.is_number(wall):
+        cards.append((render.seconds(wall), "wall time"))
     by = section(facts.run, "computed_by")
     counts = {name: len(ids) for name, ids in by.items() if isinstance(ids, list)}
     several = [f"{name}: {n} {facts.unit}{'s' * (n != 1)}" for name, n in counts.items()]
@@ -119,19 +119,19 @@ def _steps(run: dict[str, Any]) -> list[Card]:
     phases = section(run, "phases")
     steps: Any = run.get("point_steps")
     whole: Any = run.get("grid_point_steps")
-    if not words.is_number(steps):
+    if not render.is_number(steps):
         return []
-    if not words.is_number(whole):
-        cards = [(words.count(steps), "point-steps (grid points x time steps x wavefields)")]
+    if not render.is_number(whole):
+        cards = [(render.count(steps), "point-steps (grid points x time steps x wavefields)")]
     else:
-        left = f": what no wave has reached is not computed, of {words.count(whole)} on the whole grid"
-        cards = [(words.count(steps), f"point-steps computed{left if whole > steps else ''}")]
-    stepping = sum(phases[k] for k in STEPPING if words.is_number(phases.get(k)))
+        left = f": what no wave has reached is not computed, of {render.count(whole)} on the whole grid"
+        cards = [(render.count(steps), f"point-steps computed{left if whole > steps else ''}")]
+    stepping = sum(phases[k] for k in STEPPING if render.is_number(phases.get(k)))
     if stepping > 0:
-        rate = f"{words.rate(steps / stepping)} point-steps/s"
+        rate = f"{render.rate(steps / stepping)} point-steps/s"
         beside = ""
-        if words.is_number(whole) and whole > steps:
-            beside = f", computed; {words.rate(whole / stepping)} of the whole grid"
+        if render.is_number(whole) and whole > steps:
+            beside = f", computed; {render.rate(whole / stepping)} of the whole grid"
         cards.append((rate, f"while wavefields are propagated{beside}"))
     return cards
 
@@ -140,24 +140,24 @@ def _memory(facts: RunFacts) -> list[Card]:
     """Return planned and measured memory."""
     plan, measured = section(facts.run, "memory_plan"), facts.run.get("peak_memory_bytes")
     whole = "program" in plan  # plans of older runs count the arrays of a shot alone
-    planned = sum(v for v in plan.values() if words.is_number(v))
+    planned = sum(v for v in plan.values() if render.is_number(v))
     cards = []
     if plan:
         of = "a rank" if whole or facts.is_time else "the largest shot"
-        cards.append((words.size(planned), f"memory planned for {of}"))
-    if words.is_number(measured):
+        cards.append((render.size(planned), f"memory planned for {of}"))
+    if render.is_number(measured):
         of_plan = f", {measured / planned:.0%} of the plan" if whole and planned else ""
-        cards.append((words.size(measured), f"largest memory of a rank, measured{of_plan}"))
+        cards.append((render.size(measured), f"largest memory of a rank, measured{of_plan}"))
     return cards
 
 
 def _gpu(work: dict[str, Any]) -> list[Card]:
     """Return what GPUs did; nothing of runs on processors."""
     cards = []
-    if words.is_number(work.get("memory")):
-        cards.append((words.size(work["memory"]), "largest memory on the GPU of a rank, measured"))
-    if words.is_number(work.get("to_device")) and words.is_number(work.get("to_host")):
-        both = f"{words.size(work['to_device'])} in, {words.size(work['to_host'])} out"
+    if render.is_number(work.get("memory")):
+        cards.append((render.size(work["memory"]), "largest memory on the GPU of a rank, measured"))
+    if render.is_number(work.get("to_device")) and render.is_number(work.get("to_host")):
+        both = f"{render.size(work['to_device'])} in, {render.size(work['to_host'])} out"
         cards.append((both, "over the links of GPUs"))
     return cards
 
@@ -165,9 +165,9 @@ def _gpu(work: dict[str, Any]) -> list[Card]:
 def _arrays(plan: dict[str, Any]) -> list[tuple[Any, ...]]:
     """The planned memory by array, the largest first."""
     rows = sorted(
-        [(str(k), v) for k, v in plan.items() if words.is_number(v) and v > 0], key=lambda kv: -kv[1]
+        [(str(k), v) for k, v in plan.items() if render.is_number(v) and v > 0], key=lambda kv: -kv[1]
     )
-    return [(k, words.size(v), v / rows[0][1]) for k, v in rows]
+    return [(k, render.size(v), v / rows[0][1]) for k, v in rows]
 
 
 def findings(facts: RunFacts) -> dict[str, Any] | None:
@@ -188,7 +188,7 @@ def line(facts: RunFacts) -> dict[str, Any] | None:
     rows: list[tuple[str, str]] = []
     if known:
         ends = [listed(known, k) for k in ("start", "end")]
-        if all(len(e) == 2 and all(map(words.is_number, e)) for e in ends):
+        if all(len(e) == 2 and all(map(render.is_number, e)) for e in ends):
             rows.append(
                 ("line, in the order of shooting", " to ".join(f"({x:.2f}, {y:.2f})" for x, y in ends))
             )
@@ -198,10 +198,10 @@ def line(facts: RunFacts) -> dict[str, Any] | None:
             ("bend_max_m", "stations beside their best line, at most", "{:.2f} m"),
             ("misfit_max_m", "stations beside local x, at most", "{:.2f} m"),
         ):
-            if words.is_number(known.get(key)):
+            if render.is_number(known.get(key)):
                 rows.append((what, form.format(known[key])))
         rows.append(("where x = 0 lies is said by", str(known.get("says", ""))))
-    if all(words.is_number(frame.get(k)) for k in ("x0", "y0", "azimuth_deg")) and (
+    if all(render.is_number(frame.get(k)) for k in ("x0", "y0", "azimuth_deg")) and (
         known or any(frame[k] for k in ("x0", "y0", "azimuth_deg", "flip") if k in frame)
     ):
         rows.append(("local (0, 0) on the map", f"({frame['x0']:.2f}, {frame['y0']:.2f})"))

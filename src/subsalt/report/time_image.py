@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from subsalt.report import words
+from subsalt.report import render
 from subsalt.report.facts import RunFacts, listed, section
 
 #: value of a parameter from the facts of the run
@@ -18,25 +18,25 @@ def cards(facts: RunFacts) -> list[tuple[str, str]]:
     out: list[tuple[str, str]] = []
     shape = [_count(listed(grid, k)) for k in ("inlines", "crosslines")]
     if all(shape):
-        out.append((" x ".join(words.count(n) for n in shape), "locations: inlines x crosslines"))
+        out.append((" x ".join(render.count(n) for n in shape), "locations: inlines x crosslines"))
     time, samples = listed(grid, "time_s"), grid.get("samples")
-    if words.is_number(samples) and len(time) == 3:
+    if render.is_number(samples) and len(time) == 3:
         out.append((f"{samples} of {1e3 * time[2]:g} ms", "samples of an image trace"))
     if classes.get("kind") not in (None, "image"):
-        out.append((words.count(len(listed(classes, "offsets"))), "image traces at each location"))
+        out.append((render.count(len(listed(classes, "offsets"))), "image traces at each location"))
     traces = section(run, "traces")
-    if words.is_number(traces.get("usable")):
+    if render.is_number(traces.get("usable")):
         used = traces.get("in_classes")
-        of = f" of {words.count(traces['usable'])}" if words.is_number(used) else ""
-        out.append((words.count(used if words.is_number(used) else traces["usable"]) + of, "traces summed"))
+        of = f" of {render.count(traces['usable'])}" if render.is_number(used) else ""
+        out.append((render.count(used if render.is_number(used) else traces["usable"]) + of, "traces summed"))
     done = run.get("contributions")
-    if words.is_number(done):
-        out.append((words.count(done), "contributions (samples added after aperture and mute)"))
+    if render.is_number(done):
+        out.append((render.count(done), "contributions (samples added after aperture and mute)"))
     rate = run.get("contributions_per_second")
-    if words.is_number(rate):
-        out.append((f"{words.rate(rate)} contributions/s", "while traces are summed"))
+    if render.is_number(rate):
+        out.append((f"{render.rate(rate)} contributions/s", "while traces are summed"))
     again = run.get("traces_summed")
-    if words.is_number(again) and words.is_number(traces.get("in_classes")) and traces["in_classes"]:
+    if render.is_number(again) and render.is_number(traces.get("in_classes")) and traces["in_classes"]:
         times = again / traces["in_classes"]
         out.append((f"{times:.2f}", "times a trace was read and prepared, for all blocks"))
     return out
@@ -44,7 +44,7 @@ def cards(facts: RunFacts) -> list[tuple[str, str]]:
 
 def _count(lines: list[Any]) -> int:
     """Return how many numbers a first, last and step stand for."""
-    if len(lines) != 3 or not all(words.is_number(v) for v in lines) or not lines[2]:
+    if len(lines) != 3 or not all(render.is_number(v) for v in lines) or not lines[2]:
         return 0
     return int((lines[1] - lines[0]) // lines[2]) + 1
 
@@ -63,7 +63,7 @@ def parameters(facts: RunFacts) -> dict[str, Any] | None:
         mark = "given" if own in section(given, table_of or "kirchhoff") else "default"
         rows.append((name, text, key, mark))
     described = section(facts.run, "velocity")
-    velocity = [(k.replace("_", " "), words.plain(v)) for k, v in described.items()]
+    velocity = [(k.replace("_", " "), render.plain(v)) for k, v in described.items()]
     return {"rows": rows, "velocity": velocity} if rows else None
 
 
@@ -91,12 +91,12 @@ def _corners(facts: RunFacts) -> str:
 
 def _bins(facts: RunFacts) -> str:
     g = section(facts.run, "image_grid")
-    sizes = [h for h in listed(g, "spacing_m") if words.is_number(h)]
+    sizes = [h for h in listed(g, "spacing_m") if render.is_number(h)]
     return f"{sizes[0]:g} x {sizes[1]:g} m (between inlines x between crosslines)" if len(sizes) == 2 else ""
 
 
 def _times(facts: RunFacts) -> str:
-    t = [v for v in listed(section(facts.run, "image_grid"), "time_s") if words.is_number(v)]
+    t = [v for v in listed(section(facts.run, "image_grid"), "time_s") if render.is_number(v)]
     return f"{t[0]:g} to {t[1]:g} s by {1e3 * t[2]:g} ms" if len(t) == 3 else ""
 
 
@@ -114,7 +114,7 @@ def _option(name: str, unit: str = "", none: str = "all", factor: float = 1.0) -
             return " x ".join(f"{x:g}" for x in v) + unit
         if isinstance(v, str):
             return v + (unit if unit == " rays" else "")
-        return f"{factor * v:g}{unit}" if words.is_number(v) else str(v)
+        return f"{factor * v:g}{unit}" if render.is_number(v) else str(v)
 
     return value
 
@@ -143,7 +143,7 @@ def _gathers(facts: RunFacts) -> str:
 
 def _offsets(facts: RunFacts) -> str:
     classes = section(facts.run, "classes")
-    edges = [e for e in listed(classes, "edges") if words.is_number(e)]
+    edges = [e for e in listed(classes, "edges") if render.is_number(e)]
     if len(edges) < 2:
         return ""
     return f"{len(edges) - 1} from {max(edges[0], 0):g} to {edges[-1]:g} m"
@@ -151,7 +151,7 @@ def _offsets(facts: RunFacts) -> str:
 
 def _sectors(facts: RunFacts) -> str:
     n = section(facts.run, "classes").get("sectors")
-    return "" if not words.is_number(n) else "none" if n == 1 else f"{n} over 180 degrees"
+    return "" if not render.is_number(n) else "none" if n == 1 else f"{n} over 180 degrees"
 
 
 def _job(key: str, unit: str = "") -> Value:
@@ -159,7 +159,7 @@ def _job(key: str, unit: str = "") -> Value:
 
     def value(facts: RunFacts) -> str:
         v = section(facts.job, "kirchhoff").get(key)
-        return "" if v is None else f"{v:g}{unit}" if words.is_number(v) else str(v)
+        return "" if v is None else f"{v:g}{unit}" if render.is_number(v) else str(v)
 
     return value
 
@@ -167,12 +167,12 @@ def _job(key: str, unit: str = "") -> Value:
 def _trace_block(facts: RunFacts) -> str:
     n = section(facts.run, "parallel").get("trace_block")
     asked = _job("trace_block")(facts)
-    return f"{words.count(n)} traces ({asked})" if words.is_number(n) and asked == "auto" else asked
+    return f"{render.count(n)} traces ({asked})" if render.is_number(n) and asked == "auto" else asked
 
 
 def _scale(facts: RunFacts) -> str:
     scale = section(facts.job, "velocity").get("scale")
-    return f"{scale:g}" if words.is_number(scale) else ""
+    return f"{scale:g}" if render.is_number(scale) else ""
 
 
 def _eta(facts: RunFacts) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subsalt.report import words
+from subsalt.report import render
 from subsalt.report.comparison import Comparison, compare
 from subsalt.report.facts import RunFacts, listed, section
 
@@ -34,7 +34,7 @@ def phases(facts: RunFacts) -> dict[str, Any] | None:
     known = section(facts.run, "phases")
     if not known:
         return None
-    rows, wall = words.phase_rows(known)
+    rows, wall = render.phase_rows(known)
     short = [(name, v) for name, v in rows[:-1] if v < SHORT * wall]
     if len(short) < 2:
         short = []
@@ -73,7 +73,7 @@ def comparison_of(run: dict[str, Any]) -> Comparison | None:
 
 
 def _numbers(values: dict[str, Any]) -> dict[str, float]:
-    return {str(k): float(v) for k, v in values.items() if words.is_number(v)}
+    return {str(k): float(v) for k, v in values.items() if render.is_number(v)}
 
 
 def model(facts: RunFacts) -> dict[str, Any] | None:
@@ -100,9 +100,9 @@ def _halo(facts: RunFacts) -> list[str]:
     """Return what was said and measured of waiting for ghost planes, which is inside of time steps."""
     said = section(facts.run, "predicted").get("halo_seconds")
     waited = section(section(section(facts.run, "over_ranks"), "halo"), "waited").get("mean")
-    if not words.is_number(waited) or not waited:
+    if not render.is_number(waited) or not waited:
         return []
-    predicted = f"{said:.2f} s predicted" if words.is_number(said) else "not predicted"
+    predicted = f"{said:.2f} s predicted" if render.is_number(said) else "not predicted"
     return [f"waiting for ghost planes, inside the time steps: {predicted}, {waited:.2f} s measured"]
 
 
@@ -110,12 +110,12 @@ def ranks(facts: RunFacts) -> dict[str, Any] | None:
     """Groups, time by phase and input over the ranks; None for a process alone."""
     parallel, over = section(facts.run, "parallel"), section(facts.run, "over_ranks")
     count: Any = parallel.get("ranks")
-    if not words.is_number(count) or count < 2:
+    if not render.is_number(count) or count < 2:
         return None
     of_phases = section(over, "phases")
     mean = {k: v.get("mean") for k, v in of_phases.items() if isinstance(v, dict)}
     largest = {k: v.get("max") for k, v in of_phases.items() if isinstance(v, dict)}
-    rows, wall = words.phase_rows(mean) if mean else ([], 0.0)
+    rows, wall = render.phase_rows(mean) if mean else ([], 0.0)
     most = max([v for _, v in rows] + [1e-9])
     return {
         "groups": _groups(parallel, facts.unit),
@@ -127,19 +127,19 @@ def ranks(facts: RunFacts) -> dict[str, Any] | None:
 
 def _groups(parallel: dict[str, Any], unit: str) -> str:
     """One sentence on who worked with whom."""
-    sizes = [n for n in listed(parallel, "groups") if words.is_number(n)]
+    sizes = [n for n in listed(parallel, "groups") if render.is_number(n)]
     nodes = parallel.get("nodes")
     parts = [
         f"{parallel['ranks']} ranks on "
-        + (f"{nodes} nodes" if words.is_number(nodes) and nodes != 1 else "1 node"),
+        + (f"{nodes} nodes" if render.is_number(nodes) and nodes != 1 else "1 node"),
         _gpus(parallel),
-        f"{parallel['threads']} threads each" if words.is_number(parallel.get("threads")) else "",
+        f"{parallel['threads']} threads each" if render.is_number(parallel.get("threads")) else "",
         f"in {len(sizes)} groups of {' or '.join(map(str, sorted(set(sizes))))}, one {unit} each"
         if len(sizes) > 1
         else f"all on one {unit} at a time",
     ]
     idle = parallel.get("idle_ranks")
-    if words.is_number(idle) and idle:
+    if render.is_number(idle) and idle:
         parts.append(
             f"{idle} of them without {unit}s: slabs of larger groups would be thinner than their halo"
         )
@@ -155,7 +155,7 @@ def _gpus(parallel: dict[str, Any]) -> str:
 
 
 def _seconds(value: Any) -> str:
-    return f"{value:.3f}" if words.is_number(value) else ""
+    return f"{value:.3f}" if render.is_number(value) else ""
 
 
 def _input(kinds: dict[str, Any]) -> list[tuple[str, ...]]:
@@ -163,11 +163,11 @@ def _input(kinds: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = []
     for kind, label in (("traces", "traces"), ("all", "all input, checks included")):
         amounts: list[Any] = [section(kinds, kind).get(k) for k in ("wanted", "read", "received")]
-        if not all(words.is_number(v) for v in amounts):
+        if not all(render.is_number(v) for v in amounts):
             continue
         wanted, read, received = amounts
         ratio = f"{(read + received) / wanted:.2f}" if wanted else ""
-        rows.append((label, *map(words.size, amounts), ratio))
+        rows.append((label, *map(render.size, amounts), ratio))
     return rows
 
 
@@ -189,18 +189,18 @@ def _counters(shots: list[Any]) -> list[tuple[str, str, str]]:
     for key, text in COUNTERS.items():
         both = [sum(_count(section(s, side).get(key)) for s in shots) for side in ("planned", "counted")]
         if any(both):
-            rows.append((text, words.count(both[0]), words.count(both[1])))
+            rows.append((text, render.count(both[0]), render.count(both[1])))
     for key, text in (("bytes_written", "written to scratch"), ("bytes_read", "read from scratch")):
         pairs = [p for s in shots if len(p := listed(s, key)) == 2]
         both = [sum(_count(p[i]) for p in pairs) for i in (0, 1)]
         if any(both):
-            rows.append((text, words.size(both[0]), words.size(both[1])))
+            rows.append((text, render.size(both[0]), render.size(both[1])))
     for key, text in (("damaged", "damaged records"), ("recomputed", "time steps done again for them")):
         count = sum(_count(s.get(key)) for s in shots)
         if count:
-            rows.append((text, "", words.count(count)))
+            rows.append((text, "", render.count(count)))
     return rows
 
 
 def _count(value: Any) -> int:
-    return int(value) if words.is_number(value) else 0
+    return int(value) if render.is_number(value) else 0

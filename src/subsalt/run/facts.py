@@ -1,6 +1,8 @@
 """What a run says of itself: run.json, and the log of events.
 
 It says what computed a result, by hash of the code, processor and memory, and names no person, host or path.
+
+What the GPUs of a run have done: steps, launches, bytes over their links, snapshots, and the memory they took.
 """
 
 from __future__ import annotations
@@ -17,14 +19,28 @@ from typing import TYPE_CHECKING, Any
 from subsalt import __version__
 from subsalt.errors import Finding
 from subsalt.host import machine_facts
+from subsalt.io.files import COUNTED, Traffic
 from subsalt.io.publish import append_line, publish_text
-from subsalt.io.traffic import COUNTED, Traffic
+from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic as Exchanged
-from subsalt.run.gpu_work import over_gpus
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+
+
+def since(device: Device, before: Mapping[str, int]) -> dict[str, int]:
+    """Return what a device has done since `before` (`Device.work_done`); memory is the most it had so far."""
+    return {name: n - (before[name] if name != "memory" else 0) for name, n in device.work_done().items()}
+
+
+def over_gpus(ranks: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Return sums over ranks, and the memory of the one that had most; empty on processors."""
+    work = [one for one in ranks if one]
+    if not work:
+        return {}
+    sums = {name: sum(one[name] for one in work) for name in work[0]}
+    return {**sums, "memory": max(one["memory"] for one in work)}
 
 
 __all__ = ["code_facts", "machine_facts"]

@@ -1,4 +1,7 @@
-"""What a run directory belongs to: one job, its inputs and a class of numerics; anything else is refused."""
+"""What a run directory belongs to: one job, its inputs and a class of numerics; anything else is refused.
+
+The job of a run directory: what `resume`, `reimage` and `play` begin with.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import hashlib
 import json
 import os
 import sqlite3
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.earth.grid import Frame
-from subsalt.errors import ConfigError
+from subsalt.errors import ConfigError, CorruptionError, FindingsError, MissingInputError
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.methods import method_of
 from subsalt.run.facts import log_event
@@ -20,6 +24,7 @@ from subsalt.run.ledger import Ledger, read_only, settings_of
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+    from subsalt.job.job import Job
     from subsalt.parallel.comm import Comm
     from subsalt.propagation.options import CheckpointOptions, PropagationOptions
 
@@ -292,3 +297,57 @@ def wavefield_id(job: BaseJob, inputs: Sequence[Mapping[str, Any]], numerics: Ma
     key = _of_the_fields({"job": job.of_the_image(), "numerics": numerics["class"]})
     files = [[str(f["key"]), str(f["sha256"])] for f in inputs]
     return hashlib.sha256(json.dumps([key, files], sort_keys=True).encode()).hexdigest()
+
+
+RESOLVED = "job.resolved.toml"
+
+
+def job_of_run(folder: Path) -> Job:
+    """Return the job of a run directory, as it was resolved when the run began.
+
+    Names of files count from the folder of the job file, which the ledger keeps; for a run that was moved together with
+    its job from the same place beside it, for one of an older version from the folder around the run directory.
+
+    Raises
+    ------
+    MissingInputError
+        When the folder is none, or holds no run.
+    CorruptionError
+        When the job of the run cannot be read.
+    """
+    from subsalt.job.job import Job
+
+    folder = Path(folder)
+    if not folder.is_dir():
+        what = "is no run directory" if folder.exists() else "does not exist"
+        raise MissingInputError(f"{folder} {what}", "give the directory that `migrate` made", code="E110")
+    path = folder / RESOLVED
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MissingInputError(
+            f"{folder} holds no run: {RESOLVED} is not in it",
+            "give the directory that `migrate` made",
+            code="E110",
+        ) from None
+    except (OSError, ValueError) as error:
+        raise CorruptionError(
+            f"{path} cannot be read: {error}",
+            "run the same job file again with `subsalt migrate`",
+            code="E641",
+        ) from error
+    known = settings_of(folder)
+    base, name = Path(known.get("base", "")), known.get("name") or "job"
+    if not known.get("base") or not base.is_dir():
+        base = (folder.resolve() / known.get("from_run", "..")).resolve()
+        base = base if base.is_dir() else folder.resolve().parent
+    try:
+        job = Job.from_dict(raw, base, name=name)
+    except (ConfigError, FindingsError) as error:
+        raise CorruptionError(
+            f"{path} is no job of this version: {error.message}",
+            "run the job file again with `subsalt migrate`",
+            code="E641",
+        ) from error
+    job.goes_on_at(place_of(known, job))
+    return job

@@ -2,26 +2,182 @@
 
 `progress.json` in the run directory is replaced about once a second, for `subsalt watch` and anyone who looks. It is
 not synced and nothing depends on it. The same thread looks for a request of `subsalt stop` and at the time limit.
+
+Stopping a run from outside: `subsalt stop RUN` leaves a request in the run directory, rank 0 finds it.
+
+A request names the start of the run that it is for (the token of its lease), so that one which came too late stops
+nothing later.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from subsalt.io.publish import show_text
+from subsalt.errors import ConfigError, MissingInputError, ParallelError, SubsaltError
+from subsalt.io.publish import publish_text, show_text
+from subsalt.run.ledger import NAME as LEDGER
+from subsalt.run.lock import is_alive, read_lease
 from subsalt.run.scheduler import UnitQueue
-from subsalt.run.stopping import Request, RunStopped, forget_request, read_request
 from subsalt.timing import Phases
+
+STOP_FILE = "stop.json"
+#: seconds between two looks of `ask`
+EVERY = 0.1
+
+
+class RunStopped(SubsaltError):
+    """A run was stopped on request; the same command resumes it."""
+
+    exit_code = 75
+    default_code = "E801"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A wish that a run ends.
+
+    Parameters
+    ----------
+    finish : bool
+        The shots in hand are finished first.
+    why : str
+        Who asked, for people.
+    """
+
+    finish: bool
+    why: str
+
+
+def read_request(folder: Path, lease: dict[str, object]) -> Request | None:
+    """Return the request that is meant for the start of the run with this lease, None when there is none."""
+    try:
+        found = json.loads((folder / STOP_FILE).read_text())
+    except (OSError, ValueError):
+        return None
+    if not isinstance(found, dict) or not lease or found.get("token") != lease.get("token"):
+        return None
+    return Request(found.get("finish") is True, str(found.get("why", "subsalt stop"))[:200])
+
+
+def forget_request(folder: Path) -> None:
+    """Remove a request; what is left of an older one stops nothing, and need not lie about."""
+    (folder / STOP_FILE).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a request.
+
+    Parameters
+    ----------
+    running : bool
+        Whether a process worked in the directory at all.
+    stopped : bool
+        Whether nobody works there now.
+    owner : str
+        Who works or worked there.
+    seconds : float
+        How long it took.
+    """
+
+    running: bool
+    stopped: bool
+    owner: str
+    seconds: float
+
+
+def ask(
+    folder: Path,
+    finish: bool = False,
+    patience: float = 60.0,
+    told: Callable[[str], None] = lambda text: None,
+) -> Answer:
+    """Ask the run in a directory to stop, and wait until it has.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    finish : bool
+        Let the shots in hand be finished.
+    patience : float
+        Seconds to wait; 0 returns as soon as the request lies there.
+    told : callable, optional
+        Gets a line for people when the request has been left.
+
+    Raises
+    ------
+    MissingInputError
+        When it is no run directory.
+    ParallelError
+        When the run has not stopped in time.
+    """
+    known_run(folder)
+    lease = read_lease(folder)
+    owner = f"process {lease.get('pid')} on {lease.get('host', '?')}" if lease else ""
+    if not lease or is_alive(lease) is False:
+        return Answer(False, True, owner, 0.0)
+    why = f"subsalt stop, by process {os.getpid()} on {platform.node()}"
+    content = {"token": lease.get("token"), "finish": finish, "why": why}
+    publish_text(folder / STOP_FILE, json.dumps(content) + "\n")
+    told(f"asked {owner} to stop")
+    begin = time.monotonic()
+    while True:
+        now = read_lease(folder)
+        seconds = time.monotonic() - begin
+        # a start that followed has another token
+        if now.get("token") != lease.get("token") or is_alive(now) is False:
+            return Answer(True, True, owner, seconds)
+        if seconds >= patience:
+            break
+        time.sleep(EVERY)
+    if patience <= 0:
+        return Answer(True, False, owner, 0.0)
+    raise ParallelError(
+        f"{owner} was asked to stop, and still works in {folder} after {patience:g} s",
+        "look with subsalt watch; it may be finishing a shot, a block or a file, or end it with kill",
+        code="E840",
+    )
+
+
+def known_run(folder: Path) -> None:
+    """Refuse what is no run directory.
+
+    Raises
+    ------
+    MissingInputError
+        When it does not exist, or no run ever began in it.
+    ConfigError
+        When it is a file.
+    """
+    if not folder.exists():
+        raise MissingInputError(
+            f"{folder} does not exist", "give the directory that subsalt migrate made", code="E110"
+        )
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{folder} is a file, not a run directory",
+            "give the directory that subsalt migrate made",
+            code="E842",
+        )
+    if not any((folder / name).exists() for name in (LEDGER, "run.lock", "job.resolved.toml")):
+        raise MissingInputError(
+            f"{folder} holds no run: neither {LEDGER} nor job.resolved.toml is in it",
+            "give the directory that subsalt migrate made",
+            code="E841",
+        )
+
 
 NAME = "progress.json"
 #: seconds between two looks for a request, and between two writings of the file

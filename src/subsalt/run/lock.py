@@ -1,4 +1,7 @@
-"""One owner of a run directory: a file lock for this machine, and a lease that names the owner."""
+"""One owner of a run directory: a file lock for this machine, and a lease that names the owner.
+
+What the ranks of a run do once for all: hash the inputs, see whether they have the same folder before them.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,16 @@ import platform
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from subsalt.errors import CannotCreateError
 from subsalt.host import kills_for_memory
-from subsalt.io.publish import explain_os_error, write_all
+from subsalt.io.publish import explain_os_error, sha256_file, write_all
+from subsalt.numerics.side_by_side import each
+from subsalt.parallel.comm import Comm
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
 
 NAME = "run.lock"
 
@@ -159,3 +168,45 @@ class RunLock:
             self._write({})
             os.close(self._fd)
             self._fd = -1
+
+
+def inputs_of(job: BaseJob, world: Comm) -> list[dict[str, object]]:
+    """Return path, size and SHA-256 of every input file, each hashed by one rank. Collective."""
+    with world.together():
+        files = [(key, path) for key, paths in job.input_files().items() for path in paths]
+        numbers = range(world.rank, len(files), world.size)
+
+        def facts_of(i: int) -> dict[str, object]:
+            key, path = files[i]
+            return {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
+
+        mine = dict(zip(numbers, each(facts_of, numbers), strict=True))
+    found = {int(i): facts for some in world.allgather(mine) for i, facts in some.items()}
+    return [found[i] for i in range(len(files))]
+
+
+def check_shared(folder: Path, world: Comm, lock: str = NAME) -> None:
+    """Refuse a folder that is not the same one on all nodes. Collective.
+
+    Raises
+    ------
+    CannotCreateError
+        On all ranks, naming one that does not see what rank 0 wrote.
+    """
+    path = folder / lock
+    lease = world.bcast(_lease(path) if world.is_root else None)
+    failure = None
+    if _lease(path) != lease:
+        failure = CannotCreateError(
+            f"{folder} is not the same folder on all nodes: what rank 0 wrote there is missing",
+            "choose a folder on a file system that all nodes share",
+            code="E830",
+        )
+    world.agree(failure)
+
+
+def _lease(path: Path) -> object:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None

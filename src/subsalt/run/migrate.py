@@ -2,10 +2,20 @@
 
 The units of work are shots, or blocks of an image. The partial result of each is published before the ledger calls it
 done, and the image is made of them in a fixed order: neither a stop nor the order of work changes a byte of it.
+
+Opening a run directory for a job: what every method of migration does on rank 0 before its first unit of work.
+
+An old result is set aside first where that is asked for: what a run directory holds of it moves to ``previous/``, and
+nothing is overwritten.
+
+The moves are renames inside one file system, listed in a note before the first: a stop between two of them is made
+good by the next start, before it looks at anything else.
 """
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,28 +23,155 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
-from subsalt.errors import Finding, raise_on_errors
-from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.traffic import TRACES
+from subsalt.errors import ConfigError, Finding, raise_on_errors
+from subsalt.io.files import TRACES, ask
+from subsalt.io.publish import explained, make_folder, publish_text, remove, sync_folder
 from subsalt.methods import Method, method_of
 from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
-from subsalt.run import gpu_work, groups
-from subsalt.run.crashes import CrashNote
+from subsalt.run import facts, scheduler
 from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
 from subsalt.run.identity import begin_run, keep_place
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
-from subsalt.run.method_run import MethodRun, MigrationRequest, RunState, Written
-from subsalt.run.opening import open_run
-from subsalt.run.resume import AS_IT_IS, ResumeOptions, units_to_do
-from subsalt.run.shared import check_shared, inputs_of
-from subsalt.run.units import Bookkeeping, Progress, run_units
+from subsalt.run.lock import RunLock, check_shared, inputs_of
+from subsalt.run.resume import AS_IT_IS, CrashNote, ResumeOptions, units_to_do
+from subsalt.run.units import Bookkeeping, MethodRun, MigrationRequest, Progress, RunState, Written, run_units
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+
+PREVIOUS = "previous"
+NOTE = "previous.json"
+#: what a run writes into its directory; what else lies there is not touched. The ledger goes last: as long as it is
+#: there, the directory belongs to the old job
+CONTENTS = (
+    "image.*",
+    "illumination.*",
+    "gathers.*",
+    "hits.*",
+    "fold.*",
+    "report.html",
+    "run.json",
+    "job.resolved.toml",
+    "events.jsonl",
+    "progress.json",
+    "pictures",
+    "images",
+    "restart",
+    "quarantine",
+    "snapshots",
+    "ledger.json",
+    "ledger.sqlite-shm",
+    "ledger.sqlite-wal",
+    "ledger.sqlite",
+)
+
+
+def set_aside(folder: Path, run_id: str) -> Path:
+    """Move the result of a run directory to ``previous/ID``; return where it is now.
+
+    Only for a directory whose ledger is closed.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    run_id : str
+        Of the run that is set aside; its first letters name the new place.
+
+    Raises
+    ------
+    CannotCreateError
+        When another process works in the directory.
+    """
+    with RunLock(folder):
+        place = make_folder(folder / PREVIOUS) / (run_id[:8] or "run")
+        number = 2
+        while place.exists():
+            place = place.with_name(f"{run_id[:8] or 'run'}-{number}")
+            number += 1
+        make_folder(place)
+        publish_text(folder / NOTE, json.dumps({"to": place.name}) + "\n")
+        _move(folder, place)
+    return place
+
+
+def finish_setting_aside(folder: Path) -> Path | None:
+    """Go on where `set_aside` was stopped; return where the old result is now, None when nothing was to be done."""
+    if not (folder / NOTE).exists():
+        return None
+    with RunLock(folder):
+        try:
+            name = json.loads((folder / NOTE).read_text())["to"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        place = folder / PREVIOUS / Path(str(name)).name
+        if not place.is_dir():
+            return None
+        _move(folder, place)
+    return place
+
+
+def _move(folder: Path, place: Path) -> None:
+    for pattern in CONTENTS:
+        for path in sorted(folder.glob(pattern)):
+            with explained(path, 0):
+                ask("rename", str(path))
+                os.replace(path, place / path.name)
+    with explained(place, 0):
+        sync_folder(place)
+        sync_folder(folder)
+    remove(folder / NOTE)
+    with explained(folder, 0):
+        sync_folder(folder)
+
+
+def open_run(
+    stack: ExitStack,
+    folder: Path,
+    begin: Callable[[Ledger], None],
+    recompute: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Ledger:
+    """Return the ledger of a run directory, which is made when missing, tied to the job.
+
+    Parameters
+    ----------
+    stack : ExitStack
+        Closes the ledger.
+    folder : Path
+        The run directory.
+    begin : callable
+        ``begin(ledger)`` ties the directory to job and inputs, or refuses, see `begin_run`.
+    recompute : bool
+        The result of another job in the directory is set aside, in ``previous``, instead of refused.
+    say : callable, optional
+        Told where it went.
+
+    Raises
+    ------
+    ConfigError
+        When the directory belongs to another job.
+    CannotCreateError
+        When another process works in it.
+    """
+    make_folder(folder, 0o700)  # on shared scratch a run is its owner's
+    finish_setting_aside(folder)
+    ledger = stack.enter_context(Ledger(folder))
+    try:
+        begin(ledger)
+    except ConfigError as changed:
+        if not recompute or changed.code not in ("E810", "E860"):
+            raise
+        old = ledger.get("run_id") or ""
+        ledger.close()
+        say(f"the old result is now in {set_aside(folder, old)}")
+        ledger = stack.enter_context(Ledger(folder))
+        begin(ledger)
+    return ledger
 
 
 #: totals of a run that its result gives as well
@@ -147,7 +284,7 @@ class Migration:
             with clock("ledger"):
                 units, left = self._opened(run, stack)
             with clock("setup"):
-                parts = groups.form(state.world, *run.group_sizes(), max(1, len(left)))
+                parts = scheduler.form(state.world, *run.group_sizes(), max(1, len(left)))
             crash = stack.enter_context(CrashNote(state.folder, state.world.rank))
             with run.work(stack, parts, crash) as one:
                 before, idle = TRACES.now(), state.device.work_done()
@@ -157,7 +294,7 @@ class Migration:
             self._stop_if_unfinished()
             written = run.assemble()
             with clock("facts"):
-                done_there = gpu_work.since(state.device, idle)
+                done_there = facts.since(state.device, idle)
                 spent = over_ranks(state.world, clock.table(), TRACES.now() - before, run.halo, done_there)
                 totals = run.totals()
                 parallel = parts.facts() | {"threads": kernels.threads_to_use(state.threads)}
@@ -199,7 +336,7 @@ class Migration:
         run.load()
         with clock("setup"):
             asked = None if job.parallel.threads == "auto" else int(job.parallel.threads)
-            state.threads = groups.threads_for(everybody, asked)
+            state.threads = scheduler.threads_for(everybody, asked)
             state.device = devices.prepare(everybody, job.parallel.device, state.threads)
             run.prepare()
         with clock("provenance"):

@@ -1,13 +1,256 @@
-"""How a run goes on in a directory that an earlier start has left: what is done, what is suspect."""
+"""How a run goes on in a directory that an earlier start has left: what is done, what is suspect.
+
+Evidence of a crash: which shot a rank worked on when it died, and of what.
+
+A process that is killed from outside says nothing of the shot it was in. One that crashes (a segmentation fault, an
+abort) leaves its stack in a small file of the run directory, and one that the system ended for lack of memory shows in
+the system's counter. Only such evidence counts as a failure of the shot.
+
+Shots that fail: tried once more at the end of the survey, then quarantined with all that is needed to examine them.
+
+A failure belongs to the shot when trying again may help or nothing else is touched: traces that are wrong or cannot be
+read, a wavefield that blows up, too little memory. What cannot be written stops the run: the next shot would meet it
+too.
+"""
 
 from __future__ import annotations
 
+import faulthandler
+import json
+import os
+import traceback
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from subsalt.run import quarantine
-from subsalt.run.crashes import collect, died_of_memory
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.errors import (
+    CorruptionError,
+    DataError,
+    MissingInputError,
+    NumericalFailure,
+    ResourceError,
+    SubsaltError,
+)
+from subsalt.host import kills_for_memory
+from subsalt.io.publish import make_folder, publish_array, publish_text
+from subsalt.parallel.comm import Comm
 from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger
+from subsalt.run.lock import boot_id
+
+if TYPE_CHECKING:
+    from subsalt.earth.grid import Box
+
+FOLDER = "quarantine"
+#: failures of a shot after which it is set aside
+TRIES = 2
+#: bytes of traces that are copied beside the record of a failure
+MOST_TRACES = 256 << 20
+
+
+def belongs_to_shot(error: BaseException, group: Comm) -> bool:
+    """Return whether an error is a failure of the shot in hand, which all ranks of its group have met together."""
+    if isinstance(error, DataError | NumericalFailure):
+        return True
+    known = (
+        isinstance(error, MemoryError | CorruptionError | MissingInputError)
+        # a read that failed; writes have codes of their own
+        or (isinstance(error, ResourceError) and error.code == "E601")
+    )
+    return known and (group.size == 1 or getattr(error, "agreed_ranks", 0) >= group.size)
+
+
+def words_of(error: BaseException) -> str:
+    """Return an error for people, its code first."""
+    if isinstance(error, SubsaltError):
+        return f"{error.code} {error}"
+    return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def record_path(folder: Path, shot: int) -> Path:
+    """Return the record of a shot's failures in a run directory."""
+    return folder / FOLDER / f"shot_{shot:06d}.json"
+
+
+def read_record(folder: Path, shot: int) -> dict[str, Any]:
+    """Return the record of a shot's failures, empty when there is none."""
+    try:
+        found = json.loads(record_path(folder, shot).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def record(
+    folder: Path,
+    survey: Survey,
+    shot: Shot,
+    window: Box,
+    error: BaseException,
+    where: dict[str, object],
+) -> None:
+    """Publish what is known of a failure beside those before it; called by one rank.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    survey, shot : Survey, Shot
+        What failed.
+    window : Box
+        Its part of the model.
+    error : BaseException
+        How.
+    where : dict
+        Rank and host.
+    """
+    index = shot.trace_index
+    facts: dict[str, Any] = {
+        "source": [float(c) for c in shot.src],
+        "receivers": len(shot.rcv),
+        "receivers_from": [float(c) for c in shot.rcv.min(axis=0)] if len(shot.rcv) else [],
+        "receivers_to": [float(c) for c in shot.rcv.max(axis=0)] if len(shot.rcv) else [],
+        "window": {"lo": list(window.lo), "hi": list(window.hi)},
+        "traces": {
+            "files": list(survey.source_files),
+            "first": None if index is None or not len(index) else int(index.min()),
+            "last": None if index is None or not len(index) else int(index.max()),
+        },
+    }
+    failure = where | {"reason": words_of(error), "traceback": traceback.format_exception(error)}
+    name = _copy_traces(folder, survey, shot)
+    add(folder, shot.id, failure, facts | ({"copy": name} if name else {}))
+
+
+def add(folder: Path, shot: int, failure: dict[str, object], facts: dict[str, Any] | None = None) -> None:
+    """Publish one more failure of a shot.
+
+    Parameters
+    ----------
+    failure : dict
+        ``reason``, and what else is known.
+    facts : dict, optional
+        The shot's inputs.
+    """
+    known = read_record(folder, shot)
+    failures = known.get("failures")
+    now = {"time": datetime.now(UTC).isoformat(timespec="seconds"), **failure}
+    known |= {"shot": shot, **(facts or {})}
+    known["failures"] = [*(failures if isinstance(failures, list) else []), now]
+    make_folder(folder / FOLDER)
+    publish_text(record_path(folder, shot), json.dumps(known, indent=1) + "\n")
+
+
+def _copy_traces(folder: Path, survey: Survey, shot: Shot) -> str:
+    """Keep the traces as they were read; return the name of the file, empty when they could not be."""
+    name = f"{FOLDER}/shot_{shot.id:06d}.traces.npy"
+    if (folder / name).exists() or 4 * len(shot.rcv) * survey.time.nt > MOST_TRACES:
+        return name if (folder / name).exists() else ""
+    try:
+        data = survey.traces(shot)
+    except (SubsaltError, OSError, MemoryError):
+        return ""
+    make_folder(folder / FOLDER)
+    publish_array(folder / name, data)
+    return name
+
+
+def forget(folder: Path, shot: int) -> None:
+    """Remove the records of a shot that has succeeded after all."""
+    if not (folder / FOLDER).is_dir():
+        return
+    for path in (record_path(folder, shot), folder / FOLDER / f"shot_{shot:06d}.traces.npy"):
+        path.unlink(missing_ok=True)
+
+
+def fail(ledger: Ledger, shot: int, reason: str) -> bool:
+    """Write a failure into the ledger, and set the shot aside when it is one too many; return whether it was."""
+    aside = ledger.fail(shot, reason) >= TRIES
+    if aside:
+        ledger.quarantine(shot, reason)
+    return aside
+
+
+#: files of the ranks, and letters of a stack that are kept
+PATTERN, MOST = "crash.r*.txt", 8000
+
+
+class CrashNote:
+    """The file in which a rank says what it works on, and in which a crash leaves its stack. A context manager.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    rank : int
+        Of this process.
+    """
+
+    def __init__(self, folder: Path, rank: int) -> None:
+        self.path = folder / f"crash.r{rank:04d}.txt"
+        self._fd = -1
+        self._ours = False
+
+    def __enter__(self) -> CrashNote:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with suppress(OSError):  # evidence is worth no failure of its own
+            self._fd = os.open(self.path, flags, 0o600)
+        if self._fd >= 0 and not faulthandler.is_enabled():
+            faulthandler.enable(self._fd)
+            self._ours = True
+        return self
+
+    def now(self, shot: int) -> None:
+        """Say which shot this rank begins."""
+        if self._fd >= 0:
+            with suppress(OSError):
+                os.ftruncate(self._fd, 0)
+                os.write(self._fd, f"{shot}\n".encode())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._ours:
+            faulthandler.disable()
+        if self._fd >= 0:
+            with suppress(OSError):
+                os.close(self._fd)
+                os.unlink(self.path)
+            self._fd = -1
+
+
+def collect(folder: Path) -> dict[int, str]:
+    """Return the stacks that crashed ranks of an earlier start left, by shot, and remove all notes.
+
+    Only for the owner of the run directory.
+    """
+    found: dict[int, str] = {}
+    for path in sorted(folder.glob(PATTERN)):
+        with suppress(OSError, ValueError):
+            if not path.is_symlink():
+                with open(path, "rb") as file:
+                    head, _, stack = file.read(MOST).decode(errors="replace").partition("\n")
+                if stack.strip():
+                    found.setdefault(int(head), stack.strip())
+        with suppress(OSError):
+            path.unlink()
+    return found
+
+
+def died_of_memory(lease: dict[str, object]) -> bool:
+    """Return whether the system ended a process for lack of memory since the owner of a lease began, here.
+
+    Parameters
+    ----------
+    lease : dict
+        Of an owner that is dead.
+    """
+    before, now = lease.get("memory_kills"), kills_for_memory()
+    return isinstance(before, int) and now is not None and lease.get("boot") == boot_id() and now > before
 
 
 @dataclass(frozen=True)
@@ -56,8 +299,8 @@ def _note(ledger: Ledger, shot: int, reason: str, more: dict[str, object]) -> No
     # a crash after the shot was done, in the image sum say, is none of its doing
     if not any(r["id"] == shot and r["state"] == "planned" for r in ledger.rows()):
         return
-    quarantine.add(ledger.folder, shot, {"reason": reason, **more})
-    aside = quarantine.fail(ledger, shot, reason)
+    add(ledger.folder, shot, {"reason": reason, **more})
+    aside = fail(ledger, shot, reason)
     log_event(ledger.folder, event="quarantined" if aside else "failed", shot=shot, reason=reason)
 
 

@@ -4,13 +4,13 @@ All are PNG files, and the same input gives the same bytes.
 """
 
 from subsalt.view.acquisition import survey_map
+from subsalt.view.cuts import fold
+from subsalt.view.flatness import scan_map, scan_panels
 from subsalt.view.fold_maps import fold_map
 from subsalt.view.gate import Flag, gate_map
 from subsalt.view.image_gathers import ImageGather, image_gathers
-from subsalt.view.placement import fold
 from subsalt.view.reading import gather_file, picture, time_file
 from subsalt.view.records import gather, gathers
-from subsalt.view.scan_panels import scan_map, scan_panels
 from subsalt.view.slices import compare, model, sections
 from subsalt.view.time_pictures import time_pictures
 from subsalt.view.time_run import read_time_run

@@ -19,9 +19,8 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
 from subsalt.view import style
-from subsalt.view.cuts import cuts_at, volume_of
+from subsalt.view.cuts import Placed, cuts_at, fold, last_point, moved, placed, volume_of
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, Sheet, fit, legend, png_path
-from subsalt.view.placement import Placed, fold, last_point, moved, placed
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:

@@ -236,9 +236,8 @@ def holds_shots(path: Path) -> bool:
 def first_traces(path: Path) -> tuple[NDArray, TimeAxis, int]:
     """Return the first traces of a SEG-Y or SU file, their time axis, and how many there are."""
     from subsalt.io.files import InputFile
-    from subsalt.io.segy.headers import Fix, HeaderBytes
-    from subsalt.io.segy.scanned import open_headers
-    from subsalt.io.segy.trace_headers import read_traces
+    from subsalt.io.segy.geometry import open_headers
+    from subsalt.io.segy.headers import Fix, HeaderBytes, read_traces
 
     with InputFile(path) as file:
         one = open_headers(file, HeaderBytes(), Fix())

@@ -14,7 +14,7 @@ from planted.trace_files import Layout, TraceFile, write
 from planted.worlds import World
 from subsalt.earth.grid import Frame, Grid
 from subsalt.io.volumes import volume
-from subsalt.job import toml_out
+from subsalt.job import text
 
 
 @dataclass
@@ -51,8 +51,8 @@ class Case:
     def write_job(self) -> Path:
         """Write the job file as the tables are now."""
         plain = {k: v for k, v in self.job.items() if not isinstance(v, dict)}
-        parts = [toml_out.table("", plain)] if plain else []
-        parts += [toml_out.table(k, v) for k, v in self.job.items() if isinstance(v, dict)]
+        parts = [text.table("", plain)] if plain else []
+        parts += [text.table(k, v) for k, v in self.job.items() if isinstance(v, dict)]
         self.path.write_text("\n".join(parts), encoding="utf-8")
         return self.path
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from subsalt.acquisition.image_grid import ImageGrid
-from subsalt.acquisition.line_numbers import numbers_of, positions_of
+from subsalt.acquisition.image_grid import ImageGrid, numbers_of, positions_of
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.methods.kirchhoff.velocity.functions import Functions
+from subsalt.methods.kirchhoff.velocity.fields import Functions
 from subsalt.methods.kirchhoff.velocity.load import Smoothed
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 

@@ -5,7 +5,7 @@ import pytest
 
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.methods.kirchhoff.velocity.functions import NEAREST, Functions
+from subsalt.methods.kirchhoff.velocity.fields import NEAREST, Functions
 
 TIME = TimeAxis(3, 0.5)
 #: rotated by atan(3/4), 25 m and 50 m between lines

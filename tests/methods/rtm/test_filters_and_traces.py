@@ -8,8 +8,7 @@ import pytest
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.earth.grid import Grid
-from subsalt.methods.rtm.conditions import SourceNormalised
-from subsalt.methods.rtm.conditions.base import ImagingSums
+from subsalt.methods.rtm.conditions import ImagingSums, SourceNormalised
 from subsalt.methods.rtm.filters import laplacian, top_mute
 from subsalt.methods.rtm.traces import end_taper, propagation_axis, receiver_area
 from subsalt.numerics.fixedmath import ramp

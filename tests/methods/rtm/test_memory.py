@@ -12,7 +12,7 @@ import pytest
 
 import subsalt as ss
 from subsalt.kernels import cpu
-from subsalt.kernels.fields import FIELDS, Layout, parameter_names
+from subsalt.kernels.problem import FIELDS, Layout, parameter_names
 from subsalt.methods.rtm.arrays import RankArrays, allocated
 from subsalt.physics import MEDIA
 from subsalt.propagation.options import PropagationOptions

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import subsalt as ss
-from subsalt.acquisition.window import shot_window
+from subsalt.acquisition.survey import shot_window
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError, MemoryPlanError, StabilityError
 from subsalt.methods.rtm.arrays import RankArrays

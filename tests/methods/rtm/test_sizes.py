@@ -8,7 +8,7 @@ import subsalt as ss
 from subsalt.checkpoint.choice.footprint import Sizes, footprint
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.checkpoint.storage.stripes import Stripes
+from subsalt.checkpoint.storage.transfers import Stripes
 from subsalt.methods.rtm.arrays import RankArrays, allocated
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup

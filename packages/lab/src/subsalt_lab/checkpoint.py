@@ -22,11 +22,10 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.host import available_memory, usable_cores
 from subsalt.io.publish import human
 from subsalt.kernels import prepare
-from subsalt.machine import page_cache
+from subsalt.machine import records
 from subsalt.machine.load import Watch
-from subsalt.machine.mounts import Mount, mount_of
 from subsalt.machine.records import Passed, folder_in, refuse, room_needed, trial, wrong_answer
-from subsalt.machine.storage import HOW, reached
+from subsalt.machine.storage import HOW, Mount, mount_of, reached
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt_lab.checkpoint_case import Case
@@ -167,9 +166,9 @@ def _shot(
     with folder_in(directory) as folder:
         scratch = Scratch("lab", [folder], threads, settings.direct)
         try:
-            fetched = page_cache.storage_bytes()
+            fetched = records.storage_bytes()
             seconds, image = _timed(partial(migrate, scratch=scratch))
-            last = page_cache.storage_bytes()
+            last = records.storage_bytes()
         finally:
             scratch.close()
     got = None if last is None or fetched is None else last - fetched

@@ -17,13 +17,13 @@ import numpy as np
 
 from subsalt import kernels
 from subsalt.errors import DeviceError
-from subsalt.kernels import packing
+from subsalt.kernels import problem as packing
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.work import Work
 from subsalt.machine.load import Watch
-from subsalt.machine.operations import bytes_of, cost
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
+from subsalt.methods.rtm.speed import bytes_of, cost
 from subsalt.propagation.march import stepper_of
 from subsalt.report.table import Column
 from subsalt_lab.kernel_bench import bytes_needed
@@ -248,7 +248,7 @@ def _refuse_too_large(n: int, medium: str, order: int, storage: str, copied: int
 
 def _rows(bench: DeviceBench, name: str, taken: dict[str, list[float]], copied: int) -> list[dict[str, Any]]:
     """Return one row per boundary."""
-    from subsalt.kernels.cuda.measure import copies
+    from subsalt.kernels.cuda.library import copies
 
     model, rows = bench.model, []
     copy = 2 * copied / median(copies(copied, len(taken["none"])))

@@ -71,7 +71,7 @@ def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
         When there is no GPU, or a copy is wrong.
     """
     from subsalt.kernels.cuda import library
-    from subsalt.kernels.cuda import measure as timed
+    from subsalt.kernels.cuda import library as timed
 
     gpu, found = library.chosen(), library.availability()
     size = settings.array_bytes or _size(library.free_memory()[0], emulated=found.emulated)

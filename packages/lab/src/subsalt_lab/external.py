@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import SubsaltError
-from subsalt.machine import launcher, page_cache
+from subsalt.machine import launcher, records
 from subsalt.machine.stats import ratio, summary
 from subsalt_lab.campaign import CLOCK, UNITS, Campaign
 from subsalt_lab.layouts import Layout, WorkRule
@@ -190,7 +190,7 @@ def once(settings: Settings, start: Start, per_socket: int = 1) -> tuple[float, 
         When it fails (E781) or prints no time (E784).
     """
     if settings.places and not settings.cached:
-        page_cache.drop(_files_in(start.place))
+        records.drop_from_cache(_files_in(start.place))
     ran = launcher.run(
         words_of(settings, start, per_socket),
         what=f"the command with {start.layout.ranks} ranks x {start.layout.threads} threads",

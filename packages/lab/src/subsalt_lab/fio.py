@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.machine import launcher, page_cache
+from subsalt.machine import launcher, records
 
 #: the first version whose JSON has times in nanoseconds
 OLDEST = 3
@@ -93,7 +93,7 @@ class Fio:
         file = folder / "fio.json"
         file.unlink(missing_ok=True)
         words = [f"--{key}={value}" for key, value in ({"name": "test"} | dict(options)).items()]
-        before = page_cache.storage_bytes()
+        before = records.storage_bytes()
         try:
             launcher.run(
                 [str(self.path), *words, "--output-format=json+", f"--output={file}"],
@@ -102,7 +102,7 @@ class Fio:
             )
         except SubsaltError as error:
             raise failed(what, _said(file) or error.message) from None
-        after = page_cache.storage_bytes()
+        after = records.storage_bytes()
         fetched = None if before is None or after is None else after - before
         try:
             text = file.read_text(encoding="utf-8", errors="replace")

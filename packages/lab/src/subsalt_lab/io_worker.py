@@ -25,16 +25,14 @@ from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Planes
 from subsalt.io import broadcast
 from subsalt.io.broadcast import Reading
-from subsalt.io.files import raw_bytes
-from subsalt.io.prestack.slice_reader import SliceStream, stream_slices
-from subsalt.io.prestack.time_slices import TimeSlices
+from subsalt.io.files import COUNTED, Traffic, raw_bytes
+from subsalt.io.prestack.time_slices import SliceStream, TimeSlices, stream_slices
 from subsalt.io.shared_file import write_together
-from subsalt.io.traffic import COUNTED, Traffic
 from subsalt.io.volumes.volume import open_volume
 from subsalt.kernels import prepare
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Correlation, Snapshots, Source
-from subsalt.machine import page_cache
+from subsalt.machine import records
 from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.decomp import Slab, cut
 from subsalt.propagation.dense import attach
@@ -186,11 +184,11 @@ class Clock:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Measure a ``with`` block."""
-        begin, moved, fetched = time.perf_counter(), COUNTED.now(), page_cache.storage_bytes()
+        begin, moved, fetched = time.perf_counter(), COUNTED.now(), records.storage_bytes()
         yield
         self.seconds[name] = time.perf_counter() - begin
         self.traffic[name] = COUNTED.now() - moved
-        last = page_cache.storage_bytes()
+        last = records.storage_bytes()
         self.storage[name] = None if last is None or fetched is None else last - fetched
 
 
@@ -243,9 +241,9 @@ class Worker:
         if hosts.index(self.comm.host) == self.comm.rank:  # one rank of each node
             files = inputs(self.folder, self.case)
             if cold:
-                done = page_cache.drop(files)
+                done = records.drop_from_cache(files)
             else:
-                page_cache.load(files)
+                records.load_into_cache(files)
         return all(self.comm.allgather(done))
 
     def _volume(self, name: str, reading: Reading) -> NDArray[np.float32]:

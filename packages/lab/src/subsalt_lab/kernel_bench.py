@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from subsalt.acquisition.injection import Points
-from subsalt.kernels import cpu, packing, sweeps
-from subsalt.kernels.fields import Layout
-from subsalt.kernels.problem import FIELD_NAMES
+from subsalt.kernels import cpu
+from subsalt.kernels import problem as packing
+from subsalt.kernels.problem import FIELD_NAMES, Layout
 from subsalt.numerics.stencil import radius_of
+from subsalt_lab import sweeps
 from subsalt_lab.kernel_models import LAYERS, KernelModel
 from subsalt_lab.memory import MULTIPLY_ADDS
 from subsalt_lab.rounds import Work

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
-from subsalt.kernels.fields import Layout
-from subsalt.kernels.problem import Problem
+from subsalt.kernels.problem import Layout, Problem
 from subsalt.numerics.stencil import radius_of
 
 DT, SPACING = 1e-3, (10.0, 10.0, 10.0)

@@ -3,13 +3,16 @@
 Like the report of a run it needs nothing else and may be sent: no script, no network, pictures drawn in the page.
 
 Results of measurements and profiles of MPI runs as parts of a page, whatever they measured.
+
+Curves on logarithmic axes as inline SVG: no script, no style attribute, legible in the dark.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +20,112 @@ from typing import TYPE_CHECKING, Any
 from subsalt import __version__
 from subsalt.errors import DataError, MissingInputError
 from subsalt.machine.machine_file import Machine
-from subsalt.report import chart, render, words
-from subsalt.report.chart import Curve
+from subsalt.report import render
+from subsalt.report.render import part
 from subsalt.report.table import Column
 from subsalt_lab import machine_tables as tables
 from subsalt_lab.result import SCHEMA
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+#: size of a chart, and room for its axes
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 260, 62, 12, 12, 34
+#: curves that are told apart by colour and marker; more are left out
+MOST = 6
+
+Curve = Sequence[tuple[float, float]]
+
+
+def curves(title: str, x_name: str, y_name: str, series: Mapping[str, Curve]) -> Markup | None:
+    """Return curves over logarithmic axes with a legend; None when nothing can be drawn.
+
+    Parameters
+    ----------
+    title, x_name, y_name : str
+        What is drawn, and what stands at the axes, with units.
+    series : mapping of str to sequence of (x, y)
+        By name; points that are not positive and finite are left out, curves of fewer than two points too.
+    """
+    drawn = {name: _points(some) for name, some in series.items()}
+    drawn = {name: some for name, some in list(drawn.items()) if len(some) > 1}
+    shown = dict(list(drawn.items())[:MOST])
+    if not shown:
+        return None
+    xs = [x for some in shown.values() for x, _ in some]
+    ys = [y for some in shown.values() for _, y in some]
+    (x0, x1), (y0, y1) = _decades(xs), _decades(ys)
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        across = (math.log10(x) - x0) / (x1 - x0)
+        up = (math.log10(y) - y0) / (y1 - y0)
+        return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
+
+    lines, texts = _grid((x0, x1), (y0, y1), at)
+    texts += [
+        (f"{WIDTH - RIGHT:.1f}", f"{HEIGHT - 4:.1f}", x_name, "end"),
+        ("4.0", f"{TOP:.1f}", y_name, "start"),
+    ]
+    left_out = f" ({len(drawn) - MOST} more in the table)" if len(drawn) > MOST else ""
+    content = {
+        "title": title + left_out,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "lines": lines,
+        "texts": texts,
+        "curves": [[(f"{x:.1f}", f"{y:.1f}") for x, y in (at(*p) for p in some)] for some in shown.values()],
+        "names": list(shown),
+    }
+    return part("parts.html", "chart", content)
+
+
+def _points(some: Curve) -> list[tuple[float, float]]:
+    good = [
+        (float(x), float(y)) for x, y in some if x > 0 and y > 0 and math.isfinite(x) and math.isfinite(y)
+    ]
+    return sorted(good)
+
+
+def _decades(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of an axis in powers of ten: close around the values, never empty."""
+    low, high = math.log10(min(values)), math.log10(max(values))
+    if high - low < 0.2:
+        return low - 0.15, high + 0.15
+    room = 0.04 * (high - low)
+    return low - room, high + room
+
+
+def _grid(
+    across: tuple[float, float], up: tuple[float, float], at: Callable[[float, float], tuple[float, float]]
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Return lines (x1, x2, y1, y2) and texts (x, y, text, anchor) at round values of both axes."""
+    lines: list[tuple[str, ...]] = []
+    texts: list[tuple[str, ...]] = []
+    for value in _ticks(*across):
+        x, _ = at(value, 10 ** up[0])
+        lines.append((f"{x:.1f}", f"{x:.1f}", str(TOP), str(HEIGHT - BOTTOM)))
+        texts.append((f"{x:.1f}", f"{HEIGHT - BOTTOM + 14:.1f}", short(value), "middle"))
+    for value in _ticks(*up):
+        _, y = at(10 ** across[0], value)
+        lines.append((str(LEFT), str(WIDTH - RIGHT), f"{y:.1f}", f"{y:.1f}"))
+        texts.append((f"{LEFT - 5:.1f}", f"{y + 4:.1f}", short(value), "end"))
+    return lines, texts
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers between two powers of ten: decades, or 1, 2, 5 where there are few."""
+    steps = (1.0,) if high - low > 2.5 else (1.0, 2.0, 5.0)
+    ticks = [s * 10.0**k for k in range(math.floor(low), math.ceil(high) + 1) for s in steps]
+    ticks = [v for v in ticks if low <= math.log10(v) <= high]
+    return ticks[:: max(1, math.ceil(len(ticks) / 7))]
+
+
+def short(value: float) -> str:
+    """Return a number of an axis: ``5``, ``20k``, ``1M``, ``0.02``."""
+    for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= scale:
+            return f"{value / scale:g}{unit}"
+    return f"{value:g}" if value >= 0.001 else f"{value:.0e}"
 
 
 #: format of profiles of MPI runs
@@ -91,7 +192,7 @@ def rows_content(columns: Sequence[Column], rows: Sequence[Row], bars: str | Non
     def kind(c: Column) -> str:
         if c.key == "note":
             return "warn"
-        return "number" if c.key == "age" or any(words.is_number(r.get(c.key)) for r in plain) else ""
+        return "number" if c.key == "age" or any(render.is_number(r.get(c.key)) for r in plain) else ""
 
     def cells(row: Row) -> list[Any]:
         longest = most.get(str(row.get("unit", "")), 0.0)
@@ -109,7 +210,7 @@ def rows_content(columns: Sequence[Column], rows: Sequence[Row], bars: str | Non
 def _value(row: Row, key: str | None) -> float:
     """Return a number of a row, 0 where it has none."""
     value = row.get(key) if key else None
-    return float(value) if words.is_number(value) and value else 0.0
+    return float(value) if render.is_number(value) and value else 0.0
 
 
 def _rows(rows: Sequence[Row]) -> tuple[str, dict[str, Any]]:
@@ -123,7 +224,7 @@ def _rows(rows: Sequence[Row]) -> tuple[str, dict[str, Any]]:
         for k in some
         if k not in alike
     ][:MOST_COLUMNS]
-    same = ", ".join(f"{k.replace('_', ' ')} {words.plain(rows[0][k])}" for k in alike)
+    same = ", ".join(f"{k.replace('_', ' ')} {render.plain(rows[0][k])}" for k in alike)
     return same, rows_content(columns, rows)
 
 
@@ -132,18 +233,18 @@ def _charts(name: str, rows: Sequence[Row]) -> list[Markup]:
     drawn: list[Markup | None] = []
     if name == "scaling":
         rows = [r for r in rows if "oversubscribed" not in str(r.get("marks", ""))]
-        curves = series(rows, "cores", "speed_up", ("threads", "grid"), 1.0)
-        cores = sorted({float(r["cores"]) for r in rows if words.is_number(r.get("cores"))})
-        if curves and len(cores) > 1:
-            curves["even share"] = [(c, c) for c in cores]
-        drawn = [chart.curves("Speed-up", "cores", "times", curves)]
+        found = series(rows, "cores", "speed_up", ("threads", "grid"), 1.0)
+        cores = sorted({float(r["cores"]) for r in rows if render.is_number(r.get("cores"))})
+        if found and len(cores) > 1:
+            found["even share"] = [(c, c) for c in cores]
+        drawn = [curves("Speed-up", "cores", "times", found)]
     elif name == "network":
         return message_curves(rows)
     elif name == "collectives":
         for what in dict.fromkeys(str(r.get("collective")) for r in rows):
             of_one = [r for r in rows if r.get("collective") == what]
-            curves = series(of_one, "bytes", "median_us", ("algorithm",), 1.0)
-            drawn.append(chart.curves(what, "bytes", "us", curves))
+            found = series(of_one, "bytes", "median_us", ("algorithm",), 1.0)
+            drawn.append(curves(what, "bytes", "us", found))
     return [d for d in drawn if d is not None]
 
 
@@ -158,18 +259,18 @@ def message_curves(rows: Sequence[Row]) -> list[Markup]:
     drawn = []
     for title, unit, kinds, by, scale in pictures:
         some = [r for r in rows if r.get("what") in kinds]
-        drawn.append(chart.curves(title, "bytes", unit, series(some, "bytes", "value", by, scale)))
+        drawn.append(curves(title, "bytes", unit, series(some, "bytes", "value", by, scale)))
     return [d for d in drawn if d is not None]
 
 
 def series(rows: Sequence[Row], x: str, y: str, by: Sequence[str], scale: float) -> dict[str, Curve]:
     """Return curves of rows by the values of some keys, those in which they differ."""
-    good = [r for r in rows if words.is_number(r.get(x)) and words.is_number(r.get(y))]
+    good = [r for r in rows if render.is_number(r.get(x)) and render.is_number(r.get(y))]
     differing = [k for k in by if len({str(r.get(k, "")) for r in good}) > 1]
     curves: dict[str, list[tuple[float, float]]] = {}
     for r in good:
         name = " ".join(
-            f"{k} {r.get(k)}" if words.is_number(r.get(k)) else str(r.get(k, "")) for k in differing
+            f"{k} {r.get(k)}" if render.is_number(r.get(k)) else str(r.get(k, "")) for k in differing
         )
         curves.setdefault(name or y, []).append((float(r[x]), scale * float(r[y])))
     return dict(curves.items())
@@ -177,14 +278,14 @@ def series(rows: Sequence[Row], x: str, y: str, by: Sequence[str], scale: float)
 
 def _profile(content: Row) -> dict[str, Any]:
     """Return MPI time of the run, and its calls."""
-    walls = [float(w) for w in content.get("wall") or [] if words.is_number(w)]
-    inside = [float(w) for w in content.get("mpi_seconds") or [] if words.is_number(w)]
+    walls = [float(w) for w in content.get("wall") or [] if render.is_number(w)]
+    inside = [float(w) for w in content.get("mpi_seconds") or [] if render.is_number(w)]
     calls: dict[str, list[float]] = {}
     for row in content["calls"]:
         sums = calls.setdefault(str(row.get("call")), [0.0, 0.0, 0.0])
         for i, key in enumerate(("seconds", "calls", "bytes")):
             value = row.get(key)
-            sums[i] += float(value) if words.is_number(value) and value else 0.0
+            sums[i] += float(value) if render.is_number(value) and value else 0.0
     total = sum(v[0] for v in calls.values())
     wall = sum(walls) / len(walls) if walls else 0.0
     mpi = sum(inside) / len(inside) if inside else 0.0
@@ -199,8 +300,8 @@ def _profile(content: Row) -> dict[str, Any]:
                 name,
                 f"{seconds:.3f}",
                 f"{seconds / total:.1%}" if total > 0 else "",
-                words.count(count),
-                words.size(size),
+                render.count(count),
+                render.size(size),
             )
             for name, (seconds, count, size) in most
         ],
@@ -324,7 +425,7 @@ def _curves(name: str, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     if name != "storage":
         return []
     service = [r for r in rows if r.get("pattern") == "service"]
-    drawn = chart.curves(
+    drawn = curves(
         "Service time of one transfer",
         "bytes",
         "ms",

@@ -17,11 +17,11 @@ import numpy as np
 
 from subsalt.errors import MemoryPlanError
 from subsalt.host import cache_bytes, machine_facts
-from subsalt.kernels import sweeps
 from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import summary
 from subsalt.report.table import Column
+from subsalt_lab import sweeps
 from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import SAMPLE_SECONDS, Clock, Work, round_robin
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from subsalt.errors import DiskError
 from subsalt.io.publish import make_folder
-from subsalt.machine import launcher, page_cache
+from subsalt.machine import launcher, records
 from subsalt.machine.launcher import ALONE, Launcher
 from subsalt.machine.stats import summary
 from subsalt_lab.campaign import (
@@ -223,7 +223,7 @@ def _folder_in(directory: Path | None, need: int, what: str) -> Iterator[Path]:
 def migrate(settings: Migrations, case: Case) -> Answer:
     """Migrate once, in a run directory that is removed."""
     if not settings.cached:
-        page_cache.drop(case.files)
+        records.drop_from_cache(case.files)
     words = ["subsalt", "migrate", str(case.job), "--run", str(case.run_dir), "--json"]
     build = {} if case.build is None else {"SUBSALT_ISA": case.build}
     try:

@@ -411,7 +411,7 @@ def _given_job(path: Path) -> time_migration.GivenJob:
     SubsaltError
         When the file is no Kirchhoff job, or fixes its threads (E128).
     """
-    from subsalt.job.read import read_job
+    from subsalt.job.base import read_job
 
     job = read_job(path)
     if job.method != "kirchhoff":

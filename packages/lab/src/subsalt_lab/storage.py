@@ -36,15 +36,13 @@ from subsalt.errors import DeviceError
 from subsalt.host import available_memory, machine_facts, usable_cores
 from subsalt.machine import storage
 from subsalt.machine.load import Watch
-from subsalt.machine.mounts import Mount, mount_of
 from subsalt.machine.records import Trial, folder_in, trial
-from subsalt.machine.storage import Row
-from subsalt_lab import storage_fio, storage_rows
+from subsalt.machine.storage import Mount, Row, mount_of
+from subsalt_lab import storage_rows
 from subsalt_lab.fio import CURE, Fio
 from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import interleaved
-from subsalt_lab.storage_fio import FioFile
-from subsalt_lab.storage_rows import Transfers
+from subsalt_lab.storage_rows import FioFile, Transfers
 from subsalt_lab.storage_settings import MIB, OUTSTANDING, SIZES, Settings
 from subsalt_lab.transfers import PAGE, Taken, TrialFile, direct_refused
 
@@ -289,7 +287,7 @@ def _measured(
     own = fio is None or settings.engine == "both"
     if fio is not None:
         say(f"storage: {directory}, transfers of 4 KiB to 1 MiB by fio {fio.version}")
-        yield from storage_fio.transfers(fio, directory, settings, direct=direct)
+        yield from storage_rows.transfers(fio, directory, settings, direct=direct)
     if own:
         say(f"storage: {directory}, transfers of 4 KiB to 1 MiB by threads of this program")
         yield from transfers(directory, settings, direct=direct)
@@ -299,7 +297,7 @@ def _measured(
     if settings.sustained:
         say(f"storage: {directory}, writes that go on for {settings.sustained:g} s")
         if fio is not None:
-            yield storage_fio.sustained(fio, directory, settings, direct=direct)
+            yield storage_rows.sustained(fio, directory, settings, direct=direct)
         if own:
             yield sustained(directory, settings, direct=direct)
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.io.prestack.writing import write_traces
 from subsalt.io.publish import publish_text
+from subsalt.io.segy.writing import write_traces
 from subsalt.machine.stats import ratio, summary
 from subsalt_lab.campaign import UNITS, key_of
 from subsalt_lab.layouts import Layout

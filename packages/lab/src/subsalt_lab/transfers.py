@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import DiskError, SubsaltError
-from subsalt.io.faults import ask
+from subsalt.io.files import ask
 from subsalt.io.publish import explain_os_error
-from subsalt.machine.page_cache import storage_bytes
-from subsalt.machine.records import wrong_answer
+from subsalt.machine.records import storage_bytes, wrong_answer
 
 #: bytes of a page; transfers are whole pages, as O_DIRECT wants them
 PAGE = 4096

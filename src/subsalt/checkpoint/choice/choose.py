@@ -11,12 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subsalt.checkpoint.choice.costs import Candidate, Limits, Rates, costed, not_hidden
-from subsalt.checkpoint.choice.footprint import Footprint, Sizes, footprint
-from subsalt.checkpoint.schedule.revolve import forward_steps
+from subsalt.checkpoint.choice.footprint import (
+    Candidate,
+    Footprint,
+    Limits,
+    Rates,
+    Sizes,
+    costed,
+    footprint,
+    not_hidden,
+)
 from subsalt.checkpoint.schedule.scheme import SamplesPlace, Scheme
 from subsalt.checkpoint.schedule.tasks import Counts
-from subsalt.checkpoint.schedule.two_level import best_way, way_cost
+from subsalt.checkpoint.schedule.two_level import best_way, forward_steps, way_cost
 from subsalt.propagation.options import CheckpointOptions
 
 #: bytes of samples that go to disk in one piece: enough for the rate of a disk, little beside a wavefield

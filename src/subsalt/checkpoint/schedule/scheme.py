@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from subsalt.checkpoint.schedule.revolve import Action
-from subsalt.checkpoint.schedule.two_level import Moves, Slots, moves_of, two_level
+from subsalt.checkpoint.schedule.two_level import Action, Moves, Slots, moves_of, two_level
 from subsalt.errors import ConfigError
 
 Strategy = Literal["store", "revolve", "boundary"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from subsalt.checkpoint.schedule.revolve import Action, Level
 from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
+from subsalt.checkpoint.schedule.two_level import Action, Level
 
 
 class Task(NamedTuple):

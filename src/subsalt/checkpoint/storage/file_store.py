@@ -10,11 +10,19 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.storage.flight import Flight, Slot
 from subsalt.checkpoint.storage.record import PAGE, Identity, header_numbers
 from subsalt.checkpoint.storage.store import StoreCounts
-from subsalt.checkpoint.storage.stripes import PIECE, Stripes
-from subsalt.checkpoint.storage.transfers import Buffer, Buffers, Outcome, Pool, sealed
+from subsalt.checkpoint.storage.transfers import (
+    PIECE,
+    Buffer,
+    Buffers,
+    Flight,
+    Outcome,
+    Pool,
+    Slot,
+    Stripes,
+    sealed,
+)
 from subsalt.errors import DiskError, SnapshotDamaged, SubsaltError
 
 

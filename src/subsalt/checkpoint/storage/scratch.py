@@ -15,7 +15,6 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage.file_store import FileStore
-from subsalt.checkpoint.storage.flight import Slot
 from subsalt.checkpoint.storage.packed import INNER, open_packed
 from subsalt.checkpoint.storage.record import (
     PAGE,
@@ -27,8 +26,7 @@ from subsalt.checkpoint.storage.record import (
     key_of,
 )
 from subsalt.checkpoint.storage.store import Store, record_of
-from subsalt.checkpoint.storage.stripes import Stripes
-from subsalt.checkpoint.storage.transfers import Buffer, Buffers, Pool, sealed
+from subsalt.checkpoint.storage.transfers import Buffer, Buffers, Pool, Slot, Stripes, sealed
 from subsalt.checkpoint.storage.wavefield import index_path, publish_index, shot_folder, snap_name
 from subsalt.io import scratch
 from subsalt.io.publish import remove as discard

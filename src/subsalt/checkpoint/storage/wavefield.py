@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage.file_store import FileStore
-from subsalt.checkpoint.storage.flight import Slot
 from subsalt.checkpoint.storage.packed import CODECS, open_packed
 from subsalt.checkpoint.storage.record import BLOCK, Identity, Layout
 from subsalt.checkpoint.storage.store import StoreCounts
-from subsalt.checkpoint.storage.stripes import Stripes
-from subsalt.checkpoint.storage.transfers import Buffers, Pool
+from subsalt.checkpoint.storage.transfers import Buffers, Pool, Slot, Stripes
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged, SubsaltError
 from subsalt.io.publish import publish_text

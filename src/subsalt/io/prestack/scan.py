@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.scan.findings import components_between, coordinate_findings, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
-from subsalt.io.segy.geometry import POSITION_NAMES, bin_positions, column
-from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes
+from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, bin_positions, column, header_for
+from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
-from subsalt.io.segy.scanned import ScannedFile, header_for
-from subsalt.io.segy.trace_headers import read_headers
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 

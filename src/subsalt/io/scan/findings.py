@@ -24,10 +24,19 @@ from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
 from subsalt.io.segy.exclude import spans
-from subsalt.io.segy.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, bin_positions, column
+from subsalt.io.segy.geometry import (
+    FOOT,
+    LIVE,
+    PRESSURE,
+    SAME_PLACE,
+    SENSORS,
+    VERTICAL,
+    ScannedFile,
+    bin_positions,
+    column,
+    shot_table,
+)
 from subsalt.io.segy.headers import FileLayout, Fix
-from subsalt.io.segy.scanned import ScannedFile
-from subsalt.io.segy.shots import SAME_PLACE, shot_table
 
 #: m; ten times the longest streamers and lines
 _LONGEST_OFFSET = 200_000.0

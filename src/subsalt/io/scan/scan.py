@@ -20,10 +20,16 @@ from subsalt.io.scan.cures import thinned
 from subsalt.io.scan.findings import file_findings, said_once, set_findings
 from subsalt.io.scan.result import FileFacts, ScanResult
 from subsalt.io.scan.statistics import SampleStatistics, TraceMeasures, sample_statistics
-from subsalt.io.segy.geometry import POSITION_NAMES, column, positions
+from subsalt.io.segy.geometry import (
+    POSITION_NAMES,
+    ScannedFile,
+    ShotTable,
+    column,
+    open_headers,
+    positions,
+    shot_table,
+)
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
-from subsalt.io.segy.scanned import ScannedFile, open_headers
-from subsalt.io.segy.shots import ShotTable, shot_table
 
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
 _STATISTICS_TOTAL = 1 << 30

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from subsalt.errors import Finding
 from subsalt.io.scan.odd_files import odd_files
 from subsalt.io.segy.exclude import Exclusion, leave_out, runs, spans
-from subsalt.io.segy.geometry import column
+from subsalt.io.segy.geometry import SAME_PLACE, ScannedFile, column, find_repeats, shot_table
 from subsalt.io.segy.headers import Fix
-from subsalt.io.segy.scanned import ScannedFile
-from subsalt.io.segy.shots import SAME_PLACE, find_repeats, shot_table
 
 #: share of the channels of a shot that may be missing without a word
 FEW_MISSING = 0.05

@@ -21,9 +21,8 @@ from subsalt.errors import Finding, SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.scan.statistics import USUAL_FORMATS, likeliest_format
 from subsalt.io.segy.headers import TRACE_HEADER, Endian, FileLayout, Fix, HeaderBytes, apply_scalar, fix_text
-from subsalt.io.segy.samples import FORMATS, READABLE
+from subsalt.io.segy.samples import FORMATS, READABLE, TEXT_HEADER, decode_text
 from subsalt.io.segy.sampling import agreement, explained, find_dt, find_ns, text_headers
-from subsalt.io.segy.text_header import TEXT_HEADER, decode_text
 
 #: name of the first extension of the standard, in its last eight bytes
 _FIRST = "SEG00001"

@@ -18,11 +18,17 @@ from subsalt.errors import ConfigError, Finding, GeometryError, SegyError
 from subsalt.io.files import InputFile, as_paths
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
-from subsalt.io.segy.geometry import POSITION_NAMES, column
+from subsalt.io.segy.geometry import (
+    POSITION_NAMES,
+    ScannedFile,
+    ShotTable,
+    column,
+    first_of_repeats,
+    open_headers,
+    shot_table,
+)
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
-from subsalt.io.segy.scanned import ScannedFile, open_headers
-from subsalt.io.segy.shots import ShotTable, first_of_repeats, shot_table
 from subsalt.io.segy.trace_files import TraceFiles
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
@@ -100,7 +106,7 @@ def read_survey(
     frame : Frame, optional
         Local coordinates to use, such as those of the model; 2-D lines are then projected on its x axis.
     shot_key : {"auto", "ffid", "source"}
-        What tells shots apart; see `subsalt.io.segy.shots.shot_table`.
+        What tells shots apart; see `subsalt.io.segy.geometry.shot_table`.
     receivers : {"coordinates", "offset"}
         Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the
         source.

@@ -16,8 +16,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import Finding, GeometryError, SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, fix_text
-from subsalt.io.segy.samples import FORMATS, READABLE
-from subsalt.io.segy.text_header import TEXT_HEADER
+from subsalt.io.segy.samples import FORMATS, READABLE, TEXT_HEADER
 
 
 def _trace_value(file: InputFile, layout: FileLayout, byte: int, trace: int, kind: str = "H") -> int:

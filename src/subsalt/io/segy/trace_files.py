@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError, ResourceError, SegyError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.files import COUNTED, TRACES, InputFile, raw_bytes
 from subsalt.io.segy.headers import FileLayout
-from subsalt.io.traffic import COUNTED, TRACES
-from subsalt.kernels.samples import decode_traces
+from subsalt.io.segy.samples import decode_traces
 
 #: bytes of a file held at one time
 PIECE = 8 << 20

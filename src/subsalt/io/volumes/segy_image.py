@@ -12,7 +12,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import DataError
 from subsalt.io.files import raw_bytes
 from subsalt.io.segy.rev1 import Expectation, binary_header, choose_scalar, trace_rows
-from subsalt.io.segy.text_header import encode_text
+from subsalt.io.segy.samples import encode_text
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.planes import OwnPlanes, map_axes
 

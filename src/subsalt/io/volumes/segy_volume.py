@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import Finding, ModelError, SegyError
 from subsalt.io.files import InputFile
-from subsalt.io.segy.geometry import column, unit_factor
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
+from subsalt.io.segy.geometry import column, open_headers, unit_factor
+from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_traces
 from subsalt.io.segy.samples import FORMATS
-from subsalt.io.segy.scanned import open_headers
-from subsalt.io.segy.trace_headers import read_traces
 from subsalt.io.volumes.lattice import Lattice, fit_lattice
 from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume, VolumeRequest
 from subsalt.io.volumes.segy_image import PLACE, SIGNATURE

@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError, SegyError
 from subsalt.io.files import InputFile
-from subsalt.io.segy.geometry import column, unit_factor
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, apply_scalar
+from subsalt.io.segy.geometry import column, open_headers, unit_factor
+from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, apply_scalar, read_traces
 from subsalt.io.segy.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
-from subsalt.io.segy.scanned import open_headers
-from subsalt.io.segy.text_header import encode_text
-from subsalt.io.segy.trace_headers import read_traces
+from subsalt.io.segy.samples import encode_text
 
 SIGNATURE = "TIME VOLUME WRITTEN BY SUBSALT"
 #: header values of 2 bytes

@@ -17,6 +17,7 @@ from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.arrays import (
     DeviceArray,
+    GhostPlanes,
     lock,
     locked,
     move,
@@ -25,8 +26,9 @@ from subsalt.kernels.cuda.arrays import (
     to_host,
     zeros,
 )
-from subsalt.kernels.cuda.ghosts import GhostPlanes
-from subsalt.kernels.cuda.imaging import (
+from subsalt.kernels.cuda.library import allocated, availability, call, chosen, corner
+from subsalt.kernels.cuda.parts import (
+    SlabParts,
     correlate,
     imaged,
     is_finite,
@@ -36,15 +38,10 @@ from subsalt.kernels.cuda.imaging import (
     snapshot,
     square,
 )
-from subsalt.kernels.cuda.library import allocated, availability, call, chosen, corner
-from subsalt.kernels.cuda.parts import SlabParts
-from subsalt.kernels.cuda.plan import fields_of, levels, plan_of
-from subsalt.kernels.cuda.points import inject, record, record_shares
+from subsalt.kernels.cuda.plan import fields_of, inject, levels, plan_of, record, record_shares
 from subsalt.kernels.cuda.segment import Segment, counters, settle
-from subsalt.kernels.fields import Layout
-from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.stepper import Sharing, Stepper
-from subsalt.kernels.work import Work
+from subsalt.kernels.problem import Layout, Problem, State
+from subsalt.kernels.work import Sharing, Stepper, Work
 
 __all__ = [
     "ASYNCHRONOUS",

@@ -19,8 +19,8 @@ from subsalt import _native
 from subsalt.errors import ConfigError
 from subsalt.kernels import kirchhoff
 from subsalt.kernels.cuda.library import OutOfDeviceMemory, call, library, pointers
+from subsalt.kernels.kirchhoff import Where
 from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeometry, check_arguments
-from subsalt.kernels.kirchhoff_block import Where
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis

@@ -2,6 +2,8 @@
 
 It is a shared library with a plain C interface (``native/cuda/api.h``), loaded at the first use. A machine without it,
 without a driver or without a GPU is a machine without GPU: `found` says why, and nothing else happens.
+
+What a GPU and its link to the host give at best, measured between events on its stream.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from subsalt.errors import DeviceError, SubsaltError
 
@@ -376,3 +378,32 @@ def pointers(values: Sequence[int | None]) -> Any:
 def corner(values: Sequence[int]) -> Any:
     """Return indices as a C array of 64-bit integers."""
     return (ctypes.c_int64 * len(values))(*values)
+
+
+Direction = Literal["copy", "down", "up"]
+
+_KINDS = {"copy": 0, "up": 1, "down": 2}
+
+
+def copies(nbytes: int, rounds: int, direction: Direction = "copy") -> list[float]:
+    """Return the seconds of `rounds` copies of `nbytes`.
+
+    Parameters
+    ----------
+    nbytes : int
+        Of the array; a copy in the memory of the GPU reads and writes as many.
+    rounds : int
+        Samples; one more is made before them.
+    direction : {"copy", "down", "up"}
+        In the memory of the GPU, from it to page-locked memory of the host, or the other way.
+    """
+    seconds = (ctypes.c_double * rounds)()
+    call("subsalt_cuda_measure_copy", nbytes, rounds, _KINDS[direction], seconds)
+    return list(seconds)
+
+
+def launches(count: int, rounds: int) -> list[float]:
+    """Return the seconds of an empty kernel among `count`, `rounds` times."""
+    seconds = (ctypes.c_double * rounds)()
+    call("subsalt_cuda_measure_launch", count, rounds, seconds)
+    return list(seconds)

@@ -9,8 +9,8 @@ from subsalt import kernels
 from subsalt.errors import Finding
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
-from subsalt.job.types import auto_to_none
-from subsalt.methods.kirchhoff.job_grid import is_line, place
+from subsalt.job.units import auto_to_none
+from subsalt.methods.kirchhoff.job import is_line, place
 from subsalt.methods.kirchhoff.rules.first_breaks import break_findings
 from subsalt.methods.kirchhoff.rules.image import KirchhoffContext, kirchhoff_findings
 from subsalt.methods.kirchhoff.rules.mutes import stretch_mute

@@ -27,13 +27,12 @@ from subsalt.machine import machine_file as machines
 from subsalt.machine.load import Watch
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.shot_rates import start_seconds
-from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.cutting import Block, reach
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes
-from subsalt.methods.kirchhoff.reach import reach
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work
+from subsalt.plan.model import HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.rates import faster, machine_if_known, worth_again
-from subsalt.plan.surroundings import HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.world import World
 
 #: locations, and traces of a call, that are timed

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.kernels.kirchhoff import Adder, Where, block_sum
 from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
-from subsalt.kernels.kirchhoff_block import Adder, Where, block_sum
-from subsalt.methods.kirchhoff.cutting import Block, block_bytes
+from subsalt.methods.kirchhoff.cutting import Block, block_bytes, reach
+from subsalt.methods.kirchhoff.partial import Sums
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes, prepared_shape
-from subsalt.methods.kirchhoff.reach import reach
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.sums import Sums
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:

@@ -28,32 +28,27 @@ import numpy as np
 
 from subsalt import kernels
 from subsalt.errors import CorruptionError, SubsaltError
-from subsalt.io.prestack.trace_blocks import TraceBlocks
+from subsalt.io.prestack.table import TraceBlocks
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.cutting import Block, recut
 from subsalt.methods.kirchhoff.duration import share_of, time_of
 from subsalt.methods.kirchhoff.engine import bytes_of, migrate_block, select, start
 from subsalt.methods.kirchhoff.memory import Layout
 from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
-from subsalt.methods.kirchhoff.partial import SumsFile, write_sums
+from subsalt.methods.kirchhoff.partial import RestartPoints, Sums, SumsFile, write_sums
 from subsalt.methods.kirchhoff.plan import disk_of
-from subsalt.methods.kirchhoff.restart import RestartPoints
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.sums import Sums
 from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.parallel.comm import Comm
 from subsalt.plan import gpu as gpus
+from subsalt.plan.model import Surroundings
 from subsalt.plan.rates import machine_for_run
-from subsalt.plan.surroundings import Surroundings
 from subsalt.plan.world import World
-from subsalt.run.crashes import CrashNote
 from subsalt.run.facts import log_event
-from subsalt.run.groups import Groups
 from subsalt.run.ledger import Ledger
-from subsalt.run.method_run import MethodRun, RunState, Written
-from subsalt.run.resume import ResumeOptions, review_last_start
-from subsalt.run.scheduler import Outcome
-from subsalt.run.units import Report
+from subsalt.run.resume import CrashNote, ResumeOptions, review_last_start
+from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.units import MethodRun, Report, RunState, Written
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:

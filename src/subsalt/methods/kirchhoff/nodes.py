@@ -11,13 +11,12 @@ import numpy as np
 
 from subsalt import kernels
 from subsalt.errors import FindingsError
-from subsalt.job.types import auto_to_none
+from subsalt.job.units import auto_to_none
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.kirchhoff.cutting import Block
+from subsalt.methods.kirchhoff.cutting import Block, reach
 from subsalt.methods.kirchhoff.duration import Share, measured, time_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.plan import OF_THIS_MACHINE, disk_of
-from subsalt.methods.kirchhoff.reach import reach
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.plan.nodes import Cluster, NodesModel, Row

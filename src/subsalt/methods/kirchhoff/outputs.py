@@ -26,13 +26,13 @@ from subsalt.io.volumes.npy import write_npz
 from subsalt.io.volumes.rsf import data_of, header_text
 from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.assemble import Assembly, Piece
+from subsalt.methods.kirchhoff.cutting import reach
 from subsalt.methods.kirchhoff.engine import antialias_spacing, velocities
-from subsalt.methods.kirchhoff.reach import reach
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.stacking import leg, mute_weight
+from subsalt.methods.kirchhoff.weights import leg, mute_weight
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import KEPT, TRACES, Contents, not_finite
-from subsalt.run.method_run import Written
+from subsalt.run.units import Written
 
 if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.assemble import Piece

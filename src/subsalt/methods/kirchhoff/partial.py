@@ -1,20 +1,97 @@
-"""Sums of blocks in files: finished ones, and restart points. One plane per location, each with its own checksum."""
+"""Sums of blocks in files: finished ones, and restart points. One plane per location, each with its own checksum.
+
+What a block has summed so far: image traces, hits and fold, and how far it is.
+
+Restart points of blocks: the sums so far, published now and then, so that a stop loses little.
+
+A point is a file of sums, and a note that names it with its hash. The note is replaced when the file is complete, then
+the file before it is removed. Another number of ranks may go on with parts of a block: its point serves them all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.image_grid import LocationBox
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
+from subsalt.io.publish import make_folder, publish_text, remove
 from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, unreadable, write_planes
 from subsalt.methods.kirchhoff.cutting import Block
-from subsalt.methods.kirchhoff.sums import Sums, rows_of
 from subsalt.parallel.comm import single
+
+
+@dataclass
+class Sums:
+    """The accumulators of a block.
+
+    Parameters
+    ----------
+    block : Block
+        Locations and image traces.
+    image : ndarray, (locations, classes, nt), float32
+        Sums of traces.
+    hits : ndarray, (locations, nt + 1), int32
+        Differences along time of the number of traces that reach a sample, of all classes of the block.
+    fold : ndarray, (locations, groups), int32
+        Traces that reach a location, by class; for a single image of all classes, by the classes of all traces.
+    next : int
+        First trace of the table that is not in it.
+    contributions : int
+        Samples that were added.
+    traces : int
+        Traces that were read for it.
+    settle : callable
+        Brings the arrays up to date, which a device that sums may not have done yet; before they are stored.
+    """
+
+    block: Block
+    image: NDArray[np.float32]
+    hits: NDArray[np.int32]
+    fold: NDArray[np.int32]
+    next: int = 0
+    contributions: int = 0
+    traces: int = 0
+    settle: Callable[[], None] = field(default=lambda: None, repr=False, compare=False)
+
+    @classmethod
+    def zeros(cls, block: Block, nt: int, groups: int) -> Sums:
+        """Return the sums of a block before its first trace.
+
+        Parameters
+        ----------
+        groups : int
+            Classes that are counted in `fold`.
+        """
+        n = block.locations
+        return cls(
+            block,
+            np.zeros((n, block.classes, nt), np.float32),
+            np.zeros((n, nt + 1), np.int32),
+            np.zeros((n, groups), np.int32),
+        )
+
+    @property
+    def nt(self) -> int:
+        """Samples of an image trace."""
+        return self.image.shape[2]
+
+
+def rows_of(outer: LocationBox, inner: LocationBox) -> NDArray[np.int64]:
+    """Return the rows of the locations of a box among those of a box around it."""
+    i = np.arange(inner.i0 - outer.i0, inner.i1 - outer.i0)
+    j = np.arange(inner.j0 - outer.j0, inner.j1 - outer.j0)
+    return (i[:, None] * (outer.j1 - outer.j0) + j[None, :]).reshape(-1)
+
 
 #: the one field of a plane: rows of nt numbers, see `rows_of_plane`
 FIELD = "sums"
@@ -174,3 +251,128 @@ def read_sums(path: Path, sha256: str | None = None, part: Block | None = None) 
             out.fold[at : at + n] = some.fold
             at += n
     return out
+
+
+FOLDER = "restart"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A restart point.
+
+    Parameters
+    ----------
+    block : Block
+        Whose sums.
+    file : str
+        In the folder of restart points.
+    sha256 : str
+        Of that file.
+    next : int
+        First trace that is not in it.
+    """
+
+    block: Block
+    file: str
+    sha256: str
+    next: int
+
+
+class RestartPoints:
+    """The restart points in a run directory.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    run_id : str
+        Points of another job or other inputs count for nothing.
+    """
+
+    def __init__(self, folder: Path, run_id: str) -> None:
+        self.folder, self.run_id = Path(folder) / FOLDER, run_id
+        #: what was wrong with points that were dropped, for the log of events
+        self.dropped: list[str] = []
+
+    def save(self, sums: Sums) -> None:
+        """Publish the sums of a block as its restart point."""
+        make_folder(self.folder)
+        old = self._read(self._note(sums.block))
+        # a name of its own: the note must never describe a file that is being replaced
+        name = f"block_{sums.block.id:06d}.{secrets.token_hex(4)}.sums"
+        sha = write_sums(self.folder / name, sums)
+        content: dict[str, Any] = {
+            "run": self.run_id,
+            "block": sums.block.to_list(),
+            "file": name,
+            "sha256": sha,
+            "next": sums.next,
+        }
+        content["check"] = _check_of(content)
+        publish_text(self._note(sums.block), json.dumps(content) + "\n")
+        if old is not None and old.file != name:
+            remove(self.folder / old.file)
+
+    def load(self, block: Block) -> Sums | None:
+        """Return the sums of a block from the point that is farthest, None when there is none.
+
+        A damaged point is passed over, and said in `dropped`.
+        """
+        fitting = [p for p in self.points() if p.block.contains(block) and p.block.classes == block.classes]
+        for point in sorted(fitting, key=lambda p: p.next, reverse=True):
+            try:
+                return read_sums(self.folder / point.file, point.sha256, block)
+            except CorruptionError as error:
+                self.dropped.append(f"block {block.id}: {error.message}")
+        return None
+
+    def points(self) -> list[Point]:
+        """Return all points whose notes are sound."""
+        found = [self._read(path) for path in sorted(self.folder.glob("block_*.json"))]
+        return [p for p in found if p is not None]
+
+    def remove(self, block: Block) -> None:
+        """Remove the point of a block that is finished."""
+        note = self._note(block)
+        point = self._read(note)
+        if note.exists():
+            remove(note)
+        if point is not None:
+            remove(self.folder / point.file)
+
+    def clear(self) -> None:
+        """Remove all points: the image is written."""
+        if self.folder.is_dir():
+            for path in sorted(self.folder.iterdir()):
+                if path.name.startswith("block_"):
+                    remove(path)
+
+    def tidy(self, left: list[Block]) -> None:
+        """Remove points that serve none of the blocks that are left, and files without a note; for the owner alone."""
+        if not self.folder.is_dir():
+            return
+        keep = set()
+        for point in self.points():
+            if any(point.block.contains(b) for b in left):
+                keep |= {point.file, self._note(point.block).name}
+        for path in sorted(self.folder.iterdir()):
+            if path.name.startswith("block_") and path.name not in keep:
+                remove(path)
+
+    def _note(self, block: Block) -> Path:
+        return self.folder / f"block_{block.id:06d}.json"
+
+    def _read(self, path: Path) -> Point | None:
+        try:
+            found = json.loads(path.read_text())
+            if found.pop("check") != _check_of(found) or found["run"] != self.run_id:
+                return None
+            # the name alone: a note must not lead elsewhere
+            name = Path(str(found["file"])).name
+            return Point(Block.from_list(found["block"]), name, str(found["sha256"]), int(found["next"]))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+def _check_of(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

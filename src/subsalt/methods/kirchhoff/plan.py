@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.errors import Finding, FindingsError, SubsaltError
-from subsalt.job.types import auto_to_none
+from subsalt.job.units import auto_to_none
 from subsalt.methods.kirchhoff.duration import KirchhoffTime, Share, measured, share_of, time_of
 from subsalt.methods.kirchhoff.memory import Layout, layout_of
 from subsalt.methods.kirchhoff.partial import layout_of_sums
@@ -18,10 +18,9 @@ from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, disk_error, existing
 from subsalt.plan.gpu import Device
-from subsalt.plan.planning import PlanRequest
+from subsalt.plan.model import Surroundings
+from subsalt.plan.planning import PlanRequest, counted, duration, gpu_line, size, table_of_bytes
 from subsalt.plan.rates import machine_of
-from subsalt.plan.surroundings import Surroundings
-from subsalt.plan.text import counted, duration, gpu_line, size, table_of_bytes
 from subsalt.plan.world import World
 
 if TYPE_CHECKING:

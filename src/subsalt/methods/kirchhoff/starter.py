@@ -14,7 +14,8 @@ import numpy as np
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.errors import Finding, SubsaltError
 from subsalt.io.segy.headers import HeaderBytes
-from subsalt.job import toml_out, units
+from subsalt.job import text as toml_out
+from subsalt.job import units
 from subsalt.job.starter import InitResult, common_pattern, expand, refuse_existing, relative, round_down
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class _Survey:
     def __init__(self, paths: list[Path], preset: str, cdp_spacing: float | None) -> None:
         from subsalt.io.prestack.positions import LineGeometry
         from subsalt.io.prestack.table import open_traces
-        from subsalt.methods.kirchhoff.job_grid import is_line
+        from subsalt.methods.kirchhoff.job import is_line
 
         self.findings: list[Finding] = []
         self.read: list[str] = []
@@ -131,7 +132,7 @@ class _Survey:
 
     def grid(self) -> tuple[ImageGrid | None, str]:
         """Return the grid that the traces have themselves and where it is from, None when they do not say it."""
-        from subsalt.methods.kirchhoff.job_grid import image_grid, place
+        from subsalt.methods.kirchhoff.job import image_grid, place
         from subsalt.methods.kirchhoff.sections import KirchhoffSection
 
         if self.table is None:

@@ -14,8 +14,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.errors import CorruptionError, DataError, SubsaltError
 from subsalt.io.volumes.rsf import open_rsf
 from subsalt.io.volumes.time_image import open_image_traces
-from subsalt.methods.kirchhoff.partial import SumsFile, read_sums
-from subsalt.methods.kirchhoff.sums import rows_of
+from subsalt.methods.kirchhoff.partial import SumsFile, read_sums, rows_of
 from subsalt.view.run_image import job_of, run_facts
 from subsalt.view.time_run import Gathers, TimeRun, TraceVolume, by_offset, gathers_of
 

@@ -18,10 +18,10 @@ from subsalt.acquisition.injection import ON_NODE, RADIUS
 from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
-from subsalt.kernels.fields import FIELDS, MEMORY, Layout, parameter_names
+from subsalt.kernels.problem import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.reversal import shell_of
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.wavefields import shell_of
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import PropagationOptions
 

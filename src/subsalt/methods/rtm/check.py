@@ -18,8 +18,7 @@ from subsalt import check, kernels
 from subsalt.check.context import Context
 from subsalt.check.grids import LOWEST
 from subsalt.check.tilt import impossible
-from subsalt.earth.parameter import Parameter, PartSummary, combine, summarise_part
-from subsalt.earth.planes import Planes
+from subsalt.earth.planes import Parameter, PartSummary, Planes, combine, summarise_part
 from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options

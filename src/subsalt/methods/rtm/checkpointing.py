@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from subsalt.checkpoint.choice.choose import Choice
-from subsalt.checkpoint.choice.costs import Rates as ShotRates
+from subsalt.checkpoint.choice.footprint import Rates as ShotRates
 from subsalt.parallel.decomp import Slab
 from subsalt.plan.gpu import LAUNCHES, Gpu
 from subsalt.plan.rates import Parts, Rates, step_seconds

@@ -25,10 +25,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.gpu import LAUNCHES, PIN
-from subsalt.plan.model import exposed, reached, sum_seconds, survey_seconds
-from subsalt.plan.network import HOW, Link
-from subsalt.plan.rates import Duration, Rates, step_seconds
-from subsalt.plan.surroundings import (
+from subsalt.plan.model import (
     HERE,
     KERNELS,
     LEDGER_FILES,
@@ -39,7 +36,13 @@ from subsalt.plan.surroundings import (
     TRACE_SAMPLE,
     Network,
     Surroundings,
+    exposed,
+    reached,
+    sum_seconds,
+    survey_seconds,
 )
+from subsalt.plan.network import HOW, Link
+from subsalt.plan.rates import Duration, Rates, step_seconds
 
 
 @dataclass(frozen=True)

@@ -28,32 +28,28 @@ from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import write_partial
-from subsalt.methods.rtm.input import Rows, TraceReader, TracesTogether, reading_of, with_input
-from subsalt.methods.rtm.job_setup import beginning_facts, migration_setup, survey_of
+from subsalt.methods.rtm.modelling import Rows, TraceReader, TracesTogether, reading_of, with_input
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, reused, unserved
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.scratch import disks_of
-from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.setup import MigrationSetup, beginning_facts, migration_setup, survey_of
 from subsalt.methods.rtm.strategies import Strategies, facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
+from subsalt.plan.model import Surroundings
 from subsalt.plan.rates import machine_for_run
-from subsalt.plan.surroundings import Surroundings
 from subsalt.propagation.halo import Traffic
-from subsalt.run import quarantine
-from subsalt.run.crashes import CrashNote
-from subsalt.run.groups import Groups
+from subsalt.run import resume
 from subsalt.run.identity import numerics_of, wavefield_id
 from subsalt.run.ledger import Ledger
-from subsalt.run.method_run import MethodRun, RunState, Written
-from subsalt.run.resume import review_last_start
-from subsalt.run.scheduler import Outcome
-from subsalt.run.units import Report
+from subsalt.run.resume import CrashNote, review_last_start
+from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.units import MethodRun, Report, RunState, Written
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -185,17 +181,15 @@ class ShotRunner:
                 **({} if self.strategies is None else self.strategies.of(shot)),
             )
         except Exception as error:
-            if not quarantine.belongs_to_shot(error, group):
+            if not resume.belongs_to_shot(error, group):
                 raise
             if group.is_root:
                 where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
-                quarantine.record(
-                    self.images.parent, self.survey, shot, self.setup.window(shot), error, where
-                )
+                resume.record(self.images.parent, self.survey, shot, self.setup.window(shot), error, where)
             if self.strategies is not None:
                 # what it left may be what was wrong
                 self.strategies.scratch.remove(shot.id)
-            return {"shot": shot.id, "reason": quarantine.words_of(error)}
+            return {"shot": shot.id, "reason": resume.words_of(error)}
         told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
         told["by"] = self.by
         if self.strategies is not None:

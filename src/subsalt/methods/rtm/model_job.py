@@ -14,19 +14,16 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import ConfigError, raise_on_errors
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy.writing import OwnTraces, write_shot
-from subsalt.methods.rtm.input import reading_of, with_input
-from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
+from subsalt.methods.rtm.modelling import ModellingSetup, model_shot, reading_of, with_input
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.setup import gate
 from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
-from subsalt.run import groups as ranks
-from subsalt.run.groups import Groups
+from subsalt.run import scheduler as ranks
 from subsalt.run.identity import numerics_of
-from subsalt.run.lock import RunLock
-from subsalt.run.scheduler import Outcome
-from subsalt.run.shared import check_shared, inputs_of
+from subsalt.run.lock import RunLock, check_shared, inputs_of
+from subsalt.run.scheduler import Groups, Outcome
 from subsalt.run.units import Bookkeeping, Report, run_units
 from subsalt.timing import Phases
 

@@ -11,8 +11,7 @@ from subsalt import kernels
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import decide
-from subsalt.methods.rtm.measuring import measured
-from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.need import Needs, measured
 from subsalt.methods.rtm.plan import lost_part, setup_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.plan.nodes import Cluster, NodesModel, Row, with_seconds

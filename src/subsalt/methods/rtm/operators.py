@@ -17,11 +17,9 @@ from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError
-from subsalt.kernels.fields import Z_FRONT
-from subsalt.kernels.problem import State
-from subsalt.methods.rtm.placement import check_survey
+from subsalt.kernels.problem import Z_FRONT, State
 from subsalt.methods.rtm.setup import gate
-from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
+from subsalt.methods.rtm.traces import check_survey, propagation_axis, source_samples, to_record
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 

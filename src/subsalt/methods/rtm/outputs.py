@@ -20,11 +20,10 @@ from subsalt.io.volumes import volume
 from subsalt.io.volumes.planes import OwnPlanes
 from subsalt.io.volumes.segy_image import map_image
 from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
-from subsalt.methods.rtm.blank import refuse_region
-from subsalt.methods.rtm.image import ImagePlanes
+from subsalt.methods.rtm.image import ImagePlanes, refuse_region
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
-from subsalt.run.method_run import Written
+from subsalt.run.units import Written
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:

@@ -13,19 +13,16 @@ from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision, decide
-from subsalt.methods.rtm.measuring import measured
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.need import Needs, Setup
+from subsalt.methods.rtm.need import Needs, Setup, measured
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.gpu import Device
-from subsalt.plan.model import tail_loss
-from subsalt.plan.planning import PlanRequest
+from subsalt.plan.model import Surroundings, tail_loss
+from subsalt.plan.planning import PlanRequest, counted, duration, gpu_line, size, table_of_bytes
 from subsalt.plan.rates import Duration, machine_of
-from subsalt.plan.surroundings import Surroundings
-from subsalt.plan.text import counted, duration, gpu_line, size, table_of_bytes
 from subsalt.plan.world import World
 
 if TYPE_CHECKING:
@@ -401,7 +398,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     ConfigError
         When the job has neither [data] nor [acquisition].
     """
-    from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+    from subsalt.methods.rtm.setup import migration_setup, survey_of
 
     if job.data is None and job.acquisition is None:
         raise ConfigError(

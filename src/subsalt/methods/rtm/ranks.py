@@ -18,8 +18,8 @@ from subsalt.plan import World
 from subsalt.plan import gpu as gpus
 from subsalt.plan.disk import disk_error
 from subsalt.plan.rates import machine_if_known
-from subsalt.run.groups import threads_for
 from subsalt.run.identity import of_the_run
+from subsalt.run.scheduler import threads_for
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job

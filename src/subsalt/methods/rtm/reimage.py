@@ -24,27 +24,25 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
+from subsalt.io.files import TRACES
 from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.traffic import TRACES
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import intact, write_partial
-from subsalt.methods.rtm.job_setup import beginning_facts, migration_setup, survey_of
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.methods.rtm.rtm import ShotImage
-from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.source_run import SourceRun
-from subsalt.methods.rtm.wavefields import CURE, by_shot
+from subsalt.methods.rtm.setup import MigrationSetup, beginning_facts, migration_setup, survey_of
+from subsalt.methods.rtm.wavefields import CURE, SourceRun, by_shot
 from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
-from subsalt.run import groups as ranks
+from subsalt.run import scheduler as ranks
 from subsalt.run.facts import facts_of_ending, facts_of_job, over_ranks, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.ledger import Ledger
+from subsalt.run.lock import check_shared
 from subsalt.run.migrate import RunResult, write_report
 from subsalt.run.scheduler import Outcome
-from subsalt.run.shared import check_shared
 from subsalt.run.units import Bookkeeping, Progress, Report, run_units
 from subsalt.timing import Phases
 from subsalt.view.run_image import run_facts as run_facts_of

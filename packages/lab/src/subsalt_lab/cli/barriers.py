@@ -12,14 +12,13 @@ from typing import Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
-from subsalt.cli.output import Out
+from subsalt.cli.output import Out, spread
 from subsalt.errors import DataError, SubsaltError
 from subsalt.host import usable_cores
 from subsalt.machine.load import Watch
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import wrong
-from subsalt_lab.barriers import attempt
+from subsalt_lab.barriers import audit as attempt
 from subsalt_lab.barriers.audit import ALL, UNITS, Site, chosen, read_sites, result_of, time_steps
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab

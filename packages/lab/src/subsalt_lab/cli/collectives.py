@@ -11,8 +11,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from subsalt.cli.options import spread
-from subsalt.cli.output import Out, plain, printable
+from subsalt.cli.output import Out, plain, printable, spread
 from subsalt.errors import DiskError
 from subsalt.host import usable_cores
 from subsalt.io.publish import publish_text
@@ -21,7 +20,7 @@ from subsalt.report.table import Column, render
 from subsalt_lab.asked import choices, wrong
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
-from subsalt_lab.collectives import hint_programs, io_hints, prove, tuning, writers
+from subsalt_lab.collectives import hint_programs, io_hints, tuning, verify, writers
 from subsalt_lab.collectives import request as asked
 from subsalt_lab.collectives import verify as verification
 from subsalt_lab.collectives.choice import Algorithm
@@ -206,7 +205,9 @@ class Options:
             When options ask for what cannot be, or do not belong together (E128).
         """
         names = asked.collectives_of(self.collectives)
-        threads = cast(Threads, choices("--thread-level", [self.thread_level], ("multiple", "single"), ())[0])
+        threads = cast(
+            "Threads", choices("--thread-level", [self.thread_level], ("multiple", "single"), ())[0]
+        )
         places: list[Heavy] | None = None
         if self.from_profile is not None:
             for option, value in (("--np", self.np), ("--sizes", self.sizes)):
@@ -312,7 +313,7 @@ def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how:
     written = writers.write(
         mpi, result.choices, given.folder, threads=given.thread_level, as_variables=given.as_variables
     )
-    outcome = prove.proven_and_safe(mpi, written, progress, built_in_only=given.built_in_operations)
+    outcome = verify.proven_and_safe(mpi, written, progress, built_in_only=given.built_in_operations)
     if how != "csv" and not (outcome.written.empty and not outcome.removed):
         out.say()
         for line in outcome.lines():
@@ -350,7 +351,7 @@ def _apply(given: Options, folder: Path, how: str, file: Path | None, as_json: b
     written = writers.read(folder)
     out = Out(as_json)
     with results_lost_on_stop():
-        outcome = prove.proven(mpi_for(given.launch, given.launcher, given.mpi), written, progress)
+        outcome = verify.proven(mpi_for(given.launch, given.launcher, given.mpi), written, progress)
     if how != "csv":
         for line in outcome.lines():
             out.say(line)

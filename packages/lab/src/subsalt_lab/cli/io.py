@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
+from subsalt.cli.output import spread
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, lab
 

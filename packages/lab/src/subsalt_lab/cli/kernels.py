@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
+from subsalt.cli.output import spread
 from subsalt.kernels import requires_gpu
-from subsalt.machine.operations import bytes_of, cost
+from subsalt.methods.rtm.speed import bytes_of, cost
 from subsalt.numerics.stencil import radius_of
 from subsalt.report.table import Column, render
 from subsalt_lab import asked
@@ -117,7 +117,7 @@ def kernels(given: KernelOptions, where: ForMachine) -> None:
 
 
 def _on_processor(given: KernelOptions, where: ForMachine) -> None:
-    from subsalt.machine.operations import cost
+    from subsalt.methods.rtm.speed import cost
     from subsalt_lab import kernels as measurement
 
     counts = asked.threads(given.threads)

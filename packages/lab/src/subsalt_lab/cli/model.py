@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
-from subsalt.cli.output import Out
+from subsalt.cli.output import Out, spread
 from subsalt.cli.plan_command import counts_of
 from subsalt.errors import ConfigError
 from subsalt.plan import network as links

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
+from subsalt.cli.output import spread
 from subsalt.host import usable_cores
 from subsalt.report.table import Column, render
 from subsalt_lab.asked import words, wrong

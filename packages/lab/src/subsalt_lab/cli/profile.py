@@ -18,7 +18,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
+from subsalt.cli.output import spread
 from subsalt.errors import SubsaltError
 from subsalt.machine import launcher
 from subsalt.parallel.mpi_library import COUNTING

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
+from subsalt.cli.output import spread
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.result import Result

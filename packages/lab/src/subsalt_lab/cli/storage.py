@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from subsalt.cli.options import spread
-from subsalt.cli.output import Out
+from subsalt.cli.output import Out, spread
 from subsalt.machine import machine_file as machine
 from subsalt.machine.records import refuse
 from subsalt.report.table import Column, render
@@ -23,7 +22,7 @@ from subsalt_lab.transfers import PAGE
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
-    from subsalt.methods.rtm.advice import Advice
+    from subsalt.methods.rtm.scratch import Advice
 
 
 _WHERE = [Column("directory", "directory"), Column("what", "what")]
@@ -141,8 +140,8 @@ def job_of(path: Path) -> Job:
     ConfigError
         When it is of a method without checkpoints, or only models (E128).
     """
+    from subsalt.job.base import read_job
     from subsalt.job.job import Job
-    from subsalt.job.read import read_job
 
     found = read_job(path)
     if not isinstance(found, Job):
@@ -161,7 +160,7 @@ def job_of(path: Path) -> Job:
 def advice_of(job: Job, directories: Sequence[Path], ranks: int, known: Path) -> Advice:
     """Return the directories in their order, from the rates in machine.json."""
     from subsalt.errors import MissingInputError
-    from subsalt.methods.rtm.advice import advise
+    from subsalt.methods.rtm.scratch import advise
     from subsalt.plan.world import World
 
     try:

@@ -18,8 +18,8 @@ from subsalt.errors import DeviceError, SubsaltError
 from subsalt.host import usable_cores
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.machine.load import Watch
-from subsalt.machine.mounts import mount_of
 from subsalt.machine.stats import Paired, holm, paired, t_test
+from subsalt.machine.storage import mount_of
 from subsalt_lab.collectives.decide import LEAST_RATIO, LEVEL
 from subsalt_lab.collectives.hint_programs import (
     HINTS_FILE,

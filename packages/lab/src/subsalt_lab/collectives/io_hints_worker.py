@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from subsalt.io.files import raw_bytes
 from subsalt.io.shared_file import write_together
-from subsalt.machine import page_cache
+from subsalt.machine import records
 from subsalt.parallel.comm import Comm, world
 
 Part = tuple[slice, slice]
@@ -80,7 +80,7 @@ class Worker:
             out["seconds"][f"write_{pattern}"] = self.seconds(lambda: self._write(part, mine, out))  # noqa: B023
             self._look(pattern)
             if self.comm.rank == 0:
-                page_cache.drop([self.path])
+                records.drop_from_cache([self.path])
             back = np.full_like(mine, -1.0)
             out["seconds"][f"read_{pattern}"] = self.seconds(lambda: self._read(part, back))  # noqa: B023
             if not np.array_equal(back, mine):

@@ -26,7 +26,7 @@ from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.machine import launcher
 from subsalt_lab.asked import wrong
-from subsalt_lab.collectives import mpich_files, mpich_table, openmpi_rules
+from subsalt_lab.collectives import mpich_files, mpich_table
 from subsalt_lab.collectives.choice import Algorithm, Choice
 from subsalt_lab.collectives.mpit import Tool
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -230,7 +230,7 @@ def record(written: Written) -> None:
 
 def remove(folder: Path) -> None:
     """Remove what an earlier `write` left in a folder, so that nobody goes on using it."""
-    for name in (RECORD, SHELL, openmpi_rules.FILE, *mpich_table.FILES.values()):
+    for name in (RECORD, SHELL, mpich_files.FILE, *mpich_table.FILES.values()):
         with suppress(FileNotFoundError):
             (folder / name).unlink()
 
@@ -318,10 +318,10 @@ def _openmpi(mpi: MpiInUse, choices: Sequence[Choice], mined: Choice | None) -> 
     environment = {}
     files = {}
     if tuned:
-        files[openmpi_rules.FILE] = openmpi_rules.text_of(openmpi_rules.rules_of(tuned, mined), remark)
+        files[mpich_files.FILE] = mpich_files.text_of(mpich_files.rules_of(tuned, mined), remark)
         environment = {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-            "OMPI_MCA_coll_tuned_dynamic_rules_filename": f"{{folder}}/{openmpi_rules.FILE}",
+            "OMPI_MCA_coll_tuned_dynamic_rules_filename": f"{{folder}}/{mpich_files.FILE}",
         }
     notes: list[str] = []
     if any("coll_han_priority" in _bare(c.algorithm.settings) for c in choices):

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from subsalt.host import usable_cores
-from subsalt.kernels import cpu, sweeps
+from subsalt.kernels import cpu
 from subsalt.machine.stats import summary
 from subsalt.report.table import Column
+from subsalt_lab import sweeps
 from subsalt_lab.memory import MULTIPLY_ADDS
 from subsalt_lab.rounds import round_robin
 

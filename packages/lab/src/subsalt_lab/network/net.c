@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 enum { WINDOW = 64, MOST_SIZES = 64, TAG = 7, WORD = 4096, VERIFIED = 16 << 20, MOST_CALLS = 1 << 24 };
-// exit codes; `messages.py` knows the first
+// exit codes; `errors.py` knows the first
 enum { WRONG = 97, IMPOSSIBLE = 96 };
 
 static int rank, ranks, blocks, n_sizes;

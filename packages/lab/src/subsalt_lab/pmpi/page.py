@@ -8,8 +8,8 @@ from typing import Any
 
 from subsalt import __version__
 from subsalt.report import render
-from subsalt.report.words import seconds as in_words
-from subsalt.report.words import size
+from subsalt.report.render import seconds as in_words
+from subsalt.report.render import size
 from subsalt_lab.barriers.audit import sites_of
 from subsalt_lab.barriers.records import barriers as barriers_of
 from subsalt_lab.pmpi import tables

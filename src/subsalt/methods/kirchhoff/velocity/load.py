@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.image_grid import ImageGrid
-from subsalt.acquisition.line_numbers import numbers_of, positions_of
+from subsalt.acquisition.image_grid import ImageGrid, numbers_of, positions_of
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ModelError
 from subsalt.io.segy.geometry import FOOT
@@ -27,11 +26,17 @@ from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.volumes.in_time import TimeVolume, is_volume, open_time_volume
 from subsalt.io.volumes.velocity_text import TextFunctions, read_velocity_text
 from subsalt.job.units import known_unit, to_si
-from subsalt.methods.kirchhoff.velocity.fields import Array, Constant, Field, Profile, Scaled
-from subsalt.methods.kirchhoff.velocity.functions import Functions
+from subsalt.methods.kirchhoff.velocity.fields import (
+    Array,
+    Constant,
+    Field,
+    Functions,
+    Profile,
+    Scaled,
+    VolumeField,
+)
 from subsalt.methods.kirchhoff.velocity.section import LONGEST
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
-from subsalt.methods.kirchhoff.velocity.volume import VolumeField
 from subsalt.numerics import fixedmath
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from subsalt.errors import ConfigError
 from subsalt.job import units
-from subsalt.job.types import NonNegativeLength, NonNegativeTime, Section
+from subsalt.job.units import NonNegativeLength, NonNegativeTime, Section
 
 #: two-way times beyond this are no seconds
 LONGEST = 60.0
