@@ -19,7 +19,7 @@ struct DevicePoints;
 // Psi of all axes in the layer, inside the box (absorb.cu)
 Status memory_step(const Problem& pb, const Levels& levels, const Box& box, cudaStream_t stream);
 
-// The next time level over `levels.prev` (iso_step.cu, vti_step.cu, tti_step.cu)
+// The next time level over `levels.prev` (field_step.cu, tti_step.cu)
 Status field_step_iso(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
 Status field_step_vti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
@@ -27,8 +27,7 @@ Status field_step_vti(const Problem& pb, const Levels& levels, const Box& box, c
 Status field_step_tti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
 /// Tunings worth trying on this grid, the usual one first; returns how many, at most `most`.
-int tunings_iso(const Problem& pb, Tuning* out, int most);
-int tunings_vti(const Problem& pb, Tuning* out, int most);
+int tunings_field(const Problem& pb, Tuning* out, int most);
 int tunings_tti(const Problem& pb, Tuning* out, int most);
 Status apply_l_iso(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);
 Status apply_l_vti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);
@@ -47,14 +46,7 @@ inline Status field_step(const Problem& pb, const Levels& levels, const Box& box
 }
 
 inline int tunings(const Problem& pb, Tuning* out, int most) {
-    switch (pb.medium) {
-    case Medium::isotropic:
-        return tunings_iso(pb, out, most);
-    case Medium::vti:
-        return tunings_vti(pb, out, most);
-    default:
-        return tunings_tti(pb, out, most);
-    }
+    return pb.medium == Medium::tti ? tunings_tti(pb, out, most) : tunings_field(pb, out, most);
 }
 
 // Points between nodes (points.cu). `host` has pointers on the host.

@@ -44,6 +44,7 @@ SUBSALT_DEVICE void wait_for_copies() {
 template <int stages, int arrays>
 class Slots {
 public:
+    static constexpr int planes = stages;
     static constexpr std::size_t bytes = std::size_t{stages} * arrays * 16; // per thread
 
     SUBSALT_DEVICE explicit Slots(float4* room) : mine_(room + threadIdx.x), threads_(static_cast<int>(blockDim.x)) {}

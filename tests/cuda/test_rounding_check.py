@@ -12,14 +12,14 @@ ROUNDED = Counter({"add.rn.ftz.f32": 5, "fma.rn.ftz.f32": 3, "fma.rn.f64": 2})
 
 
 def test_all_rounded_is_said_only_where_it_is_so():
-    said, bad = check_ptx.report({"iso_step.cu": ROUNDED})
+    said, bad = check_ptx.report({"field_step.cu": ROUNDED})
     assert not bad
     assert said == "10 of 10 operations in 1 sources are rounded as written"
 
 
 def test_what_is_excepted_is_counted_and_named():
     said, bad = check_ptx.report(
-        {"iso_step.cu": ROUNDED, "kirchhoff_sum.cu": ROUNDED + Counter({"rsqrt.approx.ftz.f32": 4})}
+        {"field_step.cu": ROUNDED, "kirchhoff_sum.cu": ROUNDED + Counter({"rsqrt.approx.ftz.f32": 4})}
     )
     assert not bad
     assert said.startswith("20 of 24 operations in 2 sources are rounded as written; 4 are approximations")
@@ -28,10 +28,10 @@ def test_what_is_excepted_is_counted_and_named():
 
 def test_what_is_not_rounded_is_wrong():
     for instruction, source in (
-        ("rsqrt.approx.ftz.f32", "iso_step.cu"),
+        ("rsqrt.approx.ftz.f32", "field_step.cu"),
         ("sqrt.approx.ftz.f32", "kirchhoff_sum.cu"),
-        ("add.ftz.f32", "iso_step.cu"),
-        ("add.rn.f32", "iso_step.cu"),
+        ("add.ftz.f32", "field_step.cu"),
+        ("add.rn.f32", "field_step.cu"),
     ):
         said, bad = check_ptx.report({source: ROUNDED + Counter({instruction: 1})})
         assert bad == [f"{source}: 1 x {instruction}"]
