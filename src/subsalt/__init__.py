@@ -41,7 +41,7 @@ _HOME = {
     "dot_test": "subsalt.api",
     "migrate_time": "subsalt.methods.kirchhoff.arrays",
     "reimage": "subsalt.methods.rtm.notebook",
-    "kept": "subsalt.methods.rtm.notebook",
+    "saved_wavefields": "subsalt.methods.rtm.notebook",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]

@@ -87,7 +87,7 @@ def test_the_source_alone_takes_half_the_room(survey, tmp_path):
     migrate_job(keeping(survey, 'keep = "source"'), run)
     found = json.loads((run / "run.json").read_text())["wavefields"]
     assert (found["shots"], found["both"]) == ([1, 2, 3], [])
-    with subsalt.kept(run, 2) as shot:
+    with subsalt.saved_wavefields(run, 2) as shot:
         assert shot.receiver is None
         light = sum(u.astype(np.float64) ** 2 for u in shot.source)
     assert light.shape == (61, 41)

@@ -64,7 +64,7 @@ def test_frames_are_thinned_samples_at_their_times(survey):
     assert [a.spacing for a in thin.axes] == [30.0, 30.0]
     assert thin.samples.tolist() == whole.samples[::4].tolist()
     assert thin.times.tolist() == whole.times[::4].tolist()
-    with subsalt.kept(survey / "run", 2) as shot:
+    with subsalt.saved_wavefields(survey / "run", 2) as shot:
         assert np.allclose(shot.times, whole.times)
         assert len(shot.source) == len(shot.times)
         assert shot.grid.shape == whole.shape
@@ -122,7 +122,7 @@ def test_what_cannot_be_played_is_said(survey, tmp_path):
     with pytest.raises(MissingInputError, match="does not exist"):
         movie_of(tmp_path / "none")
     with pytest.raises(MissingInputError, match="kept no wavefield of shot 1; kept are shots 2") as found:
-        subsalt.kept(run, 1)
+        subsalt.saved_wavefields(run, 1)
     assert found.value.code == "E861"
 
 

@@ -79,7 +79,7 @@ class ShotWavefields:
         self.close()
 
 
-def kept(run: str | Path, shot: int) -> ShotWavefields:
+def saved_wavefields(run: str | Path, shot: int) -> ShotWavefields:
     """Return the wavefields that a run has kept of a shot.
 
     Parameters
@@ -96,7 +96,7 @@ def kept(run: str | Path, shot: int) -> ShotWavefields:
 
     Examples
     --------
-    >>> with subsalt.kept("survey.run", 7) as shot:              # doctest: +SKIP
+    >>> with subsalt.saved_wavefields("survey.run", 7) as shot:              # doctest: +SKIP
     ...     energy = sum(u.astype(float) ** 2 for u in shot.source)
     """
     return ShotWavefields(run, shot)
