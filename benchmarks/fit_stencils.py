@@ -26,7 +26,7 @@ What all weights keep:
   layer are then negative for any tilt, which makes the scheme stable;
 - the symbol grows up to the Nyquist wavenumber: its largest value, which rules the time step, is the one there.
 
-The time step and subsalt's check still use Taylor weights.
+`--json src/subsalt/numerics/fitted_stencils.json` writes what `[propagation] stencil = "fitted"` uses.
 
 Method
 ------

@@ -11,16 +11,15 @@ import pytest
 from kernel_problems import SPACING, make_problem, random_state, to_cpu
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
-from subsalt.kernels.problem import TILT_SHARE
 from subsalt.kernels.reference import at
-from subsalt.numerics.stencil import first_derivative, second_derivative
+from subsalt.numerics.stencil import Stencil
 
 
-def symbols(order: int, axis: int, k: float) -> tuple[float, float]:
+def symbols(weights: Stencil, axis: int, k: float) -> tuple[float, float]:
     """Return K1 and K2 of a wave exp(i k x) along an axis: D1 is i K1, D2 is -K2."""
     h = SPACING[axis]
-    j = np.arange(1, order // 2 + 1)
-    c, d = second_derivative(order), np.array(first_derivative(order))
+    j = np.arange(1, weights.order // 2 + 1)
+    c, d = weights.second(tilted=True), np.array(weights.first(tilted=True))
     return (
         2 * float(d @ np.sin(j * k * h)) / h,
         -(c[0] + 2 * float(np.array(c[1:]) @ np.cos(j * k * h))) / h**2,
@@ -28,9 +27,12 @@ def symbols(order: int, axis: int, k: float) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("device", ["reference", "cpu"])
-@pytest.mark.parametrize("order", [2, 4, 8, 12])
+@pytest.mark.parametrize(
+    "weights", [*map(Stencil, (2, 4, 8, 12)), *(Stencil(n, "fitted") for n in (4, 8, 12))], ids=str
+)
 @pytest.mark.parametrize("ndim", [2, 3])
-def test_a_plane_wave_sees_the_symbols_of_the_operators(ndim, order, device):
+def test_a_plane_wave_sees_the_symbols_of_the_operators(ndim, weights, device):
+    order = weights.order
     theta, phi, wave = 0.7, -1.1, np.array([0.9, -0.5, 0.7])
     n = np.array([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)])
     if ndim == 2:
@@ -38,6 +40,7 @@ def test_a_plane_wave_sees_the_symbols_of_the_operators(ndim, order, device):
     shape = (40, 40, 40) if ndim == 3 else (40, 1, 40)
     dtype = np.float64 if device == "reference" else np.float32
     problem = make_problem(shape, "tti", "none", order, ndim=ndim, dtype=dtype)
+    problem.stencil = weights.kind
     for name, axis in zip(problem.axis_names, problem.axes, strict=True):
         problem.layout.view(problem.params[name])[...] = n[axis]
     x, y, z = np.meshgrid(*(np.arange(m) * h for m, h in zip(shape, SPACING, strict=True)), indexing="ij")
@@ -52,12 +55,12 @@ def test_a_plane_wave_sees_the_symbols_of_the_operators(ndim, order, device):
         tuple(m - far if m > 1 else 1 for m in shape),  # type: ignore[arg-type]
     )
     across, along = kernels.apply_l(problem, fields, box)
-    k1, k2 = np.array([symbols(order, axis, wave[axis]) for axis in range(3)]).T
+    k1, k2 = np.array([symbols(weights, axis, wave[axis]) for axis in range(3)]).T
     k1[1], k2[1] = (k1[1], k2[1]) if ndim == 3 else (0.0, 0.0)
-    v = -((n @ k1) ** 2 + TILT_SHARE * (k2 - k1**2).sum())
+    v = -((n @ k1) ** 2 + problem.weights.tilt_share() * (k2 - k1**2).sum())
     inner = w[box.slices]
     # sums of at most 200 terms, each at most the largest second derivative of an alternating field
-    largest = sum((4 * np.abs(second_derivative(order)).sum()) / SPACING[a] ** 2 for a in problem.axes)
+    largest = sum((4 * np.abs(weights.second(tilted=True)).sum()) / SPACING[a] ** 2 for a in problem.axes)
     tolerance = 200 * np.finfo(dtype).eps * largest
     assert np.abs(along - v * inner).max() <= tolerance
     assert np.abs(across - (-k2.sum() - v) * inner).max() <= tolerance

@@ -63,3 +63,16 @@ def test_weights_keep_what_stability_needs_and_their_promise(program, family):
     assert np.all(np.diff(weights.k2(k)) > 0)
     # Taylor weights are wrong by more on this grid: the fit is what keeps the promise
     assert waves.worst(weights, points) < 0.01 < waves.worst(program.taylor(4), points)
+
+
+@pytest.mark.parametrize("family", ["upright", "tilted"])
+@pytest.mark.parametrize("order", stencil.FITTED_ORDERS)
+def test_the_weights_in_use_keep_the_promise_beside_them(program, order, family):
+    """The file, judged again in more directions than it was fitted to."""
+    tilted, weights = family == "tilted", stencil.Stencil(order, "fitted")
+    again = program.Weights(np.array(weights.second(tilted)[1:]), np.array(weights.first(tilted)))
+    waves = program.Waves(family, 40.0, fine=True)
+    assert not tilted or waves.share == weights.tilt_share()
+    # points in the file have three decimals
+    assert waves.worst(again, weights.points(tilted) + 1e-3) < 0.01
+    assert again.stable()

@@ -77,10 +77,12 @@ def test_vti_bound_is_the_largest_eigenvalue_of_the_symbol(order):
 
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
-def test_energy_is_conserved(medium, ndim):
+@pytest.mark.parametrize("kind", ["taylor", "fitted"])
+def test_energy_is_conserved(kind, medium, ndim):
     shape = (20, 24) if ndim == 2 else (12, 11, 13)
     model = random_tti(shape, (10.0, 12.0, 9.0)[-ndim:], 3).as_medium(medium)
-    prop = Propagator(model, PropagationOptions(boundary="none", **DOUBLE), 0.95 * model.stable_dt(8))
+    options = PropagationOptions(boundary="none", stencil=kind, **DOUBLE)
+    prop = Propagator(model, options, 0.95 * model.stable_dt(options.weights))
     state, rng = prop.new_state(), np.random.default_rng(1)
     for a, b in zip(state.prev, state.curr, strict=True):
         prop.layout.view(a)[...] = rng.standard_normal(prop.layout.shape3)

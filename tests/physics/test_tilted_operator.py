@@ -8,8 +8,7 @@ from physics_tools import DOUBLE, random_tti
 from scipy.sparse import bmat, csr_array, diags, identity, kron
 
 from subsalt import EarthModel, Grid, PropagationOptions
-from subsalt.kernels.problem import TILT_SHARE
-from subsalt.numerics import stencil
+from subsalt.numerics.stencil import ORDERS, Stencil
 from subsalt.propagation.propagator import Propagator
 
 
@@ -25,9 +24,17 @@ def along(weights_at_one, centre, sign, grid, axis):
     return csr_array(out)
 
 
-def minus_v_and_minus_lap(model, order):
+def taylor(order):
+    return Stencil(order)
+
+
+def fitted(order):
+    return Stencil(order, "fitted")
+
+
+def minus_v_and_minus_lap(model, weights):
     """Return -V and -lap as matrices, from V = sum_i D_i n_i sum_j n_j D_j + share sum_i (D2_i - D_i D_i)."""
-    c, d = stencil.second_derivative(order), stencil.first_derivative(order)
+    c, d = weights.second(tilted=True), weights.first(tilted=True)
     grid, h = model.grid, model.grid.spacing
     theta = model.theta.astype(np.float64).ravel()
     if grid.ndim == 2:
@@ -39,19 +46,22 @@ def minus_v_and_minus_lap(model, order):
     second = [along([w / s**2 for w in c[1:]], c[0] / s**2, 1, grid, i) for i, s in enumerate(h)]
     slope = sum(diags(a) @ g for a, g in zip(n, first, strict=True))
     between = sum(g @ g - l for g, l in zip(first, second, strict=True))
-    return slope.T @ slope + TILT_SHARE * between, -sum(second)
+    return slope.T @ slope + weights.tilt_share() * between, -sum(second)
 
 
-@pytest.mark.parametrize("order", [2, 8])
+@pytest.mark.parametrize("weights", [taylor(2), taylor(8), fitted(4), fitted(8)], ids=str)
 @pytest.mark.parametrize("shape", [(17, 19), (9, 11, 10)])
-def test_the_kernels_apply_the_operator_as_defined(shape, order):
+def test_the_kernels_apply_the_operator_as_defined(shape, weights):
+    order = weights.order
     model = random_tti(shape, (10.0, 12.0, 9.0)[-len(shape) :], 4)
-    prop = Propagator(model, PropagationOptions(boundary="none", order=order, **DOUBLE), 0.001)
+    prop = Propagator(
+        model, PropagationOptions(boundary="none", order=order, stencil=weights.kind, **DOUBLE), 0.001
+    )
     state, rng = prop.new_state(), np.random.default_rng(5)
     for u in state.curr:
         prop.layout.view(u)[...] = rng.standard_normal(prop.layout.shape3)
     p, q = (prop.layout.view(u).ravel() for u in state.curr)
-    minus_v, minus_lap = minus_v_and_minus_lap(model, order)
+    minus_v, minus_lap = minus_v_and_minus_lap(model, weights)
     exact = minus_v @ p - minus_lap @ p, -(minus_v @ q)
     for got, want in zip(prop.kernels.apply_l(prop.problem, state.curr, prop.interior), exact, strict=True):
         # sums of some 10 order^2 products of numbers whose largest is the result's
@@ -60,19 +70,20 @@ def test_the_kernels_apply_the_operator_as_defined(shape, order):
         )
 
 
-@pytest.mark.parametrize("order", stencil.ORDERS)
+@pytest.mark.parametrize("order", ORDERS)
 def test_both_parts_are_negative_for_every_wavenumber(order):
     # -V = (n . K1)^2 + share (K2 - K1^2), -(lap - V) = |K1 - n (n . K1)|^2 + (1 - share) (K2 - K1^2): with K2 >= K1^2
     # per axis both are sums of squares for any n and any share of 0 to 1
     k = np.linspace(0, np.pi, 4001)
-    c, d = stencil.second_derivative(order), stencil.first_derivative(order)
+    weights = taylor(order)
+    c, d = weights.second(tilted=True), weights.first(tilted=True)
     k2 = -(c[0] + 2 * sum(ck * np.cos(i * k) for i, ck in enumerate(c) if i))
     k1 = 2 * sum(dk * np.sin((i + 1) * k) for i, dk in enumerate(d))
     between = k2 - k1**2
     assert between.min() > -1e-13
     # at the Nyquist wavenumber the first derivative sees nothing: all that is left of V is its share
-    assert between[-1] == pytest.approx(stencil.nyquist_symbol(order), rel=1e-12)
-    assert 0 < TILT_SHARE < 1
+    assert between[-1] == pytest.approx(weights.nyquist(tilted=True), rel=1e-12)
+    assert 0 < weights.tilt_share() < 1
     # the added term is of the order of the scheme: between ~ k^(order + 2)
     small = np.array([0.2, 0.4])
     k2 = -(c[0] + 2 * sum(ck * np.cos(i * small) for i, ck in enumerate(c) if i))
@@ -95,9 +106,9 @@ def tilts(n):
     }
 
 
-def motion(model, order):
+def motion(model, weights):
     """Return C^(1/2) (-L) C^(1/2) as a dense matrix: its eigenvalues are the squared frequencies of the scheme."""
-    minus_v, minus_lap = minus_v_and_minus_lap(model, order)
+    minus_v, minus_lap = minus_v_and_minus_lap(model, weights)
     e = 1 + 2 * model.epsilon.astype(np.float64).ravel()
     s = np.sqrt(1 + 2 * model.delta.astype(np.float64).ravel())
     # the root of a positive 2 x 2 matrix A is (A + sqrt(det A)) / sqrt(trace A + 2 sqrt(det A))
@@ -109,8 +120,15 @@ def motion(model, order):
 
 
 @pytest.mark.parametrize("field", tilts(4))
-@pytest.mark.parametrize(("order", "kind"), [(2, "random"), (8, "random"), (8, "strong"), (8, "none")])
-def test_the_time_step_holds_for_any_tilt(field, order, kind):
+@pytest.mark.parametrize(
+    ("weights", "kind"),
+    [
+        *((taylor(2), "random"), (taylor(8), "random"), (taylor(8), "strong"), (taylor(8), "none")),
+        *((fitted(4), "strong"), (fitted(8), "random"), (fitted(8), "none"), (fitted(16), "random")),
+    ],
+    ids=str,
+)
+def test_the_time_step_holds_for_any_tilt(field, weights, kind):
     n, rng = 16, np.random.default_rng(1)
     delta = rng.uniform(-0.15, 0.2, (n, n))
     epsilon, delta, vp = {
@@ -119,8 +137,8 @@ def test_the_time_step_holds_for_any_tilt(field, order, kind):
         "none": (0.0, 0.0, 2000.0),
     }[kind]
     model = EarthModel(Grid((n, n), (10.0, 8.0)), vp, epsilon, delta, tilts(n)[field]).as_medium("tti")
-    squared = np.linalg.eigvalsh(motion(model, order))
-    bound = model.max_eigenvalue(order)
+    squared = np.linalg.eigvalsh(motion(model, weights))
+    bound = model.max_eigenvalue(weights)
     assert squared[-1] < bound
     # nothing grows either: what is negative is rounding
     assert squared[0] > -1e-12 * bound

@@ -66,6 +66,8 @@ MIGRATIONS = {
         "vti",
         LAYER + '[imaging]\ncondition = "inverse-scattering"\nfilter = "laplacian"\naperture = 60\n',
     ),
+    "vti 3-D, fitted stencil": ("volume", "vti", LAYER + 'stencil = "fitted"\n'),
+    "tti 2-D, fitted stencil of order 4": ("line", "tti", LAYER + 'stencil = "fitted"\norder = 4\n'),
     "tti 2-D, cross-correlation": ("line", "tti", LAYER + '[imaging]\ncondition = "cross-correlation"\n'),
 }
 #: the same migrations by other ways through memory and disk: the image must be that of the first name

@@ -11,37 +11,37 @@ from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
-from subsalt.numerics.stencil import POINTS_PER_WAVELENGTH
 
 
 @rule("spectrum", "velocity", "wavelet")
 def dispersion(context: Context) -> Iterator[Finding]:
     """Too few grid points per shortest wavelength."""
     assert context.wavelet is not None
-    model, order = gated(context), context.propagation.order
+    model, stencil = gated(context), context.propagation.weights
     fmax, h = context.wavelet.fmax, max(model.grid.spacing)
     wavelength = model.slowest / fmax
-    points, need = wavelength / h, POINTS_PER_WAVELENGTH[order]
+    points, need = wavelength / h, stencil.points(tilted=model.medium == "tti")
     clean = model.slowest / (need * h)
     context.facts |= {"points_per_wavelength": points, "fmax": fmax, "fmax_without_dispersion": clean}
     where = f"({model.slowest:.4g} m/s / {fmax:.4g} Hz, spacing {h:g} m)"
     text = f"{points:.3g} points per shortest wavelength {where}"
-    # the rule's figure is a phase error of 0.1 %; within a tenth of it nothing is lost
-    if points >= 0.9 * need:
+    # with Taylor weights the figure is a phase error of 0.1 %: within a tenth of it nothing is lost
+    enough = need if stencil.kind == "fitted" else 0.9 * need
+    if points >= enough:
         yield ok(f"dispersion  {text}")
         return
     cure = f"{frequency_by_data(context)}use spacing <= {model.slowest / (need * fmax):.3g} m or frequencies up to "
     cure += f"{clean:.3g} Hz"
     if points < 2.2:
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
-        if points / FOOT >= 0.9 * need and (feet := in_feet(context)):
+        if points / FOOT >= enough and (feet := in_feet(context)):
             cure += f"; or, if the lengths of the model are in feet: {feet}"
         yield error("E531", f"{text}: the grid cannot carry the wavelet", cure, points=points, needed=need)
     else:
         yield warning(
             "W530",
-            f"{text}; order {order} needs {need:g} for clean waveforms",
-            cure + (", or a higher order" if order < 16 else ""),
+            f"{text}; {stencil} needs {need:.3g} for clean waveforms",
+            cure + (", or a higher order" if stencil.order < 16 else ""),
             points=points,
             needed=need,
         )

@@ -29,19 +29,19 @@ def gated(context: Context) -> ModelLike:
 @rule("stability", "velocity")
 def time_step(context: Context) -> Iterator[Finding]:
     """A time step above the bound of the exact scheme, or far below it."""
-    order, dt = context.propagation.order, context.propagation.dt
-    bound = gated(context).stable_dt(order)
+    stencil, dt = context.propagation.weights, context.propagation.dt
+    bound = gated(context).stable_dt(stencil)
     context.facts["stable_dt"] = bound
     if dt is None:
         context.facts["dt"] = 0.95 * bound
-        yield ok(f"time step {0.95e3 * bound:.4g} ms  (bound {1e3 * bound:.4g} ms, order {order})")
+        yield ok(f"time step {0.95e3 * bound:.4g} ms  (bound {1e3 * bound:.4g} ms, {stencil})")
         return
     context.facts["dt"] = dt
     bound *= 1 - context.propagation.dt_reserve
     if dt > bound:
         yield error(
             "E501",
-            f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
+            f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms ({stencil})",
             _milliseconds(dt, bound)
             + f'[propagation] dt = "{0.95e3 * bound:.3g} ms" or less, or leave dt out',
             dt=dt,

@@ -15,7 +15,7 @@ from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, ModelLike, TimeStep, nearest_nodes
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.numerics.side_by_side import cuts, each
-from subsalt.numerics.stencil import nyquist_symbol
+from subsalt.numerics.stencil import Stencil
 
 __all__ = ["AnisotropyRule", "EarthModel", "Medium", "ModelLike"]
 
@@ -183,7 +183,7 @@ class EarthModel(TimeStep):
 
         return max(each(fast, self._slabs()))
 
-    def max_eigenvalue(self, order: int) -> float:
+    def max_eigenvalue(self, stencil: Stencil | int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2 (physics page, section 3).
 
         Notes
@@ -196,7 +196,7 @@ class EarthModel(TimeStep):
 
         That of TTI, taken whenever there is a theta, holds for any tilt field.
         """
-        s = nyquist_symbol(order)
+        s = Stencil.of(stencil).nyquist(tilted=self.theta is not None)
         inv = [s / h**2 for h in self.grid.spacing]
         a, b = sum(inv[:-1]), inv[-1]
         if self.epsilon is None or self.delta is None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.errors import StabilityError
+from subsalt.numerics.stencil import Stencil
 
 if TYPE_CHECKING:
     from subsalt.earth.model import EarthModel
@@ -67,13 +68,13 @@ class ModelLike(Protocol):
     def limits(self, name: str) -> tuple[float, float]:
         """Return the smallest and the largest value of a parameter."""
 
-    def max_eigenvalue(self, order: int) -> float:
+    def max_eigenvalue(self, stencil: Stencil | int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2."""
 
-    def stable_dt(self, order: int) -> float:
+    def stable_dt(self, stencil: Stencil | int) -> float:
         """Return the largest stable time step, s."""
 
-    def choose_dt(self, order: int, dt: float | None = None, reserve: float = 0.0) -> float:
+    def choose_dt(self, stencil: Stencil | int, dt: float | None = None, reserve: float = 0.0) -> float:
         """Return `dt` when it is stable, or 0.95 of the bound when it is None."""
 
     def as_medium(self, medium: str) -> ModelLike:
@@ -98,19 +99,23 @@ class ModelLike(Protocol):
 class TimeStep:
     """The time step that the largest eigenvalue allows; `EarthModel` and `StreamedModel` share it."""
 
-    def max_eigenvalue(self, order: int) -> float:
+    def max_eigenvalue(self, stencil: Stencil | int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2."""
         raise NotImplementedError
 
-    def stable_dt(self, order: int) -> float:
+    def stable_dt(self, stencil: Stencil | int) -> float:
         """Return the largest stable time step of the leapfrog scheme, s: 2 / sqrt(max_eigenvalue)."""
-        return 2.0 / math.sqrt(self.max_eigenvalue(order))
+        return 2.0 / math.sqrt(self.max_eigenvalue(stencil))
 
-    def choose_dt(self, order: int, dt: float | None = None, reserve: float = 0.0) -> float:
+    def choose_dt(self, stencil: Stencil | int, dt: float | None = None, reserve: float = 0.0) -> float:
         """Return `dt` when it is stable, or 0.95 of the bound when it is None.
 
         Parameters
         ----------
+        stencil : Stencil or int
+            Weights in space; an order has Taylor's.
+        dt : float, optional
+            Time step asked for, s.
         reserve : float
             Part of the bound to be left free (`PropagationOptions.dt_reserve`).
 
@@ -119,13 +124,13 @@ class TimeStep:
         StabilityError
             When `dt` is above the bound.
         """
-        bound = self.stable_dt(order)
+        bound = self.stable_dt(stencil)
         if dt is None:
             return 0.95 * bound
         bound *= 1 - reserve
         if not 0 < dt <= bound:
             raise StabilityError(
-                f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms (order {order})",
+                f"dt = {dt * 1e3:g} ms is above the stability bound of {bound * 1e3:.4g} ms ({Stencil.of(stencil)})",
                 f"use dt <= {0.95 * bound * 1e3:.4g} ms, or leave dt out",
                 code="E501",
             )

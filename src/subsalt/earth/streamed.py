@@ -18,6 +18,7 @@ from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, 
 from subsalt.earth.planes import Constant, Moved, Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.numerics.side_by_side import each_as_it_comes
+from subsalt.numerics.stencil import Stencil
 from subsalt.parallel.comm import Comm, single
 
 
@@ -51,7 +52,7 @@ class Facts:
     first_over: int | None
 
     @classmethod
-    def of(cls, slab: EarthModel, order: int, start: int = 0) -> Facts:
+    def of(cls, slab: EarthModel, stencil: Stencil, start: int = 0) -> Facts:
         """Return the facts of a slab whose first value is number `start` of the whole."""
         over, first = 0, None
         if slab.epsilon is not None and slab.delta is not None:
@@ -62,7 +63,7 @@ class Facts:
             {name: slab.limits(name) for name in slab.volumes},
             slab.slowest,
             slab.fastest,
-            slab.max_eigenvalue(order),
+            slab.max_eigenvalue(stencil),
             slab.theta is not None and bool(slab.theta.any()),
             any(a is not None and bool(a.any()) for a in (slab.epsilon, slab.delta)),
             over,
@@ -154,8 +155,8 @@ class Files:
         By name, in SI (angles: radians, one form of each axis), smoothed; epsilon and delta both or none.
     comm : Comm
         Ranks that find the facts together while the model is opened; then each its own.
-    order : int
-        Of the stencil whose stability is asked for.
+    stencil : Stencil
+        Whose stability is asked for.
     note : callable
         Told the bytes of every window that is asked for.
     """
@@ -164,12 +165,12 @@ class Files:
     frame: Frame
     volumes: Mapping[str, Planes]
     comm: Comm = field(default_factory=single)
-    order: int = 8
-    facts: dict[tuple[Form, int], Facts] = field(default_factory=dict)
+    stencil: Stencil = field(default_factory=lambda: Stencil(8))
+    facts: dict[tuple[Form, Stencil], Facts] = field(default_factory=dict)
     note: Callable[[int], None] = lambda nbytes: None
 
-    def learn(self, *wanted: tuple[Form, int]) -> None:
-        """Find the facts of forms at orders that are not known, in one pass; collective over `comm`.
+    def learn(self, *wanted: tuple[Form, Stencil]) -> None:
+        """Find the facts of forms with stencils that are not known, in one pass; collective over `comm`.
 
         Every rank goes through its share of the planes.
         """
@@ -180,7 +181,7 @@ class Files:
 
         def facts_of(part: tuple[int, EarthModel]) -> list[Facts]:
             first, slab = part
-            return [Facts.of(form.of(slab), order, first * (self.grid.size // nx)) for form, order in new]
+            return [Facts.of(form.of(slab), stencil, first * (self.grid.size // nx)) for form, stencil in new]
 
         with comm.together():
             mine = each_as_it_comes(
@@ -259,8 +260,8 @@ class StreamedModel(TimeStep):
     Notes
     -----
     What is asked of the whole model (limits, speeds, time step) comes from facts that all ranks found together when
-    the model was opened, see `Files.learn`; a window, values or nodes are read by the rank that asks. A form or an
-    order that nobody thought of costs that rank a pass through all of the model.
+    the model was opened, see `Files.learn`; a window, values or nodes are read by the rank that asks. A form or a
+    stencil that nobody thought of costs that rank a pass through all of the model.
     """
 
     def __init__(self, files: Files, form: Form | None = None) -> None:
@@ -280,8 +281,8 @@ class StreamedModel(TimeStep):
         """Return the model at another place of the map; files and what is known of them are shared."""
         return self if frame == self.frame else StreamedModel(replace(self.files, frame=frame), self.form)
 
-    def _facts(self, order: int | None = None) -> Facts:
-        key = (self.form, order or self.files.order)
+    def _facts(self, stencil: Stencil | None = None) -> Facts:
+        key = (self.form, stencil or self.files.stencil)
         self.files.learn(key)
         return self.files.facts[key]
 
@@ -321,9 +322,9 @@ class StreamedModel(TimeStep):
         """Largest P velocity in any direction, m/s."""
         return self._facts().fastest
 
-    def max_eigenvalue(self, order: int) -> float:
+    def max_eigenvalue(self, stencil: Stencil | int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2."""
-        return self._facts(order).eigenvalue
+        return self._facts(Stencil.of(stencil)).eigenvalue
 
     def as_medium(self, medium: str) -> StreamedModel:
         """Return the model with what `medium` uses, as `EarthModel.as_medium`."""

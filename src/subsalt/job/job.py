@@ -94,8 +94,11 @@ class Job(RtmTables):
 
         Notes
         -----
-        Of [checkpoint] that is all but the keys that lose digits.
+        Of [checkpoint] that is all but the keys that lose digits. Earlier runs had Taylor weights and no key for them:
+        a job with these is the same.
         """
         job = {k: v for k, v in super().of_the_image().items() if k != "checkpoint"}
+        if self.propagation.stencil == "taylor":
+            job["propagation"] = {k: v for k, v in job["propagation"].items() if k != "stencil"}
         lossy = self.checkpoint.of_the_image()
         return job | {"checkpoint": lossy} if lossy else job

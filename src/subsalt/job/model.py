@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from subsalt.io.volumes.volume import OpenVolume
     from subsalt.job.data_sections import GridSection, ValueSection
     from subsalt.job.sections import RtmTables
-    from subsalt.propagation.options import PropagationOptions
+    from subsalt.numerics.stencil import Stencil
+from subsalt.propagation.options import PropagationOptions
 
 
 def load_parameter(job: RtmTables, name: str) -> Parameter | None:
@@ -216,9 +217,14 @@ def model_files(job: RtmTables, comm: Comm) -> Files:
         builder = Builder(grid, job.grid is not None, Smoothing(sigma, axis, section.smoothing_top))
         volumes, angles = builder.scalars(given), builder.angles(given)
     volumes |= builder.axis(angles, comm)
-    order = job.propagation_options.order
+    stencil = job.propagation_options.weights
     return Files(
-        grid, frame_of_model(job, given), volumes, comm, order, note=lambda nbytes: COUNTED.add(wanted=nbytes)
+        grid,
+        frame_of_model(job, given),
+        volumes,
+        comm,
+        stencil,
+        note=lambda nbytes: COUNTED.add(wanted=nbytes),
     )
 
 
@@ -229,7 +235,9 @@ def _likely(volumes: Mapping[str, Planes]) -> str:
     return "tti" if "theta" in volumes else "vti"
 
 
-def _forms(medium: str, options: PropagationOptions, volumes: Mapping[str, Planes]) -> list[tuple[Form, int]]:
+def _forms(
+    medium: str, options: PropagationOptions, volumes: Mapping[str, Planes]
+) -> list[tuple[Form, Stencil]]:
     """Return the forms of a model that checks and runs ask about: as given, as a medium, and past the gate."""
     used = Form().as_medium(medium, tuple(volumes))
     forms = [Form(), used]
@@ -237,7 +245,7 @@ def _forms(medium: str, options: PropagationOptions, volumes: Mapping[str, Plane
         # of a model that is refused the checks still say the time step
         rule = "lower-delta" if options.anisotropy == "reject" else options.anisotropy
         forms.append(Form(used.medium, rule))
-    return [(form, options.order) for form in forms]
+    return [(form, options.weights) for form in forms]
 
 
 def share_headers(job: RtmTables, comm: Comm) -> None:

@@ -33,7 +33,7 @@ from subsalt.job.units import (
     Section,
     auto_to_none,
 )
-from subsalt.numerics.stencil import ORDERS
+from subsalt.numerics.stencil import ORDERS, Kind, Stencil
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
@@ -60,6 +60,10 @@ class PropagationSection(Section):
 
     medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
     order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16")
+    stencil: Kind = Field(
+        PropagationOptions.stencil,
+        description="weights in space: taylor, or fitted to the waveform (coarser grids; not with order 2)",
+    )
     dt: AutoTime = Field("auto", description="time step; auto: 0.95 of the stability bound")
     boundary: Boundary = Field(PropagationOptions.boundary, description="absorbing layer")
     layer: AutoInt = Field("auto", description="cells of the layer; auto: 12 (pml), 40 (damping)")
@@ -97,6 +101,11 @@ class PropagationSection(Section):
                 f"order {value} does not exist", f"use one of {', '.join(map(str, ORDERS))}", code="E104"
             )
         return value
+
+    @model_validator(mode="after")
+    def _stencil_exists(self) -> PropagationSection:
+        Stencil(self.order, self.stencil)
+        return self
 
 
 class SourceSection(Section):

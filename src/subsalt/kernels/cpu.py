@@ -31,10 +31,9 @@ from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
 from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
-from subsalt.kernels.problem import TILT_SHARE, Layout, Problem, State
+from subsalt.kernels.problem import Layout, Problem, State
 from subsalt.kernels.work import Sharing, Shell, Stepper, Work
 from subsalt.numerics import side_by_side
-from subsalt.numerics.stencil import first_derivative, second_derivative
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points
@@ -222,9 +221,9 @@ def _compiled(problem: Problem) -> Any:
         plan.set_tilt(
             axis=[problem.params[name] for name in problem.axis_names],
             spacing=problem.spacing3,
-            second=second_derivative(problem.order),
-            first=first_derivative(problem.order),
-            share=TILT_SHARE,
+            second=problem.weights.second(tilted=True),
+            first=problem.weights.first(tilted=True),
+            share=problem.weights.tilt_share(),
         )
     return plan
 

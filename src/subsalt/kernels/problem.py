@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError
 from subsalt.numerics.side_by_side import cuts, each
-from subsalt.numerics.stencil import first_derivative, second_derivative
+from subsalt.numerics.stencil import Kind, Stencil
 
 #: makes the (ny, nz) points of one x index
 Plane = Callable[[int], NDArray]
@@ -261,11 +261,6 @@ BoundaryKind = Literal["pml", "damping", "none"]
 #: names of the wavefields of each medium, in the order of `State.curr`
 FIELD_NAMES = {"isotropic": ("p",), "vti": ("p", "q"), "tti": ("p", "q")}
 
-#: share of the Laplacian in V w = D.(n (n.D w)) + share (lap - D.D) w: it keeps the pseudo-S wave of the shortest
-#: wavelengths away from the P wave; constant in space, or the operator is no longer symmetric (physics page, 2.1)
-TILT_SHARE = 0.2
-
-
 #: in the cache of a problem: what a device made of its parameters alone, for all problems that have the same arrays
 MODEL = "model"
 
@@ -304,6 +299,8 @@ class Problem:
         float32, or float64 on the reference device.
     scales : dict of Scale
         Empty, or for every array of `params` what its 16-bit numbers stand for; `param` gives the values.
+    stencil : {"taylor", "fitted"}
+        Kind of the weights in space.
     """
 
     layout: Layout
@@ -319,6 +316,7 @@ class Problem:
     free_surface: bool = False
     dtype: type = np.float32
     scales: dict[str, Scale] = field(default_factory=dict)
+    stencil: Kind = "taylor"
     cache: dict[str, object] = field(default_factory=dict, repr=False)  # what a device derives once
 
     @property
@@ -361,15 +359,25 @@ class Problem:
         """Return the fields of a time level with derivatives along x, whose ghost planes travel: q only in TTI."""
         return level if self.medium == "tti" else level[:1]
 
+    @property
+    def weights(self) -> Stencil:
+        """The weights of this order and kind."""
+        return Stencil(self.order, self.stencil)
+
+    @property
+    def tilted(self) -> bool:
+        """Whether the medium has the operators of a tilted axis."""
+        return self.medium == "tti"
+
     def second(self, axis: int) -> NDArray:
         """Return c_0 .. c_M divided by h^2, in the dtype of the fields."""
         h = self.spacing3[axis]
-        return np.array([c / h**2 for c in second_derivative(self.order)], dtype=self.dtype)
+        return np.array([c / h**2 for c in self.weights.second(self.tilted)], dtype=self.dtype)
 
     def first(self, axis: int) -> NDArray:
         """Return d_1 .. d_M divided by h, in the dtype of the fields."""
         h = self.spacing3[axis]
-        return np.array([d / h for d in first_derivative(self.order)], dtype=self.dtype)
+        return np.array([d / h for d in self.weights.first(self.tilted)], dtype=self.dtype)
 
 
 @dataclass

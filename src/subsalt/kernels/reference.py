@@ -43,7 +43,7 @@ from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
 from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
-from subsalt.kernels.problem import TILT_SHARE, Z_FRONT, Layout, Problem, State
+from subsalt.kernels.problem import Z_FRONT, Layout, Problem, State
 from subsalt.kernels.work import Sharing, Shell, Stepper, Work
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Operator:
 
     def __init__(self, problem: Problem, w: NDArray, field: int, box: Box) -> None:
         self.problem, self.w, self.box = problem, w, box
-        share = problem.dtype(TILT_SHARE)
+        share = problem.dtype(problem.weights.tilt_share())
         #: the weight of D2 and of the divergence
         self.share, self.sign = (problem.dtype(1) - share, -1) if field == 0 else (share, 1)
         reach = [problem.radius if axis in problem.axes else 0 for axis in range(3)]

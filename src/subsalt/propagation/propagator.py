@@ -157,6 +157,7 @@ class Propagator:
             opts.free_surface,
             self.dtype,
             scales,
+            opts.stencil,
         )
 
     @property

@@ -359,7 +359,10 @@ def _wavelet_dt(job: Job, context: check.Context) -> float:
     dt = job.propagation_options.dt
     if context.model is not None and not dt:
         # a thousand steps in a period and more say nothing of the wavelet
-        dt = max(0.95 * context.model.stable_dt(job.propagation.order), 1e-3 / max(highest, default=100.0))
+        dt = max(
+            0.95 * context.model.stable_dt(job.propagation_options.weights),
+            1e-3 / max(highest, default=100.0),
+        )
     dt = dt or (context.survey.time.dt if context.survey is not None else 1e-3)
     return min(dt, 0.05 / max(highest)) if highest else dt
 

@@ -114,7 +114,7 @@ def model_job(
         threads = ranks.threads_for(everybody, options.threads)
         device = devices.prepare(everybody, options.device, threads)
         gated, _ = gate(model, options)
-        dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
+        dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
         plan = plan_ranks(job, setup, survey.shots, everybody)
         run_id = job.run_id(inputs_of(job, everybody))
@@ -229,7 +229,7 @@ def _text(setup: ModellingSetup, run_id: str) -> list[str]:
     p = setup.propagation
     return [
         f"subsalt {__version__}  forward modelling  run {run_id[:24]}",
-        f"medium {setup.model.medium}  order {p.order}  dt {setup.axis.dt * 1e3:.6f} ms  boundary {p.boundary}",
+        f"medium {setup.model.medium}  {p.weights}  dt {setup.axis.dt * 1e3:.6f} ms  boundary {p.boundary}",
         f"wavelet {setup.wavelet.name}  free surface {'yes' if p.free_surface else 'no'}",
         "amplitude: p of (1/v^2) p_tt - lap p = f(t) delta(x - xs)",
     ]

@@ -60,7 +60,7 @@ class ModellingSetup:
         transform of a trace cut in the middle of an event would smear the cut.
         """
         gated, repaired = gate(model, propagation)
-        dt = gated.choose_dt(propagation.order, propagation.dt, propagation.dt_reserve)
+        dt = gated.choose_dt(propagation.weights, propagation.dt, propagation.dt_reserve)
         extra = 2.0 / wavelet.f0 if propagation.time_dispersion else 0.0
         axis = propagation_axis(record, wavelet, dt, extra)
         signature = source_samples(wavelet, axis, propagation.time_dispersion)

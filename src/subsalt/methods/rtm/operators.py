@@ -128,7 +128,7 @@ class ModellingOperator:
         self._src = np.stack([s.src for s in survey.shots])
         self._rcv = survey.shots[0].rcv
         positions = np.concatenate([self._src, self._rcv])
-        dt = gated.choose_dt(opts.order, opts.dt, opts.dt_reserve)
+        dt = gated.choose_dt(opts.weights, opts.dt, opts.dt_reserve)
         self.propagator = Propagator(gated, opts, dt, points=positions, taper_at=positions)
         self.nt, self.dt = nt, dt
         self.domain_shape = (len(self._src), nt)
@@ -189,7 +189,7 @@ class RtmOperator:
             raise ConfigError(
                 f"shots have between {min(counts)} and {max(counts)} receivers", "use one number for all"
             )
-        dt = self.model.choose_dt(self.options.order, self.options.dt, self.options.dt_reserve)
+        dt = self.model.choose_dt(self.options.weights, self.options.dt, self.options.dt_reserve)
         self.record: TimeAxis = survey.time
         # as in modelling: the inverse time-dispersion transform needs the whole event that the record cuts
         extra = 2.0 / wavelet.f0 if self.options.time_dispersion else 0.0

@@ -161,7 +161,7 @@ def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[st
     return {
         "made_by": f"subsalt {__version__}, reverse time migration",
         "run": run_id[:24],
-        "medium": f"{setup.model.medium}, order {p.order}, dt {setup.axis.dt * 1e3:.6f} ms",
+        "medium": f"{setup.model.medium}, {p.weights}, dt {setup.axis.dt * 1e3:.6f} ms",
         "boundary": f"{layer}, {'free surface' if p.free_surface else 'absorbing top'}",
         "time_dispersion": "corrected" if p.time_dispersion else "as is",
         "imaging": f"{i.mode}, {i.condition}, filter {i.filter}, step {setup.image_step}",

@@ -419,7 +419,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     survey = replace(job.acquisition_survey(), frame=model.frame)
     options = job.propagation_options
     gated, _ = gate(model, options)
-    dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
+    dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
     setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options.aperture)
     return setup, survey, files
 

@@ -82,7 +82,7 @@ class MigrationSetup:
             When delta > epsilon and the job says ``reject``.
         """
         gated, repaired = gate(model, propagation)
-        dt = gated.choose_dt(propagation.order, propagation.dt, propagation.dt_reserve)
+        dt = gated.choose_dt(propagation.weights, propagation.dt, propagation.dt_reserve)
         axis = propagation_axis(record, wavelet, dt)
         step = imaging.image_step or image_step(wavelet.fmax, dt)
         if step >= axis.nt:
@@ -129,7 +129,7 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
         "t0": setup.axis.t0,
         "nt": setup.axis.nt,
         "image_step": setup.image_step,
-        "stable_dt": setup.model.stable_dt(setup.propagation.order),
+        "stable_dt": setup.model.stable_dt(setup.propagation.weights),
         "repaired_nodes": setup.repaired,
         "model_error": vars(
             storage_error(setup.model, physics.medium_of(setup.model, setup.propagation.medium))
@@ -154,5 +154,5 @@ def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetu
     """
     options, model = job.propagation_options, model.moved_to(survey.frame)
     gated, _ = gate(model, options)
-    dt = gated.choose_dt(options.order, options.dt, options.dt_reserve)
+    dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
     return MigrationSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options)
