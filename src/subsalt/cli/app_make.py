@@ -50,12 +50,11 @@ def doctor(
     ),
 ) -> None:
     """Report what this machine offers, and test that the program computes correctly on it."""
-    from subsalt import doctor as machine
-    from subsalt.doctor import examine
+    from subsalt.doctor import examine, examine_mpi
     from subsalt.parallel import comm
 
     out = Out(json)
-    mpi = machine.examine_mpi()
+    mpi = examine_mpi()
     # the ranks have seen each other; the rest is about one machine, and needs one process
     comm.close()
     if out.quiet:

@@ -17,8 +17,7 @@ import numpy as np
 
 from subsalt import kernels
 from subsalt.errors import DeviceError
-from subsalt.kernels import problem as packing
-from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.problem import Problem, State, pack
 from subsalt.kernels.work import Work
 from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
@@ -114,7 +113,7 @@ class DeviceBench:
     def _problem(self, boundary: str) -> Problem:
         problem = self.model.problem(boundary)
         if self.storage == "u16":
-            packing.pack(problem)
+            pack(problem)
         return problem
 
     def load(self) -> None:

@@ -13,8 +13,7 @@ import numpy as np
 
 from subsalt.acquisition.injection import Points
 from subsalt.kernels import cpu
-from subsalt.kernels import problem as packing
-from subsalt.kernels.problem import FIELD_NAMES, Layout
+from subsalt.kernels.problem import FIELD_NAMES, Layout, pack
 from subsalt.numerics.stencil import radius_of
 from subsalt_lab import sweeps
 from subsalt_lab.kernel_models import LAYERS, KernelModel
@@ -92,7 +91,7 @@ class Bench(KernelModel):
         other.storage = "u16"
         other.problems = {boundary: self.problem(boundary) for boundary in LAYERS}
         first, *rest = other.problems.values()
-        packing.pack(first)
+        pack(first)
         with cpu.forced(threads=self.threads):
             cpu.Segment(first)  # moves the packed model to aligned memory: one for all problems
             for problem in rest:

@@ -170,7 +170,7 @@ class WorkRule:
         Raises
         ------
         ConfigError
-            When the work of so many ranks was not told (E128).
+            When the work for that number of ranks was not given (E128).
         """
         cores = layout.ranks * layout.threads
         if self.name == "told":

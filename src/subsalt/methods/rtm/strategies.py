@@ -345,7 +345,7 @@ class ArrayStrategies:
         return choose(self.options, sizes, self.limits, rates)
 
     def of_shot(self, shot: Shot) -> dict[str, Any]:
-        """Return what `migrate_shot` is told of a shot."""
+        """Return the arguments of `migrate_shot` for a shot."""
         return {"scheme": self.choice(shot).scheme, "scratch": self.scratch}
 
     def over(self, shot: Shot) -> None:

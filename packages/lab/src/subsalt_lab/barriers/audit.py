@@ -1,6 +1,6 @@
-"""Which barriers a program calls, what they cost, which may be left out, and which of them a trial leaves out.
+"""The barriers that a program calls: what they cost, and which may be left out.
 
-Runs of a program with and without some of its barriers: what that saves, and where the time goes instead.
+A trial runs the program with and without some of them: what that saves, and where the time goes instead.
 """
 
 from __future__ import annotations
