@@ -68,6 +68,7 @@ def variant(
     chosen: dict[str, Any] = {"model_storage": storage} if len(storages()) > 1 else {}
     options = PropagationOptions(
         order=order,
+        stencil="taylor",
         boundary=boundary,  # type: ignore[arg-type]
         source_taper=None,
         **chosen,

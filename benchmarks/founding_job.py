@@ -40,6 +40,7 @@ import subsalt as ss  # noqa: E402
 from subsalt import __version__  # noqa: E402
 from subsalt.io.segy.writing import write_survey  # noqa: E402
 from subsalt.io.volumes import volume  # noqa: E402
+from subsalt.numerics.stencil import Stencil  # noqa: E402
 
 SHAPE, SAMPLES = (125, 1151, 1231), 800
 LAYER, SPACING = 12, 12.5
@@ -80,7 +81,7 @@ def time_step(order: int) -> float:
     model = ss.EarthModel(
         ss.Grid((2, 2, 2), (SPACING,) * 3), np.full((2, 2, 2), VP[1], np.float32), EPSILON, DELTA
     )
-    return math.floor(1e6 * model.choose_dt(order, None, 1e-3)) / 1e6
+    return math.floor(1e6 * model.choose_dt(Stencil(order, "taylor"), None, 1e-3)) / 1e6
 
 
 #: what makes two cases different
@@ -164,6 +165,7 @@ delta = "delta.rsf"
 f0 = {F0:g}
 [propagation]
 order = {asked.order}
+stencil = "taylor"
 dt = {dt!r}
 model_storage = "{asked.storage}"
 [imaging]

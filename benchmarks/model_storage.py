@@ -81,7 +81,7 @@ def gains(n: int, rounds: int, steps: int = 8) -> dict[str, dict[str, float]]:
             runs = {}
             for kind in KINDS:
                 options = PropagationOptions(boundary=layer, model_storage=kind)  # type: ignore[arg-type]
-                prop = Propagator(model, options, model.choose_dt(8))
+                prop = Propagator(model, options, model.choose_dt(options.weights))
                 runs[kind] = prop, prop.new_state()
                 prop.advance(runs[kind][1], steps)
             seconds: dict[str, list[float]] = {k: [] for k in KINDS}

@@ -56,7 +56,7 @@ def make(n: int, medium: str, group: Comm | None) -> Propagator:
         more = {"delta": delta, "epsilon": delta + np.float32(0.1)}
     model = EarthModel(grid, vp, **more)
     options = PropagationOptions(layer=LAYER)
-    return Propagator(model, options, model.choose_dt(options.order), group=group)
+    return Propagator(model, options, model.choose_dt(options.weights), group=group)
 
 
 def fingerprint(prop: Propagator, state: Any) -> list[str]:

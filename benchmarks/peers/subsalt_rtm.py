@@ -66,6 +66,7 @@ class SubsaltMigration:
         self.options: dict[str, Any] = {
             "dt": earth.time_step(case),
             "time_dispersion": False,
+            "stencil": "taylor",
             "device": device or "cpu",
         }
         self.imaging: dict[str, Any] = {"mode": "adjoint", "condition": "cross-correlation"}

@@ -45,6 +45,7 @@ class SubsaltSolver:
         pad = 0 if boundary == "damping" or interior else case.layer - width
         chosen: dict[str, Any] = {"model_storage": storage} if storage else {}
         options = PropagationOptions(
+            stencil="taylor",
             boundary=boundary,  # type: ignore[arg-type]
             layer=width,
             source_taper=None,

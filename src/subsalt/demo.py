@@ -124,8 +124,8 @@ MOST_CELLS_OFF = 1.5
 SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
 #: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
 RECORDED = {
-    ("fma", 16): "11bbbb4846e3934cfffa79121177310630e11eca3e812113259af6a8c37f1665",
-    ("fma", 4): "ec7b1e404900bf17bfa7be5e0c350c15ed118a6575cbb22d7a13233402d553d9",
+    ("fma", 16): "01c3db5bbdd39a522c334343eb39a748c2a838e0e79a0cff8321eb3fc6a2b140",
+    ("fma", 4): "2671bcb3e3464f1866d62b6d2328319023a2ec3f839ab218100a4cc26b2f2c11",
 }
 
 MODEL_JOB = """\

@@ -362,7 +362,7 @@ MISTAKES = {
     "TTI without theta": ("E540", lambda: vti_asked("tti")),
     "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),
     "too many threads": ("W705", lambda: with_options(threads=cores() + 1)),
-    "dispersion": ("W530", lambda: context(f0=20.0)),
+    "dispersion": ("W530", lambda: context(f0=25.0)),
     "grid too coarse": ("E531", lambda: context(f0=60.0)),
     "f0 in mHz": ("W532", lambda: context(f0=0.2)),
     "f0 above Nyquist": ("E533", lambda: with_wavelet(f0=140.0, fmax=150.0)),

@@ -87,7 +87,10 @@ def test_records_that_cannot_be_written(jobs: Case, number: int, mode: int) -> N
     results = [failed(jobs, point.k, number, mode) for point in chosen]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
-    assert sum(code in (73, 74) for _, code in results) > len(chosen) // 2
+    # a folder that is there already and a file that is taken away late may be missed without harm
+    writes = [code for point, (_, code) in zip(chosen, results, strict=True) if point.operation == "pwrite"]
+    assert writes
+    assert set(writes) <= {73, 74}
 
 
 def test_short_transfers_of_records_are_invisible(jobs: Case) -> None:

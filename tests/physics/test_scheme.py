@@ -60,19 +60,22 @@ def test_nyquist_symbol_and_stability_bound(order):
     assert stencil.nyquist_symbol(order) == pytest.approx(s, abs=PRINTED)
     assert np.all(k2 >= k1**2 - 1e-12)  # what makes the layer and the tilted medium stable
     for shape, spacing, bound in (((9, 9), (10.0, 10.0), two), ((9, 9, 9), (10.0,) * 3, three)):
-        dt = EarthModel(Grid(shape, spacing), 2000.0).stable_dt(order)
+        dt = EarthModel(Grid(shape, spacing), 2000.0).stable_dt(stencil.Stencil(order, "taylor"))
         assert dt * 2000.0 / 10.0 == pytest.approx(bound, abs=PRINTED)
 
 
-@pytest.mark.parametrize("order", [2, 8, 16])
-def test_vti_bound_is_the_largest_eigenvalue_of_the_symbol(order):
+@pytest.mark.parametrize(("order", "kind"), [(2, "taylor"), (8, "taylor"), (8, "fitted"), (16, "fitted")])
+def test_vti_bound_is_the_largest_eigenvalue_of_the_symbol(order, kind):
     v, e, d, hx, hy, hz = 2500.0, 0.3, 0.05, 12.0, 15.0, 8.0
     model = EarthModel(Grid((4, 4, 4), (hx, hy, hz)), v, e, d)
-    s = stencil.nyquist_symbol(order)
+    weights = stencil.Stencil(order, kind)
+    s = weights.nyquist()
     a, b = s / hx**2 + s / hy**2, s / hz**2
     c = v**2 * np.array([[1 + 2 * e, np.sqrt(1 + 2 * d)], [np.sqrt(1 + 2 * d), 1.0]])
     largest = np.linalg.eigvals(c @ np.diag([a, b])).real.max()
-    assert model.max_eigenvalue(order) == pytest.approx(largest, rel=1e-6)  # parameters are stored in float32
+    assert model.max_eigenvalue(weights) == pytest.approx(
+        largest, rel=1e-6
+    )  # parameters are stored in float32
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
@@ -124,9 +127,8 @@ def test_order_of_convergence_in_space(order):
         n = int(2000 / h) + 1
         survey = Survey.from_arrays([[750.0, 1000.0]], [[750.0 + r, 1000.0]], nt=nt, dt=dt)
         model = EarthModel(Grid((n, n), (h, h)), v)
-        errors.append(
-            misfit(forward(model, survey, wavelet, order=order, boundary="none", **DOUBLE).data[0, 0], exact)
-        )
+        options = {"order": order, "stencil": "taylor", "boundary": "none", **DOUBLE}
+        errors.append(misfit(forward(model, survey, wavelet, **options).data[0, 0], exact))
     # 8 to 10 points per wavelength on the coarse grid: the next term, and the floor, take up to a tenth of
     # the order
     assert np.log2(errors[0] / errors[1]) == pytest.approx(order, rel=0.12)
@@ -142,7 +144,9 @@ def test_time_stepping_is_of_second_order_and_the_transform_removes_its_error():
 
     def error(factor, transform):
         step = factor * model.stable_dt(8)
-        got = forward(model, survey, wavelet, dt=step, time_dispersion=transform, device=DEVICE)
+        got = forward(
+            model, survey, wavelet, dt=step, time_dispersion=transform, stencil="taylor", device=DEVICE
+        )
         return misfit(got.data[0, 0], exact)
 
     raw = [error(f, False) for f in (0.9, 0.45)]

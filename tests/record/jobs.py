@@ -21,11 +21,16 @@ from subsalt.job.job import Job  # noqa: E402
 from subsalt.methods.rtm.model_job import model_job  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
 
+#: most rows are as jobs without this key were up to 0.7: their bytes are those of then
+TAYLOR = 'stencil = "taylor"\n'
 #: what the surveys are recorded in, and where: the model is 10 m a point
 SURVEYS = {
-    "line": LINE,
-    "line below the surface": LINE.replace(", 0]", ", 20]"),
-    "volume": VOLUME,
+    name: f"{text}[propagation]\n{TAYLOR}"
+    for name, text in {
+        "line": LINE,
+        "line below the surface": LINE.replace(", 0]", ", 20]"),
+        "volume": VOLUME,
+    }.items()
 }
 SHAPES = {"line": [61, 41], "line below the surface": [61, 41], "volume": [31, 13, 25]}
 MEDIA = {
@@ -34,7 +39,8 @@ MEDIA = {
     "tti": "epsilon = 0.1\ndelta = 0.05\ntheta = 20\n",
     "tti 3-D": "epsilon = 0.1\ndelta = 0.05\ntheta = 20\nphi = 30\n",
 }
-LAYER = "[propagation]\nlayer = 6\n"
+NEW = "[propagation]\nlayer = 6\n"
+LAYER = f"[propagation]\n{TAYLOR}layer = 6\n"
 CHECKPOINTS = {
     "store on disk": 'strategy = "store"\nplace = "disk"',
     "revolve": 'strategy = "revolve"\nplace = "memory"\nslots = 3',
@@ -53,7 +59,7 @@ MIGRATIONS = {
     "vti 2-D, damping, order 4": (
         "line",
         "vti",
-        '[propagation]\nboundary = "damping"\nlayer = 20\norder = 4\n',
+        '[propagation]\nboundary = "damping"\nlayer = 20\norder = 4\n' + TAYLOR,
     ),
     "vti 3-D, 16-bit model": ("volume", "vti", LAYER + 'model_storage = "u16"\n'),
     "iso 2-D, illumination by shot": (
@@ -66,8 +72,10 @@ MIGRATIONS = {
         "vti",
         LAYER + '[imaging]\ncondition = "inverse-scattering"\nfilter = "laplacian"\naperture = 60\n',
     ),
-    "vti 3-D, fitted stencil": ("volume", "vti", LAYER + 'stencil = "fitted"\n'),
-    "tti 2-D, fitted stencil of order 4": ("line", "tti", LAYER + 'stencil = "fitted"\norder = 4\n'),
+    "iso 2-D, fitted stencil": ("line", "iso", NEW),
+    "vti 3-D, fitted stencil": ("volume", "vti", NEW),
+    "tti 3-D, fitted stencil": ("volume", "tti 3-D", NEW),
+    "tti 2-D, fitted stencil of order 4": ("line", "tti", NEW + "order = 4\n"),
     "tti 2-D, cross-correlation": ("line", "tti", LAYER + '[imaging]\ncondition = "cross-correlation"\n'),
 }
 #: the same migrations by other ways through memory and disk: the image must be that of the first name

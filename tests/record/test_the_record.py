@@ -22,6 +22,7 @@ sys.path.insert(0, str(HERE))
 from jobs import BACKWARDS, MIGRATIONS, OTHER_WAYS, SURVEYS, TIME_MIGRATIONS, Jobs, digest, image_of  # noqa: E402
 from words import exit_codes, json_keys, options  # noqa: E402
 
+from subsalt.errors import ConfigError  # noqa: E402
 from subsalt.io.volumes import volume  # noqa: E402
 from subsalt.job.job import Job  # noqa: E402
 from subsalt.kernels import cpu  # noqa: E402
@@ -81,7 +82,13 @@ def test_a_run_of_version_0_7_goes_on(tmp_path: Path) -> None:
     with tarfile.open(HERE / "run-0.7.0.tar.xz") as packed:
         packed.extractall(tmp_path)
     job = tmp_path / "line" / "job.toml"
-    done = migrate_job(Job.from_toml(job))
+    # it had one kind of weights; a job that names the other is another one
+    asked = Job.from_toml(job).changed("propagation", stencil="fitted")
+    with pytest.raises(ConfigError, match=r"job\.propagation\.stencil: taylor -> fitted"):
+        migrate_job(asked, job.with_suffix(".run"))
+    said: list[str] = []
+    done = migrate_job(Job.from_toml(job), say=said.append)
+    assert [s for s in said if "stencil = 'taylor'" in s]
     assert digest(volume.read(done.image).values) == IMAGES["vti 2-D"]
     rows = peek(job.with_suffix(".run"))
     assert {r["state"] for r in rows} == {"done"}

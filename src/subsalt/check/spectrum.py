@@ -11,6 +11,7 @@ from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
+from subsalt.numerics.stencil import FITTED_ORDERS
 
 
 @rule("spectrum", "velocity", "wavelet")
@@ -18,6 +19,8 @@ def dispersion(context: Context) -> Iterator[Finding]:
     """Too few grid points per shortest wavelength."""
     assert context.wavelet is not None
     model, stencil = gated(context), context.propagation.weights
+    if stencil.order not in FITTED_ORDERS:
+        yield ok(f"order {stencil.order} has no fitted weights: it takes Taylor's")
     fmax, h = context.wavelet.fmax, max(model.grid.spacing)
     wavelength = model.slowest / fmax
     points, need = wavelength / h, stencil.points(tilted=model.medium == "tti")

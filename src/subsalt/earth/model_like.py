@@ -113,7 +113,7 @@ class TimeStep:
         Parameters
         ----------
         stencil : Stencil or int
-            Weights in space; an order has Taylor's.
+            Weights in space; an order stands for the default ones.
         dt : float, optional
             Time step asked for, s.
         reserve : float

@@ -165,7 +165,7 @@ class Files:
     frame: Frame
     volumes: Mapping[str, Planes]
     comm: Comm = field(default_factory=single)
-    stencil: Stencil = field(default_factory=lambda: Stencil(8))
+    stencil: Stencil = field(default_factory=lambda: Stencil.of(8))
     facts: dict[tuple[Form, Stencil], Facts] = field(default_factory=dict)
     note: Callable[[int], None] = lambda nbytes: None
 

@@ -226,6 +226,15 @@ class BaseJob(Section):
             for path in paths
         ]
 
+    @classmethod
+    def as_it_was(cls, resolved: dict[str, Any]) -> dict[str, Any]:
+        """Return the resolved job of an older version with the keys that it lacks, as they were then."""
+        return resolved
+
+    def former_choices(self, begun: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return by table what a run of the job in `begun` has, an older version's, and this job leaves open."""
+        return {}
+
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""
         return {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}

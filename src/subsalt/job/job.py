@@ -7,6 +7,7 @@ jobs of other methods is `subsalt.job.base`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from subsalt.acquisition.wavelet import Wavelet
     from subsalt.earth.model import EarthModel
     from subsalt.earth.model_like import ModelLike
+
+
+#: keys of [propagation] that a resolved job may lack, with what it then stands for: the only way there was
+FORMER = {"stencil": "taylor"}
 
 
 class Job(RtmTables):
@@ -83,22 +88,35 @@ class Job(RtmTables):
 
     # -- the job as a number
 
+    @classmethod
+    def as_it_was(cls, resolved: dict[str, Any]) -> dict[str, Any]:
+        """Return the resolved job of an older version with the keys that it lacks: it had Taylor's weights."""
+        return resolved | {"propagation": FORMER | resolved.get("propagation", {})}
+
     def input_files(self) -> dict[str, list[Path]]:
         """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
         from subsalt.job.inputs import input_files
 
         return input_files(self)
 
+    def former_choices(self, begun: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return by table what a run of the job in `begun` has, an older version's, and this job leaves open."""
+        then, mine = begun.get("propagation"), self.propagation
+        if then is None:
+            return {}
+        left_open = {k: v for k, v in FORMER.items() if k not in then and k not in mine.model_fields_set}
+        differing = {k: v for k, v in left_open.items() if getattr(mine, k) != v}
+        return {"propagation": differing} if differing else {}
+
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image.
 
         Notes
         -----
-        Of [checkpoint] that is all but the keys that lose digits. Earlier runs had Taylor weights and no key for them:
-        a job with these is the same.
+        Of [checkpoint] that is all but the keys that lose digits. A job with what was the only way once is the same as
+        one of that time, which has no key for it.
         """
         job = {k: v for k, v in super().of_the_image().items() if k != "checkpoint"}
-        if self.propagation.stencil == "taylor":
-            job["propagation"] = {k: v for k, v in job["propagation"].items() if k != "stencil"}
+        job["propagation"] = {k: v for k, v in job["propagation"].items() if FORMER.get(k) != v}
         lossy = self.checkpoint.of_the_image()
         return job | {"checkpoint": lossy} if lossy else job

@@ -33,7 +33,7 @@ from subsalt.job.units import (
     Section,
     auto_to_none,
 )
-from subsalt.numerics.stencil import ORDERS, Kind, Stencil
+from subsalt.numerics.stencil import ORDERS, Kind, Stencil, default_kind
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
@@ -61,8 +61,8 @@ class PropagationSection(Section):
     medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
     order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16")
     stencil: Kind = Field(
-        PropagationOptions.stencil,
-        description="weights in space: taylor, or fitted to the waveform (coarser grids; not with order 2)",
+        "fitted",
+        description="weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
     )
     dt: AutoTime = Field("auto", description="time step; auto: 0.95 of the stability bound")
     boundary: Boundary = Field(PropagationOptions.boundary, description="absorbing layer")
@@ -104,6 +104,9 @@ class PropagationSection(Section):
 
     @model_validator(mode="after")
     def _stencil_exists(self) -> PropagationSection:
+        if "stencil" not in self.model_fields_set:
+            # pydantic sets no field of a frozen table
+            object.__setattr__(self, "stencil", default_kind(self.order))
         Stencil(self.order, self.stencil)
         return self
 
@@ -494,6 +497,7 @@ class RtmTables(BaseJob):
         """`[propagation]` and `[parallel]` in the form of the propagator."""
         return self.propagation.as_options(
             PropagationOptions,
+            stencil=self.propagation.stencil,
             source_taper=self.propagation.source_taper or None,
             device=self.parallel.device,
             threads=auto_to_none(self.parallel.threads),

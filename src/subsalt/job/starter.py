@@ -20,7 +20,8 @@ from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInp
 from subsalt.job import text as toml_out
 from subsalt.job import units
 from subsalt.job.inputs import PARAMETERS
-from subsalt.numerics.stencil import POINTS_PER_WAVELENGTH
+from subsalt.numerics.stencil import Stencil
+from subsalt.propagation.options import PropagationOptions
 
 #: spacings people like to read, in any power of ten
 ROUND = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.25, 7.5, 8.0)
@@ -381,7 +382,7 @@ def _grid(vp: str | None, peak: float, guess: _Guess) -> str:
     if vp is not None and (units.split_quantity(vp) is None or Path(vp).exists()):
         return ""
     slow = units.parse(vp, "velocity") if vp is not None else (1500.0 if guess.marine else 1800.0)
-    spacing = round_down(slow / (POINTS_PER_WAVELENGTH[8] * 2.5 * peak))
+    spacing = round_down(slow / (Stencil.of(PropagationOptions.order).points() * 2.5 * peak))
     depth = depth_of(guess.record, slow) if vp is None else 100.0 * math.ceil(slow * guess.record / 200)
     items = {"spacing": spacing, "depth": depth, "margin": 500.0}
     known = not any(m.startswith("f0") for m in guess.made_up) and guess.survey is not None

@@ -146,7 +146,7 @@ def _timed(case: ShotCase, model: EarthModel, options: PropagationOptions) -> di
     across = 5.0 * model.grid.shape[1] if model.grid.ndim == 3 else 0.0
     x = np.linspace(5.0, length - 5.0, case.receivers)
     positions = np.stack([x, np.full_like(x, across), np.full_like(x, 25.0)], axis=1)
-    dt = model.choose_dt(case.order, None, options.dt_reserve)
+    dt = model.choose_dt(options.weights, None, options.dt_reserve)
     Propagator(model, options, dt, points=positions[:1]).free()  # what is read at its first use
     making = time.perf_counter()
     with Propagator(model, options, dt, points=positions) as prop:

@@ -37,6 +37,11 @@ POINTS_PER_WAVELENGTH = {2: 40.0, 4: 8.0, 6: 6.0, 8: 5.0, 10: 4.2, 12: 3.8, 14: 
 TAYLOR_SHARE = 0.2
 
 
+def default_kind(order: int) -> Kind:
+    """Return the weights that an order has when a job does not say: fitted, where there are any."""
+    return "fitted" if order in FITTED_ORDERS else "taylor"
+
+
 def radius_of(order: int) -> int:
     """Return the stencil radius M of an even order 2 to 16."""
     if order not in ORDERS:
@@ -164,8 +169,8 @@ class Stencil:
 
     @classmethod
     def of(cls, given: Stencil | int) -> Stencil:
-        """Return a stencil as it is, and the Taylor weights of an order."""
-        return cls(given) if isinstance(given, int) else given
+        """Return a stencil as it is, and of an order the weights that it has unless a job says otherwise."""
+        return cls(given, default_kind(given)) if isinstance(given, int) else given
 
     def __str__(self) -> str:
         return f"order {self.order}" + (", fitted" if self.kind == "fitted" else "")

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from subsalt import kernels
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
-from subsalt.numerics.stencil import Kind, Stencil
+from subsalt.numerics.stencil import Kind, Stencil, default_kind
 
 ModelMedium = Literal["auto", "isotropic", "vti", "tti"]
 Boundary = Literal["pml", "damping", "none"]
@@ -35,9 +35,9 @@ class PropagationOptions:
         ``"auto"``: VTI when the model has Thomsen parameters, TTI when it has a tilt, too. ``"vti"`` ignores the tilt.
     order : int
         Order of the scheme in space, 2 to 16.
-    stencil : {"taylor", "fitted"}
-        Weights in space: exact for the longest waves, or fitted to the waveform, which takes fewer grid points per
-        wavelength (`subsalt.numerics.stencil`); not with order 2.
+    stencil : {"fitted", "taylor"}, optional
+        Weights in space: fitted to the waveform, which takes fewer grid points per wavelength, or exact for the longest
+        waves (`subsalt.numerics.stencil`). None: fitted; with order 2, which has no such weights, Taylor's.
     dt : float, optional
         Time step, s; 0.95 of the stability bound when None.
     boundary : {"pml", "damping", "none"}
@@ -65,7 +65,7 @@ class PropagationOptions:
 
     medium: ModelMedium = "auto"
     order: int = 8
-    stencil: Kind = "taylor"
+    stencil: Kind | None = None
     dt: float | None = None
     boundary: Boundary = "pml"
     layer: int | None = None
@@ -81,7 +81,7 @@ class PropagationOptions:
     @property
     def weights(self) -> Stencil:
         """The weights of the order and kind."""
-        return Stencil(self.order, self.stencil)
+        return Stencil(self.order, self.stencil or default_kind(self.order))
 
     @property
     def dt_reserve(self) -> float:
@@ -100,9 +100,10 @@ class PropagationOptions:
         _one_of("anisotropy", self.anisotropy, get_args(AnisotropyRule))
         _one_of("model_storage", self.model_storage, get_args(ModelStorage))
         _whole("order", self.order)
+        if self.stencil is None:
+            object.__setattr__(self, "stencil", default_kind(self.order))
         _one_of("stencil", self.stencil, get_args(Kind))
-        if self.stencil != "taylor":
-            Stencil(self.order, self.stencil)
+        Stencil(self.order, self.stencil)
         for name in ("layer", "threads"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), 1 if name == "threads" else 0)

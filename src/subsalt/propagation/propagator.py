@@ -157,7 +157,7 @@ class Propagator:
             opts.free_surface,
             self.dtype,
             scales,
-            opts.stencil,
+            opts.weights.kind,
         )
 
     @property

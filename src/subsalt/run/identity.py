@@ -13,11 +13,11 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, CorruptionError, FindingsError, MissingInputError
-from subsalt.job.base import BEFORE_FRAMES
+from subsalt.job.base import BEFORE_FRAMES, class_of
 from subsalt.methods import method_of
 from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger, read_only, settings_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from subsalt.parallel.comm import Comm
     from subsalt.propagation.options import CheckpointOptions, PropagationOptions
 
+Job_ = TypeVar("Job_", bound="BaseJob")
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again
 AFTER_THE_SUM = ("filter", "top_mute", "normalise")
 #: keys that need other sums of the same wavefields: a change of them uses the kept wavefields again
@@ -73,16 +74,47 @@ def of_the_run(options: CheckpointOptions, folder: Path) -> CheckpointOptions:
     return replace(options, exact=True)
 
 
-def keep_place(job: BaseJob, folder: Path, everybody: Comm) -> None:
-    """Let a job that goes on in a run directory keep the frame of its local coordinates there. Collective.
+def as_begun(
+    job: Job_,
+    folder: Path,
+    everybody: Comm,
+    say: Callable[[str], None] = lambda text: None,
+    anew: bool = False,
+) -> Job_:
+    """Return a job that goes on in a run directory with what was chosen there when it began. Collective.
 
-    The partial images lie in that frame: with another one the rest of the shots would be summed beside them.
+    That is the frame of the local coordinates, in which the partial images lie, and where the directory is of an older
+    version what was the only way then, unless the job itself says otherwise: with another one the rest of the shots
+    would be summed beside them. With `anew` an old result of another kind is to be set aside.
     """
-    place = None
+    place, former = None, None
     if everybody.is_root:
-        place = place_of(settings_of(folder), job)
+        settings = settings_of(folder)
+        former = {} if anew else job.former_choices(_job_of(settings))
+        place = place_of(settings, _chosen(job, former))
+    former = everybody.bcast(former)
     answer = everybody.bcast(list(astuple(place)) if isinstance(place, Frame) else place)
+    if former:
+        words = ", ".join(f"[{table}] {k} = {v!r}" for table, keys in former.items() for k, v in keys.items())
+        say(f"{folder} was begun with {words}, which the job does not name: it goes on so")
+    job = _chosen(job, former)
     job.goes_on_at(Frame(*answer) if isinstance(answer, list) else answer)
+    return job
+
+
+def _chosen(job: Job_, choices: Mapping[str, Mapping[str, Any]] | None) -> Job_:
+    for table, keys in (choices or {}).items():
+        job = job.changed(table, **keys)
+    return job
+
+
+def _job_of(settings: Mapping[str, str]) -> dict[str, Any]:
+    """Return the job in the key of a run; empty where there is none."""
+    try:
+        found: dict[str, Any] = json.loads(settings["key"])["job"]
+        return found
+    except (KeyError, TypeError, ValueError):
+        return {}
 
 
 def place_of(settings: Mapping[str, str], job: BaseJob) -> Frame | str | None:
@@ -148,7 +180,8 @@ def begin_run(
                 f"choose another directory with {option}; subsalt resume {ledger.folder} continues what is there",
                 code="E810",
             )
-        changes = differences(_of_the_fields(before), _of_the_fields(json.loads(json.dumps(key))))
+        now = json.loads(json.dumps(key))
+        changes = differences(*(_of_the_fields({**k, "job": job.as_it_was(k["job"])}) for k in (before, now)))
         again = needed_again([c.split(":")[0] for c in changes])
         old_files = json.loads(known_files or "[]")
         contents = input_changes(old_files, files)
@@ -179,8 +212,8 @@ def begin_run(
                 code="E810",
             )
         last = json.loads(ledger.get("imaging") or json.dumps(before["job"].get("imaging", {})))
-        then, now = ({k: d.get(k) for k in AFTER_THE_FIELDS} for d in (last, imaging))
-        changed = differences(then, now, "imaging")
+        then, new = ({k: d.get(k) for k in AFTER_THE_FIELDS} for d in (last, imaging))
+        changed = differences(then, new, "imaging")
         if changed and (lacking := unserved()):
             raise ConfigError(
                 f"{ledger.folder}: {'; '.join(changed)}: {lacking}. What is there stays as it is",
@@ -342,7 +375,7 @@ def job_of_run(folder: Path) -> Job:
         base = (folder.resolve() / known.get("from_run", "..")).resolve()
         base = base if base.is_dir() else folder.resolve().parent
     try:
-        job = Job.from_dict(raw, base, name=name)
+        job = Job.from_dict(class_of(raw).as_it_was(raw), base, name=name)
     except (ConfigError, FindingsError) as error:
         raise CorruptionError(
             f"{path} is no job of this version: {error.message}",

@@ -32,7 +32,7 @@ from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import facts, scheduler
 from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
-from subsalt.run.identity import begin_run, keep_place
+from subsalt.run.identity import as_begun, begin_run
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
 from subsalt.run.lock import RunLock, check_shared, inputs_of
@@ -330,7 +330,9 @@ class Migration:
         state, job = self.state, self.job
         clock, everybody = state.clock, state.world
         with clock("check"):
-            keep_place(job, state.folder, everybody)
+            job = self.job = as_begun(
+                job, state.folder, everybody, state.request.say, state.request.recompute
+            )
             state.findings = raise_on_errors(check_job(job).findings, state.request.strict)
         run: MethodRun = self.method.open_run(job, state)
         run.load()

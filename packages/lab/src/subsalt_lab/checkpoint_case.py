@@ -84,7 +84,7 @@ class Case:
     def setup(self, image_step: int) -> MigrationSetup:
         """Return what the shot is migrated with, imaged every `image_step` steps."""
         options = PropagationOptions(threads=self.threads, layer=LAYER)
-        dt = self.model.choose_dt(options.order, None, 0.0)
+        dt = self.model.choose_dt(options.weights, None, 0.0)
         # the wavelet begins at time zero: as many steps as the record has samples
         record = TimeAxis(self.samples, dt)
         return MigrationSetup.build(

@@ -183,7 +183,7 @@ class Kernel:
         options = PropagationOptions(medium=work.medium, order=work.order)  # type: ignore[arg-type]
         self.steps = STEPS_PER_CALL[work.medium]
         with self._pinned():
-            self.prop = Propagator(model, options, model.choose_dt(work.order, None, 0.0))
+            self.prop = Propagator(model, options, model.choose_dt(options.weights, None, 0.0))
             self.state = self.prop.new_state()
             self.noise = np.random.default_rng(0).random(self.prop.layout.shape3, dtype=np.float32)
             self.noise -= np.float32(0.5)

@@ -119,7 +119,6 @@ def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
     if work.steps == 0:
         return facts
     model = cast(ModelLike, MadeModel(work))
-    dt = model.choose_dt(8, None, 0.0)
     nx, ny, nz = model.grid.shape3
     middle = np.array([[nx / 2 * SPACING + 3.0, ny / 2 * SPACING + 1.0, nz / 2 * SPACING]])
     line = np.array(
@@ -127,7 +126,8 @@ def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
     )
     group = world if world.size > 1 else None
     medium = cast(Medium, work.medium)
-    prop = Propagator(model, PropagationOptions(medium=medium), dt, group=group)
+    options = PropagationOptions(medium=medium)
+    prop = Propagator(model, options, model.choose_dt(options.weights, None, 0.0), group=group)
     samples = np.sin(np.linspace(0.1, 6.0, work.warm + work.steps))[None]
     source = prop.source(middle, samples)
     recorder = prop.recorder(line, work.warm + work.steps + 1)

@@ -295,7 +295,8 @@ def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
     cells = needs.mean_speed * setup.axis.dt / min(grid.spacing)
     steps = setup.axis.nt - 1
     shape3 = domain.grid.shape3
-    return tuple(reached(shape3, points, cells, steps) for points in (src, rcv))  # type: ignore[return-value]
+    weights = setup.propagation.weights
+    return tuple(reached(shape3, points, cells, steps, weights) for points in (src, rcv))  # type: ignore[return-value]
 
 
 def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Needs, shot: Shot) -> float:
