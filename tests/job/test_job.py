@@ -293,6 +293,10 @@ def test_a_job_of_0_4_0_is_still_the_same_run():
         assert made.run_id([]) == "f60ffb73a2d9d1ecb351e706451fc2a0fd50e66ac145bb6a685bb043be5fcd39"
         resolved = tomllib.loads(made.resolved_toml())
         resolved["parallel"].pop("device")  # where it runs is another matter
+        assert (resolved["propagation"].pop("grid"), resolved["propagation"].pop("accuracy")) == (
+            "model",
+            0.01,
+        )
         assert resolved["propagation"].pop("stencil") == "taylor"  # it had no other
         text = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
         assert text == "d35611107ef687ba1806f9544b4f146c0d77409c785cb6e7f0a80c2421bbfb6c"

@@ -76,6 +76,8 @@ MIGRATIONS = {
     "vti 3-D, fitted stencil": ("volume", "vti", NEW),
     "tti 3-D, fitted stencil": ("volume", "tti 3-D", NEW),
     "tti 2-D, fitted stencil of order 4": ("line", "tti", NEW + "order = 4\n"),
+    "tti 2-D, waves on a grid of their own": ("line", "tti", NEW + "grid = 13\n"),
+    "vti 3-D, waves on a grid of their own": ("volume", "vti", NEW + 'grid = "auto"\n'),
     "tti 2-D, cross-correlation": ("line", "tti", LAYER + '[imaging]\ncondition = "cross-correlation"\n'),
 }
 #: the same migrations by other ways through memory and disk: the image must be that of the first name

@@ -45,6 +45,10 @@ class Context:
         The job gives a grid on which all volumes are interpolated.
     model : ModelLike, optional
         On its grid, smoothed, before the anisotropy gate.
+    computed : ModelLike, optional
+        The model on the grid on which waves are computed; the same as `model` unless the job asks for another.
+    accuracy : float, optional
+        Of waveforms, by which that grid was chosen; None where it was not.
     survey : Survey, optional
         Recorded, or to be modelled.
     scan : ScanResult, optional
@@ -66,6 +70,8 @@ class Context:
     parameters: dict[str, Parameter] = field(default_factory=dict)
     resampling: bool = False
     model: ModelLike | None = None
+    computed: ModelLike | None = None
+    accuracy: float | None = None
     survey: Survey | None = None
     scan: Any = None
     wavelet: Wavelet | None = None

@@ -11,7 +11,8 @@ from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
-from subsalt.numerics.stencil import FITTED_ORDERS
+from subsalt.numerics.stencil import FITTED_ORDERS, Stencil
+from subsalt.propagation.grid_choice import points_needed
 
 
 @rule("spectrum", "velocity", "wavelet")
@@ -22,18 +23,27 @@ def dispersion(context: Context) -> Iterator[Finding]:
     if stencil.order not in FITTED_ORDERS:
         yield ok(f"order {stencil.order} has no fitted weights: it takes Taylor's")
     fmax, h = context.wavelet.fmax, max(model.grid.spacing)
-    wavelength = model.slowest / fmax
-    points, need = wavelength / h, stencil.points(tilted=model.medium == "tti")
-    clean = model.slowest / (need * h)
+    if context.model is not None and model.grid != context.model.grid:
+        ratio = context.model.grid.size / model.grid.size
+        change = f"{ratio:.3g} times fewer" if ratio >= 1 else f"{1 / ratio:.3g} times more"
+        context.facts["computed_grid"] = {"shape": model.grid.shape, "spacing": model.grid.spacing}
+        shape, own = (" x ".join(map(str, g.shape)) for g in (model.grid, context.model.grid))
+        yield ok(f"waves are computed on {shape} @ {h:g} m, {change} points than the model's {own}")
+    # a contrast carried to another grid swings beyond the model's velocities for a point or two: no wave sees it
+    slowest = gated(context, context.model).slowest
+    wavelength = slowest / fmax
+    points, need = wavelength / h, _needed(context, stencil, tilted=model.medium == "tti")
+    clean = slowest / (need * h)
     context.facts |= {"points_per_wavelength": points, "fmax": fmax, "fmax_without_dispersion": clean}
-    where = f"({model.slowest:.4g} m/s / {fmax:.4g} Hz, spacing {h:g} m)"
+    where = f"({slowest:.4g} m/s / {fmax:.4g} Hz, spacing {h:g} m)"
     text = f"{points:.3g} points per shortest wavelength {where}"
     # with Taylor weights the figure is a phase error of 0.1 %: within a tenth of it nothing is lost
     enough = need if stencil.kind == "fitted" else 0.9 * need
     if points >= enough:
         yield ok(f"dispersion  {text}")
         return
-    cure = f"{frequency_by_data(context)}use spacing <= {model.slowest / (need * fmax):.3g} m or frequencies up to "
+    key = "[propagation] grid" if context.facts.get("computed_grid") else "spacing"
+    cure = f"{frequency_by_data(context)}use {key} <= {slowest / (need * fmax):.3g} m or frequencies up to "
     cure += f"{clean:.3g} Hz"
     if points < 2.2:
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
@@ -48,6 +58,13 @@ def dispersion(context: Context) -> Iterator[Finding]:
             points=points,
             needed=need,
         )
+
+
+def _needed(context: Context, stencil: Stencil, tilted: bool) -> float:
+    """Return the points per shortest wavelength that waveforms take, by the accuracy where a grid was chosen by it."""
+    if context.accuracy is None or context.computed is None:
+        return stencil.points(tilted)
+    return points_needed(stencil, tilted, context.accuracy)
 
 
 @rule("spectrum", "wavelet")

@@ -17,10 +17,10 @@ from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 SMALLEST = 0.01
 
 
-def gated(context: Context) -> ModelLike:
-    """Return the model as it will be propagated: isotropic when asked for, delta <= epsilon."""
-    assert context.model is not None
-    model, asked = context.model, context.propagation.medium
+def gated(context: Context, of: ModelLike | None = None) -> ModelLike:
+    """Return the model, or another, as it will be propagated: isotropic when asked for, delta <= epsilon."""
+    model, asked = of or context.computed or context.model, context.propagation.medium
+    assert model is not None
     model = model.as_medium(model.medium if asked == "auto" else asked)
     rule_ = "lower-delta" if context.propagation.anisotropy == "reject" else context.propagation.anisotropy
     return model.anisotropy_gate(rule_)[0]

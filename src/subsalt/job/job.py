@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 #: keys of [propagation] that a resolved job may lack, with what it then stands for: the only way there was
-FORMER = {"stencil": "taylor"}
+FORMER: dict[str, Any] = {"stencil": "taylor", "grid": "model"}
 
 
 class Job(RtmTables):
@@ -65,6 +65,18 @@ class Job(RtmTables):
 
         model: ModelLike = self.remember("open model", lambda: open_model(self, world()))
         return model
+
+    def open_propagation_model(self) -> ModelLike:
+        """Return `open_model` on the grid on which waves are computed (``[propagation] grid``); the same object when
+        that is its own. Of a job that streams the first call is collective.
+        """
+        from subsalt.job.model import propagation_model
+        from subsalt.parallel.comm import single, world
+
+        model = self.open_model()
+        comm = world() if self.streaming else single()
+        found: ModelLike = self.remember("propagation model", lambda: propagation_model(self, model, comm))
+        return found
 
     def load_survey(self) -> Survey:
         """Open the recorded shots of `[data]`; traces are read when they are asked for."""
@@ -117,6 +129,10 @@ class Job(RtmTables):
         one of that time, which has no key for it.
         """
         job = {k: v for k, v in super().of_the_image().items() if k != "checkpoint"}
-        job["propagation"] = {k: v for k, v in job["propagation"].items() if FORMER.get(k) != v}
+        tables = job["propagation"]
+        if tables["grid"] != "auto":
+            # what it would choose by does not matter
+            tables = {k: v for k, v in tables.items() if k != "accuracy"}
+        job["propagation"] = {k: v for k, v in tables.items() if FORMER.get(k) != v}
         lossy = self.checkpoint.of_the_image()
         return job | {"checkpoint": lossy} if lossy else job

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import physics
+from subsalt.earth import regrid
 from subsalt.earth.building import Builder, Smoothing
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
-from subsalt.earth.planes import Mapped, Parameter, Planes
+from subsalt.earth.planes import Held, Mapped, Parameter, Planes
+from subsalt.earth.regrid import Regridder
 from subsalt.earth.streamed import Files, Form, StreamedModel
 from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
@@ -27,10 +30,13 @@ from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
+    from subsalt.earth.model_like import ModelLike
     from subsalt.io.volumes.volume import OpenVolume
     from subsalt.job.data_sections import GridSection, ValueSection
+    from subsalt.job.job import Job
     from subsalt.job.sections import RtmTables
     from subsalt.numerics.stencil import Stencil
+from subsalt.propagation.grid_choice import chosen_grid, with_spacing
 from subsalt.propagation.options import PropagationOptions
 
 
@@ -224,8 +230,70 @@ def model_files(job: RtmTables, comm: Comm) -> Files:
         volumes,
         comm,
         stencil,
-        note=lambda nbytes: COUNTED.add(wanted=nbytes),
+        note=_noted,
     )
+
+
+def propagation_model(job: Job, model: ModelLike, comm: Comm) -> ModelLike:
+    """Return a job's model on the grid on which its waves are computed; the same one when that is its own.
+
+    Collective over `comm` for a job that streams.
+
+    Raises
+    ------
+    ConfigError
+        When no grid has the accuracy that the job asks for.
+    """
+    grid = propagation_grid(job, model)
+    if grid == model.grid:
+        return model
+    by, options = Regridder(model.grid, grid), job.propagation_options
+    given = {name: _as_planes(model, name) for name in model.volumes}
+    volumes: dict[str, Planes] = {"vp": regrid.velocity(given["vp"], by, model.limits("vp"))}
+    if "epsilon" in given:
+        over = model.anisotropy_gate("lower-delta")[1] > 0
+        volumes |= regrid.thomsen(given["epsilon"], given["delta"], by, over)
+    if "theta" in given:
+        angles = [given[name] for name in ("theta", "phi") if name in given]
+        volumes |= Builder(grid, True, Smoothing()).axis((angles, model.grid), comm)
+    files = Files(grid, model.frame, volumes, comm, options.weights, note=_noted)
+    if not job.streaming:
+        return files.whole()
+    files.learn(*_forms(physics.medium_of(model, options.medium), options, volumes))
+    files.comm = single()
+    return StreamedModel(files)
+
+
+def propagation_grid(job: Job, model: ModelLike) -> Grid:
+    """Return the grid on which the waves of a job are computed, by ``[propagation] grid``."""
+    section, options = job.propagation, job.propagation_options
+    if section.grid == "model":
+        return model.grid
+    if section.grid != "auto":
+        same = all(abs(h - section.grid) < 1e-9 * h for h in model.grid.spacing)
+        return model.grid if same else with_spacing(model.grid, section.grid)
+    medium = physics.medium_of(model, options.medium)
+    used = model.as_medium(medium)
+    # fine enough for the spectrum of what the model's own grid could not carry either
+    wavelet = job.wavelet(0.25 * used.choose_dt(options.weights, None, options.dt_reserve))
+    return chosen_grid(
+        used,
+        options.weights,
+        wavelet,
+        section.accuracy,
+        tilted=medium == "tti",
+        imaging=job.data is not None,
+    )
+
+
+def _as_planes(model: ModelLike, name: str) -> Planes:
+    volume = model.volume(name)
+    assert volume is not None
+    return volume if isinstance(volume, Planes) else Held(volume)
+
+
+def _noted(nbytes: int) -> None:
+    COUNTED.add(wanted=nbytes)
 
 
 def _likely(volumes: Mapping[str, Planes]) -> str:

@@ -26,6 +26,7 @@ from subsalt.job.units import (
     AutoInt,
     AutoSignedTime,
     AutoTime,
+    GridSpacing,
     Length,
     NonNegativeFrequency,
     NonNegativeLength,
@@ -63,6 +64,12 @@ class PropagationSection(Section):
     stencil: Kind = Field(
         "fitted",
         description="weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
+    )
+    grid: GridSpacing = Field(
+        "model", description="spacing on which waves are computed: model, auto (by the band), or a length"
+    )
+    accuracy: float = Field(
+        0.01, gt=0, lt=1, description="error of waveforms after 40 shortest wavelengths, for grid = auto"
     )
     dt: AutoTime = Field("auto", description="time step; auto: 0.95 of the stability bound")
     boundary: Boundary = Field(PropagationOptions.boundary, description="absorbing layer")

@@ -247,6 +247,18 @@ def _or_auto(kind: str, low: float | None = None, *, strict: bool = True) -> Any
     return Annotated[float | Literal["auto"], BeforeValidator(choose), WithJsonSchema(schema)]
 
 
+def _read_spacing(value: object) -> object:
+    return value if value in ("auto", "model") else _reader("length", 0.0, True)(value)
+
+
+#: a spacing, or a word for one that is found
+GridSpacing = Annotated[
+    float | Literal["auto", "model"],
+    BeforeValidator(_read_spacing),
+    WithJsonSchema(
+        {"anyOf": [{"type": "number"}, {"type": "string"}], "description": '"auto", "model" or a length'}
+    ),
+]
 Length = _quantity("length")
 PositiveLength = _quantity("length", 0.0)
 NonNegativeLength = _quantity("length", 0.0, strict=False)

@@ -100,10 +100,9 @@ class PropagationOptions:
         _one_of("anisotropy", self.anisotropy, get_args(AnisotropyRule))
         _one_of("model_storage", self.model_storage, get_args(ModelStorage))
         _whole("order", self.order)
-        if self.stencil is None:
-            object.__setattr__(self, "stencil", default_kind(self.order))
-        _one_of("stencil", self.stencil, get_args(Kind))
-        Stencil(self.order, self.stencil)
+        kind = self.stencil or default_kind(self.order)
+        _one_of("stencil", kind, get_args(Kind))
+        object.__setattr__(self, "stencil", Stencil(self.order, kind).kind)
         for name in ("layer", "threads"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), 1 if name == "threads" else 0)

@@ -180,8 +180,11 @@ def begin_run(
                 f"choose another directory with {option}; subsalt resume {ledger.folder} continues what is there",
                 code="E810",
             )
-        now = json.loads(json.dumps(key))
-        changes = differences(*(_of_the_fields({**k, "job": job.as_it_was(k["job"])}) for k in (before, now)))
+        then, now = (
+            _of_the_fields({**k, "job": job.as_it_was(k["job"])})
+            for k in (before, json.loads(json.dumps(key)))
+        )
+        changes = differences(then, now)
         again = needed_again([c.split(":")[0] for c in changes])
         old_files = json.loads(known_files or "[]")
         contents = input_changes(old_files, files)

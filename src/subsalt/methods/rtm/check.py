@@ -57,6 +57,10 @@ class Alone:
         """Return the model."""
         return self.job.open_model()
 
+    def propagation_model(self) -> ModelLike:
+        """Return the model on the grid on which waves are computed."""
+        return self.job.open_propagation_model()
+
 
 def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -> CheckResult:
     """Return what `rules` find on rank 0, on all ranks; collective.
@@ -106,6 +110,11 @@ class _Together(Alone):
         self.comm.bcast("model")
         return _model(self.job, self.comm)
 
+    def propagation_model(self) -> ModelLike:
+        """Return the model on the grid on which waves are computed, opened on all ranks."""
+        self.comm.bcast("propagation model")
+        return _propagation_model(self.job, self.comm)
+
 
 def _summaries(job: Job, comm: Comm) -> dict[str, Parameter]:
     """Return the parameters of the model; on rank 0 with the summaries of their files, a share from every rank."""
@@ -135,8 +144,16 @@ def _model(job: Job, comm: Comm) -> ModelLike:
     return job.open_model()
 
 
+def _propagation_model(job: Job, comm: Comm) -> ModelLike:
+    return job.open_propagation_model()
+
+
 #: what rank 0 may ask of all ranks
-ASKED: dict[str, Callable[[Job, Comm], object]] = {"summaries": _summaries, "model": _model}
+ASKED: dict[str, Callable[[Job, Comm], object]] = {
+    "summaries": _summaries,
+    "model": _model,
+    "propagation model": _propagation_model,
+}
 
 
 def check_memory(job: Job, context: Context, findings: list[Finding], load: Loader) -> None:
@@ -145,12 +162,16 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
     if job.data is None or job.streaming or any(f.level == "error" for f in findings):
         return
     assert context.model is not None
+    assert context.computed is not None
     assert context.wavelet is not None
     assert context.survey is not None
-    survey, model, wavelet = context.survey, context.model, context.wavelet
+    survey, wavelet, image_grid = context.survey, context.wavelet, context.model.grid
+    model = context.computed.moved_to(context.model.frame)
 
     def plan() -> Decision:
-        setup = MigrationSetup.build(model, wavelet, survey.time, context.propagation, context.imaging)
+        setup = MigrationSetup.build(
+            model, wavelet, survey.time, context.propagation, context.imaging, image_grid
+        )
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
         gpu = gpus.of_run(job.parallel.device, machine_if_known())
         world = World.of(single(), kernels.threads_to_use(context.propagation.threads), gpu)
@@ -202,6 +223,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     context = check.Context(
         resampling=job.grid is not None,
         modelling=job.data is None,
+        accuracy=job.propagation.accuracy if job.propagation.grid == "auto" else None,
         judge_breaks=job.data is None or job.data.first_breaks != "ignore",
         propagation=job.propagation_options,
         imaging=job.imaging_options,
@@ -233,6 +255,8 @@ def _check(job: Job, reader: Alone) -> CheckResult:
             quiet = Loader()
             context.model = quiet(reader.model)
             _keep_new(load, quiet)
+            if context.model is not None:
+                context.computed = load(reader.propagation_model)
             _one_frame(context)
     context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
     if context.survey is not None and job.data is not None:

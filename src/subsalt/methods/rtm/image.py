@@ -75,7 +75,7 @@ def _emptied(total: ImageSum, steps: list[tuple[str, Contents]], at: int) -> Sub
             f"scale the traces up, to amplitudes near 1; {KEPT}",
             code="E845",
         )
-    name, grid = steps[at][0], total.setup.model.grid
+    name, grid = steps[at][0], total.grid
     if name == "top_mute":
         deep = (grid.shape[-1] - 1) * grid.spacing[-1]
         what = f"top_mute = {total.setup.imaging.top_mute:g} m, in a model {deep:g} m deep"
@@ -191,14 +191,14 @@ def sum_image(
         raise DataError(
             f"no shot could be migrated; the first failed with: {reasons[0]}", "see events.jsonl", "E820"
         )
-    total = ImageSum(setup, share(setup.model.grid.shape3[0], world))
+    total = ImageSum(setup, share(setup.image_grid.shape3[0], world))
     order = [s.id for s in survey.shots if s.id in hashes]
     lights = _lights(images, order, hashes, world) if total.by_shot else {}
     damaged: list[int] = []
     failure: Exception | None = None
     for shot in order:
         try:
-            part = read_partial(images, shot, hashes[shot], *total.held)
+            part = read_partial(images, shot, hashes[shot], *total.summed)
         except CorruptionError as error:
             damaged, failure = [shot], error
             break

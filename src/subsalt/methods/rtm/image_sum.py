@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.earth.grid import Box
+from subsalt.earth.grid import Box, Grid
 from subsalt.errors import CorruptionError
 from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, PlaneNpz, open_planes, write_planes
 from subsalt.methods.rtm.conditions import Condition, ImagingSums, condition_of
@@ -90,25 +90,32 @@ class ImageSum:
     setup : MigrationSetup
         Grid and imaging options.
     planes : tuple of int, optional
-        First plane along x that is wanted, and the one behind the last; all when left out. The sums are taken on
-        `held`, which is wider by what the imaging looks at.
+        First plane along x of the image that is wanted, and the one behind the last; all when left out. The image is
+        made on `held`, which is wider by what the imaging looks at.
 
     Attributes
     ----------
-    fields : dict of ndarray, (held planes, ny, nz), float64
-        The sums; with ``illumination = "shot"`` the sum of the images of the shots.
+    fields : dict of ndarray, (summed planes, ny, nz), float64
+        The sums on the grid of the waves; with ``illumination = "shot"`` the sum of the images of the shots. Where the
+        image has another grid they are carried to it before anything else, so that a quotient of two sums and a
+        Laplacian are taken there.
     """
 
     def __init__(self, setup: MigrationSetup, planes: tuple[int, int] | None = None) -> None:
         self.setup, self.shots = setup, 0
-        nx, ny, nz = setup.model.grid.shape3
+        self.grid = setup.image_grid
+        nx = self.grid.shape3[0]
         self.planes = planes or (0, nx)
         reach = self.condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
         lo, hi = self.planes
-        #: the planes that are summed
+        #: the planes of the image that are made
         self.held = (max(0, lo - reach), min(nx, hi + reach)) if hi > lo else (lo, lo)
+        #: the planes that are summed
+        self.summed = self.held if setup.carried is None else setup.carried.planes(*self.held)
         names = ("image",) if self.by_shot else self.condition.accumulators
-        self.fields = {name: np.zeros((self.held[1] - self.held[0], ny, nz)) for name in names}
+        _, ny, nz = setup.model.grid.shape3
+        self.fields = {name: np.zeros((self.summed[1] - self.summed[0], ny, nz)) for name in names}
+        self._carried: dict[str, NDArray[np.float64]] = {}
 
     @property
     def condition(self) -> type[Condition]:
@@ -131,7 +138,9 @@ class ImageSum:
             Sum of the shot's illumination and points of its window; of `part`, then the whole window, when left out.
         """
         self.shots += 1
-        box = part.box.intersect(Box((self.held[0], *part.box.lo[1:]), (self.held[1], *part.box.hi[1:])))
+        self._carried = {}
+        lo, hi = self.summed
+        box = part.box.intersect(Box((lo, *part.box.lo[1:]), (hi, *part.box.hi[1:])))
         if not box.size:
             return
         skip = slice(box.lo[0] - part.box.lo[0], box.hi[0] - part.box.lo[0])
@@ -141,15 +150,33 @@ class ImageSum:
         if self.by_shot:
             known = illumination or (light_of(part.sums), part.box.size)
             own = {name: a.astype(np.float64) for name, a in sums.items()}
-            sums = {"image": self.condition.finish(self._sums(own, box, known))}
+            sums = {"image": self.condition.finish(self._sums(own, self.setup.model.grid.window(box), known))}
         x, y, z = box.slices
         for name, a in sums.items():
-            total = self.fields[name][x.start - self.held[0] : x.stop - self.held[0], y, z]
+            total = self.fields[name][x.start - lo : x.stop - lo, y, z]
             each(partial(_add, total, a), cuts(len(total), total.size))
+
+    def on_image_grid(self, name: str) -> NDArray[np.float64] | None:
+        """Return one of the sums on the planes `held` of the image; None when the condition accumulates no such."""
+        a, carried = self.fields.get(name), self.setup.carried
+        if a is None or carried is None:
+            return a
+        if name not in self._carried:
+            flat = a if self.grid.ndim == 3 else a[:, 0]
+            out = (
+                carried.carried(flat, self.summed[0], *self.held)
+                if len(a)
+                else np.zeros((0, *self.grid.shape[1:]))
+            )
+            if name == ILLUMINATION:
+                # beside a peak the average swings; light is not negative
+                out = np.maximum(out, 0.0)
+            self._carried[name] = out.reshape(len(out), *self.grid.shape3[1:])
+        return self._carried[name]
 
     def light(self, before: float = 0.0) -> float:
         """Return `before` plus the illumination of `planes`, one value after the other; 0 where none is accumulated."""
-        a = self.fields.get(ILLUMINATION)
+        a = self.on_image_grid(ILLUMINATION)
         return before if a is None else fixedmath.total(self._wanted(a), before)
 
     def finish(self, light: float | None = None) -> NDArray[np.float32]:
@@ -173,16 +200,17 @@ class ImageSum:
         light : float, optional
             As of `finish`.
         """
-        grid, imaging = self.setup.model.grid, self.setup.imaging
+        grid, imaging = self.grid, self.setup.imaging
         box = Box((self.held[0], 0, 0), (self.held[1], *grid.shape3[1:]))
         if not box.size:
             yield "imaging condition", np.zeros(box.shape)
             return
         if self.by_shot:
-            image = self.fields["image"]
+            image = self._sum("image")
         else:
             known = self.light() if light is None else light, grid.size
-            image = self.condition.finish(self._sums(self.fields, box, known))
+            sums = {name: self._sum(name) for name in self.fields}
+            image = self.condition.finish(self._sums(sums, grid.window(box), known))
         yield "imaging condition", image
         if imaging.filter == "laplacian":
             image = -laplacian(image, grid)
@@ -192,7 +220,7 @@ class ImageSum:
 
     def illumination(self) -> NDArray[np.float32] | None:
         """Return the source illumination on `planes` summed over shots, when the condition accumulates it."""
-        a = self.fields.get(ILLUMINATION)
+        a = self.on_image_grid(ILLUMINATION)
         return None if a is None else self._as_image(self._wanted(a))
 
     def _wanted(self, a: NDArray) -> NDArray:
@@ -201,14 +229,19 @@ class ImageSum:
 
     def _as_image(self, a: NDArray) -> NDArray[np.float32]:
         """Return planes (planes, ny, nz) in the shape and precision of an image."""
-        image = np.empty((len(a), *self.setup.model.grid.shape[1:]), dtype=np.float32)
+        image = np.empty((len(a), *self.grid.shape[1:]), dtype=np.float32)
         each(partial(_copy, image, a.reshape(image.shape)), cuts(len(a), a.size))
         return image
 
+    def _sum(self, name: str) -> NDArray[np.float64]:
+        found = self.on_image_grid(name)
+        assert found is not None
+        return found
+
     def _sums(
-        self, fields: dict[str, NDArray[np.float64]], box: Box, light: tuple[float, int]
+        self, fields: dict[str, NDArray[np.float64]], grid: Grid, light: tuple[float, int]
     ) -> ImagingSums:
-        return ImagingSums(fields, self.setup.model.grid.window(box), self.setup.imaging.normalise, light)
+        return ImagingSums(fields, grid, self.setup.imaging.normalise, light)
 
 
 def _add(total: NDArray, a: NDArray, some: slice) -> None:

@@ -67,7 +67,9 @@ def shot_memory(
     if image:
         # finishing the image
         stages.append(
-            (3 * DOUBLE + FLOAT) * setup.model.grid.size + (0 if several else image_bytes(setup)),
+            (3 * DOUBLE + FLOAT) * setup.image_grid.size
+            + carried_bytes(setup, setup.image_grid.size)
+            + (0 if several else image_bytes(setup)),
         )
     if held:
         plan["image"] = image_bytes(setup)
@@ -160,6 +162,14 @@ def check_memory(setup: MigrationSetup, shots: list[Shot], available: int | None
 def image_bytes(setup: MigrationSetup) -> int:
     """Return the bytes of the sums over shots (float64)."""
     return DOUBLE * setup.model.grid.size * len(condition_of(setup.imaging.condition).accumulators)
+
+
+def carried_bytes(setup: MigrationSetup, points: int) -> int:
+    """Return the bytes of carrying the sums to so many points of the grid of the image; 0 where they stand there."""
+    if setup.carried is None:
+        return 0
+    # the sums, and what an axis at a time holds beside the one that is carried
+    return DOUBLE * (len(condition_of(setup.imaging.condition).accumulators) + 3) * points
 
 
 def largest_shots(setup: MigrationSetup, shots: list[Shot]) -> list[Shot]:

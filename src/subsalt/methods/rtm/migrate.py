@@ -282,7 +282,7 @@ class ShotsRun(MethodRun):
         """Read the model, or open its files, and the headers of the survey."""
         state = self.state
         with state.clock("model input"):
-            self.model = self.job.open_model()
+            self.model = self.job.open_propagation_model()
         with state.clock("survey"), state.world.together():
             self.survey = survey_of(self.job, self.model)
 
@@ -292,7 +292,7 @@ class ShotsRun(MethodRun):
         self.setup = migration_setup(job, self.model, self.survey)
         self.plan = plan_ranks(job, self.setup, self.survey.shots, everybody, self.state.folder)
         with everybody.together():
-            check_formats(job, self.model.grid, everybody, self.survey.frame)
+            check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
 
     def numerics(self) -> dict[str, object]:
         """Return what computes; storage of the model and a backward wavefield are classes of their own."""

@@ -106,7 +106,7 @@ def model_job(
         with clock("check"):
             raise_on_errors(check_job(job).findings)
     with clock("model input"):
-        model = job.open_model()
+        model = job.open_propagation_model()
     with clock("setup"):
         with everybody.together():
             survey = replace(job.acquisition_survey(), frame=model.frame)

@@ -5,6 +5,7 @@ A short measurement before a plan, where this machine has not been measured for 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from subsalt.methods.rtm.arrays import ALONE, DOUBLE, FLOAT, Part, RankArrays, S
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH
-from subsalt.methods.rtm.memory import modelled_shot_memory, shot_memory, sizes_of
+from subsalt.methods.rtm.memory import carried_bytes, modelled_shot_memory, shot_memory, sizes_of
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel import decomp
@@ -334,6 +335,8 @@ class Needs:
             # angles stand in degrees, as they were read and checked, beside those in radians
             count = len(names) + sum(name in ("theta", "phi") for name in names)
             held["model volumes"] = FLOAT * grid.size * count
+            if isinstance(self.setup, MigrationSetup) and self.setup.carried is not None:
+                held["model as given"] = FLOAT * self.setup.image_grid.size * count
         return held
 
     def _shot(self, shot: Shot, part: Part, kept: Mapping[str, int] | None = None) -> dict[str, int]:
@@ -373,14 +376,15 @@ class Needs:
 
     def _image(self, setup: MigrationSetup) -> dict[str, int]:
         """Return what summing and finishing the image takes, each rank a share of its planes."""
-        nx, ny, nz = setup.model.grid.shape3
+        nx, ny, nz = setup.image_grid.shape3
+        own = setup.model.grid.size / setup.image_grid.size
         condition = condition_of(setup.imaging.condition)
         reach = condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
         points = min(nx, -(-nx // self.ranks) + 2 * reach) * ny * nz
         parts = len(condition.accumulators)
         sums = 1 if setup.imaging.illumination == "shot" else parts
         return {
-            "image": sums * DOUBLE * points,
+            "image": math.ceil(sums * DOUBLE * points * own) + carried_bytes(setup, points),
             # a shot's planes, once as read; or what finishing holds beside the sums
             "working space": max(2 * parts * FLOAT, 3 * DOUBLE + FLOAT) * points,
             "geometry of the image": nx * ny * 3 * DOUBLE,
@@ -391,7 +395,7 @@ class Needs:
 
         Alone it has all planes; beside others a share of them, and the rest as a file that it looks at.
         """
-        grid = setup.model.grid
+        grid = setup.image_grid
         nx = grid.shape3[0]
         share = FLOAT * grid.size * -(-nx // self.ranks) // nx
         light = len(condition_of(setup.imaging.condition).accumulators) > 1

@@ -73,7 +73,7 @@ class RunOutputs:
     @property
     def grid(self) -> Grid:
         """Of the image."""
-        grid = self.setup.model.grid
+        grid = self.setup.image_grid
         return grid if self.region is None else grid.window(self.region)
 
     def write(self, planes: ImagePlanes, clock: Phases) -> Written:
@@ -143,7 +143,7 @@ class RunOutputs:
         model, folder = self.setup.model, make_folder(self.folder / "pictures")
         out = view.sections(
             image,
-            model.grid if self.region is None else model.window(self.region).grid,
+            self.grid,
             folder / "image.png",
             survey=self.survey,
             frame=model.frame,

@@ -410,7 +410,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     job = job.model_copy()
     job._memory = {}
     job.stream()
-    model = job.open_model()
+    model = job.open_propagation_model()
     names = ("vp", "epsilon", "delta", "theta", "phi")
     files = sum(getattr(getattr(job.model, n), "file", None) is not None for n in names)
     if job.data is not None:

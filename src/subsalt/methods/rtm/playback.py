@@ -241,7 +241,7 @@ def movie_of(
     """
     source = SourceRun.open(run)
     job = source.job
-    model = job.open_model()
+    model = job.open_propagation_model()
     survey = survey_of(job, model)
     kernels.prepare(job.propagation_options.device, job.propagation_options.threads)
     setup = migration_setup(job, model, survey)

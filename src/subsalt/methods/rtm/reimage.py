@@ -31,7 +31,7 @@ from subsalt.methods.rtm.image_sum import intact, write_partial
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.methods.rtm.rtm import ShotImage
-from subsalt.methods.rtm.setup import MigrationSetup, beginning_facts, migration_setup, survey_of
+from subsalt.methods.rtm.setup import MigrationSetup, beginning_facts, grid_facts, migration_setup, survey_of
 from subsalt.methods.rtm.wavefields import CURE, SourceRun, by_shot
 from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
@@ -214,7 +214,7 @@ def reimage_run(
         job = wish.job(run.job)
         options = job.propagation_options
     with clock("model input"):
-        model = job.open_model()
+        model = job.open_propagation_model()
     with clock("survey"), everybody.together():
         survey = survey_of(job, model)
     with clock("setup"):
@@ -222,8 +222,8 @@ def reimage_run(
         device = devices.prepare(everybody, options.device, threads)
         setup = migration_setup(job, model, survey)
         with everybody.together():
-            region = None if wish.region is None else parse_region(wish.region, model.grid)
-            check_formats(job, model.grid, everybody, survey.frame)
+            region = None if wish.region is None else parse_region(wish.region, setup.image_grid)
+            check_formats(job, setup.image_grid, everybody, survey.frame)
             numerics = numerics_of(device.describe(), options)
             _check_source(run, wish, setup, numerics)
     with ExitStack() as stack:
@@ -288,7 +288,9 @@ def reimage_run(
                     if lossy != "none":
                         facts["reimage"]["lossy"] = lossy
                     if region is not None:
-                        facts["grid"] = _grid_facts(model.grid.window(region))
+                        facts["image_grid"] = grid_facts(setup.image_grid.window(region))
+                        if setup.carried is None:
+                            facts["grid"] = facts["image_grid"]
                     facts |= {
                         "point_steps": 0,
                         "grid_point_steps": 0,
@@ -386,10 +388,6 @@ def _said(origins: Counter[str], done: int, total: int) -> str:
     return (
         f"{total} shot{'s' * (total != 1)}, nothing is propagated: {', '.join([*parts, *lacking, *before])}"
     )
-
-
-def _grid_facts(grid: Any) -> dict[str, Any]:
-    return {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin}
 
 
 @dataclass

@@ -81,7 +81,7 @@ def parts_of(needs: Needs, folder: Path, formats: Sequence[str] = ()) -> dict[st
 
 
 def _image(needs: Needs, setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:
-    grid = setup.model.grid
+    grid = setup.image_grid
     accumulators = condition_of(setup.imaging.condition).accumulators
     partial = partial_bytes(needs, len(needs.shots))
     segy = SEGY_HEADERS + grid.size // grid.shape[-1] * (TRACE_HEADER + FLOAT * grid.shape[-1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from subsalt import physics
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis, shot_window
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.earth.grid import Box, Frame
+from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
 from subsalt.job.data import open_survey
 from subsalt.methods.rtm.traces import propagation_axis, source_samples
@@ -51,6 +53,8 @@ class MigrationSetup:
         Time steps between imaged samples.
     signature : ndarray, (nt,), float64
         Wavelet on the propagation axis, dispersed beforehand.
+    image_grid : Grid
+        Of the image. Sums over shots stand on the grid of the model, where waves are computed.
     """
 
     model: ModelLike
@@ -62,6 +66,7 @@ class MigrationSetup:
     axis: TimeAxis
     image_step: int
     signature: NDArray[np.float64]
+    image_grid: Grid
 
     @classmethod
     def build(
@@ -71,8 +76,16 @@ class MigrationSetup:
         record: TimeAxis,
         propagation: PropagationOptions,
         imaging: ImagingOptions,
+        image_grid: Grid | None = None,
     ) -> MigrationSetup:
         """Choose time step, axes and image step.
+
+        Parameters
+        ----------
+        model : ModelLike
+            On the grid on which waves are computed.
+        image_grid : Grid, optional
+            Of the image, which is summed on the grid of the model and carried to this one; that of the model when None.
 
         Raises
         ------
@@ -92,7 +105,14 @@ class MigrationSetup:
                 code="E104",
             )
         signature = source_samples(wavelet, axis, propagation.time_dispersion)
-        return cls(gated, repaired, propagation, imaging, wavelet, record, axis, step, signature)
+        grid = image_grid or model.grid
+        return cls(gated, repaired, propagation, imaging, wavelet, record, axis, step, signature, grid)
+
+    @cached_property
+    def carried(self) -> Regridder | None:
+        """What carries sums over shots to the grid of the image; None when they stand there."""
+        own = self.model.grid
+        return None if self.image_grid == own else Regridder(own, self.image_grid, "mirror")
 
     @property
     def imaged_samples(self) -> list[int]:
@@ -122,7 +142,8 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
     grid, frame = setup.model.grid, setup.model.frame
     line = survey.notes.get("line")
     return {
-        "grid": {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin},
+        "grid": grid_facts(grid),
+        "image_grid": grid_facts(setup.image_grid),
         "frame": {**asdict(frame), "azimuth_deg": math.degrees(frame.azimuth)},
         **({"line": line} if line else {}),
         "dt": setup.axis.dt,
@@ -137,6 +158,11 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
         if setup.propagation.model_storage == "u16"
         else None,
     }
+
+
+def grid_facts(grid: Grid) -> dict[str, Any]:
+    """Return a grid as plain values."""
+    return {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin}
 
 
 def survey_of(job: Job, model: ModelLike) -> Survey:
@@ -155,4 +181,6 @@ def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetu
     options, model = job.propagation_options, model.moved_to(survey.frame)
     gated, _ = gate(model, options)
     dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
-    return MigrationSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options)
+    return MigrationSetup.build(
+        model, job.wavelet(dt), survey.time, options, job.imaging_options, job.open_model().grid
+    )

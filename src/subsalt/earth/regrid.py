@@ -1,0 +1,181 @@
+"""From one grid to another without folding: what waves of a band see of a volume stays where it is.
+
+A volume is convolved with a sinc that ends at the Nyquist wavenumber of the coarser grid, in a Kaiser window, along
+one axis after the other. An interface between two points of the coarser grid then acts where it is. What is averaged
+is what the wave equation multiplies: 1 / vp^2, 1 + 2 epsilon and sqrt(1 + 2 delta), so that traveltimes are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.earth.grid import Grid
+from subsalt.earth.planes import Planes
+
+#: half the width of the window, in points of the coarser grid, and its shape
+REACH, KAISER = 6, 6.0
+#: how far a sharp contrast may swing beyond the velocities of the model, as a part of the fastest and the slowest. A
+#: larger swing would shorten the time step of the whole survey for the sake of a few points
+SWING = 0.1
+
+Edge = Literal["nearest", "mirror"]
+
+
+def weights_between(source: Grid, target: Grid, axis: int, edge: Edge = "nearest") -> Any:
+    """Return the weights (target points, source points) along an axis as a sparse matrix; each row adds up to 1.
+
+    Parameters
+    ----------
+    source, target : Grid
+        From which, to which.
+    axis : int
+        Of both.
+    edge : {"nearest", "mirror"}
+        What lies outside the source: its edge value, or its values mirrored there.
+
+    Notes
+    -----
+    Weights are rounded to 12 digits, so that the last bit of a mathematical library does not reach the image.
+    """
+    from scipy.sparse import csr_array
+
+    h, n = source.spacing[axis], source.shape[axis]
+    wide = max(h, target.spacing[axis])
+    at = (target.axis(axis) - source.origin[axis]) / h
+    reach = REACH * wide / h
+    columns, values, ends = [], [], [0]
+    for x in at:
+        index = np.arange(math.ceil(x - reach), math.floor(x + reach) + 1)
+        d = (index - x) * h / wide
+        window = np.i0(KAISER * np.sqrt(np.clip(1 - (d / REACH) ** 2, 0, None))) / np.i0(KAISER)
+        raw = np.round(np.sinc(d) * window, 12)
+        total = math.fsum(raw)
+        if edge == "nearest" or n == 1:
+            inside = np.clip(index, 0, n - 1)
+        else:
+            inside = (n - 1) - np.abs((n - 1) - np.abs(index) % (2 * n - 2))
+        known: dict[int, float] = {}
+        for i, w in zip(inside.tolist(), raw.tolist(), strict=True):
+            known[i] = known.get(i, 0.0) + w
+        columns += list(known)
+        values += [w / total for w in known.values()]
+        ends.append(len(columns))
+    return csr_array((np.array(values), np.array(columns), np.array(ends)), shape=(len(at), n))
+
+
+class Regridder:
+    """Carries arrays from one grid to another, all planes or some of them; bits do not depend on which.
+
+    Parameters
+    ----------
+    source, target : Grid
+        From which, to which.
+    edge : {"nearest", "mirror"}
+        As of `weights_between`.
+    """
+
+    def __init__(self, source: Grid, target: Grid, edge: Edge = "nearest") -> None:
+        self.source, self.target = source, target
+        self._weights = [weights_between(source, target, axis, edge) for axis in range(source.ndim)]
+
+    def planes(self, lo: int, hi: int) -> tuple[int, int]:
+        """Return the planes (first, end) of the source that the planes `lo` to `hi` of the target take."""
+        columns = self._weights[0][lo:hi].indices
+        return (int(columns.min()), int(columns.max()) + 1) if len(columns) else (0, 0)
+
+    def carried(self, values: NDArray[Any], first: int, lo: int, hi: int) -> NDArray[np.float64]:
+        """Return the planes `lo` to `hi` of the target; `values` are those of the source from plane `first` on.
+
+        Parameters
+        ----------
+        values : ndarray, (planes, ...)
+            In 2-D (nx, nz), in 3-D (nx, ny, nz).
+        """
+        out = np.asarray(values, dtype=np.float64)
+        for axis in reversed(range(self.source.ndim)):
+            weights = self._weights[axis]
+            if axis == 0:
+                weights = weights[lo:hi, first : first + len(values)]
+            moved = np.moveaxis(out, axis, 0)
+            flat = np.ascontiguousarray(moved).reshape(len(moved), -1)
+            out = np.moveaxis((weights @ flat).reshape(weights.shape[0], *moved.shape[1:]), 0, axis)
+        return np.ascontiguousarray(out)
+
+
+class Regridded(Planes):
+    """A volume on another grid, by what the wave equation averages, some planes at a time.
+
+    Parameters
+    ----------
+    volumes : sequence of Planes
+        On the source of `by`.
+    by : Regridder
+        From which grid to which.
+    before, after : callable
+        From the planes of all volumes to the fields that are averaged, and from those to one volume.
+    """
+
+    def __init__(
+        self,
+        volumes: Sequence[Planes],
+        by: Regridder,
+        before: Callable[..., list[NDArray[Any]]],
+        after: Callable[[list[NDArray[np.float64]]], NDArray[Any]],
+    ) -> None:
+        super().__init__(by.target.shape)
+        self._volumes, self._by, self._before, self._after = volumes, by, before, after
+
+    @property
+    def step(self) -> int:
+        """As many planes as the margins have, or most of what is read were margins."""
+        per_plane = self._by.source.spacing[0] / self._by.target.spacing[0]
+        return max(2 * REACH, int(max(p.step for p in self._volumes) * per_plane))
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        first, end = self._by.planes(lo, hi)
+        fields = self._before(*(p.read(first, end) for p in self._volumes))
+        return self._after([self._by.carried(f, first, lo, hi) for f in fields]).astype(np.float32)
+
+    def sources(self) -> list[Planes]:
+        """Return those of the volumes."""
+        return [s for p in self._volumes for s in p.sources()]
+
+
+def velocity(vp: Planes, by: Regridder, limits: tuple[float, float]) -> Planes:
+    """Return vp (m/s) by the mean of 1 / vp^2; no contrast swings by more than `SWING` beyond the model's `limits`."""
+    slow, fast = limits[0] * (1 - SWING), limits[1] * (1 + SWING)
+
+    def back(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
+        return 1.0 / np.sqrt(np.clip(fields[0], 1.0 / (fast * fast), 1.0 / (slow * slow)))
+
+    return Regridded([vp], by, lambda a: [1.0 / np.square(a, dtype=np.float64)], back)
+
+
+def thomsen(epsilon: Planes, delta: Planes, by: Regridder, over: bool) -> dict[str, Planes]:
+    """Return epsilon by the mean of 1 + 2 epsilon and delta by that of sqrt(1 + 2 delta).
+
+    Parameters
+    ----------
+    over : bool
+        The model has delta > epsilon somewhere, which the gate treats; else the averages have it nowhere.
+    """
+
+    def terms(e: NDArray[Any], d: NDArray[Any]) -> list[NDArray[Any]]:
+        return [1.0 + 2.0 * e.astype(np.float64), np.sqrt(1.0 + 2.0 * d.astype(np.float64))]
+
+    def delta_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
+        found = 0.5 * (np.square(fields[1]) - 1.0)
+        return found if over else np.minimum(found, 0.5 * (fields[0] - 1.0))
+
+    return {
+        "epsilon": Regridded(
+            [epsilon, delta], by, lambda e, d: terms(e, d)[:1], lambda f: 0.5 * (f[0] - 1.0)
+        ),
+        "delta": Regridded([epsilon, delta], by, terms, delta_of),
+    }

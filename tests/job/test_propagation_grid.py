@@ -1,0 +1,189 @@
+"""Waves on a grid of their own: what the job may ask, the same bits by all ways, the image on the user's grid."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from subsalt.earth import planes
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.streamed import StreamedModel
+from subsalt.errors import FindingsError
+from subsalt.io.volumes import volume
+from subsalt.job.checking import check_job
+from subsalt.job.job import Job
+from subsalt.methods.rtm.model_job import model_job
+from subsalt.methods.rtm.playback import movie_of
+from subsalt.methods.rtm.reimage import Wish, reimage_run
+from subsalt.propagation.options import PropagationOptions
+from subsalt.run.migrate import migrate_job
+
+RNG = np.random.default_rng(3)
+
+
+def layers(grid: Grid) -> np.ndarray:
+    """Return three layers, the middle one dipping."""
+    x, z = grid.axis(0), grid.axis(-1)
+    shape = (-1, *(1,) * (grid.ndim - 1))
+    depth = z.reshape((1,) * (grid.ndim - 1) + (-1,)) - 0.2 * (x - x[0]).reshape(shape)
+    vp = np.where(depth > 150.0, 2300.0, 2000.0) + 0.0 * np.zeros(grid.shape)
+    return np.where(depth > 260.0, 2700.0, vp).astype(np.float32)
+
+
+GRIDS = {2: Grid((81, 61), (8.0, 8.0), (40.0, 0.0)), 3: Grid((31, 21, 41), (10.0, 10.0, 8.0))}
+
+
+def job_of(folder, ndim=2, propagation=None, data=False, **tables) -> Job:
+    """Return a job on layers in files; angles in degrees."""
+    grid = GRIDS[ndim]
+    named = {"vp": layers(grid)}
+    if tables.pop("tilted", False):
+        named |= {
+            "epsilon": 0.1 + 0.1 * RNG.random(grid.shape),
+            "delta": 0.09 * RNG.random(grid.shape),
+            "theta": np.full(grid.shape, 25.0),
+        }
+        if ndim == 3:
+            named["phi"] = np.full(grid.shape, 40.0)
+    for name, a in named.items():
+        volume.write(folder / f"{name}.rsf", grid, np.asarray(a, np.float32), name=name)
+    raw = {
+        "model": {name: {"file": f"{name}.rsf"} for name in named},
+        "source": {"f0": 18},
+        "propagation": {"layer": 8, **(propagation or {})},
+        "output": {"pictures": False, "formats": ["rsf"]},
+        **tables,
+    }
+    if data:
+        raw["data"] = {"files": ["shots/*.sgy"]}
+    return Job.from_dict(raw, base=folder, name="job")
+
+
+ACQUISITION = {
+    "shots": {"first": [200, 40], "last": [520, 40], "n": 3},
+    "receivers": {"first": [80, 40], "last": [640, 40], "n": 29},
+    "record_length": 0.5,
+    "dt": 0.004,
+}
+
+
+@pytest.fixture(scope="module")
+def line(tmp_path_factory):
+    """Return the folder of a line of three shots."""
+    folder = tmp_path_factory.mktemp("line")
+    model_job(job_of(folder, acquisition=ACQUISITION), folder / "shots")
+    return folder
+
+
+def test_the_grid_carries_the_band(tmp_path):
+    job = job_of(tmp_path, propagation={"grid": "auto"})
+    grid, own = job.open_propagation_model().grid, GRIDS[2]
+    points = 2000.0 / (45.0 * grid.spacing[0])
+    need = PropagationOptions().weights.points()
+    # three digits of a spacing
+    assert need <= points < need * 1.01
+    assert grid.origin == own.origin
+    assert all(a >= b for a, b in zip(grid.last, own.last, strict=True))
+    assert job.open_model().grid == own
+    # what the model cannot carry takes a finer grid
+    fine = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 60}).open_propagation_model().grid
+    assert fine.spacing[0] < own.spacing[0]
+    # about as coarse: not worth another grid
+    same = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 26})
+    assert same.open_propagation_model() is same.open_model()
+    given = job_of(tmp_path, propagation={"grid": "9 m"})
+    assert given.open_propagation_model().grid.spacing == (9.0, 9.0)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("tilted", [False, True])
+def test_a_streamed_model_has_the_same_bits(tmp_path, monkeypatch, ndim, tilted):
+    monkeypatch.setattr(planes, "SLAB_VALUES", 400)
+    job = job_of(tmp_path, ndim, {"grid": 11.7}, tilted=tilted)
+    whole = job.open_propagation_model()
+    job.forget()
+    job.stream()
+    streamed = job.open_propagation_model()
+    assert isinstance(streamed, StreamedModel)
+    assert (
+        streamed.volumes
+        == whole.volumes
+        == (("vp", "epsilon", "delta", "theta", "phi")[: ndim + 2] if tilted else ("vp",))
+    )
+    weights = PropagationOptions().weights
+    assert streamed.stable_dt(weights) == whole.stable_dt(weights)
+    assert (streamed.slowest, streamed.fastest) == (whole.slowest, whole.fastest)
+    _, ny, nz = whole.grid.shape3
+    for box in (whole.grid.box, Box((2, 0, 1), (7, ny, nz - 2)), Box((-3, 0, -2), (5, ny, nz + 4))):
+        a, b = whole.window(box), streamed.window(box)
+        for name in whole.volumes:
+            assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
+
+
+def test_the_image_stands_on_the_grid_of_the_model(line, tmp_path):
+    """And is that of a grid of half the spacing to 2 %, below the near field of the sources, in a smooth velocity."""
+    images, facts, imaging = {}, {}, {"top_mute": 160.0, "filter": "laplacian"}
+    for grid in ("model", "auto", 4.0):
+        job = job_of(line, propagation={"grid": grid}, data=True, imaging=imaging)
+        done = migrate_job(job.changed("model", smoothing=24.0), tmp_path / str(grid))
+        found = volume.read(done.image)
+        assert found.grid.shape == GRIDS[2].shape
+        assert found.grid.spacing == pytest.approx(GRIDS[2].spacing)
+        images[grid] = found.values.astype(np.float64)
+        facts[grid] = json.loads((tmp_path / str(grid) / "run.json").read_text())
+    assert facts["auto"]["image_grid"] == facts["model"]["grid"]
+    assert facts["auto"]["grid"]["spacing"][0] > 11
+    assert facts["auto"]["grid_point_steps"] < 0.5 * facts["model"]["grid_point_steps"]
+    fine = images[4.0][8:-8, 8:-8]
+    for name, bar in (("auto", 0.02), ("model", 0.02)):
+        assert np.linalg.norm(images[name][8:-8, 8:-8] - fine) < bar * np.linalg.norm(fine)
+
+
+@pytest.mark.parametrize("condition", ["source-normalised", "inverse-scattering"])
+def test_reimaging_and_movies_know_the_grid(line, tmp_path, condition):
+    job = job_of(line, propagation={"grid": 12.0}, data=True, checkpoint={"keep": "both"})
+    run = tmp_path / "run"
+    migrate_job(job, run)
+    again = reimage_run(run, tmp_path / "new", Wish(condition=condition))
+    asked = job.changed("imaging", condition=condition)
+    assert again.sha256 == migrate_job(asked, tmp_path / "fresh").sha256
+    movie = movie_of(run, 2, fields=("source", "image"))
+    assert movie.velocity.shape[-1] == job.open_propagation_model().grid.shape[-1]
+
+
+def test_a_run_keeps_its_grid(line, tmp_path):
+    run = tmp_path / "run"
+    migrate_job(job_of(line, propagation={"grid": 12.0}, data=True), run)
+    with pytest.raises(Exception, match=r"job\.propagation\.grid: 12\.0 -> model"):
+        migrate_job(job_of(line, propagation={"grid": "model"}, data=True), run)
+    # a key that has nothing to say is no part of the job
+    a, b = (job_of(line, propagation={"grid": "model", "accuracy": x}, data=True) for x in (0.01, 0.02))
+    assert a.run_id([]) == b.run_id([]) == job_of(line, data=True).run_id([])
+
+
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [
+        ({"grid": "fine"}, "E103"),
+        ({"grid": -4}, "E104"),
+        ({"accuracy": 0}, "E104"),
+        ({"grid": 40.0}, "E531"),
+        ({"grid": "auto", "accuracy": 0.001}, "E546"),
+    ],
+)
+def test_wrong_grids(tmp_path, keys, code):
+    try:
+        found = check_job(job_of(tmp_path, propagation=keys, acquisition=ACQUISITION)).findings
+    except FindingsError as error:
+        found = error.findings
+    assert code in [f.code for f in found if f.level == "error"], [f.message for f in found]
+
+
+def test_the_check_says_what_is_saved(tmp_path):
+    job = job_of(tmp_path, propagation={"grid": "auto"}, acquisition=ACQUISITION)
+    result = check_job(job)
+    assert [f for f in result.findings if f.level == "error"] == []
+    assert any("times fewer points than the model's 81 x 61" in f.message for f in result.findings)
+    assert result.context.facts["computed_grid"]["spacing"][0] > 12

@@ -1,0 +1,149 @@
+"""Volumes carried to another grid: averages, bits, and what a wave sees of an interface between two points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subsalt.earth import regrid
+from subsalt.earth.grid import Grid
+from subsalt.earth.planes import Held
+from subsalt.earth.regrid import SWING, Regridder, weights_between
+from subsalt.errors import ConfigError
+from subsalt.numerics.stencil import Stencil
+from subsalt.propagation.grid_choice import points_needed, waveform_error, with_spacing
+
+RNG = np.random.default_rng(8)
+FINE = Grid((61, 33, 47), (10.0, 12.0, 5.0), (100.0, -40.0, 0.0))
+GRIDS = [with_spacing(FINE, 17.3), with_spacing(FINE, 4.1)]
+
+
+@pytest.mark.parametrize("target", GRIDS)
+@pytest.mark.parametrize("edge", ["nearest", "mirror"])
+def test_weights_keep_constants(target, edge):
+    for axis in range(3):
+        weights = weights_between(FINE, target, axis, edge)
+        assert weights.shape == (target.shape[axis], FINE.shape[axis])
+        np.testing.assert_allclose(weights.sum(axis=1), 1.0, atol=1e-14)
+
+
+@pytest.mark.parametrize("target", GRIDS)
+def test_bits_do_not_depend_on_the_planes_asked_for(target):
+    by = Regridder(FINE, target)
+    values = RNG.standard_normal(FINE.shape)
+    whole = by.carried(values, 0, 0, target.shape[0])
+    for lo, hi in ((0, 1), (3, 11), (target.shape[0] - 2, target.shape[0])):
+        first, end = by.planes(lo, hi)
+        assert by.carried(values[first:end], first, lo, hi).tobytes() == whole[lo:hi].tobytes()
+
+
+def test_a_band_that_both_grids_hold_goes_there_and_back():
+    # up to 0.6 of the coarser Nyquist wavenumber; the window ends the sinc after 6 points. Away from the edges
+    line = Grid((400, 8), (10.0, 10.0))
+    coarse = with_spacing(line, 16.0)
+    k = 0.6 * np.pi / 16.0
+    wave = np.cos(k * line.axis(0))[:, None] * np.ones(8)
+    there = Regridder(line, coarse, "mirror").carried(wave, 0, 0, coarse.shape[0])
+    back = Regridder(coarse, line, "mirror").carried(there, 0, 0, line.shape[0])
+    inside = slice(200, 201)
+    assert np.abs(back[inside] - wave[inside]).max() < 2e-3
+    # what the coarse grid does not hold does not come back as something else
+    high = np.cos(1.7 * np.pi / 16.0 * line.axis(0))[:, None] * np.ones(8)
+    assert np.abs(Regridder(line, coarse).carried(high, 0, 40, 200)).max() < 2e-3
+
+
+def test_a_mirror_is_one():
+    line = Grid((9, 2), (10.0, 10.0))
+    values = RNG.standard_normal(9)
+    at = with_spacing(line, 7.0)
+    found = Regridder(line, at, "mirror").carried(np.repeat(values[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
+    # the same values written out on both sides, so far that no window ends
+    long = np.concatenate([values[:0:-1], values, values[-2::-1]])
+    wide = Grid((len(long), 2), (10.0, 10.0), (-80.0, 0.0))
+    expected = Regridder(wide, at).carried(np.repeat(long[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_no_contrast_swings_far_and_none_turns_the_medium_around():
+    line = Grid((200, 4), (10.0, 10.0))
+    coarse = with_spacing(line, 18.0)
+    by = Regridder(line, coarse)
+    vp = np.where(np.arange(200)[:, None] < 90, 1500.0, 4500.0) * np.ones((1, 4))
+    found = regrid.velocity(Held(vp.astype(np.float32)), by, (1500.0, 4500.0)).read(0, coarse.shape[0])
+    assert 1500.0 * (1 - SWING) <= found.min() < 1500.0
+    assert 4500.0 < found.max() <= 4500.0 * (1 + SWING) * (1 + 1e-6)
+    # elliptical beside isotropic: the averages of both terms swing apart, and delta stays below epsilon
+    e = Held(np.where(np.arange(200)[:, None] < 90, 0.0, 0.2) * np.ones((1, 4), np.float32))
+    made = {n: p.read(0, coarse.shape[0]) for n, p in regrid.thomsen(e, e, by, over=False).items()}
+    assert (made["delta"] <= made["epsilon"]).all()
+    assert made["epsilon"][-30:] == pytest.approx(0.2, abs=1e-6)
+    assert made["delta"][-30:] == pytest.approx(0.2, abs=1e-6)
+
+
+@pytest.mark.parametrize(("above", "below"), [(2000.0, 2300.0), (2500.0, 2000.0)])
+def test_an_interface_acts_where_it_is(above, below):
+    """Its reflection comes in time and as strong as it is, at any of ten depths between two points of the grid.
+
+    In one dimension, with the weights of order 8 at the points that they need. Compared with what came as far without
+    an interface, so that the error of the grid is not in it: 1 % of the shortest period, 1 % of the amplitude.
+    """
+    weights, f0, ratio = Stencil(8, "fitted"), 10.0, 20
+    c = weights.second()
+    h = min(above, below) / (weights.points() * 2.5 * f0)
+    n, interface, source, receiver = 400, 200, 120, 140
+    depths = interface * h + np.arange(10) / 10 * h
+    fine = Grid((n * ratio, 10), (h / ratio, 1.0))
+    coarse = Grid((n, 10), (h, 1.0))
+    vp = np.where(fine.axis(0)[:, None] < depths - 1e-6 * h, above, below).astype(np.float32)
+    by = Regridder(fine, coarse)
+    v = regrid.velocity(Held(vp), by, (min(above, below), max(above, below))).read(0, n).astype(np.float64)
+    v = np.concatenate([v, np.full((n, 1), above)], axis=1)  # without an interface: the direct wave
+    dt = 0.5 * 2.0 / np.sqrt(weights.nyquist()) * h / v.max()
+    way = (2 * interface - source - receiver) * h
+    t = np.arange(int((way / above + 2.4 / f0) / dt)) * dt
+    now, before = np.zeros_like(v), np.zeros_like(v)
+    record, passing = np.empty((len(t), v.shape[1])), np.empty(len(t))
+    a = (np.pi * f0 * (t - 1.2 / f0)) ** 2
+    signature = (1 - 2 * a) * np.exp(-a)
+    for i, s in enumerate(signature):
+        lap = c[0] * now
+        for k in range(1, len(c)):
+            lap[k:-k] += c[k] * (now[2 * k :] + now[: -2 * k])
+        lap /= h * h
+        lap[source] += s / h
+        before = 2 * now - before + (v * dt) ** 2 * lap
+        now, before = before, now
+        record[i], passing[i] = now[receiver], now[2 * interface - receiver, -1]
+    reflected = (record[:, :10] - record[:, 10:]).T
+    strength = (below - above) / (below + above)
+    f = np.fft.rfftfreq(4 * len(t), dt)
+    for trace, depth in zip(reflected, depths, strict=True):
+        # the interface of samples is in the middle between the last above and the first below
+        middle = depth - 0.5 * h / ratio
+        later = np.exp(-2j * np.pi * f * 2 * (middle - interface * h) / above)
+        exact = strength * np.fft.rfft(passing, 4 * len(t)) * later
+        found = np.fft.rfft(trace, 4 * len(t))
+        assert abs(np.linalg.norm(found) / np.linalg.norm(exact) - 1) < 0.01
+        # the delay that turns the one into the other: the slope of the phase, weighted by the energy
+        cross = found * np.conj(exact)
+        slope = (np.angle(cross) * f * np.abs(cross)).sum() / (f**2 * np.abs(cross)).sum()
+        assert abs(slope) / (2 * np.pi) < 0.01 / (2.5 * f0)
+
+
+def test_the_error_that_the_table_of_the_weights_promises():
+    for order in (4, 8, 12):
+        weights = Stencil(order, "fitted")
+        # the table is for the worst of several media and directions, this for an isotropic one
+        assert waveform_error(weights, weights.points())[0] < 0.01
+        assert points_needed(weights, False, 0.01) == pytest.approx(weights.points())
+        assert points_needed(weights, False, 0.03) < weights.points()
+        assert waveform_error(Stencil(order), weights.points())[0] > 0.01
+
+
+def test_an_accuracy_that_no_grid_has_is_refused():
+    with pytest.raises(
+        ConfigError, match=r"accuracy = 0\.001 cannot be reached with order 8, fitted"
+    ) as caught:
+        points_needed(Stencil(8, "fitted"), False, 0.001)
+    assert caught.value.code == "E546"
+    assert "taylor" in caught.value.fix
