@@ -4,10 +4,10 @@
 
 A 3-D model of two dipping interfaces and a flat one, on a grid of 12 m, on which Taylor weights of order 8 have 5
 points per shortest wavelength; two shots over an areal spread, modelled with order 16 on 8 m; migrated in a smooth
-velocity. Sides take turns: Taylor weights on the grid of the model, fitted weights there, and fitted weights on the grid that
-`[propagation] grid = "auto"` chooses. Timed is the whole `subsalt migrate`, from a new process to its report. Errors
-are relative L2 of the image below 225 m, 12 points from the sides, against that of a migration with order 16 on 8 m,
-and the mean of the depths of the peaks of three reflectors against the truth.
+velocity. Sides take turns: Taylor weights on the grid of the model, fitted weights there, and fitted weights on the
+grid that `[propagation] grid = "auto"` chooses. Timed is the whole `subsalt migrate`, from a new process to its
+report. Errors are relative L2 of the image below 225 m, 12 points from the sides, against that of a migration with
+order 16 on 8 m, and the mean of the depths of the peaks of three reflectors against the truth.
 """
 
 from __future__ import annotations

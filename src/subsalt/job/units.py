@@ -248,7 +248,14 @@ def _or_auto(kind: str, low: float | None = None, *, strict: bool = True) -> Any
 
 
 def _read_spacing(value: object) -> object:
-    return value if value in ("auto", "model") else _reader("length", 0.0, True)(value)
+    if value in ("auto", "model"):
+        return value
+    try:
+        return _reader("length", 0.0, True)(value)
+    except ConfigError as error:
+        raise ConfigError(
+            error.message, 'use "auto", "model" or a length such as 20 or "20 m"', code=error.code
+        ) from None
 
 
 #: a spacing, or a word for one that is found
