@@ -43,10 +43,42 @@ void remember(std::map<void*, std::int64_t>& known, void* p, std::int64_t bytes)
     known[p] = bytes;
 }
 
+/// What releasing memory ran into. Finalizers have nobody to tell: the next call says it.
+struct Unsaid {
+    std::mutex mutex;
+    std::atomic<bool> there{false};
+    Status status = cudaSuccess;
+    const char* what = "";
+};
+Unsaid& unsaid() {
+    static Unsaid* const made = new Unsaid; // outlives what is freed at exit
+    return *made;
+}
+
+void keep(Status status, const char* what) {
+    if (status == cudaSuccess || status == cudaErrorCudartUnloading) return; // at exit the driver frees everything
+    cudaGetLastError();
+    const std::lock_guard lock(unsaid().mutex);
+    if (unsaid().there) return; // the first is the cause
+    unsaid().status = status, unsaid().what = what, unsaid().there = true;
+}
+
+/// Take what was kept.
+Status take(const char** what) {
+    if (!unsaid().there) return cudaSuccess;
+    const std::lock_guard lock(unsaid().mutex);
+    unsaid().there = false;
+    *what = unsaid().what;
+    return unsaid().status;
+}
+
 } // namespace
 
 Context& context() {
     static Context made;
+    // the device in use belongs to a thread, and finalizers run in any
+    thread_local bool here = false;
+    if (made.ready && !here) here = cudaSetDevice(made.device) == cudaSuccess;
     return made;
 }
 
@@ -56,6 +88,7 @@ Allocated& allocated() {
 }
 
 int said(Status status, const char* what) {
+    if (status == cudaSuccess) status = take(&what);
     if (status != cudaSuccess) {
         message = std::string(what) + ": " + cudaGetErrorString(status);
         cudaGetLastError(); // an error that can be mended does not stay
@@ -80,8 +113,9 @@ Status allocate(void** out, std::int64_t bytes) {
 
 void release(void* p) {
     if (p == nullptr) return;
+    context();
     allocated().device -= forget(sizes().device, p);
-    cudaFree(p);
+    keep(cudaFree(p), "releasing memory on the GPU");
 }
 
 Status allocate_host(void** out, std::int64_t bytes) {
@@ -101,8 +135,9 @@ Status copy_async(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind
 
 void release_host(void* p) {
     if (p == nullptr) return;
+    context();
     allocated().host -= forget(sizes().host, p);
-    cudaFreeHost(p);
+    keep(cudaFreeHost(p), "releasing page-locked memory");
 }
 
 Status lock_host(void* p, std::int64_t bytes) {
@@ -114,8 +149,9 @@ Status lock_host(void* p, std::int64_t bytes) {
 }
 
 void unlock_host(void* p) {
+    context();
     allocated().host -= forget(sizes().host, p);
-    cudaHostUnregister(p);
+    keep(cudaHostUnregister(p), "unlocking memory of the host");
 }
 
 } // namespace subsalt::cuda
@@ -175,6 +211,7 @@ int subsalt_cuda_use(int32_t device) {
     if (c.ready) return said(cudaErrorInvalidDevice, "using a second GPU in one process");
     const auto make = [&]() -> Status {
         SUBSALT_CHECK(cudaSetDevice(device));
+        SUBSALT_CHECK(cudaDeviceGetAttribute(&multiprocessors(), cudaDevAttrMultiProcessorCount, device));
         SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.compute, cudaStreamNonBlocking));
         SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.copy_out, cudaStreamNonBlocking));
         SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.copy_in, cudaStreamNonBlocking));

@@ -49,9 +49,9 @@ struct Parts {
 
 private:
     /// Planes per march: long, for every march loads 2 M planes more than it makes, but enough marches to fill the
-    /// device several times over (132 multiprocessors of 512 threads), so that the last ones leave little of it idle.
+    /// device several times over (512 threads a multiprocessor), so that the last ones leave little of it idle.
     static int planes_for(Index nx, Index columns, bool flat) {
-        const Index wanted = Index{132} * 512 * 4, least = flat ? 4 : 8, most = 128;
+        const Index wanted = Index{multiprocessors()} * 512 * 4, least = flat ? 4 : 8, most = 128;
         const Index marches = (wanted + columns - 1) / columns, planes = (nx + marches - 1) / marches;
         const Index bounded = planes < least ? least : planes > most ? most : planes;
         return static_cast<int>(bounded < nx ? bounded : nx);

@@ -130,20 +130,12 @@ Status start(const Problem& pb, const Levels& lv, const TiltedTask& task, cudaSt
     return launch(kernel, dim3(blocks), dim3(Tile::threads), Tile::bytes, stream, pb, lv, task);
 }
 
-Status processors(int* count) {
-    int device = 0;
-    SUBSALT_CHECK(cudaGetDevice(&device));
-    return cudaDeviceGetAttribute(count, cudaDevAttrMultiProcessorCount, device);
-}
-
 /// The step of a box, or (`out`) A and B in it. With `Core` the kernel of the step alone, in tiles of so many rows of
 /// y, does what it can; the rest does the one that can all, in tiles of `Rows` rows.
 template <int M, int Dim, int Core, int Rows>
 Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int planes, cudaStream_t stream) {
-    int count = 0;
-    SUBSALT_CHECK(processors(&count));
     // a turn before the first plane is about half a turn
-    const int warm_up = M + 1, at_once = Dim == 3 ? count : 4 * count;
+    const int warm_up = M + 1, at_once = (Dim == 3 ? 1 : 4) * multiprocessors();
     using Tile = TiltedTile<M, Dim, Rows>;
     const Cutting cut{Tile::rows, Tile::columns, Tile::aligned, warm_up, at_once, planes};
     if (Core == 0 || out != nullptr) return start<M, Dim, Rows, false>(pb, lv, whole(box, out, cut), stream);

@@ -331,6 +331,24 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
          cudaMemcpyAsync(x.locked, x.a, n * blocks * sizeof(float), kind, x.first);
          return cudaDeviceSynchronize() == cudaSuccess && counting({x.locked, x.locked + n * blocks}, 0);
      }},
+    {"page-locked memory given back too early",
+     [](Bench& x) {
+         void* out = nullptr;
+         cudaHostAlloc(&out, n * blocks * sizeof(float), cudaHostAllocDefault);
+         cudaMemcpyAsync(out, x.a, n * blocks * sizeof(float), cudaMemcpyDeviceToHost, x.first);
+         if (mended) cudaStreamSynchronize(x.first);
+         cudaFreeHost(out);
+         return cudaDeviceSynchronize() == cudaSuccess;
+     }},
+    {"memory unlocked too early",
+     [](Bench& x) {
+         std::vector<float> out(n * blocks);
+         cudaHostRegister(out.data(), n * blocks * sizeof(float), cudaHostRegisterDefault);
+         cudaMemcpyAsync(out.data(), x.a, n * blocks * sizeof(float), cudaMemcpyDeviceToHost, x.first);
+         if (mended) cudaStreamSynchronize(x.first);
+         cudaHostUnregister(out.data());
+         return cudaDeviceSynchronize() == cudaSuccess;
+     }},
     {"threads at different barriers",
      [](Bench& x) {
          start(meet, blocks, n, 0, x.first, x.b, mended);

@@ -54,6 +54,19 @@ def test_a_device_lost_in_the_middle_is_said(own: Any, monkeypatch: pytest.Monke
     gc.collect()
 
 
+def test_what_releasing_ran_into_the_next_call_says(own: Any) -> None:
+    """Finalizers have nobody to tell."""
+    cuda.reserve(4)
+    out = library.pointers([None])
+    library.call("subsalt_cuda_allocate", out, 1024, 0)
+    for _ in range(2):
+        library.library().subsalt_cuda_release(out[0])
+    with pytest.raises(DeviceError, match="releasing memory on the GPU"):
+        library.call("subsalt_cuda_allocate", out, 1024, 0)
+    library.call("subsalt_cuda_allocate", out, 1024, 0)
+    library.library().subsalt_cuda_release(out[0])
+
+
 def test_an_operation_that_fails_is_another_error(own: Any) -> None:
     cuda.reserve(4)
     with pytest.raises(DeviceError, match="second GPU in one process") as said:

@@ -40,7 +40,8 @@
 
 // clang-format off
 enum cudaError_t {
-    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInvalidConfiguration = 9,
+    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2,
+    cudaErrorCudartUnloading = 4, cudaErrorInvalidConfiguration = 9,
     cudaErrorInsufficientDriver = 35, cudaErrorDevicesUnavailable = 46, cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101, cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700, cudaErrorHostMemoryAlreadyRegistered = 712, cudaErrorLaunchFailure = 719,

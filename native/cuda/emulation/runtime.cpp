@@ -142,7 +142,7 @@ cudaError_t cudaHostAlloc(void** p, std::size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* p) {
     LOCKED;
     if (p == nullptr) return cudaSuccess;
-    dev.drain();
+    // CUDA does not promise to wait here for what still uses it
     return dev.memory.unlock(p) ? cudaSuccess : dev.fail(cudaErrorInvalidValue);
 }
 cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned) {
@@ -151,7 +151,7 @@ cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaHostUnregister(void* p) {
     LOCKED;
-    dev.drain();
+    // nor here
     return dev.memory.strike(p) ? cudaSuccess : dev.fail(cudaErrorInvalidValue);
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* p) {
@@ -184,6 +184,27 @@ bool fits(const Device& dev, const void* to, std::size_t to_bytes, const void* f
            fits(dev, from, from_bytes, kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice, either);
 }
 
+/// Whether the page-locked memory of a copy is still there when its turn comes: CUDA does not promise that freeing
+/// waits for it. A copy without it is not made, and the device is lost, as it may be.
+class StillLocked {
+public:
+    StillLocked(Device& dev, const void* to, const void* from)
+        : dev_(dev), sides_{dev.memory.is_locked(to) ? to : nullptr, dev.memory.is_locked(from) ? from : nullptr} {}
+
+    bool operator()() const {
+        for (const void* side : sides_)
+            if (side != nullptr && !dev_.memory.is_locked(side)) {
+                dev_.die("page-locked memory was released while a copy was under way");
+                return false;
+            }
+        return true;
+    }
+
+private:
+    Device& dev_;
+    const void* sides_[2];
+};
+
 constexpr const char* no_such_range = "a copy or fill reaches beyond a device array, or lies on the other side";
 
 } // namespace
@@ -192,7 +213,10 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     LOCKED;
     if (bytes == 0) return dev.sticky;
     if (!fits(dev, to, bytes, from, bytes, kind)) return dev.die(no_such_range);
-    return dev.add(stream, {[=] { std::memcpy(to, from, bytes); }});
+    const StillLocked there(dev, to, from);
+    return dev.add(stream, {[=] {
+                       if (there()) std::memcpy(to, from, bytes);
+                   }});
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
@@ -201,8 +225,9 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
     if (width == 0 || height == 0) return dev.sticky;
     if (!fits(dev, to, (height - 1) * to_pitch + width, from, (height - 1) * from_pitch + width, kind))
         return dev.die(no_such_range);
+    const StillLocked there(dev, to, from);
     return dev.add(stream, {[=] {
-                       for (std::size_t i = 0; i < height; ++i)
+                       for (std::size_t i = 0; there() && i < height; ++i)
                            std::memcpy(static_cast<char*>(to) + i * to_pitch,
                                        static_cast<const char*>(from) + i * from_pitch, width);
                    }});
