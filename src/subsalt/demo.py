@@ -124,8 +124,8 @@ MOST_CELLS_OFF = 1.5
 SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
 #: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
 RECORDED = {
-    ("fma", 16): "8dcfe0a5fa1acfcab527b01fea5b0e59572b8e76321bfed967da9c50d4ea5813",
-    ("fma", 4): "781e1ac294cef4df7429244c1ad5373c3ffd2f33b7e8644abdf466b5c848c022",
+    ("fma", 16): "9b346ec775fd8fc3689ceb607a29aa4ef35fb4f6741777b306ca76f9156125b0",
+    ("fma", 4): "cfa2e575eb5acd08a24f47fd9eb1a29c1add86cdd2a869381b2d117d82447a48",
 }
 
 MODEL_JOB = """\

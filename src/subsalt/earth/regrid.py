@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Planes
+from subsalt.numerics import fixedmath
 
 #: half the width of the window, in points of the coarser grid, and its shape
 REACH, KAISER = 6, 6.0
@@ -40,7 +41,7 @@ def weights_between(source: Grid, target: Grid, axis: int, edge: Edge = "nearest
 
     Notes
     -----
-    Weights are rounded to 12 digits, so that the last bit of a mathematical library does not reach the image.
+    All functions have the same bits on every machine, since the weights are on the way to the image.
     """
     from scipy.sparse import csr_array
 
@@ -52,8 +53,9 @@ def weights_between(source: Grid, target: Grid, axis: int, edge: Edge = "nearest
     for x in at:
         index = np.arange(math.ceil(x - reach), math.floor(x + reach) + 1)
         d = (index - x) * h / wide
-        window = np.i0(KAISER * np.sqrt(np.clip(1 - (d / REACH) ** 2, 0, None))) / np.i0(KAISER)
-        raw = np.round(np.sinc(d) * window, 12)
+        raw = fixedmath.sinc(d) * fixedmath.bessel_i0(
+            KAISER * np.sqrt(np.clip(1 - (d / REACH) ** 2, 0, None))
+        )
         total = math.fsum(raw)
         if edge == "nearest" or n == 1:
             inside = np.clip(index, 0, n - 1)

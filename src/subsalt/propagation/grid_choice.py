@@ -16,6 +16,7 @@ from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
+from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
 
 #: wavelengths after which the accuracy holds, of the shortest wave
@@ -40,7 +41,7 @@ def waveform_error(stencil: Stencil, points: ArrayLike) -> NDArray[np.float64]:
         Per shortest wavelength, that of 2.5 times the peak frequency.
     """
     x = np.linspace(0.02, 1.0, 50)
-    power = ((2.5 * x) ** 2 * np.exp(-((2.5 * x) ** 2))) ** 2
+    power = ((2.5 * x) ** 2 * fixedmath.exp(-((2.5 * x) ** 2))) ** 2
     c = stencil.second()
     kh = 2.0 * np.pi * x / np.atleast_1d(np.asarray(points, dtype=np.float64))[:, None]
     worst = np.zeros(len(kh))
@@ -48,7 +49,7 @@ def waveform_error(stencil: Stencil, points: ArrayLike) -> NDArray[np.float64]:
         # along an axis, the diagonal of a face, that of the cube
         symbol = axes * _symbol(c, kh / math.sqrt(axes))
         phase = 2.0 * np.pi * WAVELENGTHS * x * (np.sqrt(symbol) / kh - 1.0)
-        error = (power * (2.0 * np.sin(0.5 * phase)) ** 2).sum(axis=1) / power.sum()
+        error = (power * (2.0 * fixedmath.sin(0.5 * phase)) ** 2).sum(axis=1) / power.sum()
         worst = np.maximum(worst, error)
     return np.sqrt(worst)
 
@@ -57,7 +58,7 @@ def _symbol(c: tuple[float, ...], kh: NDArray[np.float64]) -> NDArray[np.float64
     """Return the symbol of -D2 on a unit grid."""
     total = np.full_like(kh, -c[0])
     for k, ck in enumerate(c[1:], 1):
-        total = total - 2.0 * ck * np.cos(k * kh)
+        total = total - 2.0 * ck * fixedmath.cos(k * kh)
     return np.maximum(total, 0.0)
 
 
