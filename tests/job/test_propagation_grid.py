@@ -10,7 +10,7 @@ import pytest
 from subsalt.earth import planes
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.streamed import StreamedModel
-from subsalt.errors import FindingsError
+from subsalt.errors import ConfigError, FindingsError
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
@@ -19,6 +19,7 @@ from subsalt.methods.rtm.playback import movie_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.propagation.options import PropagationOptions
 from subsalt.run.migrate import migrate_job
+from subsalt.view.run_image import grid_of
 
 RNG = np.random.default_rng(3)
 
@@ -135,6 +136,14 @@ def test_the_image_stands_on_the_grid_of_the_model(line, tmp_path):
         facts[grid] = json.loads((tmp_path / str(grid) / "run.json").read_text())
     assert facts["auto"]["image_grid"] == facts["model"]["grid"]
     assert facts["auto"]["grid"]["spacing"][0] > 11
+    report = (tmp_path / "auto" / "report.html").read_text()
+    assert "grid points x, z of the image" in report
+    assert "spacing of the waves" in report
+    # a look at the sum of the shots on its way needs the grid where they lie, and does not take another for it
+    assert grid_of(facts["auto"], tmp_path).spacing == tuple(facts["auto"]["grid"]["spacing"])
+    unsaid = {"grid": {"spacing": 8.0, "shape": [81, 61]}, "propagation": {"grid": "auto"}}
+    assert grid_of({"job": unsaid}, tmp_path) is None
+    assert grid_of({"job": unsaid | {"propagation": {}}}, tmp_path).shape == (81, 61)
     assert facts["auto"]["grid_point_steps"] < 0.5 * facts["model"]["grid_point_steps"]
     fine = images[4.0][8:-8, 8:-8]
     for name, bar in (("auto", 0.02), ("model", 0.02)):
@@ -156,7 +165,7 @@ def test_reimaging_and_movies_know_the_grid(line, tmp_path, condition):
 def test_a_run_keeps_its_grid(line, tmp_path):
     run = tmp_path / "run"
     migrate_job(job_of(line, propagation={"grid": 12.0}, data=True), run)
-    with pytest.raises(Exception, match=r"job\.propagation\.grid: 12\.0 -> model"):
+    with pytest.raises(ConfigError, match=r"job\.propagation\.grid: 12\.0 -> model"):
         migrate_job(job_of(line, propagation={"grid": "model"}, data=True), run)
     # a key that has nothing to say is no part of the job
     a, b = (job_of(line, propagation={"grid": "model", "accuracy": x}, data=True) for x in (0.01, 0.02))

@@ -140,9 +140,16 @@ class Regridded(Planes):
 
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return the planes ``lo <= ix < hi``."""
-        first, end = self._by.planes(lo, hi)
-        fields = self._before(*(p.read(first, end) for p in self._volumes))
-        return self._after([self._by.carried(f, first, lo, hi) for f in fields]).astype(np.float32)
+        out = np.empty((hi - lo, *self.shape[1:]), np.float32)
+        # some at a time: a model in memory asks for all, and the work is in double precision
+        for begin in range(lo, hi, self.step):
+            stop = min(hi, begin + self.step)
+            first, end = self._by.planes(begin, stop)
+            fields = self._before(*(p.read(first, end) for p in self._volumes))
+            out[begin - lo : stop - lo] = self._after(
+                [self._by.carried(f, first, begin, stop) for f in fields]
+            )
+        return out
 
     def sources(self) -> list[Planes]:
         """Return those of the volumes."""

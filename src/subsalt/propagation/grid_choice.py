@@ -1,7 +1,7 @@
 """The grid on which waves are computed: the coarsest that carries their band with the accuracy asked for.
 
 A wave of the highest frequency takes a number of points per wavelength that the weights in space decide. An image is
-a product of two waves and has twice their wavenumbers; it is summed on the grid of the waves, which must carry it too:
+a product of two waves and has twice their wavenumbers; it is summed on the same grid, which must carry it too:
 what of its spectrum would fold back stays below the accuracy as well.
 """
 

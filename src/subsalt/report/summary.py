@@ -65,7 +65,10 @@ def _figure(picture: Picture, planes: list[str]) -> dict[str, Any]:
 def numbers(facts: RunFacts) -> dict[str, Any] | None:
     """The figures of the run as cards."""
     run = facts.run
-    cards = [*_grid(section(run, "grid"))]
+    waves, image = section(run, "grid"), section(run, "image_grid")
+    cards = [*_grid(waves)]
+    if image and image != waves:
+        cards = [*_grid(image, " of the image"), *_grid(waves, " of the waves")]
     if facts.is_time:
         cards += time_image.cards(facts)
     cards += [*_steps_in_time(run), *_done(facts), *_steps(run), *_memory(facts)]
@@ -75,14 +78,14 @@ def numbers(facts: RunFacts) -> dict[str, Any] | None:
     return {"cards": cards, "memory": _arrays(section(run, "memory_plan"))} if cards else None
 
 
-def _grid(grid: dict[str, Any]) -> list[Card]:
+def _grid(grid: dict[str, Any], whose: str = "") -> list[Card]:
     shape, spacing = listed(grid, "shape"), listed(grid, "spacing")
     cards = []
     if shape:
         axes = "x, y, z" if len(shape) == 3 else "x, z"
-        cards.append((" x ".join(render.plain(n) for n in shape), f"grid points {axes}"))
+        cards.append((" x ".join(render.plain(n) for n in shape), f"grid points {axes}{whose}"))
     if spacing:
-        cards.append((" x ".join(render.plain(h) for h in spacing) + " m", "spacing"))
+        cards.append((" x ".join(render.plain(h) for h in spacing) + " m", f"spacing{whose}"))
     return cards
 
 

@@ -138,10 +138,14 @@ def frame_of(facts: dict[str, Any]) -> Frame:
 
 
 def grid_of(facts: dict[str, Any], folder: Path) -> Grid | None:
-    """Return the grid of a run: from run.json, or from the ``[grid]`` of its job when that says the shape."""
+    """Return the grid of a run's waves and sums: from run.json, or from the ``[grid]`` of its job when that says the
+    shape and waves have no other grid.
+    """
     found = facts.get("grid")
     if not isinstance(found, dict):
-        found = job_of(facts, folder).get("grid")
+        job = job_of(facts, folder)
+        own = job.get("propagation", {}).get("grid", "model") == "model"
+        found = job.get("grid") if own else None
     if not isinstance(found, dict) or not isinstance(found.get("shape"), list):
         return None
     shape, spacing = found["shape"], found.get("spacing")

@@ -96,7 +96,7 @@ class ImageSum:
     Attributes
     ----------
     fields : dict of ndarray, (summed planes, ny, nz), float64
-        The sums on the grid of the waves; with ``illumination = "shot"`` the sum of the images of the shots. Where the
+        The sums on the propagation grid; with ``illumination = "shot"`` the sum of the images of the shots. Where the
         image has another grid they are carried to it before anything else, so that a quotient of two sums and a
         Laplacian are taken there.
     """

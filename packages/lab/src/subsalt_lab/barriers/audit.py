@@ -1,4 +1,4 @@
-"""The barriers that a program calls: what they cost, and which may be left out.
+"""The barriers a program calls, what they cost, and which of them it can do without.
 
 A trial runs the program with and without some of them: what that saves, and where the time goes instead.
 """

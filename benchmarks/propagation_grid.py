@@ -1,6 +1,6 @@
-"""What does a migration take with waves on the grid that their band needs, and how far is its image from a fine one's?
+"""How much faster is a migration on the grid that its band needs, and how close is its image to that of a fine grid?
 
-    python benchmarks/grid_of_waves.py FOLDER [--rounds 3] [--json FILE]
+    python benchmarks/propagation_grid.py FOLDER [--rounds 3] [--json FILE]
 
 A 3-D model of two dipping interfaces and a flat one, on a grid of 12 m, on which Taylor weights of order 8 have 5
 points per shortest wavelength; two shots over an areal spread, modelled with order 16 on 8 m; migrated in a smooth
