@@ -62,6 +62,9 @@ f0 = "10 Hz"
 pictures = false
 """
 
+#: appended to a job: waves on the grid of its model
+OWN_GRID = '[propagation]\ngrid = "model"\n'
+
 
 def write_job(folder, text=MIGRATE, name="line.toml"):
     """Write a job file and return its path."""

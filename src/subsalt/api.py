@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from subsalt.acquisition.survey import Survey
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
+from subsalt.earth.regrid import carried
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
@@ -25,6 +28,8 @@ from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.strategies import ArrayStrategies
 from subsalt.methods.rtm.traces import check_survey
+from subsalt.parallel.comm import single
+from subsalt.propagation.grid_choice import chosen_grid, with_spacing
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 
@@ -42,6 +47,46 @@ __all__ = [
 
 #: called with the shot number (from 0), the number of shots and the fraction of the shot done
 Progress = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True)
+class WaveGrid:
+    """The grid on which waves are computed; model and image keep theirs.
+
+    Parameters
+    ----------
+    spacing : {"model", "auto"} or float
+        That of the model; the coarsest that carries the band of the wavelet; or a spacing, m.
+    accuracy : float
+        With ``"auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
+    """
+
+    spacing: str | float = "model"
+    accuracy: float = 0.01
+
+    def __post_init__(self) -> None:
+        if self.spacing not in ("model", "auto") and not _is_positive(self.spacing):
+            raise ConfigError(
+                f"grid = {self.spacing!r}", 'use "model", "auto" or a spacing in m', code="E104"
+            )
+        if not (_is_positive(self.accuracy) and self.accuracy < 1):
+            raise ConfigError(f"accuracy = {self.accuracy!r}", "use a number between 0 and 1", code="E104")
+
+    def carry(
+        self, model: EarthModel, options: PropagationOptions, wavelet: Wavelet, *, imaging: bool
+    ) -> EarthModel:
+        """Return a model on this grid; the same object where that is its own."""
+        if self.spacing == "model":
+            return model
+        if self.spacing == "auto":
+            grid = chosen_grid(model, options, wavelet, self.accuracy, imaging=imaging)
+        else:
+            grid = with_spacing(model.grid, float(self.spacing))
+        return model if grid == model.grid else carried(model, grid, options.weights, single()).whole()
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
 
 
 @dataclass(frozen=True)
@@ -162,7 +207,14 @@ def split_options(
 
 
 def forward(
-    model: EarthModel, survey: Survey, wavelet: Wavelet, *, progress: Progress | None = None, **options: Any
+    model: EarthModel,
+    survey: Survey,
+    wavelet: Wavelet,
+    *,
+    progress: Progress | None = None,
+    grid: str | float = "model",
+    accuracy: float = 0.01,
+    **options: Any,
 ) -> ForwardResult:
     """Model the traces of a survey.
 
@@ -176,6 +228,11 @@ def forward(
         Source signature; its sample times count from the time zero of the traces.
     progress : callable, optional
         ``progress(shot, shots, fraction)``.
+    grid : {"model", "auto"} or float
+        Where waves are computed: on the model's grid, on the coarsest that carries the band of the wavelet, or at a
+        spacing, m. `born` and its adjoint are linearised on the model's grid.
+    accuracy : float
+        With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
         Fields of `PropagationOptions`, and ``aperture``.
 
@@ -185,6 +242,8 @@ def forward(
 
     Raises
     ------
+    ConfigError
+        When no grid has the accuracy asked for.
     GeometryError
         When a source or receiver lies outside the model.
     StabilityError
@@ -196,10 +255,12 @@ def forward(
     """
     clock = Phases()
     propagation, imaging = split_options(options, ("aperture",))
+    waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
-        setup = ModellingSetup.build(model, wavelet, survey.time, propagation, imaging.aperture)
+        used = waves.carry(model, propagation, wavelet, imaging=False)
+        setup = ModellingSetup.build(used, wavelet, survey.time, propagation, imaging.aperture)
     shots, count = [], 0
     for i, shot in enumerate(survey.shots):
         with clock("propagation"):
@@ -218,6 +279,8 @@ def migrate(
     *,
     progress: Progress | None = None,
     checkpoint: CheckpointOptions | None = None,
+    grid: str | float = "model",
+    accuracy: float = 0.01,
     **options: Any,
 ) -> MigrationResult:
     """Migrate a survey by reverse time migration.
@@ -235,6 +298,11 @@ def migrate(
     checkpoint : CheckpointOptions, optional
         How source wavefields are had again: all snapshots in memory where they fit, else some states. Files need
         `CheckpointOptions.directories`; nothing stays in them.
+    grid : {"model", "auto"} or float
+        Where waves are computed: on the model's grid, on the coarsest that carries the band of the wavelet, or at a
+        spacing, m. The image is on the model's grid with any.
+    accuracy : float
+        With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
         Fields of `PropagationOptions` and `ImagingOptions`.
 
@@ -244,6 +312,8 @@ def migrate(
 
     Raises
     ------
+    ConfigError
+        When no grid has the accuracy asked for.
     GeometryError
         When a source or receiver lies outside the model, or traces are missing.
     MemoryPlanError
@@ -258,10 +328,12 @@ def migrate(
     """
     clock = Phases()
     propagation, imaging = split_options(options)
+    waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
-        setup = MigrationSetup.build(model, wavelet, survey.time, propagation, imaging)
+        used = waves.carry(model, propagation, wavelet, imaging=True)
+        setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
         ways = ArrayStrategies.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
     for i, shot in enumerate(survey.shots):

@@ -14,7 +14,7 @@ from job_files import GRID, MIGRATE, write_files, write_job
 from subsalt.methods.rtm.reimage import parse_region
 from subsalt.run.migrate import migrate_job
 
-KEEP = '\n[checkpoint]\nkeep = "both"\n'
+KEEP = '\n[propagation]\ngrid = "model"\n[checkpoint]\nkeep = "both"\n'
 
 
 @pytest.fixture(scope="module")

@@ -288,7 +288,7 @@ def test_models_of_different_shape_are_refused_and_resampled_on_request(tmp_path
 def test_a_job_of_0_4_0_is_still_the_same_run():
     """Made by version 0.4.0, before there was a second method: a run directory of it is to go on."""
     given = {**BASE, "title": "x", "checkpoint": {"strategy": "boundary"}}
-    given["propagation"] = {"stencil": "taylor"}  # it had no other
+    given["propagation"] = {"stencil": "taylor", "grid": "model"}  # there were no others
     for made in (Job.from_dict(given), Job.from_dict({"method": "rtm", **given})):
         assert made.run_id([]) == "f60ffb73a2d9d1ecb351e706451fc2a0fd50e66ac145bb6a685bb043be5fcd39"
         resolved = tomllib.loads(made.resolved_toml())

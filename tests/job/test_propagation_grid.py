@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from subsalt import forward, migrate, ricker
 from subsalt.earth import planes
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.streamed import StreamedModel
@@ -89,7 +90,7 @@ def test_the_grid_carries_the_band(tmp_path):
     assert all(a >= b for a, b in zip(grid.last, own.last, strict=True))
     assert job.open_model().grid == own
     # what the model cannot carry takes a finer grid
-    fine = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 60}).open_propagation_model().grid
+    fine = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 40}).open_propagation_model().grid
     assert fine.spacing[0] < own.spacing[0]
     # about as coarse: not worth another grid
     same = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 26})
@@ -169,7 +170,10 @@ def test_a_run_keeps_its_grid(line, tmp_path):
         migrate_job(job_of(line, propagation={"grid": "model"}, data=True), run)
     # a key that has nothing to say is no part of the job
     a, b = (job_of(line, propagation={"grid": "model", "accuracy": x}, data=True) for x in (0.01, 0.02))
-    assert a.run_id([]) == b.run_id([]) == job_of(line, data=True).run_id([])
+    assert a.run_id([]) == b.run_id([])
+    assert job_of(line, data=True).run_id([]) == job_of(line, propagation={"grid": "auto"}, data=True).run_id(
+        []
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +183,8 @@ def test_a_run_keeps_its_grid(line, tmp_path):
         ({"grid": -4}, "E104"),
         ({"accuracy": 0}, "E104"),
         ({"grid": 40.0}, "E531"),
-        ({"grid": "auto", "accuracy": 0.001}, "E546"),
+        ({"accuracy": 0.001}, "E546"),
+        ({"order": 2, "grid": "auto"}, "E546"),
     ],
 )
 def test_wrong_grids(tmp_path, keys, code):
@@ -196,3 +201,32 @@ def test_the_check_says_what_is_saved(tmp_path):
     assert [f for f in result.findings if f.level == "error"] == []
     assert any("times fewer points than the model's 81 x 61" in f.message for f in result.findings)
     assert result.context.facts["computed_grid"]["spacing"][0] > 12
+
+
+def test_order_2_stays_on_the_model(tmp_path):
+    job = job_of(tmp_path, propagation={"order": 2})
+    assert (job.propagation.grid, job.propagation.stencil) == ("model", "taylor")
+    assert job.open_propagation_model() is job.open_model()
+
+
+def test_arrays_take_a_grid_too(line):
+    """The functions on arrays make the traces and the image of a job."""
+    job = job_of(line, propagation={"grid": "auto"}, data=True)
+    model, survey = job.load_model(), job.load_survey()
+    used = job.open_propagation_model()
+    weights = job.propagation_options.weights
+    wavelet = job.wavelet(used.choose_dt(weights, None, job.propagation_options.dt_reserve))
+    made = migrate(model, survey, wavelet, grid="auto", layer=8)
+    assert made.grid == model.grid
+    done = migrate_job(job, line / "arrays.run")
+    assert volume.read(done.image).values.tobytes() == made.image.tobytes()
+    by_spacing = forward(model, survey, wavelet, grid=used.grid.spacing[0], layer=8)
+    assert by_spacing.data.tobytes() == forward(used, survey, wavelet, layer=8).data.tobytes()
+    for wrong in ({"grid": "coarse"}, {"grid": 0}, {"grid": True}, {"grid": "auto", "accuracy": 2}):
+        with pytest.raises(ConfigError) as found:
+            forward(model, survey, wavelet, **wrong)
+        assert found.value.code == "E104"
+    with pytest.raises(ConfigError, match="cannot be reached"):
+        forward(model, survey, wavelet, grid="auto", accuracy=0.001)
+    with pytest.raises(ConfigError, match="cannot carry the wavelet"):
+        forward(model, survey, ricker(90.0, 0.0005), grid="auto")

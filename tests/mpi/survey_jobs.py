@@ -51,6 +51,7 @@ shape = {shape}
 [source]
 f0 = {f0}
 [propagation]
+grid = "model"
 layer = 6
 [imaging]
 {imaging}

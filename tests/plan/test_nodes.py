@@ -6,7 +6,7 @@ import pytest
 from plan_cases import CORES, needs, shot_row
 
 import kirchhoff_jobs
-from job_files import survey, write_files, write_job
+from job_files import MIGRATE, OWN_GRID, survey, write_files, write_job
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.kernels import cpu
@@ -29,7 +29,7 @@ def _whole_grids():
 @pytest.fixture
 def folder(tmp_path):
     write_files(tmp_path, survey(6))
-    write_job(tmp_path)
+    write_job(tmp_path, MIGRATE + OWN_GRID)
     sections = {"shots": [shot_row(81 * 51)]}
     facts = {"cpu": "made up", "system": "Linux", "cores": CORES, "ram_bytes": 10**10}
     (tmp_path / "machine.json").write_text(json.dumps(Machine(facts, sections).to_dict()))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from plan_cases import needs, world
 
-from job_files import MIGRATE, survey, write_files, write_job
+from job_files import MIGRATE as ON_ANY_GRID
+from job_files import OWN_GRID, survey, write_files, write_job
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.cli.plan_command import memory_bytes
@@ -21,11 +22,13 @@ from subsalt.plan.disk import Disk
 from subsalt.plan.model import tail_loss
 from subsalt.run.migrate import migrate_job
 
+MIGRATE = ON_ANY_GRID + OWN_GRID
+
 
 @pytest.fixture
 def job(tmp_path):
     write_files(tmp_path)
-    return write_job(tmp_path)
+    return write_job(tmp_path, MIGRATE)
 
 
 def run(capsys, *args):

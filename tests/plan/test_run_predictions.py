@@ -7,7 +7,7 @@ import pytest
 from plan_cases import shot_row
 
 import kirchhoff_jobs
-from job_files import survey, write_files, write_job
+from job_files import MIGRATE, OWN_GRID, survey, write_files, write_job
 from subsalt import __version__
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
@@ -40,7 +40,7 @@ def migrate(capsys, job, run):
 
 def test_a_migration_predicts_what_the_plan_says(tmp_path, capsys):
     write_files(tmp_path, survey(2))
-    job = write_job(tmp_path)
+    job = write_job(tmp_path, MIGRATE + OWN_GRID)
     job.write_text(job.read_text() + "[parallel]\nthreads = 1\n")
     _, facts = migrate(capsys, job, tmp_path / "first")
     assert facts["predicted"]["phases"] == {}
@@ -67,7 +67,7 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
     monkeypatch.setattr(need.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True))
     monkeypatch.setattr(need.storage, "measure_directory", lambda *asked: [])
     write_files(tmp_path, survey(1))
-    job = Job.from_toml(write_job(tmp_path))
+    job = Job.from_toml(write_job(tmp_path, MIGRATE + OWN_GRID))
     said = []
     row = shot_row(81 * 51, threads=1)
     for noisy, hours, version, times in (

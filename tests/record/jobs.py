@@ -21,8 +21,10 @@ from subsalt.job.job import Job  # noqa: E402
 from subsalt.methods.rtm.model_job import model_job  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
 
-#: most rows are as jobs without this key were up to 0.7: their bytes are those of then
-TAYLOR = 'stencil = "taylor"\n'
+#: waves on the grid of the model
+OWN = 'grid = "model"\n'
+#: most rows are as jobs without these keys were up to 0.7: their bytes are those of then
+TAYLOR = 'stencil = "taylor"\n' + OWN
 #: what the surveys are recorded in, and where: the model is 10 m a point
 SURVEYS = {
     name: f"{text}[propagation]\n{TAYLOR}"
@@ -72,12 +74,12 @@ MIGRATIONS = {
         "vti",
         LAYER + '[imaging]\ncondition = "inverse-scattering"\nfilter = "laplacian"\naperture = 60\n',
     ),
-    "iso 2-D, fitted stencil": ("line", "iso", NEW),
-    "vti 3-D, fitted stencil": ("volume", "vti", NEW),
-    "tti 3-D, fitted stencil": ("volume", "tti 3-D", NEW),
-    "tti 2-D, fitted stencil of order 4": ("line", "tti", NEW + "order = 4\n"),
+    "iso 2-D, fitted stencil": ("line", "iso", NEW + OWN),
+    "vti 3-D, fitted stencil": ("volume", "vti", NEW + OWN),
+    "tti 3-D, fitted stencil": ("volume", "tti 3-D", NEW + OWN),
+    "tti 2-D, fitted stencil of order 4": ("line", "tti", NEW + OWN + "order = 4\n"),
     "tti 2-D, waves on a grid of their own": ("line", "tti", NEW + "grid = 13\n"),
-    "vti 3-D, waves on a grid of their own": ("volume", "vti", NEW + 'grid = "auto"\n'),
+    "vti 3-D, waves on a grid of their own": ("volume", "vti", NEW),
     "tti 2-D, cross-correlation": ("line", "tti", LAYER + '[imaging]\ncondition = "cross-correlation"\n'),
 }
 #: the same migrations by other ways through memory and disk: the image must be that of the first name

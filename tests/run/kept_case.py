@@ -15,7 +15,7 @@ from subsalt.run.ledger import Ledger, Wavefield
 
 def keep_wavefields(job, run, names=("source", "receiver"), shots=None):
     """Keep wavefields of the shots of a job in its run directory."""
-    model = job.load_model()
+    model = job.open_propagation_model()
     survey = survey_of(job, model)
     setup = migration_setup(job, model, survey)
     scratch = Scratch(wavefield_id(job, job.inputs(), {"class": "fma"}), [run / "snapshots"])

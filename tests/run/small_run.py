@@ -14,6 +14,8 @@ spacing = 10
 shape = [41, 31]
 [source]
 f0 = 15
+[propagation]
+grid = "model"
 """
 
 MODEL = (

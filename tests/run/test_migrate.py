@@ -26,6 +26,8 @@ spacing = 10
 shape = [61, 41]
 [source]
 f0 = 15
+[propagation]
+grid = "model"
 """
 
 MODEL = (

@@ -36,6 +36,8 @@ files = ["shots.sgy"]
 vp = "vp.rsf"
 [source]
 f0 = 7
+[propagation]
+grid = "model"
 [output]
 pictures = false
 formats = {formats}

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from job_files import MIGRATE, write_files, write_job
+from job_files import MIGRATE as ON_ANY_GRID
+from job_files import OWN_GRID, write_files, write_job
 from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
@@ -19,6 +20,8 @@ from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job
+
+MIGRATE = ON_ANY_GRID + OWN_GRID
 
 
 def run(folder, name, section=""):

@@ -12,7 +12,7 @@ from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
 from subsalt.numerics.stencil import FITTED_ORDERS, Stencil
-from subsalt.propagation.grid_choice import points_needed
+from subsalt.propagation.grid_choice import LEAST, points_needed
 
 
 @rule("spectrum", "velocity", "wavelet")
@@ -21,7 +21,9 @@ def dispersion(context: Context) -> Iterator[Finding]:
     assert context.wavelet is not None
     model, stencil = gated(context), context.propagation.weights
     if stencil.order not in FITTED_ORDERS:
-        yield ok(f"order {stencil.order} has no fitted weights: it takes Taylor's")
+        yield ok(
+            f"order {stencil.order} has no fitted weights: Taylor weights, on the model's grid by default"
+        )
     fmax, h = context.wavelet.fmax, max(model.grid.spacing)
     if context.model is not None and model.grid != context.model.grid:
         ratio = context.model.grid.size / model.grid.size
@@ -45,7 +47,9 @@ def dispersion(context: Context) -> Iterator[Finding]:
     key = "[propagation] grid" if context.facts.get("computed_grid") else "spacing"
     cure = f"{frequency_by_data(context)}use {key} <= {slowest / (need * fmax):.3g} m or frequencies up to "
     cure += f"{clean:.3g} Hz"
-    if points < 2.2:
+    if points < LEAST:
+        if context.computed is None and context.accuracy is not None:
+            cure += f"; or name the grid of the waves: [propagation] grid = {slowest / (need * fmax):.3g}"
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
         if points / FOOT >= enough and (feet := in_feet(context)):
             cure += f"; or, if the lengths of the model are in feet: {feet}"

@@ -14,9 +14,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.building import Builder, Smoothing
 from subsalt.earth.grid import Grid
-from subsalt.earth.planes import Planes
+from subsalt.earth.model_like import ModelLike
+from subsalt.earth.planes import Held, Planes
+from subsalt.earth.streamed import Files
 from subsalt.numerics import fixedmath
+from subsalt.numerics.stencil import Stencil
+from subsalt.parallel.comm import Comm
 
 #: half the width of the window, in points of the coarser grid, and its shape
 REACH, KAISER = 6, 6.0
@@ -188,3 +193,33 @@ def thomsen(epsilon: Planes, delta: Planes, by: Regridder, over: bool) -> dict[s
         ),
         "delta": Regridded([epsilon, delta], by, terms, delta_of),
     }
+
+
+def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm) -> Files:
+    """Return the volumes of a model on another grid, to be read whole or by window. Collective over `comm`.
+
+    Parameters
+    ----------
+    model : ModelLike
+        In memory or in its files.
+    grid : Grid
+        On which waves are computed.
+    stencil : Stencil
+        Weights in space, by which the time step is found.
+    """
+    by = Regridder(model.grid, grid)
+    given = {name: _as_planes(model, name) for name in model.volumes}
+    volumes: dict[str, Planes] = {"vp": velocity(given["vp"], by, model.limits("vp"))}
+    if "epsilon" in given:
+        over = model.anisotropy_gate("lower-delta")[1] > 0
+        volumes |= thomsen(given["epsilon"], given["delta"], by, over)
+    if "theta" in given:
+        angles = [given[name] for name in ("theta", "phi") if name in given]
+        volumes |= Builder(grid, True, Smoothing()).axis((angles, model.grid), comm)
+    return Files(grid, model.frame, volumes, comm, stencil)
+
+
+def _as_planes(model: ModelLike, name: str) -> Planes:
+    volume = model.volume(name)
+    assert volume is not None
+    return volume if isinstance(volume, Planes) else Held(volume)

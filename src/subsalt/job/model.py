@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import physics
-from subsalt.earth import regrid
 from subsalt.earth.building import Builder, Smoothing
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
-from subsalt.earth.planes import Held, Mapped, Parameter, Planes
-from subsalt.earth.regrid import Regridder
+from subsalt.earth.planes import Mapped, Parameter, Planes
+from subsalt.earth.regrid import carried
 from subsalt.earth.streamed import Files, Form, StreamedModel
 from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
@@ -247,19 +247,11 @@ def propagation_model(job: Job, model: ModelLike, comm: Comm) -> ModelLike:
     grid = propagation_grid(job, model)
     if grid == model.grid:
         return model
-    by, options = Regridder(model.grid, grid), job.propagation_options
-    given = {name: _as_planes(model, name) for name in model.volumes}
-    volumes: dict[str, Planes] = {"vp": regrid.velocity(given["vp"], by, model.limits("vp"))}
-    if "epsilon" in given:
-        over = model.anisotropy_gate("lower-delta")[1] > 0
-        volumes |= regrid.thomsen(given["epsilon"], given["delta"], by, over)
-    if "theta" in given:
-        angles = [given[name] for name in ("theta", "phi") if name in given]
-        volumes |= Builder(grid, True, Smoothing()).axis((angles, model.grid), comm)
-    files = Files(grid, model.frame, volumes, comm, options.weights, note=_noted)
+    options = job.propagation_options
+    files = replace(carried(model, grid, options.weights, comm), note=_noted)
     if not job.streaming:
         return files.whole()
-    files.learn(*_forms(physics.medium_of(model, options.medium), options, volumes))
+    files.learn(*_forms(physics.medium_of(model, options.medium), options, files.volumes))
     files.comm = single()
     return StreamedModel(files)
 
@@ -272,24 +264,10 @@ def propagation_grid(job: Job, model: ModelLike) -> Grid:
     if section.grid != "auto":
         same = all(abs(h - section.grid) < 1e-9 * h for h in model.grid.spacing)
         return model.grid if same else with_spacing(model.grid, section.grid)
-    medium = physics.medium_of(model, options.medium)
-    used = model.as_medium(medium)
-    # fine enough for the spectrum of what the model's own grid could not carry either
-    wavelet = job.wavelet(0.25 * used.choose_dt(options.weights, None, options.dt_reserve))
-    return chosen_grid(
-        used,
-        options.weights,
-        wavelet,
-        section.accuracy,
-        tilted=medium == "tti",
-        imaging=job.data is not None,
-    )
-
-
-def _as_planes(model: ModelLike, name: str) -> Planes:
-    volume = model.volume(name)
-    assert volume is not None
-    return volume if isinstance(volume, Planes) else Held(volume)
+    used = model.as_medium(physics.medium_of(model, options.medium))
+    # fine enough for the spectrum of what the model's own grid could not carry either, and where velocities are wrong
+    wavelet = job.wavelet(min(0.002, 0.25 * used.choose_dt(options.weights, None, options.dt_reserve)))
+    return chosen_grid(model, options, wavelet, section.accuracy, imaging=job.data is not None)
 
 
 def _noted(nbytes: int) -> None:

@@ -34,7 +34,7 @@ from subsalt.job.units import (
     Section,
     auto_to_none,
 )
-from subsalt.numerics.stencil import ORDERS, Kind, Stencil, default_kind
+from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
@@ -66,7 +66,7 @@ class PropagationSection(Section):
         description="weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
     )
     grid: GridSpacing = Field(
-        "model", description="spacing on which waves are computed: model, auto (by the band), or a length"
+        "auto", description="spacing on which waves are computed: auto (by the band), model, or a length"
     )
     accuracy: float = Field(
         0.01, gt=0, lt=1, description="error of waveforms after 40 shortest wavelengths, for grid = auto"
@@ -111,9 +111,12 @@ class PropagationSection(Section):
 
     @model_validator(mode="after")
     def _stencil_exists(self) -> PropagationSection:
+        # pydantic sets no field of a frozen table
         if "stencil" not in self.model_fields_set:
-            # pydantic sets no field of a frozen table
             object.__setattr__(self, "stencil", default_kind(self.order))
+        # no grid that anybody would take has the default accuracy with these weights
+        if "grid" not in self.model_fields_set and self.order not in FITTED_ORDERS:
+            object.__setattr__(self, "grid", "model")
         Stencil(self.order, self.stencil)
         return self
 

@@ -12,12 +12,14 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from subsalt import physics
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
+from subsalt.propagation.options import PropagationOptions
 
 #: wavelengths after which the accuracy holds, of the shortest wave
 WAVELENGTHS = 40.0
@@ -28,6 +30,8 @@ FEWEST, MOST = 2.2, 12.0
 _POINTS = np.linspace(FEWEST, MOST, 981)
 #: a grid coarser than the model's by less than this is not worth carrying the model to it
 WORTH = 1.1
+#: points per shortest wavelength below which a grid does not carry a wave
+LEAST = 2.2
 
 
 def waveform_error(stencil: Stencil, points: ArrayLike) -> NDArray[np.float64]:
@@ -110,30 +114,42 @@ def points_of_image(wavelet: Wavelet, accuracy: float) -> float:
 
 
 def chosen_grid(
-    model: ModelLike, stencil: Stencil, wavelet: Wavelet, accuracy: float, *, tilted: bool, imaging: bool
+    model: ModelLike, options: PropagationOptions, wavelet: Wavelet, accuracy: float, *, imaging: bool
 ) -> Grid:
     """Return the grid that carries the band of a wavelet through a model; the model's own when it is about as coarse.
 
     Parameters
     ----------
     model : ModelLike
-        In the medium in which waves are computed.
-    stencil : Stencil
-        Weights in space.
+        As given.
+    options : PropagationOptions
+        Medium, and weights in space.
     wavelet : Wavelet
         Its band.
     accuracy : float
         Error of a waveform, relative L2, after `WAVELENGTHS` shortest wavelengths in the slowest part.
-    tilted : bool
-        The medium has a tilt.
     imaging : bool
         Images are summed on the grid.
+
+    Raises
+    ------
+    ConfigError
+        When no grid has this accuracy, or when the model's own has hardly two points per shortest wavelength: the unit
+        of its velocity or spacing is wrong, or images on it are of no use.
     """
-    points = points_needed(stencil, tilted, accuracy)
+    medium = physics.medium_of(model, options.medium)
+    points = points_needed(options.weights, medium == "tti", accuracy)
     if imaging:
         points = max(points, points_of_image(wavelet, accuracy))
-    spacing = _rounded(model.slowest / (points * wavelet.fmax))
-    own = model.grid.spacing
+    shortest, own = model.as_medium(medium).slowest / wavelet.fmax, model.grid.spacing
+    spacing = _rounded(shortest / points)
+    if shortest < LEAST * max(own):
+        raise ConfigError(
+            f"{shortest / max(own):.3g} points per shortest wavelength ({shortest:.4g} m, spacing {max(own):g} m): "
+            "the grid of the model cannot carry the wavelet",
+            f"use a spacing <= {spacing:g} m or lower frequencies; or name the grid of the waves: grid = {spacing:g}",
+            code="E531",
+        )
     if all(h <= spacing < WORTH * h for h in own):
         return model.grid
     return with_spacing(model.grid, spacing)

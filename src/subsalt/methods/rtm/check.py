@@ -207,6 +207,8 @@ def recomputing(choice: Choice | None) -> list[Finding]:
 
 #: shots whose traces are looked at: the first, the last and some between
 SAMPLED_SHOTS = 3
+#: what no grid can be chosen for: wavelet and model have rules, which know whether velocities and spacings are right
+SAID_BY_RULES = ("E160", "E162", "E531")
 #: bytes of traces of one shot above which it is not looked at
 SAMPLE_BYTES = 256 << 20
 
@@ -256,7 +258,10 @@ def _check(job: Job, reader: Alone) -> CheckResult:
             context.model = quiet(reader.model)
             _keep_new(load, quiet)
             if context.model is not None:
-                context.computed = load(reader.propagation_model)
+                grid = Loader()
+                context.computed = grid(reader.propagation_model)
+                if not any(f.code in SAID_BY_RULES for f in grid.findings):
+                    _keep_new(load, grid)
             _one_frame(context)
     context.wavelet = load(lambda: job.wavelet(_wavelet_dt(job, context)))
     if context.survey is not None and job.data is not None:
