@@ -166,6 +166,7 @@ f0 = {F0:g}
 [propagation]
 order = {asked.order}
 stencil = "taylor"
+grid = "model"
 dt = {dt!r}
 model_storage = "{asked.storage}"
 [imaging]

@@ -118,7 +118,8 @@ def write_case(folder: Path, name: str, shots: int = 2) -> Path:
     line = "" if len(shape) == 3 else f"line = {json.dumps('2d')}"
     how = f"[checkpoint]\n{STRATEGIES[kept]}\n" if STRATEGIES[kept] else ""
     job = folder / "job.toml"
-    job.write_text(f'[data]\nfiles = ["shots.sgy"]\n{line}\n[model]\n{files}\n[source]\nf0 = 12\n{how}')
+    own = '[propagation]\ngrid = "model"\n'
+    job.write_text(f'[data]\nfiles = ["shots.sgy"]\n{line}\n[model]\n{files}\n[source]\nf0 = 12\n{own}{how}')
     return job
 
 

@@ -48,6 +48,7 @@ f0 = {f0:g}
 
 [propagation]
 medium = "{medium}"
+grid = "model" # the size asked for
 
 [imaging]
 {aperture}
