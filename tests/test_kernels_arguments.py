@@ -32,9 +32,9 @@ def test_results_are_never_written_to_a_hidden_copy(problem, out):
     state = cpu.new_state(problem)
     state.curr[0][...] = 1
     u = np.ones(SHAPE, dtype=np.float32)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="snapshot must be float32, contiguous, and writeable"):
         cpu.snapshot(problem, state.curr, out, WHOLE)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="image must be float32, contiguous, and writeable"):
         cpu.correlate(problem, out, u, state.curr, WHOLE, 1.0)
     with pytest.raises(TypeError):
         cpu.square(problem, out, u, 1.0)

@@ -79,25 +79,13 @@ void record(const Plan& plan, const std::vector<Padded>& fields, const PointSet&
     k.record(plan.pb, f.data(), points.pts, out.data(), threads);
 }
 
-void snapshot(const Plan& plan, const std::vector<Padded>& fields, const PlainArray& out, const Corner& lo,
-              const Corner& hi, int threads, const std::string& isa) {
+void sample(const Plan& plan, const std::vector<Padded>& fields, const SampleArgument& asked, int threads,
+            const std::string& isa) {
     const auto f = level(plan, fields, "fields");
-    const Box box = box_of(plan, lo, hi);
-    float* o = boxed(out, box, "out");
+    const Sample one = sample_of(plan, asked);
     const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
-    k.snapshot(plan.pb, f.data(), box, o, threads);
-}
-
-void correlate(const Plan& plan, const PlainArray& image, const ConstArray& u, const std::vector<Padded>& fields,
-               const Corner& lo, const Corner& hi, float scale, int threads, const std::string& isa) {
-    const auto f = level(plan, fields, "fields");
-    const Box box = box_of(plan, lo, hi);
-    float* i = boxed(image, box, "image");
-    const float* v = boxed(u, box, "u");
-    const Table& k = table_of(isa, threads);
-    nb::gil_scoped_release release;
-    k.correlate(plan.pb, i, v, f.data(), box, scale, threads);
+    k.sample(plan.pb, one, f.data(), threads);
 }
 
 void square(const nb::ndarray<float, nb::c_contig, nb::device::cpu>& image,
@@ -196,10 +184,8 @@ void bind_kernels(nb::module_& m) {
     m.def("inject", &inject, "plan"_a, "fields"_a.noconvert(), "points"_a, "values"_a.noconvert(), "threads"_a,
           "isa"_a);
     m.def("record", &record, "plan"_a, "fields"_a.noconvert(), "points"_a, "out"_a.noconvert(), "threads"_a, "isa"_a);
-    m.def("snapshot", &snapshot, "plan"_a, "fields"_a.noconvert(), "out"_a.noconvert(), "lo"_a, "hi"_a, "threads"_a,
-          "isa"_a);
-    m.def("correlate", &correlate, "plan"_a, "image"_a.noconvert(), "u"_a.noconvert(), "fields"_a.noconvert(), "lo"_a,
-          "hi"_a, "scale"_a, "threads"_a, "isa"_a);
+    m.def("sample", &sample, "plan"_a, "fields"_a.noconvert(), "sample"_a, "threads"_a, "isa"_a,
+          "Do with the imaged field what a sample of `advance` says: copy it, add its energy, correlate it.");
     m.def("square", &square, "image"_a.noconvert(), "u"_a.noconvert(), "scale"_a, "threads"_a, "isa"_a);
     m.def("product", &product, "image"_a.noconvert(), "u"_a.noconvert(), "w"_a.noconvert(), "scale"_a, "threads"_a,
           "isa"_a);

@@ -20,6 +20,20 @@ auto given(const nb::object& a, const Box& box, const char* what) {
     return a.is_none() ? nullptr : boxed(as_it_is<Array>(a, what), box, what);
 }
 
+/// The box that arrays in 16 bits have the shape of (kernels/scaled16.hpp): with a scale for every 64 numbers of a row.
+Box rows16_of(Box box) {
+    const Index n = box.hi[2] - box.lo[2];
+    box.hi[2] = box.lo[2] + (n + (n + 63) / 64 + 1) / 2 * 2;
+    return box;
+}
+
+/// Data of an array in 16 bits; null when it is no such array.
+template <class Array>
+auto given16(const nb::object& a, const Box& box, const char* what) {
+    Array packed;
+    return nb::try_cast<Array>(a, packed, false) ? boxed(packed, rows16_of(box), what) : nullptr;
+}
+
 } // namespace
 
 Shell shell_of(const Plan& plan, const Corner& lo, const Corner& hi, const std::array<Index, 6>& widths) {
@@ -64,14 +78,29 @@ Work::Work(const Plan& plan, const std::vector<FeedArgument>& sources, const std
         const auto [pts, nt] = series_of(plan, points, data);
         taps.push_back({pts, data.data(), nt, nullptr});
     }
-    for (const auto& [it, lo, hi, copy, energy, partner, image, scale] : visits) {
-        if (!samples.empty() && samples.back().it > it) throw std::invalid_argument("the samples are not in order");
-        if (partner.is_none() != image.is_none()) throw std::invalid_argument("an image needs a partner");
-        const Box box = box_of(plan, lo, hi);
-        samples.push_back({it, box, given<PlainArray>(copy, box, "the snapshot"),
-                           given<PlainArray>(energy, box, "the energy"), given<ConstArray>(partner, box, "the partner"),
-                           given<PlainArray>(image, box, "the image"), scale});
+    for (const auto& asked : visits) {
+        const Sample sample = sample_of(plan, asked);
+        if (!samples.empty() && samples.back().it > sample.it)
+            throw std::invalid_argument("the samples are not in order");
+        samples.push_back(sample);
     }
+}
+
+Sample sample_of(const Plan& plan, const SampleArgument& asked) {
+    const auto& [it, lo, hi, copy, energy, partner, image, scale] = asked;
+    if (partner.is_none() != image.is_none()) throw std::invalid_argument("an image needs a partner");
+    const Box box = box_of(plan, lo, hi);
+    Sample out{};
+    out.it = it;
+    out.box = box;
+    out.energy = given<PlainArray>(energy, box, "the energy");
+    out.image = given<PlainArray>(image, box, "the image");
+    out.scale = scale;
+    out.copy16 = given16<PlainArray16>(copy, box, "the snapshot");
+    out.partner16 = given16<ConstArray16>(partner, box, "the partner");
+    if (out.copy16 == nullptr) out.copy = given<PlainArray>(copy, box, "the snapshot");
+    if (out.partner16 == nullptr) out.partner = given<ConstArray>(partner, box, "the partner");
+    return out;
 }
 
 } // namespace subsalt

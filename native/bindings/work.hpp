@@ -19,6 +19,8 @@ using Series = nb::ndarray<float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using ConstSeries = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using FeedArgument = std::tuple<nb::object, ConstSeries>;
 // what is written comes as an object: a tuple of arrays would let nanobind convert them, and the copy be written
+using PlainArray16 = nb::ndarray<std::int16_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using ConstArray16 = nb::ndarray<const std::int16_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using TapArgument = std::tuple<nb::object, nb::object>;
 using SampleArgument = std::tuple<Index, Corner, Corner, nb::object, nb::object, nb::object, nb::object, float>;
 
@@ -50,6 +52,9 @@ struct Partly {
         seg.inner = inner ? &*inner : nullptr;
     }
 };
+
+/// What is done with the imaged field at one time index; points into the arrays, which must outlive it.
+Sample sample_of(const Plan& plan, const SampleArgument& asked);
 
 /// The arguments in the form of a segment; points into the arrays, which must outlive it.
 struct Work {

@@ -30,6 +30,8 @@ struct Sample {
     const float* partner; // image += (scale partner) w
     float* image;
     float scale;
+    std::int16_t* copy16 = nullptr;          // in place of copy, in rows of 16 bits (kernels/scaled16.hpp)
+    const std::int16_t* partner16 = nullptr; // in place of partner
 };
 
 /// The cells of a box within some cells of its faces.

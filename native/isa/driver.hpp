@@ -167,36 +167,6 @@ void add_shares(const Points& pts, const float* shares, float* data, Index steps
     }
 }
 
-/// Call `row(p, q, at, n)` for every row of the box: fields at its first point, and its place in an array of the box.
-template <class Row>
-SUBSALT_INLINE void for_rows(const Problem& pb, const float* const* fields, const Box& box, int threads, Row row) {
-    if (empty(box)) return;
-    const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
-    const Index rows = (box.hi[0] - box.lo[0]) * ny;
-#pragma omp parallel num_threads(threads)
-    {
-        FlushDenormals flush;
-#pragma omp for schedule(static)
-        for (Index r = 0; r < rows; ++r) {
-            const Index at = row_offset(pb, box.lo[0] + r / ny, box.lo[1] + r % ny) + box.lo[2];
-            row(fields[0] + at, pb.fields == 2 ? fields[1] + at : nullptr, r * nz, nz);
-        }
-        end_streams();
-    }
-}
-
-void snapshot(const Problem& pb, const float* const* fields, const Box& box, float* out, int threads) {
-    for_rows(pb, fields, box, threads,
-             [=](const float* p, const float* q, Index at, Index n) { snapshot_row(out + at, p, q, n); });
-}
-
-void correlate(const Problem& pb, float* image, const float* u, const float* const* fields, const Box& box, float scale,
-               int threads) {
-    for_rows(pb, fields, box, threads, [=](const float* p, const float* q, Index at, Index n) {
-        correlate_row(image + at, u + at, p, q, scale, n);
-    });
-}
-
 void square(float* image, const float* u, Index n, float scale, int threads) {
 #pragma omp parallel num_threads(threads)
     {
@@ -241,6 +211,7 @@ void plain_step(const Problem& pb, const Levels& lv, int threads) {
 
 /// A sample of a level that is complete.
 void sample_all(const Problem& pb, const Sample& sample, const float* const* fields, int threads) {
+    if (empty(sample.box)) return;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (Index ix = sample.box.lo[0]; ix < sample.box.hi[0]; ++ix) {
         FlushDenormals flush;
@@ -304,13 +275,12 @@ const Table& table() {
                              SUBSALT_LANES, memory_step,
                              time_step,     field_step,
                              apply_l,       inject,
-                             record,        snapshot,
-                             correlate,     square,
-                             product,       plain_step,
-                             is_finite,     segment,
-                             run_piece,     tiling,
-                             add_shares,    shell,
-                             kirchhoff_sum};
+                             record,        sample_all,
+                             square,        product,
+                             plain_step,    is_finite,
+                             segment,       run_piece,
+                             tiling,        add_shares,
+                             shell,         kirchhoff_sum};
     return t;
 }
 

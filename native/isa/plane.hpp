@@ -5,6 +5,7 @@
 #include "isa/wait.hpp"
 #include "kernels/imaging.hpp"
 #include "kernels/points.hpp"
+#include "kernels/scaled16.hpp"
 #include "kernels/shell.hpp"
 #include "segment.hpp"
 
@@ -90,13 +91,19 @@ inline void sample_plane(const Problem& pb, const Sample& sample, const float* c
     const Box& box = sample.box;
     if (ix < box.lo[0] || ix >= box.hi[0]) return;
     const Index from = y0 > box.lo[1] ? y0 : box.lo[1], to = y1 < box.hi[1] ? y1 : box.hi[1];
-    const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
+    const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2], nz16 = row16(nz);
     for (Index iy = from; iy < to; ++iy) {
-        const Index at = row_offset(pb, ix, iy) + box.lo[2], out = ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
+        const Index at = row_offset(pb, ix, iy) + box.lo[2], row = (ix - box.lo[0]) * ny + (iy - box.lo[1]);
+        const Index out = row * nz, out16 = row * nz16;
         const float *p = fields[0] + at, *q = pb.fields == 2 ? fields[1] + at : nullptr;
         if (sample.copy != nullptr) snapshot_row(sample.copy + out, p, q, nz);
         if (sample.energy != nullptr) energy_row(sample.energy + out, p, q, sample.scale, nz);
-        if (sample.image != nullptr) correlate_row(sample.image + out, sample.partner + out, p, q, sample.scale, nz);
+        if (sample.copy16 != nullptr) pack_row(sample.copy16 + out16, p, q, nz);
+        if (sample.image == nullptr) continue;
+        if (sample.partner16 != nullptr)
+            correlate16_row(sample.image + out, sample.partner16 + out16, p, q, sample.scale, nz);
+        else
+            correlate_row(sample.image + out, sample.partner + out, p, q, sample.scale, nz);
     }
     if (sample.copy != nullptr) end_streams();
 }

@@ -18,9 +18,7 @@ struct Table {
     void (*apply_l)(const Problem&, const float* const* fields, const Box&, float* const* out, int threads);
     void (*inject)(const Problem&, float* const* fields, const Points&, const float* values, int threads);
     void (*record)(const Problem&, const float* const* fields, const Points&, float* out, int threads);
-    void (*snapshot)(const Problem&, const float* const* fields, const Box&, float* out, int threads);
-    void (*correlate)(const Problem&, float* image, const float* u, const float* const* fields, const Box&, float scale,
-                      int threads);
+    void (*sample)(const Problem&, const Sample&, const float* const* fields, int threads);
     void (*square)(float* image, const float* u, Index n, float scale, int threads);
     void (*product)(float* image, const float* u, const float* w, Index n, float scale, int threads);
     void (*plain_step)(const Problem&, const Levels&, int threads); // orders 4 and 8, 3-D, no layer

@@ -69,6 +69,10 @@ def test_the_resolved_job_reads_back():
         {"compression": "zfp", "exact": True},
         {"compression": "zfp", "place": "memory"},
         {"strategy": "boundary", "compression": "zfp"},
+        {"exact": True, "compression": "f16"},
+        {"compression": "f16"},
+        {"exact": False, "compression": "f16", "place": "device"},
+        {"exact": False, "strategy": "boundary", "compression": "f16"},
     ],
 )
 def test_contradictions_are_named_in_job_and_options(pair):
@@ -139,5 +143,15 @@ def test_lossless_keys_are_no_part_of_a_run(tmp_path):
     lossy = [
         run_id('strategy = "boundary"'),
         *(run_id(f'compression = "zfp"\ntolerance = {t}') for t in (1e-3, 1e-4)),
+        run_id('compression = "f16"\nexact = false'),
     ]
-    assert len({plain, *lossy}) == 4
+    assert len({plain, *lossy}) == 5
+    assert run_id('compression = "f16"\nexact = false\ntolerance = 0.1\nstrategy = "revolve"') == lossy[-1]
+
+
+def test_f16_must_be_asked_for_with_exact_false():
+    with pytest.raises(ConfigError) as caught:
+        CheckpointOptions(compression="f16")
+    assert caught.value.fix == 'set both compression = "f16" and exact = false'
+    options = job(compression="f16", exact=False).checkpoint_options
+    assert (options.compression, options.exact, options.halved) == ("f16", False, True)

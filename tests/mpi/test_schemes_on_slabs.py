@@ -54,10 +54,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         import numpy as np
         from scheme_cases import migrated
         found = {{}}
-        for case in {CASES!r}:
-            image = migrated(case)
+        for case, name, halved in [(c, c, False) for c in {CASES!r}] + [({CASES[0]!r}, "f16", True)]:
+            image = migrated(case, halved=halved)
             first = image.box.lo[0]
-            found |= {{f"{{case}} {{n}} {{first + i}}": p for n, a in image.sums.items() for i, p in enumerate(a)}}
+            found |= {{f"{{name}} {{n}} {{first + i}}": p for n, a in image.sums.items() for i, p in enumerate(a)}}
         np.savez({str(path)!r}, **found)
         """,
     )
@@ -83,12 +83,17 @@ def test_every_scheme_gives_the_planes_of_one_process(ranks: int, answers: Path,
                 scheme = scheme_of(case, strategy, **more)
                 image = migrated(case, scheme, scratch({str(tmp_path)!r} + f"/{{case}} {{number}}"), group)
                 print(case, number, right(case, image), image.counts == counts_of(scheme))
+        scheme = scheme_of({CASES[0]!r}, "store", snapshots_on="disk", keep="both")
+        disk = scratch({str(tmp_path)!r} + "/f16")
+        disk.compression = "f16"
+        image = migrated({CASES[0]!r}, scheme, disk, group, halved=True)
+        print("f16", right("f16", image), image.counts == counts_of(scheme))
         """,
     )
     assert done.rc == 0, done
     for out in done.out:
         lines = out.splitlines()
-        assert len(lines) == 4 * len(CASES), done
+        assert len(lines) == 4 * len(CASES) + 1, done
         assert all(line.endswith("True True") for line in lines), done
 
 

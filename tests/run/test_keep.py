@@ -123,3 +123,27 @@ def test_the_plan_knows_the_bytes_of_what_is_kept(survey, tmp_path, keep):
     # they are there now
     again = plan_job(job, run_dir=run, measure=False)
     assert again.disk.parts.get("kept wavefields", 0) == 0
+
+
+def test_wavefields_in_16_bits_are_kept_played_and_imaged_again(survey, tmp_path):
+    from subsalt.methods.rtm.scratch import wavefield_bytes
+    from subsalt.plan import plan_job
+
+    run, plain = tmp_path / "run", tmp_path / "plain"
+    job = keeping(survey, 'compression = "f16"\nexact = false\nkeep = "both"')
+    plan = plan_job(job, run_dir=run, measure=False)
+    halved, whole = migrate_job(job, run), migrate_job(keeping(survey, 'keep = "both"'), plain)
+    facts = [json.loads((r / "run.json").read_text()) for r in (run, plain)]
+    assert facts[0]["run_id"] != facts[1]["run_id"]
+    planned = wavefield_bytes(plan.decision.needs, job.checkpoint_options)
+    assert sum(planned.values()) == facts[0]["wavefields"]["bytes"] < facts[1]["wavefields"]["bytes"]
+    assert not facts[0]["checkpoint"]["differing"]
+    again = reimage_run(run, tmp_path / "again", Wish(wavefields=True))
+    assert json.loads((again.run_dir / "run.json").read_text())["reimage"]["lossy"] == "f16"
+    images = [volume.read(r.run_dir / "image.rsf").values.astype(np.float64) for r in (whole, halved, again)]
+    for image in images[1:]:
+        assert 0 < np.linalg.norm(image - images[0]) < 1e-3 * np.linalg.norm(images[0])
+    with subsalt.saved_wavefields(run, 2) as a, subsalt.saved_wavefields(plain, 2) as b:
+        for u, v in ((a.source, b.source), (a.receiver, b.receiver)):
+            sums = [sum(np.sum((x - k * y) ** 2.0) for x, y in zip(u, v, strict=True)) for k in (1, 0)]
+            assert 0 < sums[0] < 1e-8 * sums[1]

@@ -405,7 +405,8 @@ class CheckpointSection(Section):
     threads: AutoInt = Field("auto", description="threads that write and read it")
     direct: bool = Field(CheckpointOptions.direct, description="past the page cache (O_DIRECT)")
     compression: Compression = Field(
-        CheckpointOptions.compression, description="of what lies on disk; zfp loses digits"
+        CheckpointOptions.compression,
+        description="zfp: of what lies on disk; f16: snapshots in 16 bits, with exact = false; both lose digits",
     )
     tolerance: float = Field(
         CheckpointOptions.tolerance,
@@ -428,9 +429,9 @@ class CheckpointSection(Section):
     @model_validator(mode="before")
     @classmethod
     def _asking_for_rounding_is_enough(cls, given: Any) -> Any:
-        """Who asks for a strategy or compression that is not exact need not say it twice."""
+        """Boundary and zfp imply exact = false; f16 needs it in the job."""
         if isinstance(given, dict) and "exact" not in given:
-            inexact = given.get("strategy") == "boundary" or given.get("compression", "none") != "none"
+            inexact = given.get("strategy") == "boundary" or given.get("compression") == "zfp"
             return {**given, "exact": not inexact}
         return given
 
@@ -464,7 +465,9 @@ class CheckpointSection(Section):
         """Return the keys that bits of the image depend on; empty when everything comes back as it was."""
         lossy: dict[str, object] = {}
         if self.compression != "none":
-            lossy |= {"compression": self.compression, "tolerance": self.tolerance}
+            lossy["compression"] = self.compression
+        if self.compression == "zfp":
+            lossy["tolerance"] = self.tolerance
         if self.strategy == "boundary":
             lossy["strategy"] = self.strategy
         return lossy

@@ -439,8 +439,9 @@ def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
 
 
 def snapshot(problem: Problem, fields: list[NDArray], out: NDArray, box: Box) -> None:
-    """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box)."""
-    _native.snapshot(_plan(problem), fields, out, box.lo, box.hi, _Settings.threads, _Settings.isa)
+    """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box), packed where that is int16."""
+    sample = (0, box.lo, box.hi, out, None, None, None, 1.0)
+    _native.sample(_plan(problem), fields, sample, _Settings.threads, _Settings.isa)
 
 
 def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
@@ -460,10 +461,9 @@ def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
 def correlate(
     problem: Problem, image: NDArray, u: NDArray, fields: list[NDArray], box: Box, scale: float
 ) -> None:
-    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
-    _native.correlate(
-        _plan(problem), image, u, fields, box.lo, box.hi, scale, _Settings.threads, _Settings.isa
-    )
+    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`; u may be packed."""
+    sample = (0, box.lo, box.hi, None, None, u, image, scale)
+    _native.sample(_plan(problem), fields, sample, _Settings.threads, _Settings.isa)
 
 
 def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) -> None:

@@ -178,7 +178,7 @@ class Device(Protocol):
         """Return the imaged field, p or (p + q) / 2, in `box`."""
 
     def snapshot(self, problem: Problem, fields: list[Any], out: Any, box: Box) -> None:
-        """Write the imaged field in `box` to `out` (shape of the box)."""
+        """Write the imaged field in `box` to `out` (shape of the box), packed where that is int16 (`scaled16`)."""
 
     def apply_l(self, problem: Problem, fields: list[Any], box: Box) -> list[Any]:
         """Return L u in `box` without the layer."""
@@ -186,7 +186,7 @@ class Device(Protocol):
     def correlate(
         self, problem: Problem, image: Any, u: Any, fields: list[Any], box: Box, scale: float
     ) -> None:
-        """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
+        """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`; u may be packed."""
 
     def square(self, problem: Problem, illumination: Any, u: Any, scale: float) -> None:
         """Accumulate illumination += (scale u) u."""

@@ -44,6 +44,7 @@ from subsalt.kernels.host_arrays import to_host as to_host
 from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.problem import Z_FRONT, Layout, Problem, State
+from subsalt.kernels.scaled16 import pack16, unpack16
 from subsalt.kernels.work import Sharing, Shell, Stepper, Work
 
 if TYPE_CHECKING:
@@ -460,8 +461,11 @@ def record(problem: Problem, fields: list[NDArray], points: Points) -> NDArray:
 
 
 def snapshot(problem: Problem, fields: list[NDArray], out: NDArray, box: Box) -> None:
-    """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box)."""
-    out[...] = imaged(problem, fields, box)
+    """Write the imaged field, p or (p + q) / 2, in `box` to `out` (shape of the box), packed where that is int16."""
+    if out.dtype == np.int16:
+        pack16(imaged(problem, fields, box), out)
+    else:
+        out[...] = imaged(problem, fields, box)
 
 
 def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
@@ -482,7 +486,9 @@ def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
 def correlate(
     problem: Problem, image: NDArray, u: NDArray, fields: list[NDArray], box: Box, scale: float
 ) -> None:
-    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`."""
+    """Accumulate image += (scale u) w, with w the imaged field of `fields` in `box`; u may be packed."""
+    if u.dtype == np.int16:
+        u = unpack16(u, box.shape[2])
     image += (problem.dtype(scale) * u) * imaged(problem, fields, box)
 
 

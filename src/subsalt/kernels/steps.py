@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
@@ -208,7 +209,8 @@ def imaging_step(kernels: Device, problem: Problem, state: State, work: Work) ->
         if copy is not None:
             kernels.snapshot(problem, state.curr, copy, snapshots.box)
         if snapshots.energy is not None:
-            w = kernels.imaged(problem, state.curr, snapshots.box) if copy is None else copy
+            whole = copy is not None and copy.dtype != np.int16
+            w = copy if whole else kernels.imaged(problem, state.curr, snapshots.box)
             kernels.square(problem, snapshots.energy, w, snapshots.scale)
     if correlation is not None and correlation.box.size and state.it in correlation.fields:
         u = correlation.fields[state.it]

@@ -121,7 +121,8 @@ class Snapshots:
     box : Box
         Index box of the computational grid.
     fields : mapping of int to ndarray, shape of the box, or None
-        By time index: the arrays that are written; None where only `energy` is wanted.
+        By time index: the arrays that are written; None where only `energy` is wanted. Of int16 and of the shape
+        `subsalt.kernels.scaled16.shape16` they take the field in 16 bits.
     energy : ndarray, shape of the box, optional
         Accumulates ``scale w^2`` of every snapshot w.
     scale : float
@@ -143,7 +144,7 @@ class Correlation:
     box : Box
         Index box of the computational grid.
     fields : mapping of int to ndarray, shape of the box
-        u by the time index of w that it meets.
+        u by the time index of w that it meets; in 16 bits where it is of int16.
     image : ndarray, shape of the box
         Accumulates ``scale u w``.
     scale : float

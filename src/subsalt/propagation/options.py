@@ -21,7 +21,7 @@ Illumination = Literal["survey", "shot"]
 ModelStorage = Literal["f32", "u16"]
 Strategy = Literal["auto", "store", "revolve", "boundary"]
 Place = Literal["auto", "device", "memory", "disk", "both"]
-Compression = Literal["none", "zfp"]
+Compression = Literal["none", "zfp", "f16"]
 Keep = Literal["none", "source", "both"]
 
 
@@ -193,13 +193,14 @@ class CheckpointOptions:
         Threads that read and write them.
     direct : bool
         Past the page cache (O_DIRECT).
-    compression : {"none", "zfp"}
-        Of what lies on disk; ``"zfp"`` loses digits.
+    compression : {"none", "zfp", "f16"}
+        ``"zfp"``: snapshots and states on disk are compressed within `tolerance`. ``"f16"``: snapshots take 16 bits per
+        number, in memory and on disk (`subsalt.kernels.scaled16`); states stay as they are. Both lose digits.
     tolerance : float
-        Largest error of a compressed snapshot, relative to its largest value.
+        zfp: largest error of a compressed snapshot, relative to its largest value.
     exact : bool, optional
         The image has the bytes of a run that keeps everything. False lets ``"auto"`` take ``"boundary"``, right
-        to rounding. None: False for ``strategy = "boundary"`` and with compression, else True.
+        to rounding. None: False for ``strategy = "boundary"`` and with zfp, else True. ``"f16"`` asks for False.
     restart_every : int
         Time steps between two restart points inside a shot; 0: none, a stopped shot starts anew.
     keep : {"none", "source", "both"}
@@ -224,8 +225,13 @@ class CheckpointOptions:
 
     @property
     def lossless(self) -> bool:
-        """Whether what lies on disk comes back bit for bit."""
+        """Whether what is kept comes back bit for bit."""
         return self.compression == "none"
+
+    @property
+    def halved(self) -> bool:
+        """Whether snapshots are kept in 16 bits."""
+        return self.compression == "f16"
 
     def __post_init__(self) -> None:
         _one_of("strategy", self.strategy, get_args(Strategy))
@@ -286,15 +292,25 @@ def _contradictions(options: CheckpointOptions) -> Iterator[tuple[str, str]]:
             'strategy = "boundary" rebuilds the wavefield to rounding only, and exact = true',
             "leave exact out, or choose another strategy",
         )
-    if options.compression != "none" and options.exact:
+    if options.halved and options.exact in (None, True):
         yield (
-            f"compression = {options.compression!r} loses digits, and exact = true",
+            'compression = "f16" keeps snapshots in 16 bits, and exact = true asks for every bit of the image',
+            'set both compression = "f16" and exact = false',
+        )
+    if options.compression == "zfp" and options.exact:
+        yield (
+            'compression = "zfp" loses digits, and exact = true',
             "leave exact or compression out",
         )
-    if options.compression != "none" and place in ("memory", "device"):
+    if options.compression == "zfp" and place in ("memory", "device"):
         yield (
-            f'compression = {options.compression!r} is for what lies on disk, and place = "{place}"',
-            'leave compression out, or use place = "disk"',
+            f'compression = "zfp" is for what lies on disk, and place = "{place}"',
+            'use compression = "f16", or place = "disk"',
+        )
+    if options.halved and place == "device":
+        yield (
+            'compression = "f16" is for snapshots in the memory of the host or on disk, and place = "device"',
+            'leave compression out, or use place = "memory" or "disk"',
         )
     if options.compression != "none" and strategy == "boundary":
         yield (

@@ -81,11 +81,14 @@ def migrated(
     scratch: Scratch | None = None,
     group: Comm | None = None,
     device: str = "auto",
+    halved: bool = False,
 ) -> ShotImage:
     """Return the image of the shot of a case."""
     shot = shot_of(name)
     traces = np.random.default_rng(2).uniform(-1, 1, (len(shot.rcv), RECORD.nt)).astype(np.float32)
-    return migrate_shot(setup_of(name, device), shot, traces, scheme=scheme, scratch=scratch, group=group)
+    return migrate_shot(
+        setup_of(name, device), shot, traces, scheme=scheme, scratch=scratch, group=group, halved=halved
+    )
 
 
 def scheme_of(name: str, strategy: str, **more: Any) -> Scheme:

@@ -24,6 +24,7 @@ from subsalt.checkpoint.choice.footprint import (
 from subsalt.checkpoint.schedule.scheme import SamplesPlace, Scheme
 from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.checkpoint.schedule.two_level import best_way, forward_steps, way_cost
+from subsalt.errors import ConfigError
 from subsalt.propagation.options import CheckpointOptions
 
 #: bytes of samples that go to disk in one piece: enough for the rate of a disk, little beside a wavefield
@@ -302,7 +303,18 @@ def choose(options: CheckpointOptions, sizes: Sizes, limits: Limits, rates: Rate
         Of a rank.
     rates : Rates
         Of a rank.
+
+    Raises
+    ------
+    ConfigError
+        Of snapshots in 16 bits on a GPU.
     """
+    if options.halved and sizes.on_device:
+        raise ConfigError(
+            'compression = "f16" is for snapshots that a processor makes, and the wavefields are on a GPU',
+            'leave compression out, or set [parallel] device = "cpu"',
+            code="E664",
+        )
     if options.memory is not None:
         limits = replace(limits, memory=min(limits.memory, options.memory))
     if options.device_memory is not None:
@@ -351,8 +363,8 @@ def _unwanted(candidate: Candidate, options: CheckpointOptions) -> str:
         return f'strategy = "{options.strategy}"'
     if options.place not in ("auto", place):
         return f'place = "{options.place}"'
-    if options.compression != "none" and place in ("memory", "device"):
-        return f'compression = "{options.compression}" is for what lies on disk'
+    if options.compression == "zfp" and place in ("memory", "device"):
+        return 'compression = "zfp" is for what lies on disk'
     if strategy == "boundary" and options.strategy == "auto":
         if options.exact:
             return "right to rounding only: exact = false allows it"

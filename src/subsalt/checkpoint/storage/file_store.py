@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.storage.record import PAGE, Identity, header_numbers
+from subsalt.checkpoint.storage.record import PAGE, PLAIN, Identity, header_numbers
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.checkpoint.storage.transfers import (
     PIECE,
@@ -265,7 +265,7 @@ class FileStore:
         if self._flight.free_slots:
             return heapq.heappop(self._flight.free_slots)
         slot = self._next_slot
-        if self.identity.codec == "none" and not self.files.has_room(slot):
+        if self.identity.codec in PLAIN and not self.files.has_room(slot):
             try:
                 self.files.reserve(slot, max(1, PIECE // self.layout.total))
             except DiskError as e:

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage.file_store import FileStore, last_wanted
+from subsalt.checkpoint.storage.record import PLAIN
 from subsalt.checkpoint.storage.store import Store, StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged, install
 from subsalt.numerics import fixedmath
 
 #: how records may be stored
-CODECS = ("none", "zfp")
+CODECS = (*PLAIN, "zfp")
 
 #: buffers of the store behind it
 INNER = 2
@@ -322,6 +323,6 @@ def open_packed(
     store: FileStore, shapes: Sequence[Sequence[int]] = (), tolerance: float = 1e-3, buffers: int = 3
 ) -> Store:
     """Return what compresses and decompresses the records of a store, or the store itself when they are as they are."""
-    if store.identity.codec == "none":
+    if store.identity.codec in PLAIN:
         return store
     return PackedStore(store, shapes or [store.identity.shape], tolerance, buffers)

@@ -17,6 +17,9 @@ PAGE = 4096
 #: payload bytes under one checksum, moved by one call of one thread; measured in benchmarks/snapshot_io.py
 BLOCK = 1 << 20
 
+#: kinds of records that are moved as they come: float32, and snapshots in 16 bits, which whoever fills them has packed
+PLAIN = ("none", "f16")
+
 VERSION = 1
 HEAD_MAGIC, TAIL_MAGIC = b"SUBSNAPH", b"SUBSNAPT"
 
@@ -84,11 +87,11 @@ class Identity:
     rank, ranks : int
         Of the group that shares the shot.
     record : int
-        Floats of the record before compression.
+        Floats of the record before compression by zfp; words of 4 bytes of one in 16 bits.
     shape : sequence of int
         Of the field, at most four numbers.
     codec : str
-        ``none`` or ``zfp``.
+        ``none``, ``zfp`` or ``f16``.
     block : int
         Bytes under one checksum.
     """

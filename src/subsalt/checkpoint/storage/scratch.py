@@ -18,6 +18,7 @@ from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.checkpoint.storage.packed import INNER, open_packed
 from subsalt.checkpoint.storage.record import (
     PAGE,
+    PLAIN,
     TAIL_HEAD,
     TAIL_MAGIC,
     Identity,
@@ -34,8 +35,11 @@ from subsalt.io.publish import remove as discard
 #: what a store may hold: snapshots of a wavefield, states, what a shot goes on from, or shells of the source wavefield
 Name = Literal["source", "receiver", "states", "restart", "shells"]
 
-#: what may be compressed, and to which share of the tolerance; the rest must come back as it was
+#: what zfp may compress, and to which share of the tolerance; the rest must come back as it was
 LOSSY = {"source": 1.0, "receiver": 1.0, "states": 0.1}
+
+#: the samples of both wavefields
+SAMPLES = ("source", "receiver")
 
 #: the index of a wavefield that is kept
 INDEX = re.compile(r"(?:source|receiver)\.r\d{2,}\.json")
@@ -69,8 +73,8 @@ class Scratch:
         That write and read.
     direct : bool
         Past the page cache (O_DIRECT), where the file system can.
-    compression : {"none", "zfp"}
-        Of snapshots and states.
+    compression : {"none", "zfp", "f16"}
+        zfp: of snapshots and states. f16: snapshots come in 16 bits.
     tolerance : float
         Relative error of compressed snapshots.
     rank, ranks : int
@@ -129,7 +133,7 @@ class Scratch:
         shot : int
             Its id.
         record : int
-            Floats per record.
+            Floats per record; of snapshots in 16 bits, words of 4 bytes.
         buffers : int
             Records in memory at most; `storage.store_memory` says what they take.
         meta : mapping, optional
@@ -152,8 +156,8 @@ class Scratch:
         """
         meta = dict(meta or {})
         shapes = [tuple(s) for s in meta.get("shapes", [meta.get("shape", (record,))])]
-        codec = self.compression if name in LOSSY and record else "none"
-        if meta.get("dtype", "<f4") != "<f4" or record_of(shapes) != record:
+        codec = self._codec(name, record)
+        if codec == "zfp" and (meta.get("dtype", "<f4") != "<f4" or record_of(shapes) != record):
             codec = "none"  # not arrays of float32
         shape = shapes[0] if len(shapes) == 1 else (record,)
         identity = Identity(self.run_id, name, shot, self.rank, self.ranks, record, shape, codec)
@@ -172,10 +176,8 @@ class Scratch:
                 self.pool(),
                 files,
                 identity,
-                Buffers(buffers, self._spares(name, record), self.lock)
-                if codec == "none"
-                else Buffers(INNER),
-                records=records if codec == "none" else 0,
+                Buffers(buffers, self._spares(name, record), self.lock) if codec in PLAIN else Buffers(INNER),
+                records=records if codec in PLAIN else 0,
                 keep=complete if keep else None,
             )
             if resume:
@@ -186,6 +188,11 @@ class Scratch:
             files.close()
             raise
         return open_packed(store, shapes, self.tolerance * LOSSY.get(name, 1.0), buffers)
+
+    def _codec(self, name: Name, record: int) -> str:
+        """Return how records of `name` are stored."""
+        some = {"zfp": LOSSY, "f16": SAMPLES}.get(self.compression, ())
+        return self.compression if name in some and record else "none"
 
     def _spares(self, name: Name, record: int) -> list[Buffer]:
         """Return the buffers that earlier stores of `name` left; those of another size are dropped."""

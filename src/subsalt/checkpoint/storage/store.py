@@ -199,7 +199,7 @@ def store_memory(record: int, buffers: int, compression: str = "none") -> int:
         Floats per record.
     buffers : int
         Records that are under way, read ahead, or in the hands of the caller.
-    compression : {"none", "zfp"}
+    compression : {"none", "zfp", "f16"}
         With zfp five more records pass through memory.
     """
     return (buffers + (PACKING if compression == "zfp" else 0)) * Layout.of(record).total

@@ -20,6 +20,7 @@ from subsalt.checkpoint.storage.transfers import Buffers, Pool, Slot, Stripes
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged, SubsaltError
 from subsalt.io.publish import publish_text
+from subsalt.kernels.scaled16 import shape16, unpack16, words16
 
 FORMAT = 1
 
@@ -100,6 +101,12 @@ class _Part:
         self.store = FileStore(pool, files, identity, Buffers(buffers))
         self.store.adopt(slots)
         self.records = open_packed(self.store)
+        self.halved = identity.codec == "f16"
+
+    def unpacked(self, record: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the field of a record in 16 bits."""
+        shape = self.box.shape
+        return unpack16(record.view(np.int16).reshape(shape16(shape)), shape[-1])
 
 
 class StoredWavefield:
@@ -189,11 +196,15 @@ class StoredWavefield:
             except SnapshotDamaged as e:
                 where = f"{e.reason}: {self.name} wavefield of shot {self.shot}"
                 raise SnapshotDamaged(sample, where, _CURE) from None
-            if self._whole is None:
+            if self._whole is None and not part.halved:
                 self._held = field
                 return field.reshape(self.box.shape)
+            values = part.unpacked(field) if part.halved else field.reshape(part.box.shape)
+            if self._whole is None:
+                part.records.give_back(field)
+                return values
             lo = part.box.lo[0] - self.box.lo[0]
-            self._whole[lo : lo + part.box.shape[0]] = field.reshape(part.box.shape)
+            self._whole[lo : lo + part.box.shape[0]] = values
             part.records.give_back(field)
         assert self._whole is not None
         return self._whole
@@ -290,8 +301,9 @@ def _wrong(index: Any, shot: int, name: str, rank: int) -> str:
     ]
     if not all(type(n) is int and 0 <= n < 1 << 62 for n in numbers) or min(whole) < 1:
         return "a number is out of range"
-    if len(lo) != 3 or len(hi) != 3 or Box(tuple(lo), tuple(hi)).size != index["record"]:
-        return f"a box of {lo} to {hi} has no {index['record']} points"
+    box = Box(tuple(lo), tuple(hi)) if len(lo) == len(hi) == 3 else None
+    if box is None or index["record"] != (words16(box.shape) if index["codec"] == "f16" else box.size):
+        return f"a box of {lo} to {hi} has no record of {index['record']} floats"
     if index["codec"] not in CODECS or index["block"] != BLOCK or rank >= index["ranks"]:
         return "unknown compression or block size"
     if any(

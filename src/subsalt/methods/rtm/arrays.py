@@ -19,6 +19,7 @@ from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
 from subsalt.kernels.problem import FIELDS, MEMORY, Layout, parameter_names
+from subsalt.kernels.scaled16 import words16
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import shell_of
@@ -153,6 +154,11 @@ class RankArrays:
     def snapshot(self) -> int:
         """Bytes of a snapshot: the imaged field in what the rank has of the window."""
         return self.word * self.domain.interior.size
+
+    @property
+    def snapshot16(self) -> int:
+        """Bytes of a snapshot in 16 bits."""
+        return FLOAT * words16(self.domain.interior.shape) if self.domain.interior.size else 0
 
     @property
     def level(self) -> int:

@@ -67,7 +67,7 @@ class Checkpointing:
 
     def settled(self, choice: Choice) -> Checkpointing:
         """Return this with one class of numerics: what the largest shot takes decides for all."""
-        if self.options.strategy != "auto" or self.options.exact:
+        if self.options.strategy != "auto" or self.options.exact or not self.options.lossless:
             return self
         boundary = choice.scheme.strategy == "boundary"
         options = (

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from subsalt.checkpoint.schedule.scheme import STATE_BUFFERS, Scheme
 from subsalt.checkpoint.schedule.tasks import Counts, tasks_of
-from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.shell import BUFFERS, Chunks, MemoryShelf, Shelf, StoreShelf, chunk_samples
 from subsalt.checkpoint.storage.states import Copy, Pieces, StateSlots, cut, state_beside, state_floats
 from subsalt.checkpoint.storage.store import Store, StoreCounts
@@ -27,7 +26,7 @@ from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Shell, Shells, Snapshots, Source
 from subsalt.methods.rtm.restart import Point, RestartPoints
-from subsalt.methods.rtm.samples import SampleFile, Samples, SnapshotPool
+from subsalt.methods.rtm.samples import Form, SampleFile, Samples, SnapshotPool
 from subsalt.methods.rtm.sweeps import Held, Shooting, ShotTask, Sweeps
 from subsalt.methods.rtm.wavefields import Backwards, shell_of
 from subsalt.propagation.propagator import Propagator
@@ -266,8 +265,8 @@ class Done:
 class Files:
     """The stores of a shot, closed together."""
 
-    def __init__(self, scheme: Scheme, scratch: Scratch | None, shot: int) -> None:
-        self.scheme, self.scratch, self.shot = scheme, scratch, shot
+    def __init__(self, task: ShotTask) -> None:
+        self.scheme, self.scratch, self.shot, self.halved = task.scheme, task.scratch, task.shot, task.halved
         self._stores: list[tuple[Store, bool]] = []
 
     def samples(
@@ -275,24 +274,23 @@ class Files:
     ) -> SampleFile:
         """Return the file of the samples of a wavefield."""
         prop, scheme = shooting.prop, self.scheme
-        shape = prop.interior.shape
+        form = form_of(prop, self.halved)
         store = None
         if prop.interior.size:
             meta: dict[str, object] = {
-                "shape": list(shape),
-                "dtype": np.dtype(prop.dtype).str,
+                "shape": list(form.shape),
+                "dtype": np.dtype(np.float32 if self.halved else prop.dtype).str,
                 "box": _corners(prop.image_box),
                 "window": _corners(prop.window),
                 "image_step": scheme.image_step,
                 "dt": prop.dt,
                 "samples": scheme.samples,
             }
-            floats = prop.interior.size * np.dtype(prop.dtype).itemsize // 4
             assert self.scratch is not None
             store = self.scratch.open(
                 name,
                 self.shot,
-                floats,
+                form.words,
                 scheme.buffers,
                 meta=meta,
                 keep=keep,
@@ -300,7 +298,7 @@ class Files:
                 resume=resume,
             )
             self._stores.append((store, keep))
-        return SampleFile(store, shape, prop.dtype)
+        return SampleFile(store, form)
 
     def states(self, state: State, copy: Copy, *, resume: bool) -> Pieces:
         """Return the store of the disk slots."""
@@ -361,7 +359,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
         return _by_reversal(shooting, task)
     prop = shooting.prop
     with clock("setup"):
-        arrays = _arrays(task.pool, prop, scheme)
+        arrays = _arrays(task.pool, prop, scheme, task.halved)
         source = prop.new_state()
         states = source, source if scheme.strategy == "store" else prop.new_state()
         slots = None
@@ -370,7 +368,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
             slots = _slots(prop, scheme, source, steps)
             for slot in range(scheme.moves.memory):
                 slots.room(slot)  # a lack of memory shows before the first time step
-    files = Files(scheme, scratch, shot)
+    files = Files(task)
     points = point = None
     failed = True
     try:
@@ -406,14 +404,19 @@ def _by_reversal(shooting: Shooting, task: ShotTask) -> Done:
     return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 
-def _arrays(pool: SnapshotPool, prop: Propagator, scheme: Scheme) -> list[NDArray]:
+def form_of(prop: Propagator, halved: bool) -> Form:
+    """Return how the samples of a wavefield lie in memory."""
+    return Form(prop.interior.shape, prop.dtype, halved)
+
+
+def _arrays(pool: SnapshotPool, prop: Propagator, scheme: Scheme, halved: bool) -> list[NDArray]:
     """Return room for the snapshots that are in memory at a time: of the host, or of the device."""
     place = scheme.snapshots_on
     pool.give_back(*{"device", "memory"} - {place})
     if place == "disk":
         return []
     held = min(scheme.block, scheme.samples)
-    return pool.take(prop.kernels, held, prop.interior.shape, prop.dtype, place)
+    return form_of(prop, halved).rooms(pool, prop.kernels, held, place)
 
 
 def _slots(prop: Propagator, scheme: Scheme, source: State, steps: int) -> StateSlots:

@@ -120,12 +120,26 @@ def modelled_shot_memory(
     return plan
 
 
-def sizes_of(setup: MigrationSetup, ranks: Sequence[RankArrays], *, on_device: bool) -> Sizes:
-    """Return a shot as a schedule sees it, with the bytes of the rank that has most of each."""
+def sizes_of(
+    setup: MigrationSetup, ranks: Sequence[RankArrays], *, on_device: bool, halved: bool = False
+) -> Sizes:
+    """Return a shot as a schedule sees it, with the bytes of the rank that has most of each.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Shared choices.
+    ranks : sequence of RankArrays
+        What the ranks have of the shot.
+    on_device : bool
+        Wavefields are in the memory of a GPU.
+    halved : bool
+        Snapshots are kept in 16 bits.
+    """
     return Sizes(
         setup.axis.nt - 1,
         setup.image_step,
-        max(r.snapshot for r in ranks),
+        max(r.snapshot16 if halved else r.snapshot for r in ranks),
         max(r.state for r in ranks),
         max(r.shell for r in ranks),
         max(r.level for r in ranks),

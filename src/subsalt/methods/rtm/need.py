@@ -281,11 +281,12 @@ class Needs:
         assert isinstance(setup, MigrationSetup)
         domain = self.domain(shot, (0, group))
         # shots whose windows are alike share an answer; receivers have no part in it
+        halved = self.checkpointing is not None and self.checkpointing.options.halved
         key = domain.grid.shape3, domain.pad, self.window(shot).shape, group, rank
         if key not in self._sizes:
             ranks = [slab.rank for slab in distinct(self.slabs(shot, group))] if rank is None else [rank]
             parts = [self.arrays(shot, (r, group)) for r in ranks]
-            self._sizes[key] = sizes_of(setup, parts, on_device=self.gpu is not None)
+            self._sizes[key] = sizes_of(setup, parts, on_device=self.gpu is not None, halved=halved)
         return self._sizes[key]
 
     def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:

@@ -95,6 +95,7 @@ def migrate_shot(
     progress: Progress | None = None,
     scheme: Scheme | None = None,
     scratch: Scratch | None = None,
+    halved: bool = False,
 ) -> ShotImage:
     """Migrate one shot; collective over the group that shares it.
 
@@ -118,9 +119,11 @@ def migrate_shot(
         Called now and then with the fraction done.
     scheme : Scheme, optional
         How the source wavefield comes to meet the receiver wavefield; all snapshots in memory when None. The image has
-        the same bits whatever it is, but for ``boundary`` and compressed scratch.
+        the same bits whatever it is, but for ``boundary`` and scratch compressed by zfp.
     scratch : Scratch, optional
         Where the scheme writes. With restart points its files stay, for the caller to remove once the result is safe.
+    halved : bool
+        Snapshots are kept in 16 bits, in memory and on disk.
 
     Returns
     -------
@@ -156,7 +159,7 @@ def migrate_shot(
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
     # the memory of the wavefields is given back in it
     with clock("setup"), prop:
-        task = ShotTask(scheme, shot.id, scratch, clock, report.reached, pool or SnapshotPool())
+        task = ShotTask(scheme, shot.id, scratch, clock, report.reached, pool or SnapshotPool(), halved)
         done = image_by_scheme(shooting, task)
     with clock("taper"):
         found = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from subsalt.checkpoint.storage.states import Copy
 from subsalt.checkpoint.storage.store import Store
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.device import Device
+from subsalt.kernels.scaled16 import as_words, shape16, words16
 
 
 class SnapshotPool:
@@ -53,21 +55,59 @@ class SnapshotPool:
             self._stores.pop(place, None)
 
 
+@dataclass(frozen=True)
+class Form:
+    """How a sample of a wavefield lies in memory and in files.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the field.
+    dtype : type
+        Of its numbers.
+    halved : bool
+        It is kept in 16 bits (`subsalt.kernels.scaled16`).
+    """
+
+    shape: tuple[int, ...]
+    dtype: type
+    halved: bool = False
+
+    @property
+    def words(self) -> int:
+        """Words of 4 bytes of a sample."""
+        if self.halved:
+            return words16(self.shape)
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize // 4
+
+    def of(self, memory: NDArray) -> NDArray:
+        """Return the sample that lies in some memory of the host."""
+        if self.halved:
+            return memory.view(np.int16).reshape(shape16(self.shape))
+        return memory.view(self.dtype).reshape(self.shape)
+
+    def rooms(
+        self, pool: SnapshotPool, kernels: Device, count: int, place: Literal["device", "memory"]
+    ) -> list[NDArray]:
+        """Return arrays for `count` samples from `SnapshotPool.take`."""
+        if not self.halved:
+            return pool.take(kernels, count, self.shape, self.dtype, place)
+        return [self.of(a) for a in pool.take(kernels, count, (self.words,), np.float32, place)]
+
+
 class SampleFile:
     """Samples of one wavefield in a store, by number.
 
     Parameters
     ----------
     store : Store
-        Its records have the size of a sample.
-    shape : tuple of int
-        Of a sample; one without points, of a rank beside the window, is never stored.
-    dtype : type
-        Of its numbers.
+        Its records have the size of a sample; None of a rank beside the window, whose samples have no points.
+    form : Form
+        Of a sample.
     """
 
-    def __init__(self, store: Store | None, shape: tuple[int, ...], dtype: type) -> None:
-        self.store, self.shape, self.dtype = store, shape, dtype
+    def __init__(self, store: Store | None, form: Form) -> None:
+        self.store, self.form = store, form
         self.written = self.read = 0
         self._hands: dict[int, NDArray[np.float32]] = {}
 
@@ -99,9 +139,9 @@ class SampleFile:
 
     def _seen(self, sample: int, record: NDArray[np.float32] | None) -> NDArray:
         if record is None:
-            return np.empty(self.shape, dtype=self.dtype)
+            return self.form.of(np.empty(self.form.words, dtype=np.float32))
         self._hands[sample] = record
-        return record.view(self.dtype).reshape(self.shape)
+        return self.form.of(record)
 
 
 class Samples:
@@ -148,7 +188,7 @@ class Samples:
             return
         for i in samples:
             if wanted and self._in_memory:
-                self._copy(self.file.room(i), self._held[i])
+                self._copy(as_words(self.file.room(i)), as_words(self._held[i]))
             self.file.put(i)
 
     def take(self, sample: int) -> NDArray:

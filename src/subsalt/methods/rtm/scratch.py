@@ -242,7 +242,8 @@ def wavefield_bytes(needs: Needs, options: CheckpointOptions, ranks: int = 1) ->
         domain = needs.domain(shot, (0, ranks))
         key = domain.grid.shape3, domain.pad
         if key not in known:
-            records = [needs.arrays(shot, (r, ranks)).snapshot // FLOAT for r in range(ranks)]
+            parts = [needs.arrays(shot, (r, ranks)) for r in range(ranks)]
+            records = [(p.snapshot16 if options.halved else p.snapshot) // FLOAT for p in parts]
             known[key] = fields * sum(file_bytes(n, samples) for n in records if n)
         out[shot.id] = known[key]
     return out

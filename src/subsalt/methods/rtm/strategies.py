@@ -117,7 +117,7 @@ class Strategies:
             # buffers that the shot before needed, and this one may not, are not in its plan
             self.scratch.give_back()
         self._last = scheme
-        return {"scheme": scheme, "scratch": self.scratch}
+        return {"scheme": scheme, "scratch": self.scratch, "halved": self.scratch.compression == "f16"}
 
     def _go_on(self, shot: Shot) -> None:
         """Keep to the scheme of a restart point that lies there, as far as it fits: free memory and rates change."""
@@ -337,7 +337,7 @@ class ArrayStrategies:
     def choice(self, shot: Shot) -> Choice:
         """Return what a shot does."""
         arrays = RankArrays.of(self.setup, shot)
-        sizes = sizes_of(self.setup, [arrays], on_device=on_device(self.setup))
+        sizes = sizes_of(self.setup, [arrays], on_device=on_device(self.setup), halved=self.options.halved)
         domain = arrays.domain
         rates = Rates(domain.held.size / POINTS, DISK, DISK)
         if sizes.on_device:
@@ -346,7 +346,11 @@ class ArrayStrategies:
 
     def of_shot(self, shot: Shot) -> dict[str, Any]:
         """Return the arguments of `migrate_shot` for a shot."""
-        return {"scheme": self.choice(shot).scheme, "scratch": self.scratch}
+        return {
+            "scheme": self.choice(shot).scheme,
+            "scratch": self.scratch,
+            "halved": self.options.halved,
+        }
 
     def over(self, shot: Shot) -> None:
         """Remove what a shot left on disk."""

@@ -75,6 +75,8 @@ class ShotTask:
         Called with the steps done.
     pool : SnapshotPool
         Memory for snapshots, used again by the next shot.
+    halved : bool
+        Snapshots are kept in 16 bits.
     """
 
     scheme: Scheme
@@ -83,6 +85,7 @@ class ShotTask:
     clock: Phases = field(default_factory=Phases)
     reached: Callable[[int], None] = lambda done: None
     pool: SnapshotPool = field(default_factory=SnapshotPool)
+    halved: bool = False
 
 
 @dataclass
@@ -348,7 +351,7 @@ class Sweeps:
                 self._advance_source(self._spare, len(some) * k, {i: file.room(i) for i in some})
                 for i in some:
                     file.put(i)
-            rooms = SnapshotPool().take(prop.kernels, len(numbers), prop.interior.shape, prop.dtype, "memory")
+            rooms = file.form.rooms(SnapshotPool(), prop.kernels, len(numbers), "memory")
             found = dict(zip(numbers, rooms, strict=True))
             self._advance_source(self._spare, last * k - self._spare.it, found)
         self.recomputed += last * k
