@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-BIN = Path(sys.executable).parent
+SUBSALT = [sys.executable, "-m", "subsalt"]
 sys.path[:0] = [str(HERE)]
 
 import numpy as np  # noqa: E402
@@ -187,8 +187,8 @@ strategy = "{asked.strategy}"
 def run(job: Path, folder: Path, *, background: bool, whole_grid: bool = False) -> int:
     """Plan, then start the migration or go on with it; return its exit code, 0 when it goes on in the background."""
     env = os.environ | ({"SUBSALT_FRONT": "off"} if whole_grid else {})
-    command = [str(BIN / "subsalt"), "migrate", str(job), "--run", str(folder / "run")]
-    plan = subprocess.run([str(BIN / "subsalt"), "plan", str(job), "--run", str(folder / "run")])
+    command = [*SUBSALT, "migrate", str(job), "--run", str(folder / "run")]
+    plan = subprocess.run([*SUBSALT, "plan", str(job), "--run", str(folder / "run")])
     if plan.returncode:
         return plan.returncode
     if not background:

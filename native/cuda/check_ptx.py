@@ -30,7 +30,7 @@ ARITHMETIC = re.compile(rf"^\s*(?:@!?%p\d+ )?((?:{NAMES})\.\S*f(?:32|64))", re.M
 #: approximations that a source corrects to the rounded value, as the compiler does; see kirchhoff_operator.cuh, and
 #: tests/cuda/test_corrections.py for how many operands it may be wrong
 CORRECTED = ("rsqrt.approx.ftz.f32", "rcp.approx.ftz.f32")
-CORRECTING = ("kirchhoff_pairs.cu", "kirchhoff_sum.cu")
+CORRECTING = ("arithmetic.cu", "kirchhoff_pairs.cu", "kirchhoff_sum.cu")
 
 
 def wrong(instruction: str, source: str = "") -> bool:

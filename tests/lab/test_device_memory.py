@@ -22,7 +22,9 @@ def test_rates_are_bytes_over_seconds(emulated, monkeypatch):
 
 def test_figures_become_a_section_that_a_plan_reads(gpu_device):
     result = device_memory.measure(device_memory.Settings(3, 1 << 16))
-    assert [r["what"] for r in result.rows] == ["copy", "down", "up", "launch"]
+    rate = {r["what"]: r["rate"] for r in result.rows}
+    assert [*rate] == ["copy", "kernel copy", "runtime copy", "down", "up", "launch"]
+    assert rate["copy"] == max(rate["kernel copy"], rate["runtime copy"])
     assert all(r["rate"] > 0 and len(r["seconds"]) == 3 for r in result.rows)
     assert ("mean nothing" in " ".join(result.notes)) == gpu_device.availability().emulated
     rows = device_memory.for_machine(result)

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any, Literal
 
 from subsalt.errors import DeviceError, SubsaltError
 
 #: of api.h
-ABI = 1
+ABI = 2
 
 #: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
 OUT_OF_MEMORY, OLD_DRIVER, NO_DEVICE = 2, 35, 100
@@ -333,6 +334,7 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_synchronize": [],
     "subsalt_cuda_measure_copy": [_L, _I, _I, _P],
     "subsalt_cuda_measure_launch": [_I, _I, _P],
+    "subsalt_cuda_arithmetic": [_I, _P, _P, _P, _L],
     "subsalt_cuda_plan": [_P, _L, _POINTERS, _POINTERS],
     "subsalt_cuda_free_plan": [_P],
     "subsalt_cuda_points": [_P, _P, _L, _POINTERS],
@@ -380,9 +382,9 @@ def corner(values: Sequence[int]) -> Any:
     return (ctypes.c_int64 * len(values))(*values)
 
 
-Direction = Literal["copy", "down", "up"]
+Direction = Literal["copy", "kernel copy", "runtime copy", "down", "up"]
 
-_KINDS = {"copy": 0, "up": 1, "down": 2}
+_KINDS = {"kernel copy": 0, "up": 1, "down": 2, "runtime copy": 3}
 
 
 def copies(nbytes: int, rounds: int, direction: Direction = "copy") -> list[float]:
@@ -394,9 +396,12 @@ def copies(nbytes: int, rounds: int, direction: Direction = "copy") -> list[floa
         Of the array; a copy in the memory of the GPU reads and writes as many.
     rounds : int
         Samples; one more is made before them.
-    direction : {"copy", "down", "up"}
-        In the memory of the GPU, from it to page-locked memory of the host, or the other way.
+    direction : {"copy", "kernel copy", "runtime copy", "down", "up"}
+        In the memory of the GPU, by a kernel or by the CUDA runtime (``"copy"``: by the faster of the two); from it to
+        page-locked memory of the host, or the other way.
     """
+    if direction == "copy":
+        return min((copies(nbytes, rounds, by) for by in ("kernel copy", "runtime copy")), key=median)
     seconds = (ctypes.c_double * rounds)()
     call("subsalt_cuda_measure_copy", nbytes, rounds, _KINDS[direction], seconds)
     return list(seconds)
