@@ -67,10 +67,10 @@ cuda: build ## compile the plug-in for GPUs, with the CUDA compiler of the syste
 	cp build/cuda/libsubsalt_cuda.so $$to/.new-cuda.so && mv -f $$to/.new-cuda.so $$to/libsubsalt_cuda.so
 	@$(BIN)/subsalt doctor | grep -i gpu
 
-cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90 and PTX, where there is a CUDA compiler
+cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90, sm_100 and PTX, where there is a CUDA compiler
 	@nvcc="$(NVCC)"; [ -n "$$nvcc" ] || { echo "no CUDA compiler here: device code not compiled (make cuda fetches one)"; exit 0; }; \
 	CUDACXX=$$nvcc $(CMAKE) -S native/cuda -B build/cuda -G Ninja -DSUBSALT_VERSION="$(VERSION)" >/dev/null && \
-	$(CMAKE) --build build/cuda -j 2 && $(PY) native/cuda/check_ptx.py $$nvcc
+	$(CMAKE) --build build/cuda -j 2 && $(PY) native/cuda/check_ptx.py $$nvcc build/cuda/libsubsalt_cuda.so
 
 cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-sanitizer, memory and races
 	@command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is part of the CUDA toolkit; put it on PATH" >&2; exit 1; }
@@ -88,7 +88,7 @@ test: build emulated bytecode ## run all tests
 test-all: build emulated bytecode cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
 	@$(PY) tests/everything.py $(TESTS)
 
-mutants: build emulated ## plant 48 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
+mutants: build emulated ## plant 52 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
 	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
 
 lint: $(STAMP) ## style, types, layers, spelling, words of the documentation

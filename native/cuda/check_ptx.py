@@ -1,6 +1,6 @@
-"""Are all device operations rounded as written?
+"""Are all device operations rounded as written, and does the plug-in carry code for all GPUs?
 
-    python native/cuda/check_ptx.py NVCC
+    python native/cuda/check_ptx.py NVCC [PLUGIN]
 
 Compiles every device source to PTX and looks at its arithmetic: what has no rounding of its own (`.rn`) may be joined
 into multiply-adds by the assembler, an `.approx` is another function on every generation, and without `.ftz` denormals
@@ -8,11 +8,15 @@ stay. Any of these would give other bits than the CPU's. Ends with 1 and the ins
 
 Two approximations are excepted in two sources, which correct them: they are counted and named, since what the assembler
 and the hardware make of them is not looked at here.
+
+Of the plug-in it reads which machine code and which PTX it carries. A driver runs the machine code of its GPU's
+generation; for other GPUs it translates PTX, if that is no newer than the driver: PTX 9.0 is that of CUDA 13.0.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -31,6 +35,40 @@ ARITHMETIC = re.compile(rf"^\s*(?:@!?%p\d+ )?((?:{NAMES})\.\S*f(?:32|64))", re.M
 #: tests/cuda/test_corrections.py for how many operands it may be wrong
 CORRECTED = ("rsqrt.approx.ftz.f32", "rcp.approx.ftz.f32")
 CORRECTING = ("arithmetic.cu", "kirchhoff_pairs.cu", "kirchhoff_sum.cu")
+
+#: what the plug-in must carry: machine code of these generations, and PTX of the oldest, the one that is looked at here
+GENERATIONS, OLDEST = {80, 90, 100}, 80
+#: of a container of code in a library and of what lies in it: PTX is kind 1, machine code kind 2
+CONTAINER, CODE, PTX, MACHINE = struct.Struct("<IHHQ"), struct.Struct("<HHIQII HHI"), 1, 2
+MAGIC = struct.pack("<I", 0xBA55ED50)
+
+
+def carried(library: bytes) -> tuple[set[int], dict[int, str]]:
+    """Return the generations whose machine code a library holds, and the version of its PTX by generation."""
+    machine: set[int] = set()
+    ptx: dict[int, str] = {}
+    at = library.find(MAGIC)
+    while at >= 0:
+        _, _, header, size = CONTAINER.unpack_from(library, at)
+        place, at = at + header, at + header + size
+        while place < at:
+            kind, _, head, length, _, _, minor, major, generation = CODE.unpack_from(library, place)
+            if kind == MACHINE:
+                machine.add(generation)
+            elif kind == PTX:
+                ptx[generation] = f"{major}.{minor}"
+            place += head + length
+        at = library.find(MAGIC, at)
+    return machine, ptx
+
+
+def report_code(library: bytes) -> tuple[str, bool]:
+    """Return what to say of the code in a plug-in, and whether it is what it must be."""
+    machine, ptx = carried(library)
+    names = ", ".join(f"sm_{g}" for g in sorted(machine)) or "no GPU"
+    of_ptx = ", ".join(f"PTX {version} of sm_{g}" for g, version in sorted(ptx.items())) or "no PTX"
+    said = f"the plug-in ({len(library) / 1e6:.1f} MB) carries machine code for {names}, and {of_ptx}"
+    return said, machine == GENERATIONS and set(ptx) == {OLDEST}
 
 
 def wrong(instruction: str, source: str = "") -> bool:
@@ -79,16 +117,20 @@ def report(found: dict[str, Counter[str]]) -> tuple[str, list[str]]:
     return said, []
 
 
-def main(nvcc: str) -> int:
-    """Look at all sources; return the exit code."""
+def main(nvcc: str, plugin: str = "") -> int:
+    """Look at all sources, and at the plug-in; return the exit code."""
     sources = sorted(HERE.glob("*.cu"))
     with ThreadPoolExecutor(2) as pool:
         counted = list(pool.map(lambda s: arithmetic(nvcc, s), sources))
     said, bad = report({s.name: c for s, c in zip(sources, counted, strict=True)})
     print("\n".join(bad), file=sys.stderr, end="\n" if bad else "")
     print(said)
-    return int(bool(bad))
+    if not plugin:
+        return int(bool(bad))
+    said, complete = report_code(Path(plugin).read_bytes())
+    print(said if complete else f"{said}; wanted: {sorted(GENERATIONS)}, and PTX of {OLDEST}")
+    return int(bool(bad) or not complete)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -29,7 +29,8 @@ struct Below {
 // squares of times are at least 1e-8 (h^2) and at most 1e35, so that what it does for all other operands is right
 // without the test. It is written out: an approximation of the hardware and one correction, the same for sm_80 to
 // sm_120. Of all 2^24 mantissas, with any approximation within the error that PTX allows, two roots and one inverse
-// could be wrong by the last bit, were the hardware at its worst just there; the compiler relies on the same.
+// could be wrong by the last bit, were the hardware at its worst just there, and one of the 2^22 quotients nearest to
+// the middle of two numbers; for roots and inverses the compiler relies on the same.
 //
 // The correction of an approximation of 1 / sqrt(a), or of 1 / b:
 SUBSALT_DEVICE float corrected_root(float a, float inverse_root) {

@@ -36,3 +36,26 @@ def test_what_is_not_rounded_is_wrong():
         said, bad = check_ptx.report({source: ROUNDED + Counter({instruction: 1})})
         assert bad == [f"{source}: 1 x {instruction}"]
         assert "some not rounded" in said
+
+
+def code_of(*entries):
+    """Return a library with containers of one entry each: (kind, generation, version of PTX)."""
+    out = b"a library"
+    for kind, generation, (major, minor) in entries:
+        body = (
+            check_ptx.CODE.pack(kind, 0x101, 64, 8, 0, 0, minor, major, generation).ljust(64, b"\0")
+            + 8 * b"x"
+        )
+        out += check_ptx.CONTAINER.pack(0xBA55ED50, 1, 16, len(body)) + body + b"between"
+    return out
+
+
+def test_the_code_in_a_plugin_is_named_and_must_be_complete():
+    ours = [(2, generation, (8, 1)) for generation in (80, 90, 100)] + [(1, 80, (9, 0))]
+    said, complete = check_ptx.report_code(code_of(*ours))
+    assert complete
+    assert said.endswith("carries machine code for sm_80, sm_90, sm_100, and PTX 9.0 of sm_80")
+    for lacking in range(4):
+        assert not check_ptx.report_code(code_of(*ours[:lacking], *ours[lacking + 1 :]))[1]
+    assert not check_ptx.report_code(code_of(*ours, (1, 90, (9, 0))))[1]
+    assert check_ptx.report_code(b"nothing")[0].endswith("machine code for no GPU, and no PTX")

@@ -1,4 +1,4 @@
-"""Forty-eight faults in the sources, each with the tests that must notice it; `make mutants` plants them one by one.
+"""Fifty-two faults in the sources, each with the tests that must notice it; `make mutants` plants them one by one.
 
 A row has exact text: when a source changes so that a row no longer applies, `test_rows_apply.py` says so, and whoever
 changed it writes the same fault anew.
@@ -474,6 +474,45 @@ OTHERS = [
     ),
 ]
 
+GPU = [
+    Mutant(
+        "GPU",
+        "copies ahead of isotropic and VTI steps, waited for one plane too few",
+        "native/cuda/field_step.cu",
+        "wait_for_copies<stages - 1>();",
+        "wait_for_copies<stages>();",
+        "cuda/test_steps.py",
+        "emulated",
+    ),
+    Mutant(
+        "GPU",
+        "fields beside a tile of the TTI step, not waited for",
+        "native/cuda/tti_march.cuh",
+        "wait_for_copies<1>(); // what lies further out is there",
+        "wait_for_copies<2>(); // what lies further out is there",
+        "cuda/test_tilted_steps.py",
+        "emulated",
+    ),
+    Mutant(
+        "GPU",
+        "models of the TTI step, not waited for",
+        "native/cuda/tti_march.cuh",
+        "wait_for_copies<1>(); // models and last level of plane x - M are there",
+        "wait_for_copies<2>(); // models and last level of plane x - M are there",
+        "cuda/test_tilted_steps.py",
+        "emulated",
+    ),
+    Mutant(
+        "GPU",
+        "a quotient of the Kirchhoff sum without its last correction",
+        "native/cuda/kirchhoff_operator.cuh",
+        "return fma1(y, fma1(-b, near, a), near);",
+        "return near;",
+        "cuda/test_kirchhoff_device.py",
+        "emulated",
+    ),
+]
+
 MUTANTS: list[Mutant] = [
     *TTI,
     *STENCILS,
@@ -486,4 +525,5 @@ MUTANTS: list[Mutant] = [
     *TRACES,
     *KIRCHHOFF,
     *OTHERS,
+    *GPU,
 ]
