@@ -45,21 +45,15 @@ def main() -> None:
         small.mkdir()
         seen = []
         for ranks in (1, 2):
-            job = cases.write_case(small, "vti-3d-store", ranks)
+            job = cases.write_case(small, "vti-3d-store")
             command("plan", job, "--ranks", ranks, "--threads", 1)
             run = small / f"run{ranks}"
             start = [str(cases.BIN / "mpiexec"), "-n", str(ranks)] if ranks > 1 else []
             words = [*start, str(cases.BIN / "subsalt"), "migrate", str(job), "--run", str(run)]
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
             seen += ["--measured", run]
-        job = cases.write_case(large, "vti-survey-store", 1, shots=SHOTS)
-        auto = (
-            job.read_text()
-            .replace('place = "memory"\n', "")
-            .replace("ranks_per_shot = 1", 'ranks_per_shot = "auto"')
-        )
-        job.write_text(auto)
-        print()
+        job = cases.write_case(large, "vti-survey-auto", shots=SHOTS)
+        print(flush=True)
         command(
             "plan", job, "--nodes", asked.nodes, "--network", asked.network, "--files", asked.files, *seen
         )

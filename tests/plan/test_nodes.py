@@ -65,8 +65,25 @@ def test_the_table_is_a_model_with_its_assumptions(folder, capsys):
         parts = sum(r[k] for k in ("kernel", "halo", "checkpoint", "io", "image_sum", "rest"))
         assert r["wall"] == pytest.approx(parts)
         assert r["efficiency"] == pytest.approx(rows[1]["wall"] / (r["wall"] * r["nodes"]))
+    # a line has no rows along y to cut; the step on all ranks takes less the more there are
+    steps = found["steps"]
+    assert [(r["nodes"], r["cut"]) for r in steps][:3] == [
+        (1, "slabs 1 x 1"),
+        (2, "slabs 2 x 1"),
+        (6, "slabs 6 x 1"),
+    ]
+    assert [r["ranks"] <= r["nodes"] for r in steps] == [True] * 4
+    assert [r["step"] for r in steps] == sorted((r["step"] for r in steps), reverse=True)
+    assert "one time step of the largest shot" in err
     said = "\n".join(found["assumptions"])
-    for what in ("1 M point-steps/s", "2026-11-22", "10 GB/s (given)", "70% of its memory", "--files"):
+    for what in (
+        "time steps: the largest shot on all ranks at once",
+        "1 M point-steps/s",
+        "2026-11-22",
+        "10 GB/s (given)",
+        "70% of its memory",
+        "--files",
+    ):
         assert what in said
     assert "error on measured points: not known" in err
 

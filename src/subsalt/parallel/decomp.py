@@ -84,7 +84,9 @@ class Slab:
         )
 
 
-def cut(nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int] = (0, 0)) -> list[Slab]:
+def cut(
+    nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int] = (0, 0), least: int = 0
+) -> list[Slab]:
     """Return the slabs of `ranks` ranks in x order: as even in work as possible, or in planes where that is too thin.
 
     Parameters
@@ -99,6 +101,8 @@ def cut(nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int]
         Radius M of the stencil.
     layer : tuple of int
         Planes of the PML at the low and the high end of x; zeros for a damping layer or none, which keep no Psi.
+    least : int
+        Ghost planes at every cut, at least.
 
     Raises
     ------
@@ -107,10 +111,10 @@ def cut(nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int]
     """
     if ranks < 1:
         raise ConfigError(f"a group of {ranks} ranks per shot", "use 1 or more", code="E720")
-    slabs, thin = _cut(nx, ranks, medium, radius, layer)
+    slabs, thin = _cut(ranks, _Ghosts(nx, medium, radius, layer, least))
     if thin is None:
         return slabs
-    most = largest_group(nx, medium, radius, layer)
+    most = largest_group(nx, medium, radius, layer, least)
     if thin.hi == thin.lo:
         why = f"{ranks} ranks for the {nx} planes of a shot along x"
     else:
@@ -125,22 +129,20 @@ def cut(nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int]
     )
 
 
-def largest_group(nx: int, medium: str, radius: int, layer: tuple[int, int] = (0, 0)) -> int:
+def largest_group(nx: int, medium: str, radius: int, layer: tuple[int, int] = (0, 0), least: int = 0) -> int:
     """Return the largest number of ranks that `cut` accepts; at least 1."""
-    ghosts = _Ghosts(nx, medium, radius, layer)
-    for ranks in range(max(1, nx // radius), 1, -1):
+    ghosts = _Ghosts(nx, medium, radius, layer, least)
+    for ranks in range(max(1, nx // max(radius, least)), 1, -1):
         # the first slab that is too thin ends the trial of a cut
         if any(ghosts.suit(cuts) for cuts in (_even_work(nx, ranks, medium, layer), _even(nx, ranks))):
             return ranks
     return 1
 
 
-def _cut(
-    nx: int, ranks: int, medium: str, radius: int, layer: tuple[int, int]
-) -> tuple[list[Slab], Slab | None]:
+def _cut(ranks: int, ghosts: _Ghosts) -> tuple[list[Slab], Slab | None]:
     """Return the slabs, and the first that is thinner than the halo its neighbour needs, or None."""
-    ghosts = _Ghosts(nx, medium, radius, layer)
-    slabs, thin = _between(list(_even_work(nx, ranks, medium, layer)), ghosts)
+    nx = ghosts.nx
+    slabs, thin = _between(list(_even_work(nx, ranks, ghosts.medium, ghosts.layer)), ghosts)
     return (slabs, thin) if thin is None else _between(list(_even(nx, ranks)), ghosts)
 
 
@@ -172,6 +174,7 @@ class _Ghosts:
     medium: str
     radius: int
     layer: tuple[int, int]
+    least: int = 0
 
     def below(self, cut: int) -> int:
         """Return the planes that the rank above a cut holds below it."""
@@ -185,7 +188,7 @@ class _Ghosts:
         """Return how many are held beyond a cut whose M next planes are [first, last)."""
         end = self.nx - self.layer[1]
         in_layer = first < self.layer[0] or max(first, end) < min(last, self.nx)
-        return 2 * self.radius if in_layer or self.medium == "tti" else self.radius
+        return max(self.least, 2 * self.radius if in_layer or self.medium == "tti" else self.radius)
 
     def suit(self, cuts: Iterable[int]) -> bool:
         """Return whether every slab between cuts is as thick as what its neighbours hold of it."""

@@ -19,6 +19,8 @@ from subsalt.errors import ConfigError, DataError, MissingInputError, SubsaltErr
 from subsalt.machine.machine_file import RESULT_SCHEMA as SCHEMA
 from subsalt.machine.machine_file import Machine
 from subsalt.methods import method_of
+from subsalt.plan.cuts import COLUMNS as STEP_COLUMNS
+from subsalt.plan.cuts import StepModel, StepRow, step_assumptions, steps_of
 from subsalt.plan.model import KERNELS, Blocks, Shape, Surroundings, kernel_seconds, slabs
 from subsalt.plan.network import Link
 from subsalt.plan.planning import NodesRequest
@@ -220,6 +222,13 @@ def lines(plan: NodesPlan) -> list[str]:
     ]
     rows = [r.to_dict() | {k: None for k in ("per_shot", "groups") if not vars(r)[k]} for r in plan.rows]
     out = [LABEL, f"{plan.method} {plan.job}: {plan.units}", "", *render(rows, columns).splitlines(), ""]
+    if plan.steps:
+        steps = [r.to_dict() for r in plan.steps]
+        out += [
+            "one time step of the largest shot, all ranks on it:",
+            *render(steps, STEP_COLUMNS).splitlines(),
+            "",
+        ]
     out += [f"assumed: {a}" for a in plan.assumptions]
     out += _error(plan)
     return out
@@ -333,6 +342,8 @@ class NodesPlan:
         What the figures rest on.
     points : list of Point
         The model against what was measured.
+    steps : list of StepRow
+        One time step of the largest shot that all ranks share, by nodes and cut; none where nothing is propagated.
     """
 
     job: str
@@ -341,6 +352,7 @@ class NodesPlan:
     rows: list[Row]
     assumptions: list[str]
     points: list[Point] = field(default_factory=list)
+    steps: list[StepRow] = field(default_factory=list)
 
     @property
     def error(self) -> None:
@@ -358,6 +370,7 @@ class NodesPlan:
             "job": self.job,
             "method": self.method,
             "rows": [r.to_dict() for r in self.rows],
+            "steps": [r.to_dict() for r in self.steps],
             "assumptions": self.assumptions,
             "measured": [p.to_dict() for p in self.points],
             "largest_error": largest_error(self.points),
@@ -476,6 +489,10 @@ class NodesModel(ABC):
     def row(self, nodes: Cluster, n: int, machine: Machine | None, why_not: str) -> tuple[Row, list[str]]:
         """Return the row of `n` nodes, and what its figures rest on; a `SubsaltError` where it would not run."""
 
+    def step(self, nodes: Cluster, n: int, machine: Machine | None) -> StepModel | None:
+        """Return the model of a time step that the ranks of `n` nodes share; None where there is none."""
+        return None
+
 
 def tabulate(job: BaseJob, request: NodesRequest) -> NodesPlan:
     """Return the table of a job: the model of its method for every number of nodes; see `plan_job_on_nodes`."""
@@ -496,4 +513,11 @@ def tabulate(job: BaseJob, request: NodesRequest) -> NodesPlan:
             row = Row(n, nodes.world(n).ranks, problem=error.message)
         rows.append(row)
     assumed = [*notes, *assumptions(nodes, nodes.around(known, model.folder))]
-    return NodesPlan(job.name, method.name, model.units, with_efficiency(rows), assumed, points)
+    steps: list[StepRow] = []
+    for n in nodes.counts:
+        shared = model.step(nodes, n, known)
+        if shared is not None:
+            steps += steps_of(shared, n, nodes.world(n).ranks, nodes.threads)
+    if steps and shared is not None:
+        assumed += step_assumptions(shared)
+    return NodesPlan(job.name, method.name, model.units, with_efficiency(rows), assumed, points, steps)

@@ -14,6 +14,8 @@ from subsalt.methods.rtm.grouping import decide
 from subsalt.methods.rtm.need import Needs, measured
 from subsalt.methods.rtm.plan import lost_part, setup_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
+from subsalt.methods.rtm.speed import rates_for
+from subsalt.plan.cuts import SharedGrid, StepModel
 from subsalt.plan.nodes import Cluster, NodesModel, Row, with_seconds
 from subsalt.plan.world import World
 
@@ -69,3 +71,15 @@ class ShotsOnNodes(NodesModel):
         around = nodes.around(machine, self.folder)
         spent = duration_of(needs, decision, machine or why_not, Writes(disk.parts, pictures), around)
         return with_seconds(row, spent), spent.notes
+
+    def step(self, nodes: Cluster, n: int, machine: Machine | None) -> StepModel | None:
+        """Return the model of a time step of the largest shot; None where no rate is known."""
+        world = nodes.world(n)
+        needs = Needs(self.setup, self.survey.shots, world.ranks, world.threads)
+        rates = "" if machine is None else rates_for(needs, world, machine)
+        if isinstance(rates, str):
+            return None
+        grid = needs.domain(needs.worst_shots[0]).grid
+        link = nodes.around(machine, self.folder).network.between(world.ranks, world.ranks_per_node)
+        shared = SharedGrid(grid.shape3, needs.medium, self.setup.propagation)
+        return StepModel(shared, rates, world.ranks_per_node, link)

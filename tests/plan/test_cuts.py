@@ -1,0 +1,82 @@
+"""A time step on many ranks by the cut of the grid: by hand, beside the exchange of slabs, and of the fastest shape."""
+
+import pytest
+
+from subsalt.errors import ConfigError
+from subsalt.kernels.passes import PACE
+from subsalt.methods.rtm.duration import exchange_of, plane_points
+from subsalt.plan.cuts import SharedGrid, StepModel, shapes, steps_of
+from subsalt.plan.network import Link
+from subsalt.plan.rates import Parts, Rates
+from subsalt.propagation.options import PropagationOptions
+
+SHAPE = (96, 64, 50)
+#: 4 bytes take a second, so that bytes can be counted
+SLOW = Link(0.0, 4.0, "across", "given")
+RATES = Rates(1e6, 1e6, 1, 100, False, Parts(copy=8.0))
+
+
+def model(medium="isotropic", shape=SHAPE, link=SLOW, **options):
+    grid = SharedGrid(shape, medium, PropagationOptions(**{"boundary": "damping", **options}))
+    return StepModel(grid, RATES, 1, link)
+
+
+def test_a_block_by_hand():
+    step = model("tti").of((2, 2))
+    # parts of 48 x 32; each has one neighbour along x and one along y, which hold 8 planes and 8 rows of p and q
+    assert step.part == (48, 32, 50)
+    x, y = 8 * 32 * 50, 8 * (48 + 8) * 50  # along y with the ghost planes of x
+    assert step.ghosts == pytest.approx((x + y) / (48 * 32 * 50))
+    # copied twice at 8 bytes a second, each number of 4 bytes: a second
+    assert step.halo == pytest.approx(2 * (x + y) + 2 * y)
+    assert step.kernel == pytest.approx(48 * 32 * 50 / 1e6)
+    core = (48 - 8) * (32 - 8) / (48 * 32)
+    assert step.exposed == pytest.approx(step.halo - core * step.kernel)
+    assert step.seconds == step.kernel + step.exposed
+
+
+def test_slabs_have_the_exchange_of_a_run():
+    found = model("tti")
+    slabs = found.grid.along(0, 3)
+    step = found.of((3, 1))
+    run = exchange_of(slabs, plane_points(SHAPE), 2, step.kernel, SLOW)
+    assert step.halo == pytest.approx(run.seconds)
+    assert step.exposed == pytest.approx(run.exposed)
+
+
+def test_steps_one_by_one_take_longer_than_passes():
+    whole, slabs, blocks = (model().of(counts) for counts in ((1, 1), (2, 1), (2, 2)))
+    # slabs of 48 planes do several steps in a pass
+    assert slabs.kernel < PACE[1] * whole.kernel / 2
+    assert blocks.kernel == pytest.approx(PACE[1] * whole.kernel / 4)
+    assert model("tti").of((2, 2)).kernel == pytest.approx(whole.kernel / 4)
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+@pytest.mark.parametrize("boundary", ["damping", "pml"])
+def test_blocks_use_more_ranks_than_slabs_and_are_no_slower(medium, boundary):
+    found = model(medium, boundary=boundary, link=Link(1e-6, 1e9, "across", "given"))
+    for ranks in (1, 4, 24, 1000):
+        slabs, blocks = found.slabs(ranks), found.blocks(ranks)
+        assert slabs.ranks <= blocks.ranks <= ranks
+        assert slabs.cut[1] == 1
+        if slabs.ranks == blocks.ranks:
+            assert blocks.seconds <= slabs.seconds
+    # no part is thinner than what its neighbour holds of it
+    most = found.grid.most(0), found.grid.most(1)
+    assert blocks.ranks <= most[0] * most[1]
+    with pytest.raises(ConfigError):
+        found.of((most[0] + 1, 1))
+
+
+def test_shapes_are_all_that_have_so_many_parts():
+    assert list(shapes(12, (6, 4))) == [(6, 2), (4, 3), (3, 4)]
+    assert list(shapes(13, (6, 4))) == []
+
+
+def test_without_a_network_there_is_no_halo_and_lines_have_no_rows_to_cut():
+    (row,) = steps_of(model(shape=(96, 1, 50), link=None), 10, 20, 2)
+    said = row.to_dict()
+    assert (said["nodes"], said["cores"], said["halo"]) == (10, 40, None)
+    assert said["cut"] == "slabs 20 x 1"
+    assert said["step"] == said["kernel"]
