@@ -73,7 +73,7 @@ def work(n: int, medium: str, threads: int, fifos: str, depth: int | None) -> No
     if depth:
         from subsalt.propagation.domain import Domain
 
-        Domain.common_depth = depth
+        Domain.common_depth = lambda domain, threads=1: depth
     prop = make(n, medium, group if group.size > 1 else None)
     state = prop.new_state()
     at = np.array([[n / 2, n / 2, n / 3]]) * 10.0

@@ -272,6 +272,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (13, 4))
     monkeypatch.setattr("subsalt.kernels.slab.PIECE", 1)
     monkeypatch.setattr("subsalt.kernels.slab.LOOKS", 1)
+    monkeypatch.setattr("subsalt.kernels.slab.SHARED", 0)
 
 
 SHAPE = {2: (97, 1, 41), 3: (97, 52, 35)}
@@ -297,6 +298,15 @@ def test_every_order(order: int, ndim: int, threads: int) -> None:
     problem = make_problem((113, 1 if ndim == 2 else 40, 33), "vti", "pml", order, ndim=ndim)
     with cpu.forced(threads=threads):
         check(problem, 2, depth=3)
+
+
+@pytest.mark.parametrize(("threads", "depth", "come"), pairs([2, 3, 5], [1, 2, 4, 6], [0.0, 0.3, 1.0]))
+@pytest.mark.parametrize("boundary", ["none", "pml"])
+def test_threads_share_the_steps_of_a_line(boundary: str, threads: int, depth: int, come: float) -> None:
+    """In 2-D a plane is one row: threads follow each other, and each of them rests in turn."""
+    problem = make_problem((151, 1, 27), "vti" if depth % 4 else "isotropic", boundary, 8, ndim=2)
+    with cpu.forced(threads=threads, slow=depth % threads):
+        check(problem, 2, depth=depth, come=come)
 
 
 @pytest.mark.parametrize("medium", ["isotropic", "vti"])
@@ -419,12 +429,15 @@ def test_impossible_passes_are_refused() -> None:
     native.begin(*levels, 0, 2)
     whole = (0, 40, 0, 40)
     with pytest.raises(ValueError, match="no such steps"):
-        native.run(1, [whole, whole], (0, 1), (0, 40))
+        native.run(1, [whole, whole], (0, 1), (0, 40), 1)
     with pytest.raises(ValueError, match="no such tiles"):
-        native.run(0, [whole], (0, native.tiles + 1), (0, 40))
+        native.run(0, [whole], (0, native.tiles + 1), (0, 40), 1)
+    for threads in (0, cpu.in_use()[0] + 1):
+        with pytest.raises(ValueError, match="no such threads"):
+            native.run(0, [whole], (0, 1), (0, 40), threads)
     for planes in ((-1, 40, 0, 40), (0, 41, 0, 40), (0, 40, 0, 41)):
         with pytest.raises(ValueError, match="planes leave the grid"):
-            native.run(0, [planes], (0, 1), (0, 40))
+            native.run(0, [planes], (0, 1), (0, 40), 1)
     with pytest.raises(ValueError, match="the cut is not possible"):
         SlabPasses(problem, Work(), Sharing(cuts(40), 7, Alone()))
     with pytest.raises(ValueError, match="TTI has no passes"):

@@ -20,7 +20,7 @@ class SlabPasses {
 public:
     SlabPasses(nb::object plan, std::vector<FeedArgument> sources, std::vector<ShareArgument> recorders,
                std::vector<SampleArgument> samples, std::array<Index, 2> cut, int threads, const std::string& isa,
-               std::optional<ShellsArgument> shells, const std::optional<BoxArgument>& inner)
+               std::optional<ShellsArgument> shells, const std::optional<BoxArgument>& inner, int slow)
         : keep_(plan), plan_(nb::cast<const Plan&>(plan)), table_(table_of(isa, threads)), sources_(std::move(sources)),
           recorders_(std::move(recorders)), samples_(std::move(samples)), shells_(std::move(shells)),
           work_(plan_, sources_, {}, samples_), partly_(plan_, shells_, inner) {
@@ -46,6 +46,7 @@ public:
                 static_cast<Index>(work_.samples.size()),
                 {cut[0], cut[1]},
                 threads};
+        seg_.slow = slow;
         partly_.enter(seg_);
         tiling_ = table_.tiling(plan_.pb, seg_);
     }
@@ -65,12 +66,13 @@ public:
 
     /// Do steps `first`, first + 1, ... of the pass in their planes, in the tiles and the planes of step `first` given.
     void run(Index first, const std::vector<PlanesArgument>& planes, std::array<Index, 2> tiles,
-             std::array<Index, 2> range) const {
+             std::array<Index, 2> range, int threads) const {
         const Index count = static_cast<Index>(planes.size()), nx = plan_.pb.n[0];
         if (first < 0 || count < 1 || first + count > seg_.steps) throw std::invalid_argument("no such steps");
         if (tiles[0] < 0 || tiles[1] > tiling_.count) throw std::invalid_argument("no such tiles");
+        if (threads < 1 || threads > seg_.threads) throw std::invalid_argument("no such threads");
         if (tiles[0] >= tiles[1]) return;
-        Piece piece{first, count, {}, tiles[0], tiles[1], range[0], range[1]};
+        Piece piece{first, count, {}, tiles[0], tiles[1], range[0], range[1], threads};
         for (Index k = 0; k < count; ++k) {
             const auto& [lo, hi, psi_lo, psi_hi] = planes[static_cast<std::size_t>(k)];
             if (lo < 0 || hi > nx || psi_lo < 0 || psi_hi > nx) throw std::invalid_argument("planes leave the grid");
@@ -118,14 +120,14 @@ void bind_slab(nb::module_& m) {
     nb::class_<SlabPasses>(m, "SlabPasses", "Pieces of the passes over a slab.")
         .def(nb::init<nb::object, std::vector<FeedArgument>, std::vector<ShareArgument>, std::vector<SampleArgument>,
                       std::array<Index, 2>, int, const std::string&, std::optional<ShellsArgument>,
-                      const std::optional<BoxArgument>&>(),
+                      const std::optional<BoxArgument>&, int>(),
              "plan"_a, "sources"_a, "recorders"_a, "samples"_a, "cut"_a, "threads"_a, "isa"_a, "shells"_a.none(),
-             "inner"_a.none())
+             "inner"_a.none(), "slow"_a)
         .def_prop_ro("tiles", &SlabPasses::tiles, "Tiles along y.")
         .def_prop_ro("depth", &SlabPasses::depth, "Steps that a pass may have: fewer where layers of y leave no room.")
         .def("begin", &SlabPasses::begin, "prev"_a.noconvert(), "curr"_a.noconvert(), "memory"_a.noconvert(), "it"_a,
              "steps"_a, "Begin a pass of some steps: `curr` stands at time index `it`, and `prev` takes the next.")
-        .def("run", &SlabPasses::run, "first"_a, "planes"_a, "tiles"_a, "range"_a,
+        .def("run", &SlabPasses::run, "first"_a, "planes"_a, "tiles"_a, "range"_a, "threads"_a,
              "Do steps `first`, first + 1, ... in their planes (field from, to; Psi from, to), in some tiles; `range`: "
              "the planes of step `first` at which a sweep goes on and pauses.");
     m.def("add_shares", &add_shares, "points"_a, "shares"_a, "data"_a, "it"_a, "steps"_a, "isa"_a,

@@ -94,6 +94,7 @@ struct Piece {
     Planes planes[max_depth]; // by step
     Index tile, tiles_end;    // tiles [tile, tiles_end)
     Index from, until;        // planes of its first step: where it goes on, and where it pauses
+    int threads;
 };
 
 /// The tiles of a pass, and the steps it may have.

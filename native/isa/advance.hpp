@@ -109,7 +109,7 @@ struct PieceRun {
     const Problem* pb;
     const Segment* seg;
     const Piece* piece;
-    Counter* done; // per tile
+    Counter* done; // per tile, or per thread of a march
     Tiles tiles;
 };
 
@@ -125,6 +125,8 @@ inline void piece_work(const void* argument, int thread, int team) {
         steps[k].planes = piece.planes[k];
     }
     const Sweep sweep{steps, piece.first, piece.count, piece.tile, piece.tiles_end, piece.from, piece.until};
+    if (run.tiles.count == 1 && team > 1)
+        return march_sweep(*run.pb, *run.seg, kernels, scratch, sweep, run.done, thread, team);
     tile_pass(*run.pb, *run.seg, run.tiles, kernels, scratch, sweep, run.done, 0, thread, team);
 }
 
@@ -135,13 +137,15 @@ inline Tiling tiling(const Problem& pb, const Segment& seg) {
 
 inline void run_piece(const Problem& pb, const Segment& seg, const Piece& piece) {
     PieceRun run{&pb, &seg, &piece, nullptr, tiles_in_y(pb, seg)};
-    const auto counters = static_cast<std::size_t>(run.tiles.count);
+    // of one tile a thread has a step or more, of several it has tiles
+    const Index shares = run.tiles.count == 1 ? piece.count : piece.tiles_end - piece.tile;
+    const int team = shares < piece.threads ? static_cast<int>(shares) : piece.threads;
+    const auto counters = static_cast<std::size_t>(run.tiles.count > team ? run.tiles.count : team);
     run.done = static_cast<Counter*>(std::aligned_alloc(alignof(Counter), counters * sizeof(Counter)));
     if (run.done == nullptr) std::abort();
     for (std::size_t i = 0; i < counters; ++i)
         run.done[i].value = 0;
-    const Index tiles = piece.tiles_end - piece.tile;
-    run_team(tiles < seg.threads ? static_cast<int>(tiles) : seg.threads, piece_work, &run);
+    run_team(team, piece_work, &run);
     std::free(run.done);
 }
 

@@ -89,6 +89,11 @@ def in_use() -> tuple[int, str]:
     return _Settings.threads, _Settings.isa
 
 
+def slow_thread() -> int:
+    """Return the thread that rests before every plane, for tests of what the others wait for; -1 for none."""
+    return _Settings.slow
+
+
 @contextmanager
 def forced(
     isa: str = "",

@@ -164,14 +164,26 @@ def _stage(stage: int, thick: list[int], slope: int, m: int) -> list[tuple[int, 
     return out
 
 
-def depth_for(cuts: Cuts, deepest: int) -> int:
-    """Return the steps of a pass that take least time: a deep core is fast, and its shells are thick."""
+def depth_for(cuts: Cuts, deepest: int, threads: int = 1) -> int:
+    """Return the steps of a pass that take least time: a deep core is fast, and its shells are thick.
+
+    Parameters
+    ----------
+    cuts : Cuts
+        The slab.
+    deepest : int
+        Steps that a pass may have.
+    threads : int
+        That share the steps of the core, as they do in 2-D; 1 where they share rows, in any pass alike.
+    """
 
     def cost(steps: int) -> float:
+        """Return the time of a step of the thread that does most of them."""
         made = pass_of(cuts, steps)
         if made is None:
             return float("inf")
         staged = sum(p[1] - p[0] for pieces in made.stages[1:] for piece in pieces for p in piece) / steps
-        return staged * STAGED + (cuts.hi - cuts.lo - staged) * PACE[steps]
+        busiest = -(-steps // threads) / steps  # its share of the steps
+        return staged * STAGED + (cuts.hi - cuts.lo - staged) * PACE[steps] * busiest
 
     return min(range(1, deepest + 1), key=cost)

@@ -24,6 +24,9 @@ PIECE = 1 << 20
 #: looks at an exchange between two pieces: a library that moves a message in parts moves one per look
 LOOKS = 32
 
+#: point-steps of a piece of one tile from which threads share it: below, waking them takes longer
+SHARED = 1 << 15
+
 
 class SlabPasses(Stepwise):
     """One pass per call; the arguments that stay the same are prepared once.
@@ -63,15 +66,19 @@ class SlabPasses(Stepwise):
             self.isa,
             whole.shells,
             whole.inner,
+            cpu.slow_thread(),
         )
         self.depth = min(depth, self.native.depth)
         seed = tuning.batch_seed()
         #: of drawn passes; that of the planes held too, so that neighbours draw others
         self.seed = None if seed is None else (seed + cuts.planes + 7 * cuts.lo + 31 * cuts.sent_hi) % 2**63
         ny, nz = problem.layout.shape3[1:]
+        self.plane = ny * nz
+        # threads have tiles of their own, or, where there is but one (2-D), steps of it
+        steps = self.depth if self.native.tiles > 1 else -(-self.depth // self.threads)
         per_plane = max(1, ny // self.native.tiles) * nz
         #: planes of the first step between two pokes; two at least, since some kernels do two at once
-        self.stride = max(2, PIECE // (per_plane * self.depth))
+        self.stride = max(2, PIECE // (per_plane * steps))
 
     def begin(self, state: State) -> None:
         """Begin the exchange of the newest level."""
@@ -124,7 +131,11 @@ class SlabPasses(Stepwise):
     ) -> None:
         """Do the steps from `first` on in their planes."""
         end = self.cuts.planes if stop is None else stop
-        self.native.run(first, planes, tiles or (0, self.native.tiles), (start, end))
+        threads = self.threads
+        if self.native.tiles == 1:
+            span = min(end - start, max(hi - lo for lo, hi, *_ in planes))
+            threads = threads if span * self.plane * len(planes) >= SHARED else 1
+        self.native.run(first, planes, tiles or (0, self.native.tiles), (start, end), threads)
 
     @property
     def _leading(self) -> tuple[int, int]:

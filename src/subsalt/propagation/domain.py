@@ -185,15 +185,15 @@ class Domain:
         sent = asked_of(self.slabs, slab)
         return Cuts(slab.planes, *slab.owned_local, *sent, self.layout.radius, layer)
 
-    @cached_property
-    def common_depth(self) -> int:
-        """Steps of a pass that suit all slabs.
+    def common_depth(self, threads: int = 1) -> int:
+        """Return the steps of a pass that suit all slabs; in 2-D the threads of a rank share them.
 
         Ranks need not agree on it for the bits, but a rank that sends after four steps and one that asks after six wait
         for each other: 4 ranks on 2 cores (VTI 256^3, `benchmarks/ranks.py`) took 1.1 to 1.2 times as long as with four
         steps everywhere.
         """
-        return min(depth_for(self.cuts_of(slab), DEEPEST) for slab in self.slabs)
+        shared = threads if self.layout.ndim == 2 else 1
+        return min(depth_for(self.cuts_of(slab), DEEPEST, shared) for slab in self.slabs)
 
     def points(self, positions: NDArray[np.float64]) -> injection.Points:
         """Return supports and weights of local positions (n, 3), m, on the whole computational grid.
