@@ -17,7 +17,7 @@ PROGRAM = """
     import numpy as np
     from subsalt import kernels
     from subsalt.parallel.comm import world
-    from subsalt.parallel.decomp import cut
+    from subsalt.parallel.decomp import Slab, cut
     from subsalt.propagation.halo import Halo
     group = world()
     device, host = kernels.get("cuda"), kernels.get("cpu")
@@ -29,7 +29,8 @@ PROGRAM = """
     shape = own.planes + 2 * radius, 5, 32
     levels = [[np.zeros(shape, np.float32) for _ in range(fields)] for _ in range(2)]
     there = [[kernels.cuda.DeviceArray(shape) for _ in range(fields)] for _ in range(2)]
-    of_host, of_device = Halo(group, slabs, radius, levels, host), Halo(group, slabs, radius, there, device)
+    whole = slabs, [Slab(0, 1, 1, 0, 1, 0, 0)]
+    of_host, of_device = Halo(group, whole, radius, levels, host), Halo(group, whole, radius, there, device)
     wrong = 0
     for i in range(6):
         for a, b in zip(levels[i % 2], there[i % 2], strict=True):

@@ -14,6 +14,7 @@ from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
+from subsalt.propagation.blocks import Decomp
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 H = 10.0
@@ -61,17 +62,17 @@ def traces_of(name: str) -> NDArray[np.float32]:
     return np.random.default_rng(2).uniform(-1, 1, (n, RECORD.nt)).astype(np.float32)
 
 
-def answer(name: str, group: Comm | None) -> dict[str, NDArray]:
+def answer(name: str, group: Comm | None, decomp: Decomp = "slabs") -> dict[str, NDArray]:
     """Return what a rank has of both: planes of the sums over the image, and traces."""
     aperture, layer = CASES[name][2:4]
     model, shot, traces = model_of(name), shot_of(name), traces_of(name)
-    options = PropagationOptions(layer=layer)
+    options = PropagationOptions(layer=layer, decomp=decomp)
     wavelet = ricker(25.0, 0.002)
     imaging = ImagingOptions(aperture=aperture, condition="source-normalised")
     setup = MigrationSetup.build(model, wavelet, RECORD, options, imaging)
     share = share_of(setup, shot, group)
     part = migrate_shot(setup, shot, traces[share.rows], rows=share.rows, group=group)
-    assert part.box == share.image_box
+    assert part.box == (share.domain.image_planes if len(share.domain.rows) > 1 else share.image_box)
     first = part.box.lo[0]
     out = {f"{n} plane {first + i}": plane for n, a in part.sums.items() for i, plane in enumerate(a)}
     # all the traces instead of those of the share give the same

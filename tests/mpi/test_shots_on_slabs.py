@@ -9,6 +9,8 @@ import pytest
 from launch import MPI, run
 from shot_cases import CASES, answer
 
+from subsalt.propagation.blocks import Decomp
+
 pytestmark = MPI
 
 HERE = str(Path(__file__).parent)
@@ -22,8 +24,11 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5])
-def test_images_and_traces_of_a_group_are_those_of_one_process(answers: Path, ranks: int) -> None:
+@pytest.mark.parametrize(("ranks", "decomp"), [(2, "slabs"), (3, "slabs"), (5, "slabs"), (4, (2, 2))])
+def test_images_and_traces_of_a_group_are_those_of_one_process(
+    answers: Path, ranks: int, decomp: Decomp
+) -> None:
+    names = [n for n in CASES if decomp == "slabs" or n.startswith("3-D")]
     done = run(
         ranks,
         f"""
@@ -35,16 +40,16 @@ def test_images_and_traces_of_a_group_are_those_of_one_process(answers: Path, ra
         from subsalt.parallel.comm import world
         group = world()
         answers = dict(np.load({str(answers)!r}))
-        for name in CASES:
+        for name in {names!r}:
             wanted = {{k.split("|")[1]: a for k, a in answers.items() if k.startswith(name + "|")}}
-            got = answer(name, group)
+            got = answer(name, group, {decomp!r})
             images = sum("correlation" in k for k in got)
             print(f"{{name}}: {{differences(got, group, wanted)}} {{images}}")
         """,
     )
     assert done.rc == 0, done
     told = [line for out in done.out for line in out.splitlines()]
-    assert len(told) == ranks * len(CASES)
+    assert len(told) == ranks * len(names)
     assert not [line for line in told if ": [] " not in line], done
     if ranks == 5:  # the first and the last rank have nothing of the window
         wide = [line for line in told if line.startswith("2-D tti, wide layer")]

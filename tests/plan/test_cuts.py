@@ -4,10 +4,10 @@ import pytest
 
 from subsalt.errors import ConfigError
 from subsalt.kernels.passes import PACE
-from subsalt.methods.rtm.duration import exchange_of, plane_points
-from subsalt.plan.cuts import SharedGrid, StepModel, shapes, steps_of
+from subsalt.plan.cuts import StepModel, exchange_of, steps_of
 from subsalt.plan.network import Link
 from subsalt.plan.rates import Parts, Rates
+from subsalt.propagation.blocks import Plane, cut_plane, shapes
 from subsalt.propagation.options import PropagationOptions
 
 SHAPE = (96, 64, 50)
@@ -16,9 +16,11 @@ SLOW = Link(0.0, 4.0, "across", "given")
 RATES = Rates(1e6, 1e6, 1, 100, False, Parts(copy=8.0))
 
 
-def model(medium="isotropic", shape=SHAPE, link=SLOW, **options):
-    grid = SharedGrid(shape, medium, PropagationOptions(**{"boundary": "damping", **options}))
-    return StepModel(grid, RATES, 1, link)
+def model(medium="isotropic", shape=SHAPE, link=SLOW, boundary="damping"):
+    options = PropagationOptions(boundary=boundary)
+    nx, ny, nz = shape
+    plane = Plane(nx, ny, medium, 4, options.layer_cells if boundary == "pml" else 0)
+    return StepModel(plane, nz, options, RATES, 1, link)
 
 
 def test_a_block_by_hand():
@@ -27,8 +29,8 @@ def test_a_block_by_hand():
     assert step.part == (48, 32, 50)
     x, y = 8 * 32 * 50, 8 * (48 + 8) * 50  # along y with the ghost planes of x
     assert step.ghosts == pytest.approx((x + y) / (48 * 32 * 50))
-    # copied twice at 8 bytes a second, each number of 4 bytes: a second
-    assert step.halo == pytest.approx(2 * (x + y) + 2 * y)
+    # two fields; a second for a number on its way, and one for its two copies at 8 bytes a second
+    assert step.halo == pytest.approx(2 * (x + y) * 2)
     assert step.kernel == pytest.approx(48 * 32 * 50 / 1e6)
     core = (48 - 8) * (32 - 8) / (48 * 32)
     assert step.exposed == pytest.approx(step.halo - core * step.kernel)
@@ -37,9 +39,10 @@ def test_a_block_by_hand():
 
 def test_slabs_have_the_exchange_of_a_run():
     found = model("tti")
-    slabs = found.grid.along(0, 3)
     step = found.of((3, 1))
-    run = exchange_of(slabs, plane_points(SHAPE), 2, step.kernel, SLOW)
+    cut = cut_plane(found.plane, 3)
+    assert len(cut[0]) == 3
+    run = exchange_of(found.plane, SHAPE[2], cut, step.kernel, SLOW, 1.0)
     assert step.halo == pytest.approx(run.seconds)
     assert step.exposed == pytest.approx(run.exposed)
 
@@ -63,7 +66,7 @@ def test_blocks_use_more_ranks_than_slabs_and_are_no_slower(medium, boundary):
         if slabs.ranks == blocks.ranks:
             assert blocks.seconds <= slabs.seconds
     # no part is thinner than what its neighbour holds of it
-    most = found.grid.most(0), found.grid.most(1)
+    most = found.plane.most(0), found.plane.most(1)
     assert blocks.ranks <= most[0] * most[1]
     with pytest.raises(ConfigError):
         found.of((most[0] + 1, 1))

@@ -124,7 +124,8 @@ def test_ghost_planes_are_read_as_the_slabs_hold_them():
     extra = (read.traces_read - read.traces_wanted) // (4 * 250)
     assert 3 <= extra <= 6
     assert not read.thin
-    assert reading_of(needs(ranks=30, medium="isotropic", boundary="none"), 30, 1, True).thin
+    thin = needs(ranks=30, medium="isotropic", boundary="none", decomp="slabs")
+    assert reading_of(thin, 30, 1, True).thin
 
 
 def test_modelling_keeps_no_snapshots_and_needs_less():

@@ -12,9 +12,10 @@ from subsalt.cli.app_root import app
 from subsalt.kernels import cpu
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.duration import duration_of, exchange_of, plane_points
+from subsalt.methods.rtm.duration import duration_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World
+from subsalt.plan.cuts import exchange_of
 from subsalt.plan.model import Network, Surroundings
 from subsalt.plan.network import Link
 
@@ -230,10 +231,10 @@ def test_blocks_of_a_time_migration_are_dealt_to_nodes(tmp_path, capsys, monkeyp
 def test_an_exchange_by_hand():
     found = needs()
     shot = found.shots[0]
-    slabs = found.slabs(shot, 2)
-    shape = found.domain(shot).grid.shape3
-    plane = plane_points(shape)
-    slow = exchange_of(slabs, plane, 1, 1.0, Link(0.0, 1.0, "node", "given"))
+    slabs = found.domain(shot, (0, 2)).slabs
+    seen, nz = found.seen_from_above(shot)
+    plane, cut = seen.ny * nz, found.domain(shot, (0, 2)).cut
+    slow = exchange_of(seen, nz, cut, 1.0, Link(0.0, 1.0, "node", "given"), 1.0)
     asked = slabs[1].ghost_lo
     assert slow.seconds == pytest.approx(4 * plane * asked)
     assert slow.nbytes == 4 * plane * (slabs[0].ghost_hi + slabs[1].ghost_lo)
@@ -241,7 +242,7 @@ def test_an_exchange_by_hand():
     owned = [s.hi - s.lo for s in slabs]
     least = min((o - asked) / max(owned) for o in owned)
     assert slow.exposed == pytest.approx(slow.seconds - least)
-    quick = exchange_of(slabs, plane, 1, 1.0, Link(0.0, 1e12, "node", "given"))
+    quick = exchange_of(seen, nz, cut, 1.0, Link(0.0, 1e12, "node", "given"), 1.0)
     assert quick.exposed == 0.0
 
 

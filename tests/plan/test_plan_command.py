@@ -220,7 +220,7 @@ def test_a_group_takes_as_long_as_its_slowest_slab():
     machine = machines.Machine({"cores": 1}, {"kernels": [row, row | {"boundary": "pml", "layer_cells": 12}]})
     plain = found.domain(found.shots[0]).grid.shape3
     # rates inside and outside the layer are alike: what counts is the thickest slab
-    planes = max(s.hi - s.lo for s in found.slabs(found.shots[0], 3))
+    planes = max(p.slab.hi - p.slab.lo for p in found.parts(found.shots[0], 3))
     one, three = (
         duration_of(found, decide(found, World(n, 10**12, 1, 1, True), n), machine).shot_seconds
         for n in (1, 3)

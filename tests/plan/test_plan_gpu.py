@@ -151,7 +151,7 @@ def test_slabs_over_more_gpus_when_one_is_too_small():
     assert several.group_size > 1
     assert several.need.on_device <= half.limit
     # planes of p go to the neighbours and come from them, both time levels; without MPI that knows GPUs by the host
-    slab = several.needs.slabs(survey().shots[0], several.group_size)[1]
+    slab = several.needs.parts(survey().shots[0], several.group_size)[1].slab
     _, rows, row = several.needs.domain(survey().shots[0], (1, several.group_size)).layout.padded_shape
     ghosts = slab.ghost_lo + slab.ghost_hi
     assert several.need.arrays["pinned ghost planes"] <= 2 * 2 * ghosts * rows * row * 4

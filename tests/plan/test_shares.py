@@ -39,7 +39,7 @@ def test_receivers_planes_and_arrays_are_those_of_the_slab(medium, ranks):
         share = share_of(setup, shot, rank_of(rank, ranks))
         arrays = RankArrays(model, options, window, shot, (rank, ranks))
         domain = arrays.domain
-        assert domain.slab == share.slab
+        assert domain == share.domain
         assert domain.interior.size == share.image_box.size
         assert arrays.receivers == len(share.rows)
         points = np.concatenate([shot.src[None], shot.rcv])
@@ -48,7 +48,7 @@ def test_receivers_planes_and_arrays_are_those_of_the_slab(medium, ranks):
         have = sum(a.nbytes for a in cpu.new_memory(prop.problem).values())
         assert len(prop.problem.memory_kinds) == len(MEMORY[medium])
         assert have == arrays.layer_held
-        recorder = SlabRecorder.of(domain.points(shot.rcv), domain.slabs, rank, 4, np.float32, flushes=True)
+        recorder = SlabRecorder.of(domain.points(shot.rcv), domain, 4, np.float32, flushes=True)
         own, planes = arrays.recorded
         assert own == len(recorder.begun.points)
         single_planes += planes - 3 * len(recorder.single.points)

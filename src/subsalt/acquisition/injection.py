@@ -59,37 +59,56 @@ class Points:
     @property
     def planes(self) -> NDArray[np.int64]:
         """First plane along x with a weight, and the one behind the last, of every point, (n, 2)."""
-        used = self.weights[:, 0] != 0
-        first = self.base[:, 0] + used.argmax(axis=1)
-        behind = self.base[:, 0] + self.width - used[:, ::-1].argmax(axis=1)
+        return self.spans(0)
+
+    def spans(self, axis: int) -> NDArray[np.int64]:
+        """Return the first node of an axis with a weight, and the one behind the last, of every point, (n, 2)."""
+        used = self.weights[:, axis] != 0
+        first = self.base[:, axis] + used.argmax(axis=1)
+        behind = self.base[:, axis] + self.width - used[:, ::-1].argmax(axis=1)
         return np.stack([first, np.where(used.any(axis=1), behind, first)], axis=1).astype(np.int64)
 
     def on_planes(self, lo: int, hi: int, origin: int = 0) -> tuple[Points, NDArray[np.intp]]:
-        """Return what of the points lies on the planes [lo, hi), and which points these are, in ascending order.
+        """Return what of the points lies on the planes [lo, hi) along x; see `between`."""
+        return self.between(0, lo, hi, origin)
+
+    def between(self, axis: int, lo: int, hi: int, origin: int = 0) -> tuple[Points, NDArray[np.intp]]:
+        """Return what of the points lies on the nodes [lo, hi) of an axis, and which points these are, ascending.
 
         Parameters
         ----------
+        axis : int
+            0 for planes along x, 1 for rows along y.
         lo, hi : int
-            Planes along x.
+            Nodes.
         origin : int
-            The plane, at or below `lo`, from which the indices of the result are counted.
+            The node, at or below `lo`, from which the indices of the result are counted.
 
         Notes
         -----
-        Weights on other planes are zero, and supports moved so that they start at or above `origin` and, where there is
-        room, end at or below `hi`. What is injected and recorded on a plane does not depend on that.
+        Weights on other nodes are zero, and supports moved so that they start at or above `origin` and, where there is
+        room, end at or below `hi`. What is injected and recorded on a node does not depend on that.
         """
         width = self.width
-        nodes = self.base[:, :1] + np.arange(width)
-        kept = np.where((nodes >= lo) & (nodes < hi), self.weights[:, 0], np.float32(0))
+        nodes = self.base[:, axis, None] + np.arange(width)
+        kept = np.where((nodes >= lo) & (nodes < hi), self.weights[:, axis], np.float32(0))
         rows = np.nonzero((kept != 0).any(axis=1))[0]
         base, weights = self.base[rows], self.weights[rows]
-        start = np.maximum(np.minimum(base[:, 0], hi - width), origin)
-        place = (start - base[:, 0])[:, None] + np.arange(width)
+        start = np.maximum(np.minimum(base[:, axis], hi - width), origin)
+        place = (start - base[:, axis])[:, None] + np.arange(width)
         moved = np.take_along_axis(kept[rows], np.clip(place, 0, width - 1), axis=1)
-        weights[:, 0] = np.where((place >= 0) & (place < width), moved, np.float32(0))
-        base[:, 0] = start - origin
+        weights[:, axis] = np.where((place >= 0) & (place < width), moved, np.float32(0))
+        base[:, axis] = start - origin
         return Points(base, weights), rows
+
+    def inside(self, box: Box) -> tuple[Points, NDArray[np.intp]]:
+        """Return what of the points lies on the planes and rows of a box, and which points these are."""
+        points, rows = self.between(0, box.lo[0], box.hi[0])
+        reach = points.box
+        if reach.lo[1] >= box.lo[1] and reach.hi[1] <= box.hi[1]:
+            return points, rows
+        points, some = points.between(1, box.lo[1], box.hi[1])
+        return points, rows[some]
 
     @property
     def width(self) -> int:

@@ -24,6 +24,7 @@ from subsalt.job.data_sections import DataSection, GridSection, ModelSection
 from subsalt.job.units import (
     AutoFrequency,
     AutoInt,
+    AutoParts,
     AutoSignedTime,
     AutoTime,
     GridSpacing,
@@ -216,6 +217,10 @@ class ParallelSection(Section):
     ranks_per_shot: AutoInt = Field(
         "auto", description="MPI ranks that share a shot; auto: the fewest whose memory holds it"
     )
+    decomp: AutoParts = Field(
+        "auto",
+        description="how they cut its grid; slabs: along x; [px, py]: blocks in x and y; auto: what costs less",
+    )
     io: Literal["per-rank", "broadcast"] = Field(
         "per-rank", description="every rank reads its part, or rank 0 reads all and sends it (to compare)"
     )
@@ -225,6 +230,24 @@ class ParallelSection(Section):
     watchdog: AutoTime = Field(
         "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
     )
+
+    @property
+    def group(self) -> int | Literal["auto"]:
+        """MPI ranks that share a shot: as many as there are blocks, where these are given."""
+        if isinstance(self.decomp, str):
+            return self.ranks_per_shot
+        return self.decomp[0] * self.decomp[1]
+
+    @model_validator(mode="after")
+    def _every_rank_has_a_block(self) -> ParallelSection:
+        if not isinstance(self.decomp, str) and self.ranks_per_shot not in ("auto", self.group):
+            px, py = self.decomp
+            raise ConfigError(
+                f"decomp = [{px}, {py}] has {self.group} parts, ranks_per_shot = {self.ranks_per_shot}",
+                f"leave ranks_per_shot out, or set it to {self.group}",
+                code="E719",
+            )
+        return self
 
     @property
     def patience(self) -> float | None:
@@ -514,6 +537,7 @@ class RtmTables(BaseJob):
             source_taper=self.propagation.source_taper or None,
             device=self.parallel.device,
             threads=auto_to_none(self.parallel.threads),
+            decomp=self.parallel.decomp,
         )
 
     @cached_property

@@ -294,6 +294,30 @@ AutoInt = Annotated[
 ]
 
 
+def _read_parts(value: object) -> object:
+    if value in ("auto", "slabs"):
+        return value
+    if isinstance(value, list | tuple) and len(value) == 2:
+        px, py = value
+        if type(px) is int and type(py) is int and min(px, py) >= 1:
+            return px, py
+    raise ConfigError(f'{value!r} is neither "auto", "slabs" nor two positive integers [px, py]', code="E104")
+
+
+AutoParts = Annotated[
+    Literal["auto", "slabs"] | tuple[int, int],
+    BeforeValidator(_read_parts),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": ["auto", "slabs"]},
+                {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 2, "maxItems": 2},
+            ]
+        }
+    ),
+]
+
+
 def auto_to_none(value: float | int | str) -> Any:
     """Return None for ``"auto"``, else the value: the form that the options of the program use."""
     return None if value == "auto" else value

@@ -23,6 +23,7 @@ from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.kernels import tuning
 from subsalt.kernels.device import InPlace
+from subsalt.kernels.host_arrays import CUTS_ROWS as CUTS_ROWS
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import WHOLE_MEMORY_FIELDS as WHOLE_MEMORY_FIELDS
 from subsalt.kernels.host_arrays import lock as lock
@@ -371,12 +372,13 @@ class Segment(Stepper):
 
 
 def stepper(problem: Problem, work: Work, sharing: Sharing | None = None) -> Stepper | None:
-    """Return a segment, of a slab passes; None where steps in Python are the way: tilted media on slabs."""
+    """Return a segment, of a slab passes; None where steps in Python are the way: blocks, tilted media on slabs."""
     from subsalt.kernels.slab import SlabPasses
 
     if sharing is None:
         return Segment(problem, work)
-    return None if problem.medium == "tti" else SlabPasses(problem, work, sharing)
+    by_step = problem.medium == "tti" or sharing.rows is not None
+    return None if by_step else SlabPasses(problem, work, sharing)
 
 
 def settle(problem: Problem, state: State) -> tuning.Cut:

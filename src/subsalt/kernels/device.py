@@ -90,6 +90,8 @@ class Device(Protocol):
     FLUSHES: bool
     #: it has memory of its own, beside that of the host
     OWN_MEMORY: bool
+    #: ranks may cut the rows along y of a grid, beside its planes
+    CUTS_ROWS: bool
     #: memory fields of the absorbing layer are as large as wavefields, instead of as the layer
     WHOLE_MEMORY_FIELDS: bool
 

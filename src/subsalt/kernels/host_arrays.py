@@ -17,6 +17,9 @@ OWN_MEMORY = False
 #: whether memory fields of the absorbing layer are as large as wavefields, instead of as the layer
 WHOLE_MEMORY_FIELDS = False
 
+#: ranks may cut the rows along y of a grid, beside its planes
+CUTS_ROWS = True
+
 
 def work_done() -> dict[str, int]:
     """Return what a device with memory of its own has done: nothing here."""

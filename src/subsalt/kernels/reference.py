@@ -156,6 +156,9 @@ def inside(a: NDArray, part: Box, whole: Box) -> NDArray:
 NAME = "reference"
 WHOLE_MEMORY_FIELDS = True
 
+#: ranks may cut the rows along y of a grid, beside its planes
+CUTS_ROWS = True
+
 #: whether kernels return before they have computed
 ASYNCHRONOUS = False
 

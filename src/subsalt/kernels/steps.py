@@ -1,9 +1,9 @@
-"""Time steps one by one in Python, over the kernels of any device: of a whole grid, or of the slab of a rank.
+"""Time steps one by one in Python, over the kernels of any device: of a whole grid, or of the part that a rank owns.
 
-Of a slab its shells are computed first, then the exchange of ghost planes goes on under the core. It is what NumPy,
-tilted media on slabs, and work that needs Python after every step use. Fields, samples and images are those of the
-whole grid, bit for bit: every plane is computed by one rank, from the same values and in the same order of operations,
-and what is injected into it is added in survey order.
+Of a slab or block its shells are computed first, then the exchange of ghost planes goes on under the core. It is what
+NumPy, tilted media on slabs, blocks, and work that needs Python after every step use. Fields, samples and images are
+those of the whole grid, bit for bit: every point is computed by one rank, from the same values and in the same order of
+operations, and what is injected into it is added in survey order.
 """
 
 from __future__ import annotations
@@ -33,41 +33,47 @@ TILTED_ROWS = 64
 
 @dataclass(frozen=True)
 class Regions:
-    """How the owned planes of a slab are computed, in local indices.
+    """How the part of a grid that a rank owns is computed, in local indices.
 
     Parameters
     ----------
     psi : Box
-        Where Psi is advanced: the planes owned, and M beyond a cut in or near the layer of x.
-    shells : tuple of (int, int)
-        Planes that neighbours hold as ghosts: computed before the exchange starts.
-    core : tuple of (int, int)
-        The planes between them; none in a thin slab.
+        Where Psi is advanced: what is owned, and M beyond a cut in or near the layer of its axis.
+    shells : tuple of Box
+        What neighbours hold as ghosts, without overlap: computed before the exchange starts.
+    core : tuple of Box
+        What is owned between them; none in a thin part.
     pieces : tuple of Box
         The core as it is computed, with a poke after each.
     """
 
     psi: Box
-    shells: tuple[tuple[int, int], ...]
-    core: tuple[tuple[int, int], ...]
+    shells: tuple[Box, ...]
+    core: tuple[Box, ...]
     pieces: tuple[Box, ...]
 
     @classmethod
-    def of(cls, problem: Problem, cuts: Cuts, threads: int = 1, *, cut: bool = True) -> Regions:
-        """Return the regions of a slab; the core in pieces or, if not `cut`, as a whole."""
-        lo, hi, below, above = cuts.lo, cuts.hi, cuts.sent_lo, cuts.sent_hi
-        psi = planes_box(problem, _psi_planes(problem, cuts))
-        if below + above >= hi - lo:
-            return cls(psi, ((lo, hi),), (), ())
-        shells = [(lo, lo + below)] * (below > 0) + [(hi - above, hi)] * (above > 0)
-        core = lo + below, hi - above
-        pieces = _pieces(problem, core, threads) if cut else (planes_box(problem, core),)
+    def of(
+        cls, problem: Problem, cuts: Cuts, threads: int = 1, *, rows: Cuts | None = None, cut: bool = True
+    ) -> Regions:
+        """Return the regions of a slab, or with `rows` of a block; the core in pieces or, if not `cut`, as a whole."""
+        rows = rows or Cuts.whole(problem.layout.shape3[1], problem.radius)
+        nz = problem.layout.shape3[2]
+        owned = Box((cuts.lo, rows.lo, 0), (cuts.hi, rows.hi, nz))
+        (x0, x1), (y0, y1) = (_psi_planes(problem, c) for c in (cuts, rows))
+        psi = Box((x0, y0, 0), (x1, y1, nz))
+        if any(c.sent_lo + c.sent_hi >= c.hi - c.lo for c in (cuts, rows)):
+            return cls(psi, (owned,), (), ())
+        shells, core = [], owned
+        for axis, c in enumerate((cuts, rows)):
+            if c.sent_lo:
+                shell, core = core.split(axis, c.lo + c.sent_lo)
+                shells.append(shell)
+            if c.sent_hi:
+                core, shell = core.split(axis, c.hi - c.sent_hi)
+                shells.append(shell)
+        pieces = _pieces(problem, core, threads) if cut else (core,)
         return cls(psi, tuple(shells), (core,), pieces)
-
-
-def planes_box(problem: Problem, planes: tuple[int, int]) -> Box:
-    """Return the box of some planes."""
-    return Box((planes[0], 0, 0), (planes[1], *problem.layout.shape3[1:]))
 
 
 def _psi_planes(problem: Problem, cuts: Cuts) -> tuple[int, int]:
@@ -80,9 +86,8 @@ def _psi_planes(problem: Problem, cuts: Cuts) -> tuple[int, int]:
     return lo - below, hi + above
 
 
-def _pieces(problem: Problem, core: tuple[int, int], threads: int) -> tuple[Box, ...]:
+def _pieces(problem: Problem, whole: Box, threads: int) -> tuple[Box, ...]:
     """Cut the core into pieces of about `PIECE` points: along x, of a tilted volume along y."""
-    whole = planes_box(problem, core)
     count = min(MOST_PIECES, whole.size // PIECE)
     axis = 1 if problem.medium == "tti" and problem.layout.ndim == 3 else 0
     if problem.medium == "tti":
@@ -95,16 +100,16 @@ def _pieces(problem: Problem, core: tuple[int, int], threads: int) -> tuple[Box,
     return (*pieces, rest)
 
 
-class _PointsOnPlanes:
-    """A source's points on some planes; None: on all."""
+class _PointsInBoxes:
+    """A source's points in some boxes; None: everywhere."""
 
-    def __init__(self, source: Source, planes: tuple[tuple[int, int], ...] | None) -> None:
+    def __init__(self, source: Source, boxes: tuple[Box, ...] | None) -> None:
         self.samples = source.samples
         self.parts: list[tuple[Points, NDArray | slice]] = []
-        if planes is None:
+        if boxes is None:
             self.parts.append((source.points, slice(None)))
-        for lo, hi in planes or ():
-            points, rows = source.points.on_planes(lo, hi)
+        for box in boxes or ():
+            points, rows = source.points.inside(box)
             if len(rows):
                 self.parts.append((points, rows))
 
@@ -136,16 +141,19 @@ class PythonSteps(Stepwise):
         self.kernels = kernels
         self.work, self.exchange = work, Alone() if sharing is None else sharing.exchange
         cuts = Cuts.whole(problem.layout.shape3[0], problem.radius) if sharing is None else sharing.cuts
+        rows = None if sharing is None else sharing.rows
         waits = kernels.ASYNCHRONOUS
         threads = 1 if waits else int(kernels.describe()["threads"])
-        self.regions = Regions.of(problem, cuts, threads, cut=not waits and sharing is not None)
-        self.in_shells = [_PointsOnPlanes(s, self.regions.shells) for s in work.sources]
+        self.regions = Regions.of(problem, cuts, threads, rows=rows, cut=not waits and sharing is not None)
+        self.in_shells = [_PointsInBoxes(s, self.regions.shells) for s in work.sources]
         core = None if sharing is None else self.regions.core
-        self.in_core = [_PointsOnPlanes(s, core) for s in work.sources]
+        self.in_core = [_PointsInBoxes(s, core) for s in work.sources]
+        #: across cuts of y a receiver is recorded with the help of ghost rows
+        self.records_ghosts = rows is not None
         #: a device may do a whole grid faster in one go
         self.at_once = sharing is None and work.inner is None
         inner = Box((0, 0, 0), problem.layout.shape3) if work.inner is None else work.inner
-        self.shells = [planes_box(problem, planes).intersect(inner) for planes in self.regions.shells]
+        self.shells = [shell.intersect(inner) for shell in self.regions.shells]
         self.pieces = [piece.intersect(inner) for piece in self.regions.pieces]
 
     def begin(self, state: State) -> None:
@@ -164,6 +172,8 @@ class PythonSteps(Stepwise):
             part.inject(kernels, problem, state.prev, state.it)
         state.rotate()
         shell_step(kernels, problem, state.curr, state.it, work.shells)
+        if self.records_ghosts:
+            self.exchange.finish()
         for rec in work.recorders:
             if state.it < rec.data.shape[1]:
                 rec.data[:, state.it] = kernels.record(problem, state.curr, rec.points)

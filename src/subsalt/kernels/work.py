@@ -298,11 +298,14 @@ class Sharing:
         Steps of a pass that suit the slabs of all ranks.
     exchange : Exchange
         Of ghost planes.
+    rows : Cuts, optional
+        Its rows along y; None where they are not cut.
     """
 
     cuts: Cuts
     depth: int
     exchange: Exchange
+    rows: Cuts | None = None
 
 
 class Stepper(Protocol):

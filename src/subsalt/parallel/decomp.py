@@ -1,5 +1,7 @@
 """Slabs: which planes of a computational grid along x each rank of a group owns, and how many beyond them it holds.
 
+Rows along y are cut in the same way; a block is a slab of either axis (`subsalt.propagation.blocks`).
+
 A time step of a plane reads p on M planes to either side, M the radius of the stencil. What a rank holds beyond its own
 planes, its ghost planes, follows from that:
 
@@ -8,8 +10,8 @@ planes, its ghost planes, follows from that:
   there, which every rank advances for itself from p up to M planes further on. It gets the bits its neighbour gets.
 - 2 M planes of p and q in a tilted medium (TTI), whose outer derivative reads fluxes M planes away.
 
-In isotropic and VTI media q has no derivative along x and does not travel. The ghost planes of the model are read, not
-communicated.
+In isotropic and VTI media q has no derivative along x and does not travel. Receivers across a cut of y are recorded
+from ghost rows, of q as well: `least` of them. The ghost planes of the model are read, not communicated.
 """
 
 from __future__ import annotations
@@ -85,7 +87,14 @@ class Slab:
 
 
 def cut(
-    nx: int, ranks: int, *, medium: str, radius: int, layer: tuple[int, int] = (0, 0), least: int = 0
+    nx: int,
+    ranks: int,
+    *,
+    medium: str,
+    radius: int,
+    layer: tuple[int, int] = (0, 0),
+    least: int = 0,
+    axis: str = "x",
 ) -> list[Slab]:
     """Return the slabs of `ranks` ranks in x order: as even in work as possible, or in planes where that is too thin.
 
@@ -103,6 +112,8 @@ def cut(
         Planes of the PML at the low and the high end of x; zeros for a damping layer or none, which keep no Psi.
     least : int
         Ghost planes at every cut, at least.
+    axis : {"x", "y"}
+        Along which they are counted, for messages.
 
     Raises
     ------
@@ -116,17 +127,17 @@ def cut(
         return slabs
     most = largest_group(nx, medium, radius, layer, least)
     if thin.hi == thin.lo:
-        why = f"{ranks} ranks for the {nx} planes of a shot along x"
+        why = f"{ranks} ranks for the {nx} planes of a shot along {axis}"
     else:
         why = (
-            f"{ranks} ranks cut the {nx} planes of a shot along x: slab {thin.rank} has {thin.hi - thin.lo}, and "
+            f"{ranks} ranks cut the {nx} planes of a shot along {axis}: slab {thin.rank} has {thin.hi - thin.lo}, and "
             f"the rank beside it needs {max(asked_of(slabs, thin))} planes of it as ghosts"
         )
-    raise ConfigError(
-        why,
-        f"use at most {most} rank{'s' * (most != 1)} per shot ([parallel] ranks_per_shot = {most}), or fewer ranks",
-        code="E720",
-    )
+    at_most = f"use at most {most} rank{'s' * (most != 1)} per shot ([parallel] ranks_per_shot = {most})"
+    cure = f"{at_most}, fewer ranks, or in 3-D blocks ([parallel] decomp)"
+    if axis == "y":
+        cure = f"use at most {most} along y in [parallel] decomp, or leave it out"
+    raise ConfigError(why, cure, code="E720")
 
 
 def largest_group(nx: int, medium: str, radius: int, layer: tuple[int, int] = (0, 0), least: int = 0) -> int:

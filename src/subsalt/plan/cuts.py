@@ -3,7 +3,7 @@
 What it rests on, for the part of the grid that takes longest::
 
     kernel   = (points outside the layer / rate + points of the layer / rate there) * pace
-    halo     = messages * a + bytes / B + copies of the rows that travel along y
+    halo     = messages * a + bytes / B + copies of what does not lie in one piece, out and in
     exposed  = what of the halo the points that do not travel leave uncovered
     step     = kernel + exposed
 
@@ -13,69 +13,19 @@ as suit the thinnest, blocks one. Not counted: fluxes of TTI and Psi that both s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from subsalt.acquisition.injection import RADIUS
 from subsalt.errors import ConfigError
-from subsalt.kernels.passes import PACE, Cuts, depth_for
-from subsalt.kernels.tuning import DEEPEST
-from subsalt.numerics.stencil import radius_of
-from subsalt.parallel.decomp import Slab, asked_of, cut, largest_group
+from subsalt.kernels.passes import PACE
+from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.model import FLOAT, Shape, exposed
 from subsalt.plan.network import Link
 from subsalt.plan.rates import Rates
+from subsalt.propagation.blocks import Cut, Plane, shapes
 from subsalt.propagation.options import PropagationOptions
 from subsalt.report.table import Column
-
-
-@dataclass(frozen=True)
-class SharedGrid:
-    """The computational grid of a shot that ranks share.
-
-    Parameters
-    ----------
-    shape3 : tuple of int
-        Points, layer included; ny = 1 in 2-D.
-    medium : {"isotropic", "vti", "tti"}
-        Rules what travels.
-    options : PropagationOptions
-        Order and layer.
-    """
-
-    shape3: Shape
-    medium: str
-    options: PropagationOptions
-
-    @property
-    def radius(self) -> int:
-        """Radius M of the stencil."""
-        return radius_of(self.options.order)
-
-    @property
-    def layer(self) -> tuple[int, int]:
-        """Cells of the PML at either end of x and y."""
-        width = self.options.layer_cells if self.options.boundary == "pml" else 0
-        return width, width
-
-    def along(self, axis: int, parts: int) -> list[Slab]:
-        """Return the cut along x (0) or y (1); a `ConfigError` where parts would be too thin."""
-        if axis == 1 and parts == 1:
-            return [Slab(0, 1, self.shape3[1], 0, self.shape3[1], 0, 0)]
-        n, least = self.shape3[axis], RADIUS * axis
-        return cut(n, parts, medium=self.medium, radius=self.radius, layer=self.layer, least=least)
-
-    def most(self, axis: int) -> int:
-        """Return the most parts along x (0) or y (1)."""
-        if axis == 1 and self.shape3[1] == 1:
-            return 1
-        least = RADIUS * axis
-        return largest_group(self.shape3[axis], self.medium, self.radius, self.layer, least)
-
-    def fields(self, axis: int) -> int:
-        """Return the fields that travel along an axis: where receivers are recorded across a cut of y, q does too."""
-        return 1 if self.medium == "isotropic" or (self.medium == "vti" and axis == 0) else 2
 
 
 @dataclass(frozen=True)
@@ -90,6 +40,107 @@ class Side:
     def sides(self) -> int:
         """Neighbours along the axis."""
         return sum(a > 0 for a in self.asked)
+
+
+def sides_of(slabs: Sequence[Slab], width: int) -> list[Side]:
+    """Return the parts of an axis with layers of `width` points at its ends."""
+    found = []
+    for slab in slabs:
+        first, last = slab.clip(width, slab.nx - width)
+        found.append(Side(slab.hi - slab.lo, max(0, last - first), asked_of(slabs, slab)))
+    return found
+
+
+@dataclass(frozen=True)
+class Travel:
+    """What a part sends in a time step.
+
+    Parameters
+    ----------
+    points : int
+        That neighbours hold of it.
+    nbytes, messages : int
+        Of all fields that travel.
+    packed : int
+        Bytes that are copied together before they are sent, and apart when they are received.
+    core : float
+        Share of its points that do not travel.
+    """
+
+    points: int
+    nbytes: int
+    messages: int
+    packed: int
+    core: float
+
+    @classmethod
+    def of(cls, plane: Plane, nz: int, x: Side, y: Side) -> Travel:
+        """Return that of the part of two sides; along y in a tilted medium with the ghost planes of x."""
+        rows = x.own + (sum(x.asked) if plane.medium == "tti" and y.sides else 0)
+        faces = sum(x.asked) * y.own * nz, sum(y.asked) * rows * nz
+        nbytes = sum(FLOAT * plane.fields(axis) * points for axis, points in enumerate(faces))
+        messages = sum(plane.fields(axis) * side.sides for axis, side in enumerate((x, y)))
+        core = max(0, x.own - sum(x.asked)) * max(0, y.own - sum(y.asked)) / (x.own * y.own)
+        return cls(sum(faces), nbytes, messages, nbytes if y.sides else 0, core)
+
+    def seconds(self, link: Link, copy: float) -> float:
+        """Return the seconds of its messages, one after the other, and of copies at `copy` bytes per second."""
+        return link.seconds(self.nbytes, self.messages) + 2 * self.packed / copy
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The ghost planes of a time step, on the rank that waits longest.
+
+    Parameters
+    ----------
+    seconds : float
+        Of its messages, one after the other.
+    exposed : float
+        What of them no computation hides.
+    nbytes : int
+        That all ranks of the group send.
+    """
+
+    seconds: float
+    exposed: float
+    nbytes: int
+
+
+def exchange_of(plane: Plane, nz: int, cut: Cut, step: float, link: Link, copy: float) -> Exchange:
+    """Return what the exchange of one time step takes.
+
+    Parameters
+    ----------
+    plane : Plane
+        The computational grid from above.
+    nz : int
+        Its points along z.
+    cut : tuple of sequence of Slab
+        Of x and y.
+    step : float
+        Seconds of a time step of the slowest part.
+    link : Link
+        Between neighbours.
+    copy : float
+        Bytes per second that a rank copies in memory.
+
+    Notes
+    -----
+    What neighbours hold is computed first; its messages travel while the rest is (`kernels.steps`).
+    """
+    xs, ys = (sides_of(slabs, 0) for slabs in cut)
+    most = max(x.own for x in xs) * max(y.own for y in ys)
+    worst, nbytes = Exchange(0.0, 0.0, 0), 0
+    for x in xs:
+        for y in ys:
+            travel = Travel.of(plane, nz, x, y)
+            nbytes += travel.nbytes
+            seconds = travel.seconds(link, copy)
+            inner = travel.core * step * x.own * y.own / most
+            now = Exchange(seconds, exposed(seconds, inner), 0)
+            worst = max(worst, now, key=lambda e: (e.exposed, e.seconds))
+    return Exchange(worst.seconds, worst.exposed, nbytes)
 
 
 @dataclass(frozen=True)
@@ -134,8 +185,12 @@ class StepModel:
 
     Parameters
     ----------
-    grid : SharedGrid
-        Of the shot.
+    plane : Plane
+        The computational grid of the shot from above.
+    nz : int
+        Its points along z.
+    options : PropagationOptions
+        Layer and free surface.
     rates : Rates
         Of a node.
     sharing : int
@@ -144,25 +199,31 @@ class StepModel:
         Between ranks.
     """
 
-    grid: SharedGrid
+    plane: Plane
+    nz: int
+    options: PropagationOptions
     rates: Rates
     sharing: int
     link: Link | None
 
     def of(self, counts: tuple[int, int]) -> CutStep:
         """Return the step with so many parts along x and y; a `ConfigError` where they would be too thin."""
-        xs, ys = (self.grid.along(axis, parts) for axis, parts in enumerate(counts))
-        pace = self._pace(xs, counts)
-        steps = [self._part(counts, x, y, pace) for x in self._sides(0, xs) for y in self._sides(1, ys)]
+        xs, ys = (self.plane.along(axis, parts) for axis, parts in enumerate(counts))
+        pace, width = self.plane.pace(xs, len(ys)), self.options.layer_cells
+        kinds = (
+            dict.fromkeys(sides_of(slabs, 0 if slabs[0].nx == 1 else width)) for slabs in (xs, ys)
+        )  # each once
+        along_x, along_y = kinds
+        steps = [self._part(counts, x, y, pace) for x in along_x for y in along_y]
         return max(steps, key=lambda s: s.seconds)
 
     def slabs(self, ranks: int) -> CutStep:
         """Return the step on slabs; where they would be too thin, on as many ranks as have one."""
-        return self._fastest(ranks, (self.grid.most(0), 1))
+        return self._fastest(ranks, (self.plane.most(0), 1))
 
     def blocks(self, ranks: int) -> CutStep:
         """Return the step on blocks of the shape that takes least time, slabs among them; as `slabs`."""
-        return self._fastest(ranks, (self.grid.most(0), self.grid.most(1)))
+        return self._fastest(ranks, (self.plane.most(0), self.plane.most(1)))
 
     def _fastest(self, ranks: int, most: tuple[int, int]) -> CutStep:
         """Return the fastest step on as many of the ranks as have a part, of which `most` lie along x and y."""
@@ -174,8 +235,7 @@ class StepModel:
 
     def efficiency(self, step: CutStep, ranks: int) -> float:
         """Return the seconds of an even share of the step on all ranks over those it takes."""
-        whole = self.of((1, 1))
-        return whole.kernel / (ranks * step.seconds)
+        return self.of((1, 1)).kernel / (ranks * step.seconds)
 
     def _possible(self, counts: tuple[int, int]) -> CutStep | None:
         try:
@@ -183,55 +243,19 @@ class StepModel:
         except ConfigError:
             return None
 
-    def _pace(self, xs: Sequence[Slab], counts: tuple[int, int]) -> float:
-        """Return what a step takes over one of the measured passes."""
-        grid = self.grid
-        if counts == (1, 1) or grid.medium == "tti":
-            return 1.0
-        if counts[1] > 1:
-            return PACE[1]
-        layers = [s.layer_widths(*grid.layer) for s in xs]
-        cuts = [
-            Cuts(s.planes, *s.owned_local, *asked_of(xs, s), grid.radius, layer)
-            for s, layer in zip(xs, layers, strict=True)
-        ]
-        return PACE[min(depth_for(c, DEEPEST) for c in set(cuts))]
-
-    def _sides(self, axis: int, slabs: Sequence[Slab]) -> list[Side]:
-        """Return the kinds of parts along an axis, each once."""
-        n, width = self.grid.shape3[axis], self.grid.options.layer_cells
-        width = 0 if n == 1 else width
-        found = []
-        for slab in slabs:
-            first, last = slab.clip(width, n - width)
-            found.append(Side(slab.hi - slab.lo, max(0, last - first), asked_of(slabs, slab)))
-        return list(dict.fromkeys(found))
-
     def _part(self, counts: tuple[int, int], x: Side, y: Side, pace: float) -> CutStep:
-        grid, nz = self.grid, self.grid.shape3[2]
-        tops = 1 if grid.options.free_surface else 2
-        deep = max(0, nz - tops * grid.options.layer_cells)
-        own, inside = x.own * y.own * nz, x.inside * y.inside * deep
+        tops = 1 if self.options.free_surface else 2
+        deep = max(0, self.nz - tops * self.options.layer_cells)
+        own, inside = x.own * y.own * self.nz, x.inside * y.inside * deep
         seconds = self.sharing * pace * (inside / self.rates.core + (own - inside) / self.rates.layer)
-        # what is sent along y in a tilted medium has the ghost planes of x with it
-        rows = x.own + (sum(x.asked) if grid.medium == "tti" else 0)
-        faces = sum(x.asked) * y.own * nz, sum(y.asked) * rows * nz
-        nbytes = [FLOAT * grid.fields(axis) * points for axis, points in enumerate(faces)]
-        messages = sum(grid.fields(axis) * side.sides for axis, side in enumerate((x, y)))
-        core = max(0, x.own - sum(x.asked)) * max(0, y.own - sum(y.asked)) / (x.own * y.own)
+        travel = Travel.of(self.plane, self.nz, x, y)
         halo = hidden = None
-        if self.link is not None or messages == 0:
-            copied = 2 * nbytes[1] * self.sharing / self.rates.parts.copy
-            halo = 0.0 if self.link is None else self.link.seconds(sum(nbytes), messages) + copied
-            hidden = exposed(halo, core * seconds)
-        return CutStep(counts, (x.own, y.own, nz), sum(faces) / own, seconds, halo, hidden)
-
-
-def shapes(ranks: int, most: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield the cuts of a grid into so many parts along x and y, of which there may be `most` along each."""
-    for py in range(1, min(ranks, most[1]) + 1):
-        if ranks % py == 0 and ranks // py <= most[0]:
-            yield ranks // py, py
+        if travel.messages == 0:
+            halo = hidden = 0.0
+        elif self.link is not None:
+            halo = travel.seconds(self.link, self.rates.parts.copy / self.sharing)
+            hidden = exposed(halo, travel.core * seconds)
+        return CutStep(counts, (x.own, y.own, self.nz), travel.points / own, seconds, halo, hidden)
 
 
 #: columns of the table of time steps
@@ -294,7 +318,7 @@ class StepRow:
 def steps_of(model: StepModel, nodes: int, ranks: int, threads: int) -> list[StepRow]:
     """Return the rows of some nodes: slabs, and blocks in 3-D."""
     kinds = {"slabs": model.slabs(ranks)}
-    if model.grid.shape3[1] > 1:
+    if model.plane.ny > 1:
         kinds["blocks"] = model.blocks(ranks)
     return [
         StepRow(nodes, ranks * threads, ranks, kind, step, model.efficiency(step, ranks))
@@ -304,7 +328,7 @@ def steps_of(model: StepModel, nodes: int, ranks: int, threads: int) -> list[Ste
 
 def step_assumptions(model: StepModel) -> list[str]:
     """Return what the table of time steps rests on, in words."""
-    tti = "fluxes that both sides of a cut compute are not counted" if model.grid.medium == "tti" else ""
+    tti = "fluxes that both sides of a cut compute are not counted" if model.plane.medium == "tti" else ""
     pace = f"steps one by one take {PACE[1]:g} times the measured ones, which do several in a pass"
     copied = (
         f"rows that travel along y are copied twice, at {model.rates.parts.copy / 1e9:.2g} GB/s of a node"

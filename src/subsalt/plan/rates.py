@@ -11,10 +11,11 @@ from typing import Any
 
 from subsalt import __version__
 from subsalt.errors import MissingInputError, SubsaltError
+from subsalt.kernels.passes import PACE
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import OLD, Machine, days_since
 from subsalt.machine.shot_rates import MOST_POINTS
-from subsalt.parallel.decomp import Slab
+from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import PropagationOptions
 
 #: how to get a rate
@@ -206,22 +207,23 @@ def assumed(threads: int) -> Rates:
     return Rates(ASSUMED * threads, ASSUMED * threads / 2, threads, 0, True)
 
 
-def step_seconds(
-    shape3: tuple[int, int, int], ndim: int, options: PropagationOptions, slabs: Sequence[Slab], rates: Rates
-) -> float:
-    """Return the seconds of a time step on the slowest slab of a shot if its rank had the rates of a node."""
-    nx, ny, nz = shape3
-    width = options.layer_cells
-    tops = 1 if options.free_surface else 2
-    across = ny - 2 * width if ndim == 3 else ny
-    row = max(0, across) * max(0, nz - tops * width)
+def step_seconds(parts: Sequence[Domain], rates: Rates) -> float:
+    """Return the seconds of a time step on the slowest part of a shot if its rank had the rates of a node.
 
-    def seconds(slab: Slab) -> float:
-        first, last = slab.clip(width, nx - width)
-        inside = max(0, last - first) * row
-        return inside / rates.core + ((slab.hi - slab.lo) * ny * nz - inside) / rates.layer
+    Parameters
+    ----------
+    parts : sequence of Domain
+        Of the ranks that share the shot.
+    rates : Rates
+        Of passes; blocks take steps one by one.
+    """
 
-    return max(map(seconds, slabs))
+    def seconds(part: Domain) -> float:
+        inside = part.inside
+        pace = PACE[1] if part.steps_alone else 1.0
+        return pace * (inside / rates.core + (part.owned.size - inside) / rates.layer)
+
+    return max(map(seconds, parts))
 
 
 def kernel_rates(

@@ -1,25 +1,28 @@
 """The computational grid of a window, and what of it one rank has.
 
 The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
-the layer. A group of ranks cuts it into slabs along x (`subsalt.parallel.decomp`); everything a rank computes with is
-then an ordinary grid of the planes it holds, with local indices from the first of them on.
+the layer. A group of ranks cuts it into slabs along x, or blocks in x and y (`subsalt.propagation.blocks`); everything
+a rank computes with is then an ordinary grid of what it holds, with local indices from its first plane and row on.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import kernels
 from subsalt.acquisition import injection
 from subsalt.earth.grid import Box, Grid
 from subsalt.kernels.passes import Cuts, depth_for
 from subsalt.kernels.problem import Layout
 from subsalt.kernels.tuning import DEEPEST
 from subsalt.numerics.stencil import radius_of
-from subsalt.parallel.decomp import Slab, asked_of, cut
+from subsalt.parallel.decomp import Slab
+from subsalt.propagation.blocks import Cut, Plane, cut_plane, cuts_of, slabs_alone
 from subsalt.propagation.options import PropagationOptions
 
 
@@ -59,7 +62,7 @@ def padding(
 
 @dataclass(frozen=True)
 class Domain:
-    """The computational grid of one window and the slab of it that one rank owns.
+    """The computational grid of one window and the part of it that one rank owns.
 
     Parameters
     ----------
@@ -72,9 +75,14 @@ class Domain:
     pad : tuple of int
         Cells added around the window (`padding`).
     slabs : tuple of Slab
-        Of all ranks of the group; one slab of all planes without a group.
+        Planes along x of the group's ranks; one slab of all planes without a group.
     rank : int
-        Whose slab is `slab`.
+        Whose part this is.
+    rows : tuple of Slab
+        Rows along y, counted as planes are; one slab of all rows where they are not cut. Rank ``i len(rows) + j`` has
+        slab i of x and slab j of y.
+    medium : {"isotropic", "vti", "tti"}
+        As it is propagated.
     """
 
     model_grid: Grid
@@ -82,7 +90,9 @@ class Domain:
     options: PropagationOptions
     pad: tuple[int, int, int, int, int, int]
     slabs: tuple[Slab, ...]
-    rank: int = 0
+    rank: int
+    rows: tuple[Slab, ...]
+    medium: str
 
     @classmethod
     def of(
@@ -108,19 +118,65 @@ class Domain:
         Raises
         ------
         ConfigError
-            When the slabs would be thinner than their halo.
+            When a part would be thinner than its halo.
         """
         rank, ranks = part
         pad = padding(model_grid.window(window), options, points)
         width = options.layer_cells if options.boundary == "pml" else 0
-        nx = window.shape[0] + pad[0] + pad[1]
-        slabs = cut(nx, ranks, medium=medium, radius=radius_of(options.order), layer=(width, width))
-        return cls(model_grid, window, options, pad, tuple(slabs), rank)
+        nx, ny = (window.shape[i] + pad[2 * i] + pad[2 * i + 1] for i in (0, 1))
+        plane = Plane(nx, ny, medium, radius_of(options.order), width)
+        decomp = options.decomp
+        if not kernels.get(options.device).CUTS_ROWS:
+            decomp = slabs_alone(decomp)
+        slabs, rows = cut_plane(plane, ranks, decomp)
+        return cls(model_grid, window, options, pad, slabs, rank, rows, medium)
 
     @property
     def slab(self) -> Slab:
-        """What this rank owns."""
-        return self.slabs[self.rank]
+        """The planes along x that this rank owns."""
+        return self.slabs[self.rank // len(self.rows)]
+
+    @property
+    def across(self) -> Slab:
+        """The rows along y that this rank owns."""
+        return self.rows[self.rank % len(self.rows)]
+
+    @property
+    def cut(self) -> Cut:
+        """Slabs of x and of y."""
+        return self.slabs, self.rows
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Parts along x and y."""
+        return len(self.slabs), len(self.rows)
+
+    @property
+    def plane(self) -> Plane:
+        """The whole computational grid from above."""
+        nx, ny, _ = self.grid.shape3
+        return Plane(nx, ny, self.medium, radius_of(self.options.order), self._psi_width)
+
+    def everybody(self) -> list[Domain]:
+        """Return the parts of all ranks of the group."""
+        return [replace(self, rank=rank) for rank in range(math.prod(self.counts))]
+
+    @property
+    def inside(self) -> int:
+        """Points owned that lie outside the layer."""
+        (x0, x1, y0, y1, z0, z1), (nx, ny, nz) = self.widths, self.grid.shape3
+        (a, b), (c, d) = self.slab.clip(x0, nx - x1), self.across.clip(y0, ny - y1)
+        return (b - a) * (d - c) * max(0, nz - z0 - z1)
+
+    @property
+    def steps_alone(self) -> bool:
+        """Whether steps are taken one by one where one process does several in a pass."""
+        return len(self.rows) > 1 and self.medium != "tti"
+
+    @property
+    def first(self) -> tuple[int, int, int]:
+        """The first point held, in indices of the whole computational grid."""
+        return self.slab.first, self.across.first, 0
 
     @property
     def outer(self) -> Box:
@@ -131,8 +187,9 @@ class Domain:
 
     @property
     def held(self) -> Box:
-        """The planes this rank holds, in indices of the model."""
-        return self._planes(self.outer, self.outer.lo[0], self.slab.first, self.slab.last)
+        """What this rank holds, in indices of the model."""
+        x, y = self.slab, self.across
+        return self._part(self.outer, self.outer.lo, (x.first, x.last), (y.first, y.last))
 
     @cached_property
     def grid(self) -> Grid:
@@ -149,41 +206,63 @@ class Domain:
     @property
     def held_widths(self) -> tuple[int, int, int, int, int, int]:
         """Cells of the layer on the six sides of what this rank holds."""
-        x_lo, x_hi, *rest = self.widths
-        return (*self.slab.layer_widths(x_lo, x_hi), *rest)  # type: ignore[return-value]
+        x_lo, x_hi, y_lo, y_hi, z_lo, z_hi = self.widths
+        return (*self.slab.layer_widths(x_lo, x_hi), *self.across.layer_widths(y_lo, y_hi), z_lo, z_hi)
 
     @cached_property
     def layout(self) -> Layout:
-        """Shape and padding of the arrays of the planes held."""
+        """Shape and padding of the arrays of what is held."""
         return Layout(self.held.shape, radius_of(self.options.order), self.model_grid.ndim)
 
     @property
     def owned(self) -> Box:
-        """The planes owned, in local indices."""
-        return self._planes(Box((0, 0, 0), self.layout.shape3), 0, *self.slab.owned_local)
+        """What is owned, in local indices."""
+        whole = Box((0, 0, 0), self.layout.shape3)
+        return self._part(whole, (0, 0, 0), self.slab.owned_local, self.across.owned_local)
 
     @property
     def interior(self) -> Box:
-        """The part of the window in the planes owned, in local indices; may be empty."""
-        first = self.slab.first
-        lo, hi = self._window_planes()
+        """The part of the window that is owned, in local indices; may be empty."""
         whole = Box(
             tuple(self.pad[0::2]),  # type: ignore[arg-type]
             tuple(p + n for p, n in zip(self.pad[0::2], self.window.shape, strict=True)),  # type: ignore[arg-type]
         )
-        return self._planes(whole, 0, lo - first, hi - first)
+        (x0, x1), (y0, y1) = self._window_part()
+        (x, y, _) = self.first
+        return self._part(whole, (0, 0, 0), (x0 - x, x1 - x), (y0 - y, y1 - y))
 
     @property
     def image_box(self) -> Box:
-        """The part of the window in the planes owned, in indices of the model; may be empty."""
-        return self._planes(self.window, self.outer.lo[0], *self._window_planes())
+        """The part of the window that is owned, in indices of the model; may be empty."""
+        return self._part(self.window, self.outer.lo, *self._window_part())
+
+    @property
+    def image_planes(self) -> Box:
+        """The whole planes of the window that this rank writes, in indices of the model; may be empty.
+
+        Ranks that share the planes of a slab write some of them each, in the order of the ranks.
+        """
+        x0, x1 = self._window_part()[0]
+        j, py = self.rank % len(self.rows), len(self.rows)
+        some = x0 + (x1 - x0) * j // py, x0 + (x1 - x0) * (j + 1) // py
+        y0 = self.pad[2]
+        return self._part(self.window, self.outer.lo, some, (y0, y0 + self.window.shape[1]))
 
     def cuts_of(self, slab: Slab | None = None) -> Cuts:
-        """Return a slab, this rank's when None, as its time steps see it."""
-        slab = slab or self.slab
-        layer = slab.layer_widths(*self.widths[:2]) if self.options.boundary == "pml" else (0, 0)
-        sent = asked_of(self.slabs, slab)
-        return Cuts(slab.planes, *slab.owned_local, *sent, self.layout.radius, layer)
+        """Return a slab of x, this rank's when None, as its time steps see it."""
+        return cuts_of(self.slabs, self.layout.radius, self._psi_width)[(slab or self.slab).rank]
+
+    @property
+    def row_cuts(self) -> Cuts | None:
+        """The rows of this rank as its time steps see them; None where rows are not cut."""
+        if len(self.rows) == 1:
+            return None
+        return cuts_of(self.rows, self.layout.radius, self._psi_width)[self.across.rank]
+
+    @property
+    def _psi_width(self) -> int:
+        """Cells of a layer that keeps Psi."""
+        return self.options.layer_cells if self.options.boundary == "pml" else 0
 
     def common_depth(self, threads: int = 1) -> int:
         """Return the steps of a pass that suit all slabs; in 2-D the threads of a rank share them.
@@ -208,14 +287,21 @@ class Domain:
         return injection.sinc_points(self.grid.shape3, index, self.grid.ndim, free_surface_row=surface)
 
     def mine(self, points: injection.Points) -> tuple[injection.Points, NDArray[np.intp]]:
-        """Return what of points of the whole grid lies on the planes owned, in local indices, and which points."""
-        return points.on_planes(self.slab.lo, self.slab.hi, self.slab.first)
+        """Return what of points of the whole grid lies on what is owned, in local indices, and which points."""
+        x, y = self.slab, self.across
+        some, rows = points.on_planes(x.lo, x.hi, x.first)
+        if len(self.rows) == 1:
+            return some, rows
+        some, here = some.between(1, y.lo, y.hi, y.first)
+        return some, rows[here]
 
-    def _window_planes(self) -> tuple[int, int]:
-        """Return the planes of the window that are owned, counted on the whole computational grid."""
-        return self.slab.clip(self.pad[0], self.pad[0] + self.window.shape[0])
+    def _window_part(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the planes and rows of the window that are owned, counted on the whole computational grid."""
+        (x, y), (nx, ny, _) = self.pad[0:4:2], self.window.shape
+        return self.slab.clip(x, x + nx), self.across.clip(y, y + ny)
 
     @staticmethod
-    def _planes(box: Box, origin: int, lo: int, hi: int) -> Box:
-        """Return the planes [lo, hi), counted from `origin`, of a box."""
-        return Box((origin + lo, *box.lo[1:]), (origin + hi, *box.hi[1:]))
+    def _part(box: Box, origin: tuple[int, int, int], x: tuple[int, int], y: tuple[int, int]) -> Box:
+        """Return the planes x and the rows y, counted from `origin`, of a box."""
+        (x0, x1), (y0, y1), (at_x, at_y, _) = x, y, origin
+        return Box((at_x + x0, at_y + y0, box.lo[2]), (at_x + x1, at_y + y1, box.hi[2]))

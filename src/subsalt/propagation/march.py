@@ -12,6 +12,9 @@ belongs to the rank that owns the first plane on which it has a weight. That ran
 while wavefields propagate; ranks further on keep each plane's sum for itself. After the last step those are sent to the
 receiver's rank, which adds them plane by plane. The result has the bits of one process, which it would not have if
 every rank added up its own planes first.
+
+A plane's sum is one chain of additions through its rows. Where rows are cut a receiver therefore belongs to the ranks
+of one slab of y, that of the middle row of its support, which read the other rows from their ghosts.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ from subsalt.kernels.steps import PythonSteps, imaging_step, shell_step
 from subsalt.kernels.work import FINITE_EVERY, Alone, Exchange, Recorder, Sharing, Stepper, Work
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
+from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import swap
 
 
@@ -208,6 +212,8 @@ class SlabRecorder:
         Planes of receivers that belong to other ranks.
     single : Recorder
         The samples of those planes.
+    column : ndarray
+        Receivers that belong to the ranks with the same rows along y.
     flushes : bool
         What adds them up makes zeros of numbers below the smallest normal one.
     """
@@ -217,42 +223,51 @@ class SlabRecorder:
     begun: Recorder
     further: Further
     single: Recorder
+    column: NDArray[np.intp]
     flushes: bool = False
 
     @classmethod
-    def of(
-        cls, points: Points, slabs: tuple[Slab, ...], rank: int, nt: int, dtype: type, *, flushes: bool
-    ) -> SlabRecorder:
+    def of(cls, points: Points, domain: Domain, nt: int, dtype: type, *, flushes: bool) -> SlabRecorder:
         """Return a zeroed recorder of `nt` samples; `flushes`: of kernels that flush (`kernels.cpu.FLUSHES`)."""
-        slab = slabs[rank]
-        rows = belong_to(points, slabs, rank)
-        begun, _ = points[rows].on_planes(slab.lo, slab.hi, slab.first)
-        beyond = further_planes(points, slabs, rank)
-        # a weight on one plane is moved to local indices; none is left out
-        single, _ = beyond.points.on_planes(slab.lo, slab.hi, slab.first)
-        made = [Recorder(p, np.zeros((len(p), nt), dtype=dtype, order="F")) for p in (begun, single)]
-        return cls(points, rows, made[0], beyond, made[1], flushes)
+        slab, across = domain.slab, domain.across
+        column = in_column(points, domain.rows, across.rank)
+        here = points[column]
+        own = belong_to(here, domain.slabs, slab.rank)
+        beyond = further_planes(here, domain.slabs, slab.rank)
+        made = []
+        for some in (here[own], beyond.points):
+            # a weight on one plane is moved to local indices; none is left out
+            local, _ = some.on_planes(slab.lo, slab.hi, slab.first)
+            if len(domain.rows) > 1:
+                local, _ = local.between(1, across.first, across.last, across.first)
+            made.append(Recorder(local, np.zeros((len(local), nt), dtype=dtype, order="F")))
+        return cls(points, column[own], made[0], beyond, made[1], column, flushes)
 
     @property
     def parts(self) -> list[Recorder]:
         """What records during the time steps."""
         return [r for r in (self.begun, self.single) if len(r.points)]
 
-    def complete(self, group: Comm, slabs: tuple[Slab, ...]) -> tuple[NDArray[np.intp], NDArray]:
+    def complete(self, group: Comm, domain: Domain) -> tuple[NDArray[np.intp], NDArray]:
         """Return the receivers that belong to this rank and their samples (n, nt); collective, after the time steps."""
-        rank, nt = group.rank, self.begun.data.shape[1]
+        slabs, rank, nt = domain.slabs, domain.slab.rank, self.begun.data.shape[1]
+
+        def number(other: int) -> int:
+            """Return the rank of the group that has another slab of the same rows."""
+            return other * len(domain.rows) + domain.across.rank
+
         send = {
-            int(owner): np.ascontiguousarray(self.single.data[self.further.owner == owner])
+            number(int(owner)): np.ascontiguousarray(self.single.data[self.further.owner == owner])
             for owner in np.unique(self.further.owner)
         }
-        parts = {}
-        for other in range(rank + 1, group.size):
+        parts, here = {}, self.points[self.column]
+        for other in range(rank + 1, len(slabs)):
             if slabs[other].lo >= slabs[rank].hi + self.points.width:
                 break
-            theirs = further_planes(self.points, slabs, other)
-            row = theirs.row[theirs.owner == rank]
+            theirs = further_planes(here, slabs, other)
+            row = self.column[theirs.row[theirs.owner == rank]]
             if len(row):
-                parts[other] = row, np.empty((len(row), nt), dtype=self.begun.data.dtype)
+                parts[number(other)] = row, np.empty((len(row), nt), dtype=self.begun.data.dtype)
         swap(group, send, {other: data for other, (_, data) in parts.items()})
         data = self.begun.data
         for row, block in parts.values():  # ranks ascend, and planes within them: x order for every receiver
@@ -274,6 +289,15 @@ def belong_to(points: Points, slabs: tuple[Slab, ...], rank: int) -> NDArray[np.
     """Return the points whose first plane with a weight a rank owns."""
     first = points.planes[:, 0]
     return np.nonzero((first >= slabs[rank].lo) & (first < slabs[rank].hi))[0]
+
+
+def in_column(points: Points, rows: tuple[Slab, ...], number: int) -> NDArray[np.intp]:
+    """Return the points whose middle row with a weight lies in one of the slabs of y."""
+    if len(rows) == 1:
+        return np.arange(len(points))
+    spans = points.spans(1)
+    middle = (spans[:, 0] + spans[:, 1] - 1) // 2
+    return np.nonzero((middle >= rows[number].lo) & (middle < rows[number].hi))[0]
 
 
 def further_planes(points: Points, slabs: tuple[Slab, ...], rank: int) -> Further:

@@ -61,6 +61,10 @@ class PropagationOptions:
         GPU when there is one that can be used, else the processor. The result has the same bytes on both.
     threads : int, optional
         Threads; all processors of the process when None.
+    dtype : {"float32", "float64"}
+        Of wavefields; float64 with the NumPy reference alone.
+    decomp : "auto", "slabs" or tuple of int
+        How ranks that share a wavefield cut its grid (`subsalt.propagation.blocks`); no result depends on it.
     """
 
     medium: ModelMedium = "auto"
@@ -77,6 +81,7 @@ class PropagationOptions:
     device: str = "auto"
     threads: int | None = None
     dtype: str = "float32"
+    decomp: Literal["auto", "slabs"] | tuple[int, int] = "auto"
 
     @property
     def weights(self) -> Stencil:

@@ -2,7 +2,8 @@
 
 The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
 the layer. Inside the margin and the layer the model is continued from its edge. A group of ranks shares it in slabs
-along x (`subsalt.propagation.domain`); every rank then holds and advances its own planes, with the bits of one process.
+along x or blocks in x and y (`subsalt.propagation.domain`); every rank then holds and advances its own part, with the
+bits of one process.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class Propagator:
     vmax : float, optional
         Velocity that rules the layer, m/s; that of the whole model when None.
     group : Comm, optional
-        The ranks that share the wavefield: each owns a slab of the computational grid, and everything here is in
-        indices of the planes it holds. All of them make the same propagator and call `advance` with the same steps.
+        The ranks that share the wavefield: each owns a part of the computational grid, and everything here is in
+        indices of what it holds. All of them make the same propagator and call `advance` with the same steps.
 
     Notes
     -----
@@ -87,12 +88,12 @@ class Propagator:
         self.group = group if group is not None and group.size > 1 else None
         part = (self.group.rank, self.group.size) if self.group is not None else (0, 1)
         self.domain = Domain.of(model.grid, self.window, options, self.medium, points, part)
-        #: what this rank owns of the computational grid; None: the whole of it
+        #: the planes that this rank owns of the computational grid; None: it has the whole of it
         self.slab: Slab | None = self.domain.slab if self.group is not None else None
         #: the whole computational grid
         self.comp_grid: Grid = self.domain.grid
         self.layout = self.domain.layout
-        #: the planes owned, and the part of the window in them, in indices of the planes held
+        #: what is owned, and the part of the window in it, in indices of what is held
         self.owned, self.interior = self.domain.owned, self.domain.interior
         #: that part of the window, in indices of the model
         self.image_box = self.domain.image_box
@@ -107,24 +108,26 @@ class Propagator:
 
     def _local(self, model: ModelLike, taper_at: NDArray[np.float64] | None) -> EarthModel:
         """Return the model on the planes held, changed where the scheme needs it."""
-        domain, first = self.domain, self.domain.slab.first
+        domain = self.domain
         local = model.window(domain.held)
         if self.medium != "isotropic" and taper_at is not None and self.options.source_taper:
             cells = self.options.source_taper
-            local = tapers.elliptical_near(local, taper_at, cells, model, domain.grid, first)
+            local = tapers.elliptical_near(local, taper_at, cells, model, domain.grid, domain.first)
         if self.medium == "tti":
-            local = tapers.upright_at_layers(local, self.options, domain.widths, domain.slab.nx, first)
+            local = tapers.upright_at_layers(
+                local, self.options, domain.widths, domain.grid.shape3, domain.first
+            )
         return local
 
     def _profiles(self, spacing3: tuple[float, float, float], vmax: float) -> list[NDArray[np.float64]]:
         """Return the damping profile of every axis on the planes held, 1/s."""
-        opts, widths, slab = self.options, self.domain.widths, self.domain.slab
+        opts, widths = self.options, self.domain.widths
         layer = tapers.Layer(opts.boundary, opts.layer_cells)
         sigma = [
             layer.profile(n, widths[2 * i], widths[2 * i + 1], spacing3[i], vmax)
             for i, n in enumerate(self.comp_grid.shape3)
         ]
-        return [sigma[0][slab.first : slab.last], *sigma[1:]]
+        return [s[at : at + n] for s, at, n in zip(sigma, self.domain.first, self.layout.shape3, strict=True)]
 
     def _problem(self, local: EarthModel, whole: ModelLike, vmax: float) -> Problem:
         """Return the discretised problem on the planes held."""
@@ -198,9 +201,7 @@ class Propagator:
         """Return a zeroed recorder of `nt` samples at local positions (n, 3)."""
         pts = self.points(positions)
         if self.slab is not None:
-            return SlabRecorder.of(
-                pts, self.domain.slabs, self.domain.rank, nt, self.dtype, flushes=self.kernels.FLUSHES
-            )
+            return SlabRecorder.of(pts, self.domain, nt, self.dtype, flushes=self.kernels.FLUSHES)
         return Recorder(pts, np.zeros((len(pts.base), nt), dtype=self.dtype, order="F"))
 
     def recorded(self, recorder: Recorder | SlabRecorder) -> tuple[NDArray[np.intp], NDArray]:
@@ -208,7 +209,7 @@ class Propagator:
         if isinstance(recorder, Recorder):
             return np.arange(len(recorder.points)), recorder.data
         assert self.group is not None
-        return recorder.complete(self.group, self.domain.slabs)
+        return recorder.complete(self.group, self.domain)
 
     def advance(
         self,
@@ -304,13 +305,14 @@ class Propagator:
         *,
         compiled: bool,
     ) -> None:
-        """Advance the slab of this rank."""
+        """Advance the part of this rank."""
         if work.boxes:
             raise ConfigError("boxes do not tile the slab of a rank", "leave boxes out with a group")
         halo = self._halo(group, state)
         before = replace(halo.traffic)
         threads = int(str(self.kernels.describe()["threads"]))
-        sharing = Sharing(self.domain.cuts_of(), self.domain.common_depth(threads), halo)
+        depth = 1 if len(self.domain.rows) > 1 else self.domain.common_depth(threads)
+        sharing = Sharing(self.domain.cuts_of(), depth, halo, self.domain.row_cuts)
         stepper = stepper_of(self.kernels, self.problem, work, sharing, compiled=compiled)
         march(stepper, state, n, work, halo, blown_up)
         self.traffic.add(halo.traffic, before)
@@ -320,8 +322,15 @@ class Propagator:
         for known, halo in self._halos:
             if known is state:
                 return halo
-        levels = [self.problem.travelling(level) for level in (state.prev, state.curr)]
-        halo = Halo(group, self.domain.slabs, self.problem.radius, levels, self.kernels)
+        halo = Halo(
+            group,
+            self.domain.cut,
+            self.problem.radius,
+            (state.prev, state.curr),
+            self.kernels,
+            along_x=len(self.problem.travelling(state.curr)),
+            corners=self.problem.tilted,
+        )
         self._halos.append((state, halo))
         return halo
 
@@ -359,7 +368,7 @@ class Propagator:
         where = np.argwhere(~np.isfinite(field))
         cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
         m = float(self.layout.view(self.problem.param("m"))[cell])
-        whole = (cell[0] + self.domain.slab.first, *cell[1:])
+        whole = [i + first for i, first in zip(cell, self.domain.first, strict=True)]
         at = [
             o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, whole, strict=True)
         ]

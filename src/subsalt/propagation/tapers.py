@@ -38,7 +38,7 @@ def elliptical_near(
     cells: float,
     whole: ModelLike,
     grid: Grid,
-    first: int = 0,
+    first: tuple[int, int, int] = (0, 0, 0),
 ) -> EarthModel:
     """Return a model with epsilon lowered to delta around positions, where it is not so already.
 
@@ -54,8 +54,8 @@ def elliptical_near(
         The whole model: what stands at positions beyond the planes held.
     grid : Grid
         The whole computational grid.
-    first : int
-        First plane of it that is held.
+    first : tuple of int
+        First point of it that is held.
 
     Notes
     -----
@@ -76,15 +76,16 @@ def elliptical_near(
     if not len(nodes):
         return local
     reach = math.ceil(cells) + 1
-    held = local.grid.shape3[0]
     lo = [int(max(0, v)) for v in nodes.min(axis=0) - reach]
     hi = [int(min(n, v)) for v, n in zip(nodes.max(axis=0) + reach + 1, shape, strict=True)]
-    lo[0], hi[0] = max(lo[0], first), min(hi[0], first + held)
-    if lo[0] >= hi[0]:
+    last = [at + n for at, n in zip(first, local.grid.shape3, strict=True)]
+    near = Box((lo[0], lo[1], lo[2]), (hi[0], hi[1], hi[2])).intersect(
+        Box(first, (last[0], last[1], last[2]))
+    )
+    if not near.size:
         return local
-    near = Box((lo[0], lo[1], lo[2]), (hi[0], hi[1], hi[2]))
     e, d = local.epsilon.reshape(local.grid.shape3), local.delta.reshape(local.grid.shape3)
-    cut = Box((near.lo[0] - first, *near.lo[1:]), (near.hi[0] - first, *near.hi[1:])).slices
+    cut = tuple(slice(l - at, h - at) for l, h, at in zip(near.lo, near.hi, first, strict=True))
     ramp = np.clip((_distance(near, nodes, reach) - 2.0) / max(cells - 2.0, 1.0), 0.0, 1.0)
     smooth = ramp * ramp * (3.0 - 2.0 * ramp)
     lowered = e.copy()
@@ -131,8 +132,8 @@ def upright_at_layers(
     local: EarthModel,
     options: PropagationOptions,
     widths: tuple[int, int, int, int, int, int],
-    nx: int | None = None,
-    first: int = 0,
+    shape3: tuple[int, int, int] | None = None,
+    first: tuple[int, int, int] = (0, 0, 0),
 ) -> EarthModel:
     """Return the model on a computational grid with its tilt tapered to zero in front of a PML and a free surface.
 
@@ -144,9 +145,9 @@ def upright_at_layers(
         Boundary, order and free surface.
     widths : tuple of int
         Cells of the layer on the six sides of the whole computational grid.
-    nx : int, optional
-        Planes of the whole computational grid along x; those of `local` when None.
-    first : int
+    shape3 : tuple of int, optional
+        Points of the whole computational grid; those of `local` when None.
+    first : tuple of int
         The first of them that is held.
 
     Notes
@@ -159,11 +160,12 @@ def upright_at_layers(
     if local.theta is None:
         return local
     quiet = upright_cells(options, widths)
-    held, ny, nz = local.grid.shape3
-    theta = local.theta.reshape(local.grid.shape3).copy()
-    along_x, *others = tilt.taper((held if nx is None else nx, ny, nz), quiet)
-    for factor in (along_x[first : first + held], *others):
-        theta *= factor
+    held = local.grid.shape3
+    theta = local.theta.reshape(held).copy()
+    for axis, factor in enumerate(tilt.taper(shape3 or held, quiet)):
+        some: list[slice] = [slice(None)] * 3
+        some[axis] = slice(first[axis], first[axis] + held[axis])
+        theta *= factor[tuple(some)]
     return replace(local, theta=theta.reshape(local.grid.shape))
 
 

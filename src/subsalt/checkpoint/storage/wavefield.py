@@ -203,8 +203,11 @@ class StoredWavefield:
             if self._whole is None:
                 part.records.give_back(field)
                 return values
-            lo = part.box.lo[0] - self.box.lo[0]
-            self._whole[lo : lo + part.box.shape[0]] = values
+            if part.box.size:
+                at = [
+                    slice(l - o, h - o) for l, h, o in zip(part.box.lo, part.box.hi, self.box.lo, strict=True)
+                ]
+                self._whole[tuple(at)] = values
             part.records.give_back(field)
         assert self._whole is not None
         return self._whole
@@ -227,14 +230,20 @@ class StoredWavefield:
             self._held = None
 
     def _agree(self) -> None:
-        """Compare the parts: one wavefield, cut along x without a gap; a rank may have no point of it."""
+        """Compare the parts: one wavefield, cut along x, or x and y, without a gap; a rank may have no point of it."""
         for a, b in pairwise(self._parts):
             same = all(a.index[k] == b.index[k] for k in ("run_id", "ranks", "dt", "image_step"))
             if not same or a.store.keys != b.store.keys:
                 raise self._apart(a, b)
-        for a, b in pairwise([p for p in self._parts if p.box.size]):
-            if b.box.lo != (a.box.hi[0], *a.box.lo[1:]) or b.box.hi[1:] != a.box.hi[1:]:
+        some = [p for p in self._parts if p.box.size]
+        for a, b in pairwise(some):
+            # rows of the same planes first, from the lowest row of the first part on
+            same_planes = (b.box.lo[0], b.box.hi[0]) == (a.box.lo[0], a.box.hi[0])
+            follows = (a.box.lo[0], a.box.hi[1]) if same_planes else (a.box.hi[0], some[0].box.lo[1])
+            if b.box.lo != (*follows, a.box.lo[2]) or b.box.hi[2] != a.box.hi[2]:
                 raise self._apart(a, b)
+        if some and sum(p.box.size for p in some) != Box(some[0].box.lo, some[-1].box.hi).size:
+            raise self._apart(some[0], some[-1])
 
     def _apart(self, a: _Part, b: _Part) -> CorruptionError:
         return CorruptionError(

@@ -46,6 +46,7 @@ from subsalt.kernels.work import Sharing, Stepper, Work
 __all__ = [
     "ASYNCHRONOUS",
     "CLASS",
+    "CUTS_ROWS",
     "FLUSHES",
     "NAME",
     "OWN_MEMORY",
@@ -91,6 +92,8 @@ __all__ = [
 NAME = "cuda"
 OWN_MEMORY = True
 WHOLE_MEMORY_FIELDS = False
+#: ghost rows along y have no way from GPU to GPU yet
+CUTS_ROWS = False
 
 #: kernels return before they have computed
 ASYNCHRONOUS = True

@@ -27,7 +27,7 @@ from subsalt.kernels.cuda.library import call, corner
 from subsalt.kernels.cuda.plan import fields_of, plan_of
 from subsalt.kernels.cuda.segment import Segment
 from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.steps import Regions, planes_box
+from subsalt.kernels.steps import Regions
 from subsalt.kernels.work import Sharing, Shell, Source, Stepwise, Work
 
 
@@ -135,9 +135,6 @@ def _check_sizes(what: str, size: int, **arrays: Any) -> None:
             raise ValueError(f"{name} has {array.size} numbers, {what} {size}")
 
 
-#: planes [lo, hi) by range
-Planes = tuple[tuple[int, int], ...]
-
 #: where a problem keeps the parts of sources on its shells and core, and how many at most: those of two wavefields
 _PARTS, MOST_KEPT = "slab.parts", 8
 
@@ -160,11 +157,11 @@ class SlabParts(Stepwise):
         self.exchange = sharing.exchange
         regions = Regions.of(problem, sharing.cuts, cut=False)
         self.psi = regions.psi
-        self.shells, self.core = (_boxes(problem, p, work.inner) for p in (regions.shells, regions.core))
+        self.shells, self.core = (_in_inner(boxes, work.inner) for boxes in (regions.shells, regions.core))
         put_back = work.shells if work.shells is not None and work.shells.put_back else None
-        in_shells = on_planes(problem, work.sources, regions.shells)
+        in_shells = in_boxes(problem, work.sources, regions.shells)
         self.front = Segment(problem, Work(in_shells, shells=put_back, inner=work.inner))
-        in_core = on_planes(problem, work.sources, regions.core)
+        in_core = in_boxes(problem, work.sources, regions.core)
         self.rest = Segment(problem, replace(work, sources=in_core))
 
     def begin(self, state: State) -> None:
@@ -197,8 +194,8 @@ class SlabParts(Stepwise):
         self.rest.finish()
 
 
-def on_planes(problem: Problem, sources: Sequence[Source], planes: Planes) -> list[Source]:
-    """Return the points of sources on some planes, in their order, with their samples; kept for the next call.
+def in_boxes(problem: Problem, sources: Sequence[Source], boxes: tuple[Box, ...]) -> list[Source]:
+    """Return the points of sources in some boxes, in their order, with their samples; kept for the next call.
 
     A wavefield is advanced many times with the same sources, and what a device makes of points is kept with these.
     """
@@ -206,20 +203,20 @@ def on_planes(problem: Problem, sources: Sequence[Source], planes: Planes) -> li
     assert isinstance(kept, dict)
     out = []
     for source in sources:
-        key = id(source), planes
+        key = id(source), boxes
         if key not in kept:
             while len(kept) >= MOST_KEPT:
                 kept.pop(next(iter(kept)))
-            kept[key] = source, _parts(source, planes)  # the source too: its id must stay its own
+            kept[key] = source, _parts(source, boxes)  # the source too: its id must stay its own
         out += kept[key][1]
     return out
 
 
-def _parts(source: Source, planes: Planes) -> list[Source]:
-    """Return the points of a source on some planes, range by range."""
+def _parts(source: Source, boxes: tuple[Box, ...]) -> list[Source]:
+    """Return the points of a source in some boxes, box by box."""
     out = []
-    for lo, hi in planes:
-        points, rows = source.points.on_planes(lo, hi)
+    for box in boxes:
+        points, rows = source.points.inside(box)
         if len(rows):
             all_of_them = len(rows) == len(source.points)
             samples = source.samples if all_of_them else np.asfortranarray(source.samples[rows])
@@ -227,7 +224,6 @@ def _parts(source: Source, planes: Planes) -> list[Source]:
     return out
 
 
-def _boxes(problem: Problem, planes: Planes, inner: Box | None) -> list[Box]:
-    """Return what is computed on some planes."""
-    boxes = [planes_box(problem, some) for some in planes]
-    return boxes if inner is None else [b.intersect(inner) for b in boxes]
+def _in_inner(boxes: tuple[Box, ...], inner: Box | None) -> list[Box]:
+    """Return what is computed of some boxes."""
+    return list(boxes) if inner is None else [b.intersect(inner) for b in boxes]

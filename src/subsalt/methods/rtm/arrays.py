@@ -92,25 +92,38 @@ class RankArrays:
 
     # receivers
 
-    @cached_property
-    def _supports(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first and the last plane of the computational grid on which each receiver has a weight."""
-        x = self.domain.grid.to_index(self.shot.rcv)[:, 0]
+    def _supports(self, axis: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last node of an axis of the computational grid on which a receiver has a weight."""
+        x = self._index[:, axis]
         near = np.rint(x)
         node = np.abs(x - near) <= ON_NODE
         first = np.where(node, near, np.floor(x) - RADIUS + 1)
         return first.astype(np.int64), np.where(node, near, np.floor(x) + RADIUS).astype(np.int64)
 
+    @cached_property
+    def _index(self) -> NDArray[np.float64]:
+        """Receivers in cells of the computational grid."""
+        return self.domain.grid.to_index(self.shot.rcv)
+
     @property
     def receivers(self) -> int:
-        """Receivers whose support touches the planes owned."""
-        first, last = self._supports
-        return int(((last >= self.domain.slab.lo) & (first < self.domain.slab.hi)).sum())
+        """Receivers whose support touches what is owned."""
+        here = np.ones(len(self._index), bool)
+        for axis, side in enumerate((self.domain.slab, self.domain.across)):
+            if side.ranks > 1:
+                first, last = self._supports(axis)
+                here &= (last >= side.lo) & (first < side.hi)
+        return int(here.sum())
 
     @property
     def recorded(self) -> tuple[int, int]:
         """Receivers that the rank records for itself, and single planes of receivers that it sends and gets."""
-        first, last = self._supports
+        first, last = self._supports(0)
+        if len(self.domain.rows) > 1:
+            low, high = self._supports(1)
+            middle, across = (low + high) // 2, self.domain.across
+            mine = (middle >= across.lo) & (middle < across.hi)
+            first, last = first[mine], last[mine]
         lo, hi = self.domain.slab.lo, self.domain.slab.hi
         own = (first >= lo) & (first < hi)
         sent = np.minimum(last, hi - 1)[first < lo] - lo + 1
@@ -139,8 +152,8 @@ class RankArrays:
         """Floats of every memory field of the absorbing layer."""
         if self.options.boundary != "pml":
             return []
-        x_layer = sum(self.domain.held_widths[:2])
-        sizes = layer_sizes(self.domain.layout, self.options.layer_cells, self.options.free_surface, x_layer)
+        layers = sum(self.domain.held_widths[:2]), sum(self.domain.held_widths[2:4])
+        sizes = layer_sizes(self.domain.layout, self.options.layer_cells, self.options.free_surface, layers)
         return sizes * len(MEMORY[self.medium])
 
     @property
@@ -259,7 +272,7 @@ def allocated(size: int) -> int:
     return size if size < 2 * HUGE_PAGE else -(-(size + 64) // HUGE_PAGE) * HUGE_PAGE
 
 
-def layer_sizes(layout: Layout, width: int, free_surface: bool, x_layer: int) -> list[int]:
+def layer_sizes(layout: Layout, width: int, free_surface: bool, layers: tuple[int, int]) -> list[int]:
     """Return the floats of one memory field of every axis of the PML, in rows along z of whole vectors.
 
     Parameters
@@ -270,14 +283,14 @@ def layer_sizes(layout: Layout, width: int, free_surface: bool, x_layer: int) ->
         Cells of the layer.
     free_surface : bool
         There is none at the top.
-    x_layer : int
-        Planes held that lie in the layers at the ends of x.
+    layers : tuple of int
+        Planes held that lie in the layers at the ends of x, and rows in those at the ends of y.
     """
     nx, ny, nz = layout.shape3
     row, window = _vectors(nz), _vectors(width + layout.radius)
-    sizes = [x_layer * ny * row, (1 if free_surface else 2) * window * nx * ny]
+    sizes = [layers[0] * ny * row, (1 if free_surface else 2) * window * nx * ny]
     if layout.ndim == 3:
-        sizes.append(2 * width * nx * row)
+        sizes.append(layers[1] * nx * row)
     return sizes
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.footprint import Rates as ShotRates
-from subsalt.parallel.decomp import Slab
 from subsalt.plan.gpu import LAUNCHES, Gpu
 from subsalt.plan.rates import Parts, Rates, step_seconds
-from subsalt.propagation.options import CheckpointOptions, PropagationOptions
+from subsalt.propagation.domain import Domain
+from subsalt.propagation.options import CheckpointOptions
 
 #: bytes per second to and from a disk that was not measured: a slow one, so that it is not taken for memory
 ASSUMED_DISK = 1.5e8
@@ -51,12 +51,10 @@ class Checkpointing:
     where: tuple[str, ...] = ()
     gpu: Gpu | None = None
 
-    def of_shot(
-        self, shape3: tuple[int, int, int], ndim: int, options: PropagationOptions, slabs: Sequence[Slab]
-    ) -> ShotRates:
-        """Return the rates of one rank for a shot that `slabs` share."""
+    def of_shot(self, parts: Sequence[Domain]) -> ShotRates:
+        """Return the rates of one rank for a shot of which ranks have these parts."""
         sharing = self.sharing if self.gpu is None else self.gpu.sharing
-        step = sharing * step_seconds(shape3, ndim, options, slabs, self.rates)
+        step = sharing * step_seconds(parts, self.rates)
         kernels = "measured" if self.rates.n else "assumed"
         put, get, copy = self.put / self.sharing, self.get / self.sharing, self.rates.parts.copy / sharing
         rates = ShotRates(step, put, get, copy, kernels=kernels, storage=self.storage)

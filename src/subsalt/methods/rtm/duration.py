@@ -23,7 +23,7 @@ from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import rates_for
-from subsalt.parallel.decomp import Slab, asked_of
+from subsalt.plan.cuts import exchange_of
 from subsalt.plan.gpu import LAUNCHES, PIN
 from subsalt.plan.model import (
     HERE,
@@ -36,72 +36,12 @@ from subsalt.plan.model import (
     TRACE_SAMPLE,
     Network,
     Surroundings,
-    exposed,
     reached,
     sum_seconds,
     survey_seconds,
 )
-from subsalt.plan.network import HOW, Link
+from subsalt.plan.network import HOW
 from subsalt.plan.rates import Duration, Rates, step_seconds
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """The ghost planes of a time step, on the rank that waits longest.
-
-    Parameters
-    ----------
-    seconds : float
-        Of its messages, one after the other.
-    exposed : float
-        What of them no computation hides.
-    nbytes : int
-        That all ranks of the group send.
-    """
-
-    seconds: float
-    exposed: float
-    nbytes: int
-
-
-def exchange_of(slabs: Sequence[Slab], plane: int, fields: int, step: float, link: Link) -> Exchange:
-    """Return what the exchange of one time step takes.
-
-    Parameters
-    ----------
-    slabs : sequence of Slab
-        Of the group.
-    plane : int
-        Points of a plane of constant x.
-    fields : int
-        Arrays that travel.
-    step : float
-        Seconds of a time step of the slowest slab.
-    link : Link
-        Between neighbours.
-
-    Notes
-    -----
-    The planes that neighbours hold are computed first; their messages travel while the others are (`kernels.steps`).
-    """
-    most = max(s.hi - s.lo for s in slabs)
-    worst = Exchange(0.0, 0.0, 0)
-    nbytes = 0
-    for slab in slabs:
-        asked = asked_of(slabs, slab)
-        size = fields * FLOAT * plane * sum(asked)
-        nbytes += size
-        seconds = link.seconds(size, fields * sum(a > 0 for a in asked))
-        inner = max(0, slab.hi - slab.lo - sum(asked)) * step / most
-        now = Exchange(seconds, exposed(seconds, inner), 0)
-        worst = max(worst, now, key=lambda e: (e.exposed, e.seconds))
-    return Exchange(worst.seconds, worst.exposed, nbytes)
-
-
-def plane_points(shape3: tuple[int, int, int]) -> int:
-    """Return the points of a plane of constant x."""
-    return math.prod(shape3[1:])
-
 
 #: shots whose phases are computed one by one; of a larger survey so many stand for all
 MOST_SHOTS = 64
@@ -149,13 +89,13 @@ class RunTimes:
         needs, world, parts = self.needs, self.decision.world, self.rates.parts
         setup = needs.setup
         group = group or self.decision.group_size
-        domain, slabs = needs.domain(shot), needs.slabs(shot, group)
+        domain, parts_of = needs.domain(shot), needs.parts(shot, group)
         step = self._step(shot, group)
         steps = setup.axis.nt - 1
         files = self.around.files
         read, write = files.reading(world.ranks), files.writing(world.ranks)
-        planes = max(s.hi - s.lo for s in slabs) / domain.grid.shape3[0]
-        points = planes * math.prod(domain.grid.shape3)
+        points = max(p.owned.size for p in parts_of)
+        share = points / math.prod(domain.grid.shape3)
         making = world.ranks_per_node * points / parts.setup
         if not isinstance(setup, MigrationSetup):
             written = FLOAT * setup.record.nt * len(shot.rcv)
@@ -164,10 +104,10 @@ class RunTimes:
                 "propagation": steps * step,
                 "output": self.around.publish + written / write,
             }
-        traces = max(needs.arrays(shot, (s.rank, group)).receivers for s in distinct(slabs))
+        traces = max(needs.arrays(shot, (p.rank, group)).receivers for p in distinct(parts_of))
         choice = self.decision.choice_of(shot, group)
         source_reached, receivers_reached = _reached(needs, shot, group)
-        window = planes * needs.window(shot).size
+        window = share * needs.window(shot).size
         snapshot, product = (self.sharing * window / r for r in (parts.snapshot, parts.product))
         samples = len(setup.imaged_samples)
         injection = self.sharing * steps * traces * parts.injection
@@ -194,18 +134,16 @@ class RunTimes:
     def _step(self, shot: Shot, group: int) -> float:
         """Return the seconds of a time step of the slowest slab, with what of its exchange nothing hides."""
         needs, gpu = self.needs, self.decision.world.gpu
-        setup, slabs, shape3 = needs.setup, needs.slabs(shot, group), needs.domain(shot).grid.shape3
-        step = self.sharing * step_seconds(
-            shape3, setup.model.grid.ndim, setup.propagation, slabs, self.rates
-        )
+        parts = needs.parts(shot, group)
+        step = self.sharing * step_seconds(parts, self.rates)
         if gpu is not None:
             step = max(step, LAUNCHES * gpu.launch)
         per_node = self.decision.world.ranks_per_node
         link = self.around.network.between(group, per_node) if group > 1 else None
         if link is None:
             return step
-        fields = 2 if needs.medium == "tti" else 1
-        return step + exchange_of(slabs, plane_points(shape3), fields, step, link).exposed
+        copy = self.rates.parts.copy / self.sharing
+        return step + exchange_of(*needs.seen_from_above(shot), parts[0].cut, step, link, copy).exposed
 
     def _storing(
         self, choice: Choice, shot: Shot, group: int, found: Mapping[str, float]
@@ -434,8 +372,5 @@ def _steps(needs: Needs, decision: Decision, shot: Shot) -> int:
 
 def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) -> float:
     """Return the seconds of the slowest rank of a shot if every rank had the rates of a node."""
-    setup = needs.setup
-    slabs = needs.slabs(shot, decision.group_size)
-    shape3 = needs.domain(shot).grid.shape3
-    step = step_seconds(shape3, setup.model.grid.ndim, setup.propagation, slabs, rates)
+    step = step_seconds(needs.parts(shot, decision.group_size), rates)
     return _steps(needs, decision, shot) * step

@@ -376,7 +376,9 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
             assert scratch is not None
             sums = shooting.condition.sums
             with clock("restart points"):
-                points = RestartPoints(scratch, shot, scheme, shooting.group, sums, states, prop.kernels.copy)
+                points = RestartPoints(
+                    scratch, shot, scheme, shooting.group, sums, states, prop.kernels.copy, prop.domain.counts
+                )
                 point = points.find(slots)
         sweeps = _sweeps(
             shooting,

@@ -363,9 +363,10 @@ def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | N
 def _fixed(needs: Needs, world: World, asked: int) -> Decision:
     # a job for a cluster runs on a laptop, too: all ranks share a shot when there are fewer than asked for
     size = min(asked, world.ranks)
-    narrowest = min(needs.shots, key=lambda s: needs.planes[s.id])
     if size > 1:
-        needs.slabs(narrowest, size)  # refuses slabs that are thinner than their halo
+        for axis in (0, 1):
+            narrowest = min(needs.shots, key=lambda s: needs.extents[s.id][axis])
+            needs.parts(narrowest, size)  # refuses parts that are thinner than their halo
     reason = (
         "as [parallel] ranks_per_shot says" if size == asked else f"all there are, of the {asked} asked for"
     )

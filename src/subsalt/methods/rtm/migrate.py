@@ -40,9 +40,9 @@ from subsalt.methods.rtm.strategies import Strategies, facts_of, findings_of, re
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.parallel.comm import Comm
-from subsalt.parallel.decomp import Slab
 from subsalt.plan.model import Surroundings
 from subsalt.plan.rates import machine_for_run
+from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Traffic
 from subsalt.run import resume
 from subsalt.run.identity import numerics_of, wavefield_id
@@ -62,15 +62,15 @@ class ShotShare:
 
     Parameters
     ----------
-    slab : Slab
-        Planes of the shot's computational grid.
+    domain : Domain
+        The part of the shot's computational grid.
     rows : ndarray, (k,)
-        Receivers whose support touches the planes owned; one receiver may be in the shares of several ranks.
+        Receivers whose support touches what is owned; one receiver may be in the shares of several ranks.
     image_box : Box
         The part of the image that this rank accumulates, on the model grid; may be empty.
     """
 
-    slab: Slab
+    domain: Domain
     rows: NDArray[np.intp]
     image_box: Box
 
@@ -95,7 +95,7 @@ def share_of(setup: MigrationSetup, shot: Shot, group: Comm | None = None) -> Sh
     rank, ranks = (group.rank, group.size) if group is not None else (0, 1)
     domain = RankArrays.of(setup, shot, (rank, ranks)).domain
     _, rows = domain.mine(domain.points(shot.rcv))
-    return ShotShare(domain.slab, rows, domain.image_box)
+    return ShotShare(domain, rows, domain.image_box)
 
 
 @dataclass

@@ -36,6 +36,7 @@ from subsalt.plan.disk import existing
 from subsalt.plan.gpu import PIN, Gpu
 from subsalt.plan.rates import faster, machine_if_known, shot_row, worth_again
 from subsalt.plan.world import MPI, PROGRAM, World
+from subsalt.propagation.blocks import Plane, slabs_alone
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import CheckpointOptions
 from subsalt.view.pages import picture_bytes
@@ -63,8 +64,8 @@ class RankNeed:
         ``"shots"``, ``"image"`` or ``"pictures"``.
     shot : int
         Id of the shot.
-    slab : Slab or None
-        Its planes; None when one rank does a shot alone.
+    part : Domain or None
+        What it has of the shot; None when one rank does a shot alone.
     choice : Choice or None
         What the largest shot does to have its source wavefield again; None where nothing is imaged, or everything kept.
     device : dict of str to int
@@ -74,7 +75,7 @@ class RankNeed:
     arrays: dict[str, int]
     stage: str
     shot: int
-    slab: Slab | None
+    part: Domain | None
     choice: Choice | None = None
     device: dict[str, int] = field(default_factory=dict)
 
@@ -150,9 +151,14 @@ class Needs:
         return self.arrays(shot, part).domain
 
     @cached_property
-    def planes(self) -> dict[int, int]:
-        """Planes along x of the computational grid of every shot, by id."""
-        return {s.id: self.domain(s).slab.nx for s in self.shots}
+    def extents(self) -> dict[int, tuple[int, int]]:
+        """Planes along x and rows along y of the computational grid of every shot, by id."""
+        return {s.id: self.domain(s).grid.shape3[:2] for s in self.shots}
+
+    def seen_from_above(self, shot: Shot) -> tuple[Plane, int]:
+        """Return the computational grid of a shot, and its points along z."""
+        domain = self.domain(shot)
+        return domain.plane, domain.grid.shape3[2]
 
     @cached_property
     def worst_shots(self) -> list[Shot]:
@@ -178,14 +184,18 @@ class Needs:
 
     @cached_property
     def largest_group(self) -> int:
-        """Ranks that can share every shot of the survey: the narrowest one rules."""
+        """Ranks that can share every shot of the survey: the narrowest one rules, or as many as there are blocks."""
         options = self.setup.propagation
+        if not isinstance(options.decomp, str):
+            return options.decomp[0] * options.decomp[1]
         width = options.layer_cells if options.boundary == "pml" else 0
-        return decomp.largest_group(min(self.planes.values()), self.medium, self.radius, (width, width))
+        return decomp.largest_group(
+            min(nx for nx, _ in self.extents.values()), self.medium, self.radius, (width, width)
+        )
 
-    def slabs(self, shot: Shot, group: int) -> list[Slab]:
-        """Return how `group` ranks cut a shot."""
-        return list(self.domain(shot, (0, group)).slabs)
+    def parts(self, shot: Shot, group: int) -> list[Domain]:
+        """Return what each of `group` ranks has of a shot."""
+        return self.domain(shot, (0, group)).everybody()
 
     def changed(self, setup: Setup, ranks: int | None = None) -> Needs:
         """Return the needs of the same survey with another setup, or of more ranks."""
@@ -196,8 +206,11 @@ class Needs:
         return replace(self, checkpointing=checkpointing)
 
     def on(self, gpu: Gpu | None) -> Needs:
-        """Return the needs of the same survey on a GPU, or without."""
-        return self if gpu == self.gpu else replace(self, gpu=gpu)
+        """Return the needs of the same survey on a GPU, whose ranks have slabs, or without."""
+        if gpu == self.gpu:
+            return self
+        setup = self.setup if gpu is None else on_slabs(self.setup)
+        return replace(self, gpu=gpu, setup=setup)
 
     def without_pictures(self) -> Needs:
         """Return the needs of the same survey when nothing is drawn."""
@@ -238,11 +251,11 @@ class Needs:
             if settled is not None and choice is not None:
                 settled = settled.settled(choice)
             kept = None if choice is None else choice.best.need
-            for slab in distinct(self.slabs(shot, group)):
-                part = slab.rank, group
+            for here in distinct(self.parts(shot, group)):
+                part = here.rank, group
                 arrays = self.held() | self._shot(shot, part, None if kept is None else kept.arrays)
                 device = self._device(shot, part) | (kept.on_device if kept is not None else {})
-                found.append(RankNeed(arrays, "shots", shot.id, slab if group > 1 else None, choice, device))
+                found.append(RankNeed(arrays, "shots", shot.id, here if group > 1 else None, choice, device))
         if isinstance(self.setup, MigrationSetup):
             after = [("image", self._image(self.setup))]
             if self.pictures:
@@ -256,9 +269,9 @@ class Needs:
         if limit is None:
             return 1 << 62
         bare = [
-            sum((self.held() | self._shot(shot, (slab.rank, group), {})).values())
+            sum((self.held() | self._shot(shot, (part.rank, group), {})).values())
             for shot in self.worst_shots
-            for slab in distinct(self.slabs(shot, group))
+            for part in distinct(self.parts(shot, group))
         ]
         return limit - max(bare)
 
@@ -268,9 +281,9 @@ class Needs:
             return 0
         if group not in self._device_budgets:
             bare = [
-                sum(self._device(shot, (slab.rank, group)).values())
+                sum(self._device(shot, (part.rank, group)).values())
                 for shot in self.worst_shots
-                for slab in distinct(self.slabs(shot, group))
+                for part in distinct(self.parts(shot, group))
             ]
             self._device_budgets[group] = self.gpu.limit - max(bare)
         return self._device_budgets[group]
@@ -284,7 +297,7 @@ class Needs:
         halved = self.checkpointing is not None and self.checkpointing.options.halved
         key = domain.grid.shape3, domain.pad, self.window(shot).shape, group, rank
         if key not in self._sizes:
-            ranks = [slab.rank for slab in distinct(self.slabs(shot, group))] if rank is None else [rank]
+            ranks = [part.rank for part in distinct(self.parts(shot, group))] if rank is None else [rank]
             parts = [self.arrays(shot, (r, group)) for r in ranks]
             self._sizes[key] = sizes_of(setup, parts, on_device=self.gpu is not None, halved=halved)
         return self._sizes[key]
@@ -295,7 +308,7 @@ class Needs:
         Parameters
         ----------
         shot : Shot
-            Its window and the slabs of its group rule.
+            Its window and the parts of its group rule.
         group : int
             Ranks that share it.
         budget : int
@@ -306,12 +319,7 @@ class Needs:
         how = how or self.checkpointing
         assert how is not None
         sizes = self.sizes(shot, group)
-        rates = how.of_shot(
-            self.domain(shot).grid.shape3,
-            self.setup.model.grid.ndim,
-            self.setup.propagation,
-            self.slabs(shot, group),
-        )
+        rates = how.of_shot(self.parts(shot, group))
         if self.gpu is not None:
             # locked memory is made once, and used by all shots
             rates = replace(rates, pin=PIN * len(self.shots))
@@ -360,8 +368,8 @@ class Needs:
 
         None are needed where MPI reaches the memory of GPUs; which it does is known once ranks run.
         """
-        slab = self.slabs(shot, part[1])[part[0]]
-        _, rows, row = self.domain(shot, part).layout.padded_shape
+        domain = self.domain(shot, part)
+        slab, (_, rows, row) = domain.slab, domain.layout.padded_shape
         travel = 2 if self.medium == "tti" else 1
         return 2 * travel * 2 * (slab.ghost_lo + slab.ghost_hi) * rows * row * FLOAT
 
@@ -404,16 +412,27 @@ class Needs:
         return {"image": (1 + light) * share + whole, "pictures": picture_bytes(grid)}
 
 
-def distinct(slabs: Sequence[Slab]) -> list[Slab]:
-    """Return the slabs of which one may be the largest: the ends with the layer, their neighbours, the thickest.
+def on_slabs(setup: Setup) -> Setup:
+    """Return the setup of a survey whose ranks cut grids along x alone."""
+    options = setup.propagation
+    return replace(setup, propagation=replace(options, decomp=slabs_alone(options.decomp)))
+
+
+def distinct(parts: Sequence[Domain]) -> list[Domain]:
+    """Return the parts of which one may be the largest: the ends with the layer, their neighbours, the thickest.
 
     Those between are alike, but for receivers; of groups of eight and fewer all are returned.
     """
-    if len(slabs) <= 8:
-        return list(slabs)
+    if len(parts) <= 8:
+        return list(parts)
+    chosen = [_distinct(slabs) for slabs in parts[0].cut]
+    return [p for p in parts if p.slab in chosen[0] and p.across in chosen[1]]
+
+
+def _distinct(slabs: Sequence[Slab]) -> set[Slab]:
+    """Return the slabs of an axis that need not be alike."""
     thickest = max(slabs, key=lambda s: s.planes)
-    middle = slabs[len(slabs) // 2]
-    return list(dict.fromkeys([*slabs[:3], *slabs[-3:], middle, thickest]))
+    return {*slabs[:3], *slabs[-3:], slabs[len(slabs) // 2], thickest}
 
 
 #: bytes put and got in a folder

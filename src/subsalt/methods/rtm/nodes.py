@@ -15,7 +15,7 @@ from subsalt.methods.rtm.need import Needs, measured
 from subsalt.methods.rtm.plan import lost_part, setup_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.speed import rates_for
-from subsalt.plan.cuts import SharedGrid, StepModel
+from subsalt.plan.cuts import StepModel
 from subsalt.plan.nodes import Cluster, NodesModel, Row, with_seconds
 from subsalt.plan.world import World
 
@@ -62,7 +62,7 @@ class ShotsOnNodes(NodesModel):
             how = checkpointing_of(job.checkpoint_options, needs, world, self.folder, formats, machine)
             # each node has scratch like this machine
             needs = needs.choosing(replace(how, disk=how.disk * n))
-        decision = decide(needs, world, job.parallel.ranks_per_shot)
+        decision = decide(needs, world, job.parallel.group)
         row = Row(n, world.ranks, decision.group_size, decision.groups, lost_part(len(survey), decision))
         if decision.error is not None:
             return replace(row, problem=decision.error.message), []
@@ -79,7 +79,6 @@ class ShotsOnNodes(NodesModel):
         rates = "" if machine is None else rates_for(needs, world, machine)
         if isinstance(rates, str):
             return None
-        grid = needs.domain(needs.worst_shots[0]).grid
+        plane, nz = needs.seen_from_above(needs.worst_shots[0])
         link = nodes.around(machine, self.folder).network.between(world.ranks, world.ranks_per_node)
-        shared = SharedGrid(grid.shape3, needs.medium, self.setup.propagation)
-        return StepModel(shared, rates, world.ranks_per_node, link)
+        return StepModel(plane, nz, self.setup.propagation, rates, world.ranks_per_node, link)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -141,9 +142,7 @@ def _rows(plan: Plan) -> list[str]:
     if decision.world.ranks > 1:
         rows.append(("groups", _groups(plan)))
     if decision.group_size > 1:
-        rows.append(
-            ("slabs", f"{read.owned} planes of its own and {read.ghosts} ghost planes in the thinnest")
-        )
+        rows.append(_cut(read))
     if read.model_wanted:
         rows.append(("model", _redundant(read.model_read, read.model_wanted, "per shot")))
     if read.traces_wanted:
@@ -158,6 +157,17 @@ def _rows(plan: Plan) -> list[str]:
             rows.append(("", f"of it waiting for ghost planes {duration(spent.halo)}"))
     rows += [("" if plan.duration.seconds is not None else "time", note) for note in plan.duration.notes]
     return [f"{name:<8}{text}" for name, text in rows]
+
+
+def _cut(read: Reading) -> tuple[str, str]:
+    """Return how ranks share a shot."""
+    if read.cut[1] == 1:
+        return "slabs", f"{read.owned} planes of its own and {read.ghosts} ghost planes in the thinnest"
+    many = f"{read.cut[0]} x {read.cut[1]} along x and y"
+    return (
+        "blocks",
+        f"{many}; {read.owned} planes or rows of its own and {read.ghosts} ghosts where they are thinnest",
+    )
 
 
 def _disk(disk: Disk) -> str:
@@ -192,11 +202,12 @@ def _where(plan: Plan) -> str:
         return "while partial images are summed"
     if need.stage == "pictures":
         return "while pictures are drawn"
-    if need.slab is None:
+    if need.part is None:
         return f"shot {need.shot}"
-    slab = need.slab
-    planes = f"{slab.hi - slab.lo} + {slab.ghost_lo + slab.ghost_hi} planes"
-    return f"shot {need.shot}, rank {slab.rank} of {slab.ranks}: {planes}"
+    part, ranks = need.part, math.prod(need.part.counts)
+    sides = [f"{s.hi - s.lo} + {s.ghost_lo + s.ghost_hi}" for s in (part.slab, part.across)]
+    held = f"{sides[0]} planes" if len(part.rows) == 1 else f"{sides[0]} planes of {sides[1]} rows"
+    return f"shot {need.shot}, rank {part.rank} of {ranks}: {held}"
 
 
 #: part of the ranks' time that is lost behind the last shots from which on a plan warns
@@ -359,7 +370,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
     if migrates:
         options, formats = job.checkpoint_options, job.output.formats
         needs = needs.choosing(checkpointing_of(options, needs, world, folder, formats, known))
-    decision = decide(needs, world, job.parallel.ranks_per_shot)
+    decision = decide(needs, world, job.parallel.group)
     disk, *scratch = disks_of(needs, decision, folder, job.output.formats)
     reading = reading_of(needs, decision.group_size, files, migrates)
     plan = Plan(
@@ -426,7 +437,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
 
 def _fewer(job: Job, world: World) -> list[Finding]:
     """Return a warning when there are fewer ranks than should share a shot."""
-    asked = job.parallel.ranks_per_shot
+    asked = job.parallel.group
     if asked == "auto" or asked <= world.ranks:
         return []
     return [

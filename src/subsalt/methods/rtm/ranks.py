@@ -52,7 +52,7 @@ def plan_ranks(
     ConfigError
         When slabs would be thinner than their halo.
     """
-    asked = job.parallel.ranks_per_shot
+    asked = job.parallel.group
     threads = threads_for(world, job.propagation_options.threads)
     known = machine_if_known()
     with world.together():

@@ -88,6 +88,7 @@ class RestartPoints:
         sums: Mapping[str, NDArray],
         states: tuple[State, State],
         copy: Copy,
+        parts: tuple[int, int] | None = None,
     ) -> None:
         self.scheme, self.group, self.sums, self.states, self._copy = scheme, group, sums, states, copy
         self.floats = state_floats(states[0])
@@ -106,10 +107,16 @@ class RestartPoints:
             "shot": shot,
             "rank": scratch.rank,
             "ranks": scratch.ranks,
+            "decomp": list(parts or self._slabs),
             "floats": self.floats,
             "sums": sorted(sums),
             "scheme": json.loads(json.dumps(asdict(scheme))),
         }
+
+    @property
+    def _slabs(self) -> list[int]:
+        """Parts along x and y of slabs."""
+        return [self._scratch.ranks, 1]
 
     @property
     def storage(self) -> StoreCounts:
@@ -207,6 +214,8 @@ class RestartPoints:
         for parity in (0, 1):
             try:
                 told = json.loads(self._path(parity).read_text())
+                # up to 0.7 ranks had slabs
+                told.setdefault("decomp", self._slabs)
                 if all(told[name] == value for name, value in self._who.items()):
                     found[int(told["generation"])] = _point(told)
             except (OSError, ValueError, KeyError, TypeError):

@@ -32,6 +32,7 @@ from subsalt.methods.rtm.traces import end_taper, receiver_area, to_propagation,
 from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic
+from subsalt.propagation.image_planes import whole_planes
 from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
 
@@ -48,7 +49,7 @@ class ShotImage:
     shot : int
         Its id.
     box : Box
-        Window on the model grid.
+        Window on the model grid, or whole planes of it.
     sums : dict of ndarray, shape of the box, float32
         Accumulated fields of the imaging condition.
     point_steps : int
@@ -167,6 +168,7 @@ def migrate_shot(
             for a in found.values():
                 a *= weight
         sums = {name: np.asarray(a, dtype=np.float32) for name, a in found.items()}
+        box, sums = whole_planes(prop.domain, sums, prop.group)
     seconds = time.perf_counter() - begin
     counts = done.counts
     grid_point_steps = (
@@ -174,7 +176,7 @@ def migrate_shot(
     ) * prop.point_count
     return ShotImage(
         shot.id,
-        prop.image_box,
+        box,
         sums,
         prop.points_advanced,
         seconds,
@@ -209,7 +211,7 @@ def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) ->
     window : Box
         Of the shot, on the model grid.
     part : Box, optional
-        The planes of it that the weights are wanted for; all when None.
+        The part of it that the weights are wanted for; all when None.
 
     Notes
     -----
@@ -233,9 +235,10 @@ def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) ->
         shape = [1, 1, 1]
         shape[axis] = n
         out.append(weight.astype(np.float32).reshape(shape))
-    if part is not None:
-        out[0] = out[0][part.lo[0] - window.lo[0] : part.hi[0] - window.lo[0]]
-    return out
+    if part is None:
+        return out
+    x, y = (slice(part.lo[i] - window.lo[i], part.hi[i] - window.lo[i]) for i in (0, 1))
+    return [w[x] if axis == 0 else w[:, y] for axis, w in enumerate(out)]
 
 
 def receiver_samples(

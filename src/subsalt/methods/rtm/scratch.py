@@ -402,7 +402,7 @@ def advise(job: Job, directories: Sequence[Path], world: World, machine: Machine
     needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model)
     given, run_dir = job.checkpoint_options, job.default_run_dir
     plain = checkpointing_of(given, needs, world, run_dir, job.output.formats, machine)
-    stands = decide(needs.choosing(plain), world, job.parallel.ranks_per_shot)
+    stands = decide(needs.choosing(plain), world, job.parallel.group)
     now = stands.choice
     none = now is not None and now.fits and now.best.need.disk == 0
     wanted = replace(given, place="disk") if none and given.place == "auto" else given
@@ -454,7 +454,7 @@ def _place(
         direct=options.direct,
     )
     chosen = needs.choosing(how)
-    decision = decide(chosen, world, job.parallel.ranks_per_shot)
+    decision = decide(chosen, world, job.parallel.group)
     choice = decision.choice
     if choice is None:
         return replace(base, problem="nothing is kept of this job")
@@ -469,9 +469,7 @@ def _counted(base: Place, needs: Needs, decision: Decision, choice: Choice, how:
     """Return a place with the counts, bytes and seconds of the largest shot."""
     counts, sharing = choice.counts, how.sharing
     shot, group = needs.worst_shots[0], decision.group_size
-    slabs = needs.slabs(shot, group)
-    setup = needs.setup
-    rates = how.of_shot(needs.domain(shot).grid.shape3, setup.model.grid.ndim, setup.propagation, slabs)
+    rates = how.of_shot(needs.parts(shot, group))
     scheme = choice.scheme
     plain = scheme.samples * scheme.image_step + scheme.steps
     written, read = disk_traffic(choice.scheme, counts, needs.sizes(shot, group))

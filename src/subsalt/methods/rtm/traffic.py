@@ -17,6 +17,7 @@ from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.propagation.domain import Domain
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,9 @@ class Reading:
     traces_wanted, traces_read : int
         Bytes of the samples of its traces likewise; 0 when there are none to read.
     owned, ghosts : int
-        Planes along x of the thinnest slab, and of its halo.
+        Planes along x (or rows along y) of the thinnest part, and of its halo.
+    cut : tuple of int
+        Parts along x and y.
     """
 
     model_wanted: int
@@ -113,6 +116,7 @@ class Reading:
     traces_read: int
     owned: int
     ghosts: int
+    cut: tuple[int, int] = (1, 1)
 
     @property
     def thin(self) -> bool:
@@ -130,6 +134,7 @@ class Reading:
             "traces_redundancy": ratio(self.traces_read, self.traces_wanted),
             "thinnest_slab_planes": self.owned,
             "thinnest_slab_ghosts": self.ghosts,
+            "decomp": list(self.cut),
         }
 
 
@@ -154,20 +159,19 @@ def reading_of(needs: Needs, group: int, files: int, traces: bool) -> Reading:
     trace = FLOAT * setup.record.nt if traces else 0
     wanted, rows = nx * plane, trace * len(shot.rcv)
     if group == 1:
-        return Reading(wanted, wanted, rows, rows, needs.planes[shot.id], 0)
-    slabs = needs.slabs(shot, group)
-    front = needs.domain(shot).pad[0]
-    read = plane * sum(max(0, min(s.last, front + nx) - max(s.first, front)) for s in slabs)
-    shares = [needs.arrays(shot, (s.rank, group)).receivers for s in slabs]
-    thinnest = max(slabs, key=lambda s: (s.ghost_lo + s.ghost_hi) / (s.hi - s.lo))
-    return Reading(
-        wanted,
-        read,
-        rows,
-        trace * sum(shares),
-        thinnest.hi - thinnest.lo,
-        thinnest.ghost_lo + thinnest.ghost_hi,
-    )
+        return Reading(wanted, wanted, rows, rows, needs.extents[shot.id][0], 0)
+    parts = needs.parts(shot, group)
+    # a file is read by whole planes, whatever of them a rank keeps
+    read = plane * sum(window.intersect(p.held).shape[0] for p in parts)
+    shares = [needs.arrays(shot, (p.rank, group)).receivers for p in parts]
+    owned, ghosts = max((_thin(p) for p in parts), key=lambda found: found[1] / found[0])
+    return Reading(wanted, read, rows, trace * sum(shares), owned, ghosts, parts[0].counts)
+
+
+def _thin(part: Domain) -> tuple[int, int]:
+    """Return the planes or rows that a part owns, and its ghosts along that axis: of the axis where it is thinner."""
+    sides = [(s.hi - s.lo, s.ghost_lo + s.ghost_hi) for s in (part.slab, part.across)]
+    return max(sides, key=lambda side: side[1] / side[0])
 
 
 def ratio(part: int, whole: int) -> float:

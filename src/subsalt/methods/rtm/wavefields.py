@@ -209,22 +209,23 @@ class SourceRun:
 
 
 def shell_of(domain: Domain, medium: str) -> Shell:
-    """Return the shell of the un-damped planes that a rank owns, in local indices.
+    """Return the shell of the un-damped points that a rank owns, in local indices.
 
-    Sides without a layer need none: a free surface, or sides that reflect. Along x only the ends of the whole grid have
-    one; what other ranks own is exchanged as on the way forward.
+    Sides without a layer need none: a free surface, or sides that reflect. Along x and y only the ends of the whole
+    grid have one; what other ranks own is exchanged as on the way forward.
     """
     reach = shell_reach(domain, medium)
     widths = [reach if w else 0 for w in domain.widths]
-    shape, slab = domain.grid.shape3, domain.slab
+    shape = domain.grid.shape3
     lo, hi = list(domain.widths[0::2]), [n - w for n, w in zip(shape, domain.widths[1::2], strict=True)]
-    own_lo, own_hi = (slab.first + n for n in slab.owned_local)
-    first = min(max(lo[0], own_lo), own_hi)
-    last = max(min(hi[0], own_hi), first)
-    # what of the shells of x, counted on the whole grid, lies in these planes
-    widths[0] = max(0, lo[0] + widths[0] - first)
-    widths[1] = max(0, last - (hi[0] - widths[1]))
-    box = Box((first - slab.first, lo[1], lo[2]), (last - slab.first, hi[1], hi[2]))
+    for axis, side in enumerate((domain.slab, domain.across)):
+        first = min(max(lo[axis], side.lo), side.hi)
+        last = max(min(hi[axis], side.hi), first)
+        # what of the shells of the axis, counted on the whole grid, lies here
+        widths[2 * axis] = max(0, lo[axis] + widths[2 * axis] - first)
+        widths[2 * axis + 1] = max(0, last - (hi[axis] - widths[2 * axis + 1]))
+        lo[axis], hi[axis] = first - side.first, last - side.first
+    box = Box((lo[0], lo[1], lo[2]), (hi[0], hi[1], hi[2]))
     return Shell.of(box, (widths[0], widths[1], widths[2], widths[3], widths[4], widths[5]))
 
 
