@@ -38,6 +38,18 @@ recorded = pytest.mark.skipif(not IMAGES, reason="nothing is recorded for this n
 
 OWN = "tti 2-D, waves on a grid of their own"
 
+#: volumes whose ranks have blocks, by number of ranks: every medium, backwards, and on a grid of its own
+BLOCKS = {
+    4: (
+        "vti 3-D",
+        "tti 3-D",
+        "vti 3-D, boundary",
+        "vti 3-D, 16-bit model",
+        "vti 3-D, waves on a grid of their own",
+    ),
+    3: ("vti 3-D, inverse scattering", "tti 3-D, fitted stencil"),
+}
+
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
@@ -122,6 +134,24 @@ def test_ranks_change_nothing(jobs: Jobs, ranks: int) -> None:
             pytest.skip(str(marks.kwargs["reason"]))
     files = {name: str(jobs.job(name)) for name in ("iso 2-D", "vti 3-D", "tti 3-D", OWN)}
     done = run(ranks, PROGRAM.format(here=str(HERE), jobs=files, run=f"-{ranks}"))
+    assert done.rc == 0, done
+    for out in done.out:
+        assert said(out) == {name: IMAGES[name] for name in files}, done
+
+
+@recorded
+@pytest.mark.parametrize(("ranks", "decomp"), [(4, [2, 2]), (3, [1, 3])])
+def test_blocks_change_nothing(jobs: Jobs, ranks: int, decomp: list[int]) -> None:
+    for marks in MPI:
+        if marks.name == "skipif" and marks.args[0]:
+            pytest.skip(str(marks.kwargs["reason"]))
+    files = {}
+    for name in BLOCKS[ranks]:
+        files[name] = jobs.job(name).with_name(f"{name} on {ranks}.toml")
+        files[name].write_text(f"{jobs.job(name).read_text()}[parallel]\nthreads = 1\ndecomp = {decomp}\n")
+    done = run(
+        ranks, PROGRAM.format(here=str(HERE), jobs={n: str(f) for n, f in files.items()}, run="-blocks")
+    )
     assert done.rc == 0, done
     for out in done.out:
         assert said(out) == {name: IMAGES[name] for name in files}, done

@@ -131,6 +131,8 @@ class Needs:
     def __post_init__(self) -> None:
         if not isinstance(self.setup, MigrationSetup):
             self.checkpointing = None
+        if self.gpu is not None:
+            self.setup = on_slabs(self.setup)
         self.medium = physics.medium_of(self.setup.model, self.setup.propagation.medium)
         self.radius = radius_of(self.setup.propagation.order)
         self._known: dict[tuple[int, int | None], RankNeed] = {}
@@ -206,11 +208,8 @@ class Needs:
         return replace(self, checkpointing=checkpointing)
 
     def on(self, gpu: Gpu | None) -> Needs:
-        """Return the needs of the same survey on a GPU, whose ranks have slabs, or without."""
-        if gpu == self.gpu:
-            return self
-        setup = self.setup if gpu is None else on_slabs(self.setup)
-        return replace(self, gpu=gpu, setup=setup)
+        """Return the needs of the same survey on a GPU, or without."""
+        return self if gpu == self.gpu else replace(self, gpu=gpu)
 
     def without_pictures(self) -> Needs:
         """Return the needs of the same survey when nothing is drawn."""
