@@ -9,6 +9,9 @@ import pytest
 from launch import MPI, run
 from slab_cases import PML, Case, advance
 
+from subsalt.kernels import steps
+from subsalt.propagation import halo
+
 pytestmark = MPI
 
 HERE = Path(__file__).parent
@@ -26,32 +29,32 @@ CASES = {
     "vti weak": Case("vti", shape=(24, 27, 17), options={"boundary": "none"}, strength=3e-33),
     "tti pml": Case("tti", shape=(24, 27, 17), options=PML),
     "tti none, free surface": Case(
-        "tti", shape=(26, 27, 17), options={"boundary": "none", "free_surface": True}
+        "tti", shape=(26, 35, 15), options={"boundary": "none", "free_surface": True}
     ),
     "reference vti pml": Case("vti", shape=(18, 19, 14), options={"device": "reference", "order": 4}),
 }
-SHAPES = {2: [(1, 2)], 3: [(1, 3)], 4: [(2, 2), (1, 4)], 6: [(3, 2), (2, 3)]}
+#: shapes by number of ranks, and the cases that are cut so; the record has 1 x 3
+MEDIA = ("iso pml", "vti pml", "tti pml")
+SHAPES = {4: {(2, 2): tuple(CASES), (1, 4): MEDIA}, 6: {(3, 2): MEDIA, (2, 3): ("tti pml",)}}
 
-#: what every rank runs; `before` may change the program first
+#: what every rank runs: cases by shape, under a change of the program
 PROGRAM = """
     import sys
     sys.path.insert(0, {here!r})
     import numpy as np
-    from subsalt.errors import ConfigError
-    from test_blocks import CASES
+    import pytest
+    from test_blocks import CASES, CHANGES
     from slab_cases import compare
     from subsalt.parallel.comm import world
-    {before}
     group = world()
     file = np.load({answers!r})
-    for name in {names!r}:
+    for what, name, shape in {asked!r}:
         wanted = {{k.split("|")[1]: file[k] for k in file.files if k.startswith(name + "|")}}
-        for shape in {shapes!r}:
-            try:
-                wrong = compare(CASES[name], group, 1, None, wanted, shape)
-                print(f"{{name}} {{shape}}: {{len(wrong)}} wrong {{wrong[:5]}}")
-            except ConfigError as error:
-                print(f"{{name}} {{shape}}: too thin, {{error.code}}")
+        with pytest.MonkeyPatch.context() as patch:
+            if what:
+                CHANGES[what][2](patch)
+            wrong = compare(CASES[name], group, 1, None, wanted, shape)
+        print(f"{{what}} {{name}} {{shape}}: {{len(wrong)}} wrong {{wrong[:5]}}")
 """
 
 
@@ -64,27 +67,93 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def told(
-    answers: Path, ranks: int, names: list[str], shapes: list[tuple[int, int]], before: str = ""
-) -> list[str]:
-    """Return what the ranks say of cases, line by line."""
-    program = PROGRAM.format(
-        here=str(HERE),
-        answers=str(answers),
-        names=names,
-        shapes=shapes,
-        before=before.replace("\n", "\n    "),
-    )
-    done = run(ranks, program)
+def told(answers: Path, ranks: int, asked: list[tuple[str, str, tuple[int, int]]]) -> list[str]:
+    """Return what the ranks say of changes, cases and shapes, line by line."""
+    done = run(ranks, PROGRAM.format(here=str(HERE), answers=str(answers), asked=asked))
     assert done.rc == 0, done
-    return [line for out in done.out for line in out.splitlines()]
+    lines = [line for out in done.out for line in out.splitlines()]
+    assert len(lines) == ranks * len(asked), done
+    return lines
 
 
 @pytest.mark.parametrize("ranks", SHAPES)
 def test_blocks_of_any_shape_have_the_bits_of_one_process(answers: Path, ranks: int) -> None:
-    lines = told(answers, ranks, list(CASES), SHAPES[ranks])
-    assert len(lines) == ranks * len(CASES) * len(SHAPES[ranks])
-    wrong = [line for line in lines if ": 0 wrong []" not in line and ": too thin, E720" not in line]
+    asked = [("", name, shape) for shape, names in SHAPES[ranks].items() for name in names]
+    wrong = [line for line in told(answers, ranks, asked) if ": 0 wrong []" not in line]
     assert not wrong, "\n".join(wrong)
-    # most of them can be cut so
-    assert sum("too thin" in line for line in lines) < len(lines) / 3
+
+
+def no_corners(patch: pytest.MonkeyPatch) -> None:
+    original = halo.Halo.__init__
+
+    def changed(self, *args, **named):
+        original(self, *args, **(named | {"corners": False}))
+
+    patch.setattr(halo.Halo, "__init__", changed)
+
+
+def no_psi_beyond(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(steps, "_psi_planes", lambda problem, cuts: (cuts.lo, cuts.hi))
+
+
+def early_records(patch: pytest.MonkeyPatch) -> None:
+    original = steps.PythonSteps.__init__
+
+    def changed(self, *args, **named):
+        original(self, *args, **named)
+        self.records_ghosts = False
+
+    patch.setattr(steps.PythonSteps, "__init__", changed)
+
+
+def no_rows_of_q(patch: pytest.MonkeyPatch) -> None:
+    original = halo._Share.rows
+    patch.setattr(halo._Share, "rows", lambda self, arrays: original(self, arrays[:1]))
+
+
+#: changes of the program that must be noticed: the case and the shape that notice, and the change
+CHANGES = {
+    "corners do not travel": ("tti pml", (2, 2), no_corners),
+    "Psi is not advanced beyond the cuts": ("iso thick layer", (1, 4), no_psi_beyond),
+    "receivers are recorded before ghost rows have come": ("vti damping", (2, 2), early_records),
+    "q stays where it is": ("vti damping", (2, 2), no_rows_of_q),
+}
+
+
+def test_what_blocks_leave_out_is_noticed(answers: Path) -> None:
+    lines = told(answers, 4, [(what, name, shape) for what, (name, shape, _) in CHANGES.items()])
+    for what in CHANGES:
+        assert [line for line in lines if line.startswith(what) and ": 0 wrong []" not in line], what
+
+
+def test_a_group_of_blocks_whose_wavefield_blows_up_stops_together() -> None:
+    done = run(
+        4,
+        f"""
+        import sys
+        sys.path.insert(0, {str(HERE)!r})
+        import numpy as np
+        from test_blocks import CASES
+        from subsalt.parallel.comm import world
+        from subsalt.errors import NumericalFailure
+        group = world()
+        for name in ("iso pml", "tti pml"):
+            with CASES[name].propagator(group, (2, 2)) as prop:
+                samples = np.zeros((1, 30))
+                samples[0, 20] = np.nan
+                source = prop.source(np.array([[6.3, 7.0, 6.2]]) * 10, samples)
+                state = prop.new_state()
+                try:
+                    prop.advance(state, 1000, sources=[source])
+                except NumericalFailure as error:
+                    print(state.it, error)
+        """,
+    )
+    assert done.rc == 0, done
+    assert done.out == [done.out[0]] * 4, done
+    lines = done.out[0].splitlines()
+    assert len(lines) == 2, done
+    for line in lines:
+        step = int(line.split("at step ")[1].split(",")[0])
+        # the word goes through 2 blocks along x and 2 along y, and 8 steps are looked ahead
+        assert int(line.split()[0]) == step + 3 + 8, line
