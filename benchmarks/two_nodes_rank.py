@@ -44,7 +44,7 @@ def halo(comm: Comm, shape: tuple[int, ...], steps: int) -> dict[str, object]:
     kernels.prepare("cpu", 1).set_front(False)  # slabs advance what the wave has not reached
     vp = np.full(shape, 2000, np.float32)
     model = EarthModel(Grid(shape, (10.0,) * 3), vp, epsilon=vp * 0 + 0.2, delta=vp * 0 + 0.1)
-    options = PropagationOptions(boundary="none", source_taper=None)
+    options = PropagationOptions(boundary="none", source_taper=None, decomp="slabs")
     middle = np.array([[10.0 * (shape[0] // 2), 10.0 * (shape[1] // 2), 100.0]])
     pulse = np.sin(np.arange(steps) * 0.3)[None]
     with Propagator(model, options, 1e-3, group=comm) as prop:

@@ -331,7 +331,7 @@ def step_assumptions(model: StepModel) -> list[str]:
     tti = "fluxes that both sides of a cut compute are not counted" if model.plane.medium == "tti" else ""
     pace = f"steps one by one take {PACE[1]:g} times the measured ones, which do several in a pass"
     copied = (
-        f"rows that travel along y are copied twice, at {model.rates.parts.copy / 1e9:.2g} GB/s of a node"
+        f"what blocks send is copied twice, at {model.rates.parts.copy / 1e9:.2g} GB/s of a node"
     )
     halo = "the halo is not known, and left out" if model.link is None else f"halo: {model.link.text()}"
     return [

@@ -206,3 +206,20 @@ def test_states_of_several_records_go_on(tmp_path: Path, monkeypatch: pytest.Mon
         assert bits(image) == bits(migrated(CASE))
         assert image.resumed == steps_before(scheme, points[-1] + 1)
         assert replace(image.counts, snapshots_read=0) == replace(counts_of(scheme), snapshots_read=0)
+
+
+def test_points_of_another_cut_do_not_count_and_those_without_one_are_of_slabs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheme = SCHEMES["store"]
+    wanted, last = bits(migrated(CASE)), sum(1 for _ in tasks_of(scheme)) - 2
+    for decomp, counts in (([1, 1], True), ([1, 2], False), (None, True)):
+        runs = Runs(monkeypatch, tmp_path / str(decomp), scheme)
+        runs.until(last)
+        for path in runs.files("restart.g*.json"):
+            told = json.loads(path.read_text())
+            assert told.pop("decomp") == [1, 1]
+            path.write_text(json.dumps(told | ({} if decomp is None else {"decomp": decomp})))
+        image = runs.finish()
+        assert bits(image) == wanted
+        assert (image.resumed > 0) == counts, decomp

@@ -122,7 +122,7 @@ class Steps:
         self.sources: list[Source] = []
         if case.compute == 0:
             return
-        options = PropagationOptions(boundary="none", source_taper=None)
+        options = PropagationOptions(boundary="none", source_taper=None, decomp="slabs")
         earth = HeldModel(case, held[0], model)
         group = comm if comm.size > 1 else None
         self.propagator = Propagator(earth, options, DT, group=group)  # type: ignore[arg-type]

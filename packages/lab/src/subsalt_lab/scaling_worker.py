@@ -126,7 +126,8 @@ def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
     )
     group = world if world.size > 1 else None
     medium = cast(Medium, work.medium)
-    options = PropagationOptions(medium=medium)
+    # hashes are of whole planes
+    options = PropagationOptions(medium=medium, decomp="slabs")
     prop = Propagator(model, options, model.choose_dt(options.weights, None, 0.0), group=group)
     samples = np.sin(np.linspace(0.1, 6.0, work.warm + work.steps))[None]
     source = prop.source(middle, samples)

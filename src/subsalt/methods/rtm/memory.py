@@ -63,6 +63,9 @@ def shot_memory(
         nr * ((2 * FLOAT + DOUBLE) * recorded + DOUBLE * stepped),  # mapping the traces
         nr * (2 * FLOAT * recorded + 2 * DOUBLE * stepped),  # and weighting them
     ]
+    if len(arrays.domain.rows) > 1:
+        # sums, sent and received, and whole planes of them (`propagation.image_planes`)
+        stages.append(model + 4 * accumulators * window_bytes)
     held = image and several
     if image:
         # finishing the image
