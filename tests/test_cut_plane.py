@@ -1,4 +1,4 @@
-"""Blocks: every point has one owner, ghosts are what a step and a receiver read, and the shape follows from the grid."""
+"""Blocks: every point has one owner, ghosts are what a step and a receiver read, the shape follows from the grid."""
 
 from __future__ import annotations
 

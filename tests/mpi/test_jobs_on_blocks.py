@@ -45,7 +45,7 @@ def test_a_survey_on_blocks_writes_the_files_of_one_process(surveys: Path, tmp_p
     assert json.loads(done.out[0])["sha256"] == alone.sha256
     assert results(tmp_path / "blocks") == results(tmp_path / "alone")
     facts = json.loads((tmp_path / "blocks" / "run.json").read_text())
-    assert facts["plan"]["ranks_per_shot"] == 4
+    assert (facts["plan"]["ranks_per_shot"], facts["plan"]["decomp"]) == (4, [2, 2])
     # the four parts of kept wavefields are one field for whoever reads them
     wish = Wish(condition="cross-correlation")
     fresh = migrate_job(wish.job(Job.from_toml(job)), tmp_path / "fresh")

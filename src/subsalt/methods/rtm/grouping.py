@@ -217,6 +217,13 @@ class Decision:
         return min(self.sizes)
 
     @property
+    def cut(self) -> tuple[int, int]:
+        """Parts along x and y into which the smallest group cuts the largest shot."""
+        if self.needs is None:
+            return self.group_size, 1
+        return self.needs.domain(self.needs.worst_shots[0], (0, self.group_size)).counts
+
+    @property
     def groups(self) -> int:
         """Shots that are under way at the same time."""
         return len(self.sizes)
@@ -233,6 +240,7 @@ class Decision:
             "ranks": self.world.ranks,
             "ranks_per_shot": self.group_size,
             "groups": list(self.sizes),
+            "decomp": list(self.cut),
             "idle_ranks": self.idle,
             "threads": self.world.threads,
             "memory_per_rank_bytes": self.world.memory_per_rank,

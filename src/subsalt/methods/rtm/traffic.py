@@ -134,7 +134,6 @@ class Reading:
             "traces_redundancy": ratio(self.traces_read, self.traces_wanted),
             "thinnest_slab_planes": self.owned,
             "thinnest_slab_ghosts": self.ghosts,
-            "decomp": list(self.cut),
         }
 
 
