@@ -129,6 +129,92 @@ def every_side(result: Result) -> list[list[str]]:
     return out
 
 
+def accuracy(found: Sequence[Result]) -> str:
+    """Return the tables of the time to a waveform: the ratios that count, every side, and what is predicted."""
+    parts = []
+    for result in found:
+        media = result["media"]
+        head = (
+            "medium",
+            "ours",
+            "fastest of the peer",
+            "ratio",
+            "range",
+            "memory",
+            "ours otherwise: ratio, memory",
+        )
+        rows = [accuracy_row(medium, row) for medium, row in media.items()]
+        parts.append(f"{made_on(result)}; `{result['command']}`\n\n" + markdown(head, rows))
+        sides = (
+            "medium, side",
+            "points",
+            "grid",
+            "10^9 point-steps",
+            "error",
+            "worst record",
+            "s",
+            "spread",
+            "peak GB",
+        )
+        parts.append(
+            markdown(
+                sides,
+                [
+                    accuracy_side(f"{medium}: {name}", side, name in row["one_round"])
+                    for medium, row in media.items()
+                    for name, side in row["sides"].items()
+                ],
+            )
+        )
+        foreseen = ("medium, order", "points", "every record right", "work", "time dispersion left", "work")
+        parts.append(
+            markdown(
+                foreseen,
+                [
+                    [
+                        f"{medium}: {p['order']}",
+                        f"{p['points']:.2f}",
+                        f"{p['points_every_record']:.2f}",
+                        f"{p['work_every_record']:.2f}",
+                        f"{p['points_uncorrected']:.2f}, dt {p['part_of_stable_step']:g} of the stable",
+                        f"{p['work_uncorrected']:.1f}",
+                    ]
+                    for medium, row in media.items()
+                    for p in row["predicted"]
+                ],
+            )
+        )
+    return "\n\n".join(parts)
+
+
+def accuracy_row(medium: str, row: Mapping[str, Any]) -> list[str]:
+    """Return the row of the ratio that counts."""
+    counted, memory = row["ratios"][row["ours"]], row["memory_ratios"]
+    others = [
+        f"{name}: {q['ratio']:.2f}, {memory[name]:.2f}" + ", misses the accuracy" * (name in row["missed"])
+        for name, q in row["ratios"].items()
+        if name != row["ours"]
+    ]
+    spread = f"{counted['min']:.2f} to {counted['max']:.2f}"
+    count = f"**{counted['ratio']:.2f}**"
+    return [medium, row["ours"], row["peer"], count, spread, f"{memory[row['ours']]:.2f}", "; ".join(others)]
+
+
+def accuracy_side(name: str, side: Mapping[str, Any], once: bool) -> list[str]:
+    """Return the row of a side."""
+    return [
+        name,
+        f"{side['points']:.2f}",
+        shape(side["shape"]),
+        f"{side['point_steps'] / 1e9:.2f}",
+        f"{100 * side['error']:.2f} %",
+        f"{100 * side['worst_record']:.2f} %",
+        f"{side['seconds']:.2f}",
+        "one round" if once else f"{100 * side['spread']:.0f} %",
+        f"{side['peak_bytes'] / 1e9:.2f}",
+    ]
+
+
 def founding(found: Sequence[Result]) -> str:
     """Return the table of the founding case."""
     parts = []
@@ -366,6 +452,7 @@ def tables(found: Sequence[Result]) -> str:
     """Return everything between the marks of the page."""
     sections = (
         ("Against peers", peers, [r for r in found if r.get("question") == "peers"]),
+        ("Time to an accuracy", accuracy, [r for r in found if r.get("question") == "accuracy"]),
         ("The founding case", founding, [r for r in found if r.get("question") == "founding"]),
         (
             "The founding small case as a job",

@@ -41,6 +41,28 @@ def compiler_options(variant: str) -> Any:
     return ("advanced", options) if options else "advanced"
 
 
+def along_axis(w: TimeFunction, n: tuple[Function, ...], order: int) -> object:
+    """Return V w, the second derivative along the axis of symmetry n, of our scheme."""
+    wr = NYQUIST_WEIGHT
+    first = [w.dx(fd_order=order), w.dy(fd_order=order), w.dz(fd_order=order)]
+    g = sum(a * b for a, b in zip(n, first, strict=True))
+    fx, fy, fz = (a * g - wr * b for a, b in zip(n, first, strict=True))
+    return fx.dx(fd_order=order) + fy.dy(fd_order=order) + fz.dz(fd_order=order) + wr * w.laplace
+
+
+def along_axis_of_the_examples(w: TimeFunction, angles: tuple[Function, Function], order: int) -> object:
+    """Return `Gzz_centered` of Devito's examples/seismic/tti/operators.py, whose import needs pytest."""
+    theta, phi = angles
+    axis = (sin(theta) * cos(phi), sin(theta) * sin(phi), cos(theta))
+    half = [(d, d + d.spacing / 2, d - d.spacing / 2) for d in w.grid.dimensions]
+
+    def first(expr: object, i: int, x0: object) -> object:
+        return getattr(expr, f"d{half[i][0].name}")(fd_order=order // 2, x0=x0)
+
+    g = sum(axis[i] * first(w, i, half[i][1]) for i in range(3))
+    return sum(first(g * axis[i], i, half[i][2]) for i in range(3))
+
+
 class DevitoSolver:
     """A Devito operator of one time step and its state."""
 
@@ -121,27 +143,11 @@ class DevitoSolver:
         return sum(parts)
 
     def _along_axis(self, w: TimeFunction) -> object:
-        """Return V w, the second derivative along the axis of symmetry, of our scheme or of Devito's examples."""
+        """Return V w, of our scheme or of Devito's examples."""
         k = self.params
         if self.example:
-            return self._along_axis_of_the_examples(w)
-        n, order, wr = (k["nx"], k["ny"], k["nz"]), self.case.order, NYQUIST_WEIGHT
-        first = [w.dx(fd_order=order), w.dy(fd_order=order), w.dz(fd_order=order)]
-        g = sum(a * b for a, b in zip(n, first, strict=True))
-        fx, fy, fz = (a * g - wr * b for a, b in zip(n, first, strict=True))
-        return fx.dx(fd_order=order) + fy.dy(fd_order=order) + fz.dz(fd_order=order) + wr * w.laplace
-
-    def _along_axis_of_the_examples(self, w: TimeFunction) -> object:
-        """Return `Gzz_centered` of Devito's examples/seismic/tti/operators.py, whose import needs pytest."""
-        theta, phi, order = self.params["theta"], self.params["phi"], self.case.order // 2
-        axis = (sin(theta) * cos(phi), sin(theta) * sin(phi), cos(theta))
-        half = [(d, d + d.spacing / 2, d - d.spacing / 2) for d in self.grid.dimensions]
-
-        def first(expr: object, i: int, x0: object) -> object:
-            return getattr(expr, f"d{half[i][0].name}")(fd_order=order, x0=x0)
-
-        g = sum(axis[i] * first(w, i, half[i][1]) for i in range(3))
-        return sum(first(g * axis[i], i, half[i][2]) for i in range(3))
+            return along_axis_of_the_examples(w, (k["theta"], k["phi"]), self.case.order)
+        return along_axis(w, (k["nx"], k["ny"], k["nz"]), self.case.order)
 
     def _equations(self, variant: str) -> list[Eq]:
         """Write (1 + t) next = 2 now - (1 - t) before + m (...) for every field."""
