@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +33,21 @@ RARER = 0.4
 OPPOSITE, RIGHT = 0.9, 0.6
 
 
-def correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return the correlation of two windows of the largest absolute value over small lags."""
-    n = len(a)
-    products = np.correlate(a, b, "full")[n - 1 - LAG : n + LAG]
-    # energies of what overlaps at each lag
+def correlations(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the correlations of windows (n, WINDOW) with others, of the largest absolute value over small lags."""
+    n = a.shape[1]
     lag = np.arange(-LAG, LAG + 1)
-    of_a, of_b = (np.concatenate([[0.0], np.cumsum(x * x)]) for x in (a, b))
     late, early = np.maximum(lag, 0), np.maximum(-lag, 0)
-    size = np.sqrt((of_a[n - early] - of_a[late]) * (of_b[n - late] - of_b[early]))
-    found = np.divide(products, size, out=np.zeros(len(lag)), where=size > 0)
-    return float(found[np.argmax(np.abs(found))])
+    # all of b at once: einsum sums along the rows without an array of products
+    products = np.stack(
+        [np.einsum("ij,ij->i", a[:, i : n - j], b[:, j : n - i]) for i, j in zip(late, early, strict=True)],
+        axis=1,
+    )
+    # energies of what overlaps at each lag
+    of_a, of_b = (np.pad(np.cumsum(x * x, axis=1), ((0, 0), (1, 0))) for x in (a, b))
+    size = np.sqrt((of_a[:, n - early] - of_a[:, late]) * (of_b[:, n - late] - of_b[:, early]))
+    found = np.divide(products, size, out=np.zeros_like(products), where=size > 0)
+    return np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64]]:
@@ -54,25 +57,27 @@ def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArr
     """
     order = np.argsort(found.offset, kind="stable")
     order = order[found.picked[order]]
-    sign, run = np.ones(len(order), np.int8), np.zeros(len(order), np.int64)
-    for k, (i, j) in enumerate(pairwise(order.tolist()), 1):
-        opposite = _opposite(found, i, j)
-        new = not opposite and correlation(found.windows[i], found.windows[j]) < ALIKE
-        run[k] = run[k - 1] + new
-        sign[k] = 1 if new else -sign[k - 1] if opposite else sign[k - 1]
-    for r in np.unique(run):
-        own = run == r
-        if sign[own].sum() < 0:
-            sign[own] *= -1
-    return order, sign, run
+    if not len(order):
+        return order, np.ones(0, np.int8), np.zeros(0, np.int64)
+    before, after = order[:-1], order[1:]
+    alike = correlations(found.windows[before], found.windows[after])
+    opposite = (alike <= -CERTAIN) & _in_time(found, before, after)
+    new = ~opposite & (alike < ALIKE)
+    run = np.r_[0, np.cumsum(new)]
+    # changes of sign along all runs; the rarer sign of a run is the wrong one
+    sign = np.where(np.r_[0, np.cumsum(opposite)] % 2 == 0, 1, -1)
+    most = np.sign(np.bincount(run, weights=sign))
+    first = np.flatnonzero(np.r_[True, new])
+    most = np.where(most == 0, sign[first], most)
+    return order, (sign * most[run]).astype(np.int8), run
 
 
-def _opposite(found: ShotBreaks, i: int, j: int) -> bool:
-    """Return whether two neighbouring traces differ by their sign alone."""
-    run = abs(found.offset[j]) - abs(found.offset[i])
-    moveout = found.line.slowness * float(run) if found.line is not None else 0.0
-    in_time = abs(found.time[j] - found.time[i] - moveout) <= IN_TIME * found.period
-    return in_time and correlation(found.windows[i], found.windows[j]) <= -CERTAIN
+def _in_time(found: ShotBreaks, before: NDArray[np.int64], after: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether the picks of neighbouring traces are as far apart as a change of the sign alone leaves them."""
+    offset = np.abs(found.offset)
+    slowness = found.line.slowness if found.line is not None else 0.0
+    moveout = slowness * (offset[after] - offset[before])
+    return np.asarray(np.abs(found.time[after] - found.time[before] - moveout) <= IN_TIME * found.period)
 
 
 def arrival(found: ShotBreaks) -> NDArray[np.float64]:
@@ -181,7 +186,7 @@ def opposite(found: list[ShotBreaks]) -> Opposite | None:
     waves = np.stack([arrival(b) for b in good])
     # the waveform that most shots share, of either sign
     common = np.linalg.svd(waves, full_matrices=False)[2][0]
-    c = np.array([correlation(w, common) for w in waves])
+    c = correlations(waves, np.broadcast_to(common, waves.shape))
     if np.median(np.sign(c)) < 0:
         c = -c
     told = np.abs(c) >= ALIKE
@@ -247,7 +252,7 @@ def _against_the_wavelet(context: Context, found: ShotBreaks) -> tuple[float, fl
         return None
     chosen = np.flatnonzero(far)[np.unique(np.linspace(0, int(far.sum()) - 1, FEWEST).round().astype(int))]
     values = [
-        correlation(found.windows[use[i]], wave)
+        float(correlations(found.windows[use[i]][None], wave[None])[0])
         for i in chosen
         for ndim in {context.model.grid.ndim, 3}
         if (wave := _direct(context, found, int(use[i]), float(m.late[i]), ndim)) is not None
