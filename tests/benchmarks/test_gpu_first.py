@@ -41,7 +41,9 @@ JOB = {"shape": [125, 1151, 1231], "samples": 800, "phases": {}, "checkpoint": {
 #: by step: an output as it is to be, and one with an answer that differs
 OUTPUTS = {
     "doctor": [
-        json.dumps({"gpu": "H200", "gpus": [1], "tests": [{"name": "gpu", "passed": ok, "detail": "other bytes"}]})
+        json.dumps(
+            {"gpu": "H200", "gpus": [1], "tests": [{"name": "gpu", "passed": ok, "detail": "other bytes"}]}
+        )
         for ok in (True, False)
     ],
     "arithmetic": [

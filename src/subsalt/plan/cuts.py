@@ -330,9 +330,7 @@ def step_assumptions(model: StepModel) -> list[str]:
     """Return what the table of time steps rests on, in words."""
     tti = "fluxes that both sides of a cut compute are not counted" if model.plane.medium == "tti" else ""
     pace = f"steps one by one take {PACE[1]:g} times the measured ones, which do several in a pass"
-    copied = (
-        f"what blocks send is copied twice, at {model.rates.parts.copy / 1e9:.2g} GB/s of a node"
-    )
+    copied = f"what blocks send is copied twice, at {model.rates.parts.copy / 1e9:.2g} GB/s of a node"
     halo = "the halo is not known, and left out" if model.link is None else f"halo: {model.link.text()}"
     return [
         "time steps: the largest shot on all ranks at once; the rate of a node holds for parts of any size",
