@@ -145,19 +145,14 @@ bench-kernels: build ## point-steps/s of every kernel, and its share of what the
 bench-peers: build ## times against Devito, Deepwave and PyLops, each in an environment of its own: CASES="iso-256 rtm2d kirchhoff ..."
 	@$(PY) benchmarks/peers/run.py $(CASES) $(if $(DEVICE),--device $(DEVICE)) $(if $(PUBLISH),--publish)
 
-<<<<<<< HEAD
+bench-accuracy: build ## time to a waveform right to 1 % after 40 wavelengths, against Devito: [MEDIA="iso vti tti"]
+	@$(PY) benchmarks/accuracy.py $(MEDIA) $(if $(PUBLISH),--publish)
+
 bench-gpu: cuda ## on a machine with a GPU: is every answer right, and what is reached: FOLDER=/scratch/gpu [ONLY=kernels,founding] [MINUTES=45]
 	@$(PY) benchmarks/gpu_first.py $(FOLDER) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(PUBLISH),--publish)
 
 gpu-rehearsal: build emulated ## all steps of bench-gpu on the emulated device, with grids of a few points: FOLDER=/tmp/rehearsal
 	@$(PY) benchmarks/gpu_first.py $(FOLDER) --rehearse --again $(if $(ONLY),--only $(ONLY))
-=======
-bench-accuracy: build ## time to a waveform right to 1 % after 40 wavelengths, against Devito: [MEDIA="iso vti tti"]
-	@$(PY) benchmarks/accuracy.py $(MEDIA) $(if $(PUBLISH),--publish)
-
-bench-gpu: cuda ## on a machine with a GPU: what one GPU is to reach, predicted and measured: FOLDER=/scratch/gpu [ONLY=kernels,founding]
-	@$(PY) benchmarks/gpu.py $(FOLDER) $(if $(ONLY),--only $(ONLY)) $(if $(PUBLISH),--publish)
->>>>>>> 772b753e (Measure the time to a waveform right to 1 % after 40 wavelengths against Devito at its best settings)
 
 bench-founding: build ## the founding case, 125 x 1151 x 1231 VTI: STEPS=20 [ORDER=8] [BOUNDARY=pml] [STORAGE=f32]
 	@$(PY) benchmarks/founding.py --steps $(or $(STEPS),20) $(if $(ORDER),--order $(ORDER)) \
