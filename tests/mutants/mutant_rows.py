@@ -182,8 +182,8 @@ SLABS = [
         "Slabs",
         "ghost planes halved",
         "src/subsalt/parallel/decomp.py",
-        'return 2 * self.radius if in_layer or self.medium == "tti" else self.radius',
-        "return self.radius",
+        '2 * self.radius if in_layer or self.medium == "tti" else self.radius)',
+        "self.radius)",
         "test_decomp.py",
     ),
     Mutant(
