@@ -64,7 +64,7 @@ class DevitoShot:
         self._load()
         self.op.apply(time_m=1, time_M=3, autotune=("aggressive", "destructive"))
         for entry in self.op._state.get("autotuning", []):
-            self.blocks.update({k: v for k, v in entry.get("tuned", {}).items() if k != "nthreads"})
+            self.blocks.update({k: int(v) for k, v in entry.get("tuned", {}).items() if k != "nthreads"})
         return time.perf_counter() - begin
 
     def _params(self) -> dict[str, Function]:
