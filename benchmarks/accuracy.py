@@ -107,10 +107,9 @@ class Entry:
 
     def start(self, threads: int) -> None:
         """Start the process; it compiles."""
-        ours, theirs = (
-            Side("subsalt_waveform.py", ""),
-            Side("devito_waveform.py", "", "devito", env=HUGE_PAGES),
-        )
+        # tiles are tried anew, in the round that does not count: what the user's cache has may be of a busier day
+        ours = Side("subsalt_waveform.py", "", env={"XDG_CACHE_HOME": self.setting.folder})
+        theirs = Side("devito_waveform.py", "", "devito", env=HUGE_PAGES)
         self.worker = Worker(theirs if self.peer else ours, self.setting, threads)  # type: ignore[arg-type]
 
     def tune(self) -> None:
