@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from launch import MPI, run
 
+from thorough import pairs
+
 pytestmark = MPI
 
 HERE = Path(__file__).parent
@@ -68,6 +70,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_every_scheme_gives_the_planes_of_one_process(ranks: int, answers: Path, tmp_path: Path) -> None:
+    tried = [row[1:] for row in pairs((2, 3), CASES, range(4)) if row[0] == ranks]
     done = run(
         ranks,
         HEAD.replace("ANSWERS", repr(str(answers)))
@@ -78,11 +81,11 @@ def test_every_scheme_gives_the_planes_of_one_process(ranks: int, answers: Path,
             ("store", dict(snapshots_on="disk", chunk=4)),
             ("store", dict(keep="both", chunk=3, restart_every=30)),
         ]
-        for case in {CASES!r}:
-            for number, (strategy, more) in enumerate(schemes):
-                scheme = scheme_of(case, strategy, **more)
-                image = migrated(case, scheme, scratch({str(tmp_path)!r} + f"/{{case}} {{number}}"), group)
-                print(case, number, right(case, image), image.counts == counts_of(scheme))
+        for case, number in {tried!r}:
+            strategy, more = schemes[number]
+            scheme = scheme_of(case, strategy, **more)
+            image = migrated(case, scheme, scratch({str(tmp_path)!r} + f"/{{case}} {{number}}"), group)
+            print(case, number, right(case, image), image.counts == counts_of(scheme))
         scheme = scheme_of({CASES[0]!r}, "store", snapshots_on="disk", keep="both")
         disk = scratch({str(tmp_path)!r} + "/f16")
         disk.compression = "f16"
@@ -93,7 +96,7 @@ def test_every_scheme_gives_the_planes_of_one_process(ranks: int, answers: Path,
     assert done.rc == 0, done
     for out in done.out:
         lines = out.splitlines()
-        assert len(lines) == 4 * len(CASES) + 1, done
+        assert len(lines) == len(tried) + 1, done
         assert all(line.endswith("True True") for line in lines), done
 
 
