@@ -28,7 +28,7 @@ from subsalt.kernels.tuning import DEEPEST
 from subsalt.kernels.work import Alone, Sharing, Work
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-from kernel_problems import make_problem  # noqa: E402
+from kernel_problems import make_problem
 
 SIZES = ((500, 1000), (1500, 1500))
 #: planes that each neighbour holds of a slab at order 8
