@@ -73,11 +73,13 @@ void copy(const nanobind::ndarray<float, nanobind::c_contig, nanobind::device::c
     const std::size_t total = source.size() * sizeof(float);
     char* to = reinterpret_cast<char*>(target.data());
     const char* from = reinterpret_cast<const char*>(source.data());
-    const int used = total >= 2 * huge_page ? threads : 1;
+    // with pieces of 2 MiB one of two threads was idle for part of an array of 5 MB: 1.25 ms for four instead of 0.58
+    constexpr std::size_t piece = std::size_t{256} << 10;
+    const int used = total >= 4 * piece ? threads : 1;
     nanobind::gil_scoped_release release;
 #pragma omp parallel for schedule(static) num_threads(used)
-    for (std::size_t at = 0; at < total; at += huge_page)
-        std::memcpy(to + at, from + at, std::min(huge_page, total - at));
+    for (std::size_t at = 0; at < total; at += piece)
+        std::memcpy(to + at, from + at, std::min(piece, total - at));
 }
 
 void return_large_arrays() {

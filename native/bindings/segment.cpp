@@ -37,7 +37,8 @@ public:
         if (!with_front) return;
         const auto rows = static_cast<std::size_t>(plan.pb.n[0] * plan.pb.n[1]);
         reaches_.resize(4 * rows);
-        front_ = Front{{reaches_.data(), reaches_.data() + rows}, {nullptr, nullptr}, -1, false, 0, 0};
+        const bool whole = nb::cast<bool>(state_.attr("whole"));
+        front_ = Front{{reaches_.data(), reaches_.data() + rows}, {nullptr, nullptr}, -1, whole, 0, 0};
         if (plan.pb.boundary == Boundary::pml)
             for (int axis = 0; axis < 2; ++axis)
                 front_->psi[axis] = reaches_.data() + static_cast<std::size_t>(2 + axis) * rows;
@@ -51,6 +52,7 @@ public:
         state_.attr("prev") = level_[(it_ + 1) % 2];
         state_.attr("curr") = curr();
         state_.attr("it") = it_;
+        if (front_ && front_->off) state_.attr("whole") = true;
     }
 
     Index it() const { return it_; }

@@ -392,12 +392,16 @@ class State:
         Memory fields of the layer; their format belongs to the device.
     it : int
         Time index of `curr`.
+    whole : bool
+        Waves have come so far that no row is cut any more (`native/isa/front.hpp`); False where that is not known.
+        It spares a look at every row and has no part in any number.
     """
 
     prev: list[NDArray]
     curr: list[NDArray]
     memory: dict[str, NDArray] = field(default_factory=dict)
     it: int = 0
+    whole: bool = False
 
     def rotate(self) -> None:
         """Make the freshly written level the current one."""
@@ -412,4 +416,4 @@ class State:
         """Set everything to zero and the time index to 0."""
         for a in self.arrays():
             a.fill(0)
-        self.it = 0
+        self.it, self.whole = 0, False

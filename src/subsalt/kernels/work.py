@@ -211,6 +211,8 @@ class Work:
         What is kept of every time level, or put back, after what is injected and before what is copied out.
     inner : Box, optional
         What alone is advanced; the rest of the grid keeps its values. Not with a PML.
+    check_last : bool
+        Look whether the wavefield is finite after the last step, too, and not every `FINITE_EVERY` steps alone.
     """
 
     sources: Sequence[Source] = ()
@@ -223,6 +225,7 @@ class Work:
     boxes: Sequence[Box] = field(default_factory=tuple)
     shells: Shells | None = None
     inner: Box | None = None
+    check_last: bool = True
 
     def hook_at(self, it: int) -> bool:
         """Return whether the hook is called at time index `it`."""

@@ -107,7 +107,7 @@ def march(
     exchange: Exchange | None = None,
     blown_up: Callable[[State], None] = lambda state: None,
 ) -> bool:
-    """Advance `state` by `n` steps; return whether it was finite where it was looked at, every `FINITE_EVERY` steps.
+    """Advance `state` by `n` steps; return whether it was finite where it was looked at (`Work.check_last`).
 
     Collective over a group, in which nothing but ghost planes travels.
 
@@ -134,7 +134,8 @@ def march(
         with stepper.arriving():
             while state.it < until and state.it != exchange.stop:
                 end = until if exchange.stop is None else min(until, exchange.stop)
-                fine = stepper.advance(state, end - state.it, FINITE_EVERY, end == last, work.progress)
+                look = work.check_last and end == last
+                fine = stepper.advance(state, end - state.it, FINITE_EVERY, look, work.progress)
                 if finite and not fine:
                     finite = False
                     blown_up(state)

@@ -227,6 +227,7 @@ class Propagator:
         loop: Literal["python"] | None = None,
         shells: Shells | None = None,
         inner: Box | None = None,
+        check_last: bool = True,
     ) -> None:
         """Advance `state` by `n` time steps; collective over the group, in which only ghost planes travel.
 
@@ -260,6 +261,8 @@ class Propagator:
             The shell of a box, kept after every step or put back (`subsalt.reversal`).
         inner : Box, optional
             What alone is advanced; not with a PML.
+        check_last : bool
+            Look whether the field is finite after the last step; False where more steps follow.
 
         Raises
         ------
@@ -271,7 +274,9 @@ class Propagator:
         """
         size = self.owned.size if inner is None else inner.size
         taps = [part for r in recorders for part in ([r] if isinstance(r, Recorder) else r.parts)]
-        work = Work(sources, taps, snapshots, correlation, hook, at, progress, boxes or (), shells, inner)
+        work = Work(
+            sources, taps, snapshots, correlation, hook, at, progress, boxes or (), shells, inner, check_last
+        )
         failures: list[tuple[int, NumericalFailure]] = []
 
         def blown_up(now: State) -> None:

@@ -201,8 +201,10 @@ class StateSlots:
         if level == "memory":
             for a, kept in zip(state.arrays(), self.room(slot).arrays(), strict=True):
                 self._copy(a, kept)
+            state.whole = self.room(slot).whole
         else:
             self._on_disk().get(self._key(block), state.arrays())
+            state.whole = False
         state.it = block * self._steps
         self.loaded[level] += 1
 
@@ -218,7 +220,7 @@ class StateSlots:
         state.prev, kept.prev = kept.prev, state.prev
         state.curr, kept.curr = kept.curr, state.curr
         state.memory, kept.memory = kept.memory, state.memory
-        state.it = block * self._steps
+        state.it, state.whole = block * self._steps, kept.whole
         self.loaded["memory"] += 1
 
     def mend(self, level: Level, slot: int, block: int, state: State) -> None:
@@ -228,6 +230,7 @@ class StateSlots:
             return
         for a, kept in zip(state.arrays(), self.room(slot).arrays(), strict=True):
             self._copy(kept, a)
+        self.room(slot).whole = state.whole
 
     def drop(self, level: Level, slot: int) -> None:
         """Make a slot free."""
