@@ -324,7 +324,7 @@ def time_of(
         # a GPU sums a block of traces while the next one is prepared
         "sum": summing if gpu is None else max(0.0, summing - preparing),
         "output": 6 * around.publish + sum(files.values()) / (writers * files_at.writing(writers)),
-        "pictures": PICTURES if pictures else 0.0,
+        "pictures": PICTURES[2 if 1 in setup.grid.shape else 3] if pictures else 0.0,
         "report": REPORT,
     }
     return KirchhoffTime(phases, [note], rate, str(row.get("date", "")))

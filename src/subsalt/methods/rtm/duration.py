@@ -196,7 +196,7 @@ class RunTimes:
             partial = files.get("partial images", 0) // FLOAT
             found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
             found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(1)
-            found["pictures"] = PICTURES if writes.pictures else 0.0
+            found["pictures"] = PICTURES[grid.ndim] if writes.pictures else 0.0
             found["report"] = REPORT
         return found | total
 
