@@ -360,6 +360,12 @@ def ratio(then: float | None, here: float) -> str:
     return f"{then / here:.2f}" if then and here > 0 else ""
 
 
+def disturbed(result: Result) -> str:
+    """Return what to add to a figure that was taken while other programs were there."""
+    load = float(result["machine"].get("load_before") or 0.0)
+    return f"; not a quiet machine, load {load:.0f} before" if load >= 1 else ""
+
+
 def bars(found: Sequence[Result]) -> str:
     """Return one table of what is asked with a yes and a no: each figure beside its bar."""
     rows = []
@@ -371,6 +377,7 @@ def bars(found: Sequence[Result]) -> str:
             note = f"{access} the page cache; {follows}; waited {r['counts']['stall_seconds']:.2f} s"
             if r.get("version", "") < "0.8":
                 note += "; the run in memory touched its snapshots anew in every round"
+            note += disturbed(r)
             rows.append(
                 ["time with snapshots on disk over in memory", case, f"{r['ratio']:.3f}", "1.05", note]
             )
@@ -379,6 +386,8 @@ def bars(found: Sequence[Result]) -> str:
                 f"{shape(r['grid'])}, {r['slots']} slots, {r['samples']} steps, image step {r['image_step']}"
             )
             steps = f"{r['source_steps']} + {r['receiver_steps']} steps"
+            each = sorted(one["measured"] / one["predicted"] for one in r["rounds"])
+            steps += f"; rounds {each[0]:.2f} to {each[-1]:.2f}{disturbed(r)}"
             rows.append(["time over steps times rate", case, f"{r['ratio']:.3f}", "0.85 to 1.15", steps])
         else:
             case = f"{shape(r['grid'])}, {r['shots']} shots, {r['samples']} samples"
