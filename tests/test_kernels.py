@@ -138,8 +138,7 @@ def test_boxes_do_not_change_bits(medium, boundary, isa):
 @pytest.mark.parametrize(
     ("nz", "boundary", "surface"), pairs([128, 129, 143, 150, 272], BOUNDARIES, [False, True])
 )
-def test_tti_rows_longer_than_a_block_along_z(nz, boundary, surface):
-    """Fluxes are made in blocks of 128 points, and their divergence along z 16 points behind."""
+def test_long_tti_rows(nz, boundary, surface):
     for order, ndim in ((8, 3), (4, 3), (16, 3), (8, 2)):
         shape = (20, 19 if ndim == 3 else 1, nz)
         kw = {"ndim": ndim, "free_surface": surface}
@@ -149,7 +148,7 @@ def test_tti_rows_longer_than_a_block_along_z(nz, boundary, surface):
         got, ref = to_cpu(problem, start), start
         bound = rounding_bound(p64, ref)
         made = [run(problem, start, 1, isa=isa) for isa in FMA_ISAS]
-        for at in (7, 112, 128, nz - 3):  # cuts shift the blocks
+        for at in (7, 112, 128, nz - 3):
             if 0 < at < nz:
                 parts = list(Box((0, 0, 0), shape).split(2, at))
                 made.append(run(problem, start, 1, parts))

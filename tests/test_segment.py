@@ -78,6 +78,17 @@ def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: 
         assert same(run(problem, 11, native=True), want)
 
 
+@pytest.mark.parametrize("boundary", ["pml", "damping"])
+def test_tiles_of_a_tilted_medium(monkeypatch: pytest.MonkeyPatch, boundary: str) -> None:
+    problem = make_problem(SHAPES[3], "tti", boundary, 8)
+    want = run(problem, 5, native=False)
+    for threads, rows in ((1, 0), (1, 5), (2, 7), (3, 1)):
+        monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, r=rows: (r, 1))
+        problem.cache.clear()
+        with cpu.forced(threads=threads):
+            assert same(run(problem, 5, native=True), want), (threads, rows)
+
+
 @pytest.mark.parametrize(
     ("medium", "boundary", "order", "free_surface"),
     pairs(["vti", "isotropic"], ["pml", "damping", "none"], [8, 4, 2], [True, False]),

@@ -65,6 +65,21 @@ def test_trials_are_whole_passes_and_compared_by_the_step(monkeypatch: pytest.Mo
     assert t.best == (48, 6)
 
 
+def test_a_tilted_medium_tries_rows_and_does_one_step_in_a_pass() -> None:
+    t = Tuner(make_problem(SHAPE, "tti", "pml", 8), 2, "v4")
+    assert t.best == (0, 1)
+    tried = set()
+    while not t.settled:
+        cut, steps = t.trial(10**6)
+        tried.add(cut)
+        t.took(cut, steps, steps * (0.5 if cut == (32, 1) else 1.0))
+    assert tried == set(tuning.TILTED)
+    assert all(depth == 1 for _, depth in tried)
+    assert t.best == (32, 1)
+    in_2d = Tuner(make_problem((24, 1, 20), "tti", "pml", 8, ndim=2), 2, "v4")
+    assert in_2d.settled  # cut along x, a tile per thread
+
+
 def test_other_threads_shapes_and_orders_are_tuned_apart(own_cache: Path) -> None:
     tune(tuner(), (48, 6))
     others = tuner(threads=2), tuner(shape=(24, 90, 20)), tuner(order=4)

@@ -55,7 +55,7 @@ void memory_step(const Problem& pb, const Levels& lv, const Box& box, int thread
 
 void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads, bool generic_radius) {
     if (empty(box)) return;
-    if (pb.medium == Medium::tti) return tilted_step(pb, lv, box, nullptr, threads, generic_radius);
+    if (pb.medium == Medium::tti) return tilted_step(pb, lv, {box, nullptr, 0}, threads, generic_radius);
     const BoxTiles tiles = tiles_of(pb, box, threads);
     const RowKernels kernels = row_kernels(pb, generic_radius);
 #pragma omp parallel num_threads(threads)
@@ -107,7 +107,7 @@ void apply_l(const Problem& pb, const float* const* fields, const Box& box, floa
         Levels lv{};
         for (int f = 0; f < 2; ++f)
             lv.curr[f] = fields[f];
-        return tilted_step(pb, lv, box, out, threads, false);
+        return tilted_step(pb, lv, {box, out, 0}, threads, false);
     }
     const RowKernels kernels = row_kernels(pb, false);
     const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
@@ -226,14 +226,13 @@ void shell(const Problem& pb, float* const* fields, const Shell& shell, float* r
         shell_plane(pb, shell, record, put_back, fields, ix, shell.box.lo[1], shell.box.hi[1]);
 }
 
-/// The same steps by the functions above, one after the other: for media that have no row kernels.
+/// The same steps in a tilted medium, one after the other.
 void step_by_step(const Problem& pb, const Segment& seg) {
     for (Index s = 0; s < seg.steps; ++s) {
         const Step step = step_of(pb, seg, s);
-        if (seg.inner != nullptr)
-            field_step(pb, step.levels, *seg.inner, seg.threads, false);
-        else
-            time_step(pb, step.levels, seg.threads);
+        const Box box = seg.inner != nullptr ? *seg.inner : Box{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
+        if (seg.inner == nullptr) memory_step(pb, step.levels, box, seg.threads);
+        if (!empty(box)) tilted_step(pb, step.levels, {box, nullptr, seg.cut.rows}, seg.threads, false);
         for (Index i = 0; i < seg.n_feeds; ++i)
             if (step.now < seg.feeds[i].nt)
                 inject(pb, step.made(), *seg.feeds[i].points, seg.feeds[i].samples + step.now * seg.feeds[i].points->n,

@@ -20,16 +20,17 @@ public:
     void lay_out(const Problem& pb, const Box& tile, int planes) {
         reach_ = pb.radius;
         y_lo_ = tile.lo[1];
+        planes_ = planes;
         slots_x_ = 2 * reach_ + planes;
         slots_a_ = reach_ + planes;
-        slots_y_ = pb.dim == 3 ? 2 * reach_ + 1 : 1;
+        slots_ = pb.dim == 3 ? 2 * reach_ + 1 : 1;
         row_ = (pb.n[2] + 15) / 16 * 16 + 2 * room;
         // an odd number of cache lines between planes: rows of several planes are read together
         plane_ = (tile.hi[1] - tile.lo[1]) * row_ + (row_ / 16 * (tile.hi[1] - tile.lo[1]) % 2 == 0 ? 16 : 0);
         at_a_ = 2 * slots_x_ * plane_;
         at_y_ = at_a_ + 2 * slots_a_ * plane_;
-        at_z_ = at_y_ + planes * slots_y_ * row_;
-        at_zeros_ = at_z_ + planes * plane_;
+        at_z_ = at_y_ + 2 * planes * slots_ * row_;
+        at_zeros_ = at_z_ + 2 * planes * slots_ * row_;
         const Index floats = at_zeros_ + 2 * row_ + 16;
         if (floats > size_) {
             std::free(memory_);
@@ -47,20 +48,23 @@ public:
     /// The first row of the tile at z = 0, by field and plane; the others follow at distances of `row`.
     float* x(int f, Index plane) const { return memory_ + (f * slots_x_ + plane % slots_x_) * plane_ + room; }
     float* a(int f, Index plane) const { return memory_ + at_a_ + (f * slots_a_ + plane % slots_a_) * plane_ + room; }
-    /// The fluxes along y and z are needed for one field and the planes j of one turn; those along y by slot, 0 .. 2 M.
-    float* y(Index j, Index slot) const { return memory_ + at_y_ + (j * slots_y_ + slot) * row_ + room; }
-    float* z(Index j) const { return memory_ + at_z_ + j * plane_ + room; }
+    /// The fluxes along y and z are needed for the planes j of one turn, and of each for the last 2 M + 1 rows: by
+    /// slot.
+    float* y(int f, Index j, Index slot) const { return memory_ + at_y_ + at_slot(f, j, slot); }
+    float* z(int f, Index j, Index slot) const { return memory_ + at_z_ + at_slot(f, j, slot); }
     Index row() const { return row_; }
-    Index slots_y() const { return slots_y_; }
+    Index slots() const { return slots_; }
 
     const float* zeros() const { return memory_ + at_zeros_ + room; }
     float* work() const { return memory_ + at_zeros_ + row_ + room; } // zeros outside the windows of the layer
 
 private:
+    Index at_slot(int f, Index j, Index slot) const { return ((f * planes_ + j) * slots_ + slot) * row_ + room; }
+
     static constexpr Index room = 32; // floats on both sides of a row
     float* memory_ = nullptr;
-    Index size_ = 0, row_ = 0, plane_ = 0, y_lo_ = 0, reach_ = 0;
-    Index slots_x_ = 0, slots_a_ = 0, slots_y_ = 0;
+    Index size_ = 0, row_ = 0, plane_ = 0, y_lo_ = 0, reach_ = 0, planes_ = 0;
+    Index slots_x_ = 0, slots_a_ = 0, slots_ = 0;
     Index at_a_ = 0, at_y_ = 0, at_z_ = 0, at_zeros_ = 0;
 };
 

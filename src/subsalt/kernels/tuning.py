@@ -17,7 +17,7 @@ from typing import Protocol
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import Problem
 
-#: rows per tile (0: one tile per thread), steps per pass
+#: rows per tile (0: one tile per thread; of a tilted medium as many as are usual), steps per pass
 Cut = tuple[int, int]
 
 #: steps that a pass may have at most
@@ -28,6 +28,9 @@ CANDIDATES: dict[int, tuple[Cut, ...]] = {
     2: ((0, 1), (0, 2), (0, 3), (0, 4), (0, 6)),
     3: ((48, 6), (64, 4), (32, 4), (96, 4), (32, 2), (64, 1)),
 }
+
+#: the same of a tilted medium in 3-D, of which a pass does one step
+TILTED: tuple[Cut, ...] = ((64, 1), (48, 1), (32, 1), (16, 1))
 
 #: grids with fewer points run in a cache, whatever the cut
 SMALLEST = {2: 2e5, 3: 2e6}
@@ -40,8 +43,10 @@ ROUNDS = 2
 
 
 def cut(problem: Problem) -> Cut:
-    """Return the default: in 3-D four steps in a pass, in 2-D as many as keep a large grid out of DRAM."""
+    """Return the default: in 3-D four steps in a pass, in 2-D as many as keep a large grid out of DRAM; in TTI one."""
     rows = forced_rows()
+    if problem.medium == "tti":
+        return (0 if rows is None else rows), 1
     if problem.layout.ndim == 3:
         return (48 if rows is None else rows), 4
     return (0 if rows is None else rows), (4 if math.prod(problem.layout.shape3) > 1_500_000 else 2)
@@ -128,9 +133,10 @@ class Tuner:
         self.points = math.prod(problem.layout.shape3)
         self.threads = threads
         large = self.points >= SMALLEST[problem.layout.ndim]
-        # TTI is bound by arithmetic: its steps cut themselves
-        worth_it = large and forced_rows() is None and problem.medium != "tti"
-        self.choose_among(CANDIDATES[problem.layout.ndim], worth_it=worth_it)
+        tilted = problem.medium == "tti"
+        # in 2-D its tiles are cut along x, one per thread
+        worth_it = large and forced_rows() is None and not (tilted and problem.layout.ndim == 2)
+        self.choose_among(TILTED if tilted else CANDIDATES[problem.layout.ndim], worth_it=worth_it)
 
     def choose_among(self, candidates: tuple[Cut, ...], *, worth_it: bool) -> None:
         """Begin trials, unless they are not worth it, switched off, or have been made before."""
