@@ -51,7 +51,8 @@ SUBSALT_INLINE float largest(Vec a) {
     return _mm512_reduce_max_ps(a);
 }
 
-/// The entries that the lanes of `position` (at least 0) fall behind, and how far into them.
+/// The entries that the lanes of `position` (at least 0) fall behind, and how far into them. Loads begin at a whole
+/// vector of the table, so that none straddles two cache lines: lanes no more than an entry apart still lie in two.
 struct Window {
     Index start;
     __m512i at;
@@ -61,7 +62,7 @@ struct Window {
     SUBSALT_INLINE explicit Window(Vec position) {
         const __m512i i = _mm512_cvttps_epi32(position);
         fraction = sub(position, _mm512_cvtepi32_ps(i));
-        const int first = _mm_cvtsi128_si32(_mm512_castsi512_si128(i));
+        const int first = _mm_cvtsi128_si32(_mm512_castsi512_si128(i)) & ~15;
         start = first;
         at = _mm512_sub_epi32(i, _mm512_set1_epi32(first));
         near = _mm512_cmpgt_epu32_mask(at, _mm512_set1_epi32(31)) == 0;
@@ -74,6 +75,14 @@ struct Window {
             return _mm512_i32gather_ps(at, table + start, 4);
     }
 };
+
+/// The first n entries at p, zeros behind; n < lanes.
+SUBSALT_INLINE Vec load_first(const float* p, Index n) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1u), p);
+}
+SUBSALT_INLINE void store_first(float* p, Index n, Vec a) {
+    _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1u), a);
+}
 
 #elif SUBSALT_LANES == 8
 
@@ -128,7 +137,7 @@ struct Window {
     SUBSALT_INLINE explicit Window(Vec position) {
         const __m256i i = _mm256_cvttps_epi32(position);
         fraction = sub(position, _mm256_cvtepi32_ps(i));
-        const int first = _mm_cvtsi128_si32(_mm256_castsi256_si128(i));
+        const int first = _mm_cvtsi128_si32(_mm256_castsi256_si128(i)) & ~7;
         start = first;
         at = _mm256_sub_epi32(i, _mm256_set1_epi32(first));
         upper = _mm256_castsi256_ps(_mm256_slli_epi32(at, 28));
@@ -258,6 +267,21 @@ struct Window {
     }
 };
 
+#endif
+
+#if SUBSALT_LANES < 16
+SUBSALT_INLINE Vec load_first(const float* p, Index n) {
+    float first[lanes] = {};
+    for (Index j = 0; j < n; ++j)
+        first[j] = p[j];
+    return load(first);
+}
+SUBSALT_INLINE void store_first(float* p, Index n, Vec a) {
+    float all[lanes];
+    store(all, a);
+    for (Index j = 0; j < n; ++j)
+        p[j] = all[j];
+}
 #endif
 
 /// A quotient, by the name that kirchhoff_formulas.hpp uses.

@@ -61,17 +61,13 @@ struct Held {
     }
 };
 
-/// Both legs at the samples of one vector, and 1 / (t_s t_r).
-struct LegsHere : Legs<Vec> {
-    Vec inverse;
-};
-
+/// Both legs at the samples of one vector. Never copied: compilers put a copy, with members that nothing was written
+/// to, into memory, and those stores took more than half of the sum's time (gcc 12, Zen 4).
 template <bool with_eta>
-SUBSALT_INLINE LegsHere legs_at(const Held& held, Index k) {
+SUBSALT_INLINE Legs<Vec> legs_at(const Held& held, Index k) {
     const Vec eta = with_eta ? load(held.rows.eta + k) : set1(0.0f);
     const Vec slowness2 = load(held.rows.slowness2 + k), half2 = load(held.rows.half2 + k);
-    const Legs<Vec> l = legs_of<with_eta>(held.src2, held.rcv2, slowness2, half2, eta);
-    return {l, div(set1(1.0f), l.product)};
+    return legs_of<with_eta>(held.src2, held.rcv2, slowness2, half2, eta);
 }
 
 /// How far a sample is from being muted, in parts of the taper of stretch and of dip: live above 0, whole from 1 on.
@@ -100,10 +96,10 @@ struct Position {
     }
 };
 
-/// What a sample of the trace counts, without the tapers that depend on the sample.
-SUBSALT_INLINE Vec weight_at(const Held& held, const LegsHere& l, Index k) {
+/// What a sample of the trace counts, without the tapers that depend on the sample. `inverse`: 1 / (t_s t_r).
+SUBSALT_INLINE Vec weight_at(const Held& held, const Legs<Vec>& l, Vec inverse, Index k) {
     if (held.amplitude == Amplitude::none) return held.weight;
-    return weight_of<Vec>(held.amplitude, held.weight, l, l.inverse, load(held.rows.factor + k));
+    return weight_of<Vec>(held.amplitude, held.weight, l, inverse, load(held.rows.factor + k));
 }
 
 /// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
@@ -199,6 +195,11 @@ SUBSALT_INLINE Vec triangle(const Integral<fixed>& integral, Vec position, Vec h
     return load(out);
 }
 
+/// Samples of a range, or vectors from the first to the last.
+struct Reach {
+    Index lo, hi;
+};
+
 /// What one vector of samples asks of the trace: where, how much it counts, and how steep the operator is there.
 struct Sought {
     Vec position, weight;
@@ -207,15 +208,16 @@ struct Sought {
 
 template <bool with_eta, Antialias antialias, bool muted>
 SUBSALT_INLINE Sought seek(const KirchhoffRules& rules, const Held& held, float midpoint, Index k) {
-    const LegsHere l = legs_at<with_eta>(held, k);
+    const Legs<Vec> l = legs_at<with_eta>(held, k);
+    const Vec inverse = div(set1(1.0f), l.product);
     const Position position(held, l);
-    Vec weight = weight_at(held, l, k);
+    Vec weight = weight_at(held, l, inverse, k);
     if constexpr (muted) weight = mul(weight, room_at<with_eta>(rules, held, midpoint, l, k).mute());
     Sought sought{position.inside, where_equal(position.at, position.inside, weight, set1(0.0f)), set1(0.0f)};
     if constexpr (antialias != Antialias::none) {
         const Vec slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held.src, held.rcv, l));
         if constexpr (antialias == Antialias::triangle)
-            sought.steep = least(most(mul(slope, l.inverse), set1(least_half)), set1(most_half));
+            sought.steep = least(most(mul(slope, inverse), set1(least_half)), set1(most_half));
         else
             sought.steep = least(most(sub(held.bands, div(mul(held.bands, l.product), slope)), set1(0.0f)), held.top);
         if constexpr (antialias == Antialias::nearest) sought.steep = ceiling_of(sought.steep);
@@ -223,9 +225,9 @@ SUBSALT_INLINE Sought seek(const KirchhoffRules& rules, const Held& held, float 
     return sought;
 }
 
-/// Add what was sought to one vector of `image`.
+/// What the trace holds there, times what it counts, added to `image`.
 template <Antialias antialias, int fixed>
-SUBSALT_INLINE void add_found(const Held& held, const Sought& sought, Bands& bands, float* image) {
+SUBSALT_INLINE Vec add_found(const Held& held, const Sought& sought, Bands& bands, Vec image) {
     Vec value;
     if constexpr (antialias == Antialias::triangle) {
         const Integral<fixed> integral{held.integrals, held.slopes, held.samples, held.order, held.stride};
@@ -235,38 +237,41 @@ SUBSALT_INLINE void add_found(const Held& held, const Sought& sought, Bands& ban
         value = window.near ? banded<true, fixed, antialias>(held, sought.steep, bands, window)
                             : banded<false, fixed, antialias>(held, sought.steep, bands, window);
     }
-    store(image, fma(sought.weight, value, load(image)));
+    return fma(sought.weight, value, image);
 }
 
-/// Add the vectors at k, k + lanes, ..., last. Each is sought while the one before is read: roots and divisions take so
-/// long that what waits for them would fill the queues of the processor.
+/// Add the vectors at k, k + lanes, ..., last to an image trace of nt samples, which may end in the last vector. Each
+/// is sought while the one before is read: roots and divisions take so long that what waits for them would fill the
+/// queues of the processor.
 template <bool with_eta, Antialias antialias, int fixed, bool muted>
-SUBSALT_INLINE void add_vectors(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Index last,
-                                Bands& bands, float* image) {
+SUBSALT_INLINE void add_vectors(const KirchhoffRules& rules, const Held& held, float midpoint, Reach vectors,
+                                Bands& bands, float* image, Index nt) {
+    const Index last = vectors.hi;
+    Index k = vectors.lo;
     if (k > last) return;
     Sought now = seek<with_eta, antialias, muted>(rules, held, midpoint, k);
     for (; k < last; k += lanes) {
         const Sought next = seek<with_eta, antialias, muted>(rules, held, midpoint, k + lanes);
-        add_found<antialias, fixed>(held, now, bands, image + k);
+        store(image + k, add_found<antialias, fixed>(held, now, bands, load(image + k)));
         now = next;
     }
-    add_found<antialias, fixed>(held, now, bands, image + last);
+    const Index left = nt - last;
+    if (left >= lanes)
+        store(image + last, add_found<antialias, fixed>(held, now, bands, load(image + last)));
+    else
+        store_first(image + last, left, add_found<antialias, fixed>(held, now, bands, load_first(image + last, left)));
 }
 
-/// The lanes that are live, as bits.
-template <bool with_eta>
+/// The lanes that are live, as bits. `muted`: some may be muted.
+template <bool with_eta, bool muted>
 SUBSALT_INLINE unsigned live_at(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Index nt) {
-    const LegsHere l = legs_at<with_eta>(held, k);
+    const Legs<Vec> l = legs_at<with_eta>(held, k);
     const Position position(held, l);
-    const unsigned heard = bits_below(set1(0.0f), room_at<with_eta>(rules, held, midpoint, l, k).smaller());
     const unsigned image = nt - k >= lanes ? all_lanes : (nt > k ? (1u << (nt - k)) - 1u : 0u);
-    return heard & bits_equal(position.at, position.inside) & image;
+    const unsigned live = bits_equal(position.at, position.inside) & image;
+    if constexpr (!muted) return live;
+    return live & bits_below(set1(0.0f), room_at<with_eta>(rules, held, midpoint, l, k).smaller());
 }
-
-/// Samples of a range.
-struct Reach {
-    Index lo, hi;
-};
 
 /// Add a trace to the image trace `image` (nt), whose samples before `start` and from `end` on are known to be muted or
 /// beyond the trace, and from `open` on free of tapers; all three are multiples of 16. Returns the samples from the
@@ -279,29 +284,23 @@ Reach add_trace(const KirchhoffRules& rules, const KirchhoffTraces& traces, Inde
     unsigned live = 0;
     Index lo = start, hi = end - lanes;
     for (; lo < end; lo += lanes)
-        if ((live = live_at<with_eta>(rules, held, midpoint, lo, nt)) != 0) break;
+        if ((live = live_at<with_eta, true>(rules, held, midpoint, lo, nt)) != 0) break;
     if (live == 0) return {0, 0};
     const Index first = lo + __builtin_ctz(live);
-    for (; hi > lo; hi -= lanes)
-        if (const unsigned at_end = live_at<with_eta>(rules, held, midpoint, hi, nt); at_end != 0) {
+    for (; hi > lo; hi -= lanes) {
+        const unsigned at_end = hi >= open ? live_at<with_eta, false>(rules, held, midpoint, hi, nt)
+                                           : live_at<with_eta, true>(rules, held, midpoint, hi, nt);
+        if (at_end != 0) {
             live = at_end;
             break;
         }
+    }
     const Index last = hi + 31 - __builtin_clz(live);
 
     Bands bands;
-    const Index whole = hi + lanes <= nt ? hi : hi - lanes; // the last vector that may be written whole
-    const Index fading = open - lanes < whole ? open - lanes : whole, bare = open > lo ? open : lo;
-    add_vectors<with_eta, antialias, fixed, true>(rules, held, midpoint, lo, fading, bands, image);
-    add_vectors<with_eta, antialias, fixed, false>(rules, held, midpoint, bare, whole, bands, image);
-    if (whole < hi) {
-        float rest[lanes] = {};
-        for (Index j = hi; j < nt; ++j)
-            rest[j - hi] = image[j];
-        add_found<antialias, fixed>(held, seek<with_eta, antialias, true>(rules, held, midpoint, hi), bands, rest);
-        for (Index j = hi; j < nt; ++j)
-            image[j] = rest[j - hi];
-    }
+    const Reach fading{lo, open - lanes < hi ? open - lanes : hi}, bare{open > lo ? open : lo, hi};
+    add_vectors<with_eta, antialias, fixed, true>(rules, held, midpoint, fading, bands, image, nt);
+    add_vectors<with_eta, antialias, fixed, false>(rules, held, midpoint, bare, bands, image, nt);
     return {first, last + 1};
 }
 
