@@ -153,8 +153,9 @@ def test_batches_change_no_bit(monkeypatch: pytest.MonkeyPatch, medium: str, ndi
     want = digest(state, wanted)
     for _ in range(WAYS):
         seed, rows, depth = int(rng.integers(1000)), one(rng, [0, 3, 9]), int(rng.integers(1, 7))
+        fetch = 1 + seed % 2
         monkeypatch.setenv("SUBSALT_BATCH", str(seed))
-        monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth): c)
+        monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth, fetch): c)
         problem.cache.clear()
         state, got = cpu.new_state(problem), work()
         with cpu.forced(threads=int(rng.integers(1, 3)), front=True):
@@ -192,7 +193,7 @@ def test_passes_on_slabs_change_no_bit(
     monkeypatch: pytest.MonkeyPatch, ndim: int, medium: str, ranks: int
 ) -> None:
     """Ranks draw passes of other lengths than their neighbours."""
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (13, 4))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (13, 4, 1))
     monkeypatch.setattr("subsalt.kernels.slab.PIECE", 1)
     rng = np.random.default_rng([ranks, ndim, len(medium)])
     shape = (151, 1 if ndim == 2 else 23, 35)

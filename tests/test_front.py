@@ -80,16 +80,15 @@ def test_from_rest(
         corner = tuple(min(c, n - 8 if n > 8 else 0) for c, n in zip(place, SHAPES[ndim], strict=True))
         sources = [source_at(problem, corner, strength)]  # type: ignore[arg-type]
         want = run(problem, sources, native=False)
-        for threads, rows, depth in ((1, 0, 1), (3, 7, 4), (2, 0, 6)):
-            monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth): c)
+        for threads, *cut in ((1, 0, 1, 1), (3, 7, 4, 2), (2, 0, 6, 2)):
+            monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=tuple(cut): c)
             problem.cache.clear()
             with cpu.forced(threads=threads, front=True):
                 assert same(run(problem, sources, native=True), want), (
                     corner,
                     strength,
                     threads,
-                    rows,
-                    depth,
+                    cut,
                 )
 
 

@@ -71,7 +71,7 @@ def test_every_order(order: int, ndim: int) -> None:
 
 @pytest.mark.parametrize(("threads", "rows", "depth"), pairs([1, 2, 3, 5], [0, 1, 3, 7, 20, 52], DEPTHS))
 def test_threads_and_tiles(monkeypatch: pytest.MonkeyPatch, threads: int, rows: int, depth: int) -> None:
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, depth))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, depth, 1 + rows % 2))
     problem = make_problem(SHAPES[3], "isotropic", "pml", 8)
     want = run(problem, 11, native=False)
     with cpu.forced(threads=threads):
@@ -83,7 +83,7 @@ def test_tiles_of_a_tilted_medium(monkeypatch: pytest.MonkeyPatch, boundary: str
     problem = make_problem(SHAPES[3], "tti", boundary, 8)
     want = run(problem, 5, native=False)
     for threads, rows in ((1, 0), (1, 5), (2, 7), (3, 1)):
-        monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, r=rows: (r, 1))
+        monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, r=rows: (r, 1, 1))
         problem.cache.clear()
         with cpu.forced(threads=threads):
             assert same(run(problem, 5, native=True), want), (threads, rows)
@@ -101,7 +101,7 @@ def test_deep_passes(
     for steps in (1, 3, 6, 11):
         want, bare = run(problem, steps, native=False), run(problem, steps, native=False, work=Work())
         for threads, rows, depth in ((1, 0, 4), (2, 5, 3), (3, 9, 4), (2, 17, 5), (4, 2, 6), (1, 13, 6)):
-            monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth): c)
+            monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, c=(rows, depth, 1 + depth % 2): c)
             problem.cache.clear()
             with cpu.forced(threads=threads):
                 assert same(run(problem, steps, native=True), want), (steps, threads, rows, depth)
@@ -115,7 +115,7 @@ def test_passes_are_less_deep_where_the_layers_of_y_leave_no_room(
     monkeypatch: pytest.MonkeyPatch, ny: int, depth: int
 ) -> None:
     """At order 8 the first tile holds 3 + 4 depth rows and the last 5 + 4; further tiles lie between, or are empty."""
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (3, depth))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (3, depth, 1))
     problem = make_problem((19, ny, 21), "vti", "pml", 8, widths=(3, 2, 3, 5, 4, 4))
     want = run(problem, 13, native=False)
     for threads in (1, 2, 3):
@@ -128,7 +128,7 @@ def test_passes_are_less_deep_where_the_layers_of_y_leave_no_room(
 def test_supports_of_other_widths_are_recorded_before_they_are_overwritten(
     monkeypatch: pytest.MonkeyPatch, width: int, order: int
 ) -> None:
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (4, 4))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (4, 4, 2))
     problem = make_problem(SHAPES[3], "isotropic", "pml", order)
     rng = np.random.default_rng(8)
     room = np.array(SHAPES[3]) - width
@@ -151,7 +151,7 @@ def test_supports_of_other_widths_are_recorded_before_they_are_overwritten(
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("order", [4, 8, 16])
 def test_threads_in_the_march(monkeypatch: pytest.MonkeyPatch, threads: int, depth: int, order: int) -> None:
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (0, depth))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (0, depth, 1 + depth % 2))
     problem = make_problem(SHAPES[2], "vti", "pml", order, ndim=2, free_surface=True)
     want = run(problem, 23, native=False)
     with cpu.forced(threads=threads):

@@ -269,7 +269,7 @@ def memory_planes(problem: Problem, slab: Slab, name: str, a: NDArray, b: NDArra
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tiles, and pauses in a sweep, also on small grids."""
     monkeypatch.delenv("SUBSALT_TILE_ROWS", raising=False)
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (13, 4))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (13, 4, 2))
     monkeypatch.setattr("subsalt.kernels.slab.PIECE", 1)
     monkeypatch.setattr("subsalt.kernels.slab.LOOKS", 1)
     monkeypatch.setattr("subsalt.kernels.slab.SHARED", 0)
@@ -347,7 +347,7 @@ def test_slabs_as_thin_as_the_halo(nx: int, ranks: int) -> None:
 @pytest.mark.parametrize("rows", [1, 7, 40])
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
 def test_tiles_and_threads(monkeypatch: pytest.MonkeyPatch, rows: int, threads: int) -> None:
-    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, 4))
+    monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _: (rows, 4, 1))
     problem = make_problem((120, 40, 21), "isotropic", "pml", 8)
     with cpu.forced(threads=threads):
         for come in (0.0, 0.5):

@@ -31,7 +31,7 @@ def tuner(threads: int = 1, shape: tuple[int, int, int] = SHAPE, order: int = 8)
     return Tuner(make_problem(shape, "isotropic", "pml", order), threads, "v3")
 
 
-def tune(t: Tuner, fastest: tuple[int, int]) -> int:
+def tune(t: Tuner, fastest: tuning.Cut) -> int:
     """Try everything; a step is shortest in the second round of `fastest`. Return the number of trials."""
     trials = 0
     while not t.settled:
@@ -44,12 +44,12 @@ def tune(t: Tuner, fastest: tuple[int, int]) -> int:
 
 def test_the_fastest_trial_wins_and_is_remembered(own_cache: Path) -> None:
     first = tuner()
-    assert tune(first, (48, 6)) == ROUNDS * len(CANDIDATES[3])
-    assert first.trial(10) == ((48, 6), 10)
+    assert tune(first, (48, 6, 1)) == ROUNDS * len(CANDIDATES[3])
+    assert first.trial(10) == ((48, 6, 1), 10)
     again = tuner()
     assert again.settled
-    assert again.trial(7) == ((48, 6), 7)
-    assert list(json.loads(own_cache.read_text())["cuts"].values()) == [[48, 6]]
+    assert again.trial(7) == ((48, 6, 1), 7)
+    assert list(json.loads(own_cache.read_text())["cuts"].values()) == [[48, 6, 1]]
     assert [p.name for p in own_cache.parent.iterdir()] == ["tiles.json"]
 
 
@@ -57,36 +57,36 @@ def test_trials_are_whole_passes_and_compared_by_the_step(monkeypatch: pytest.Mo
     monkeypatch.setattr(tuning, "TRIAL", 1)
     t = tuner()
     lengths = {cut: t.steps(cut) for cut in CANDIDATES[3]}
-    assert all(n % depth == 0 for (_, depth), n in lengths.items())
-    assert lengths[48, 6] > lengths[64, 1]
+    assert all(n % depth == 0 for (_, depth, _), n in lengths.items())
+    assert lengths[48, 6, 1] > lengths[64, 1, 1]
     while not t.settled:
         cut, steps = t.trial(100)
         t.took(cut, steps, steps * (0.9 if cut[1] == 6 else 1.0))  # the longest trial, the shortest steps
-    assert t.best == (48, 6)
+    assert t.best == (48, 6, 1)
 
 
 def test_a_tilted_medium_tries_rows_and_does_one_step_in_a_pass() -> None:
     t = Tuner(make_problem(SHAPE, "tti", "pml", 8), 2, "v4")
-    assert t.best == (0, 1)
+    assert t.best == (0, 1, 1)
     tried = set()
     while not t.settled:
         cut, steps = t.trial(10**6)
         tried.add(cut)
-        t.took(cut, steps, steps * (0.5 if cut == (32, 1) else 1.0))
+        t.took(cut, steps, steps * (0.5 if cut == (32, 1, 1) else 1.0))
     assert tried == set(tuning.TILTED)
     assert all(depth == 1 for _, depth in tried)
-    assert t.best == (32, 1)
+    assert t.best == (32, 1, 1)
     in_2d = Tuner(make_problem((24, 1, 20), "tti", "pml", 8, ndim=2), 2, "v4")
     assert in_2d.settled  # cut along x, a tile per thread
 
 
 def test_other_threads_shapes_and_orders_are_tuned_apart(own_cache: Path) -> None:
-    tune(tuner(), (48, 6))
+    tune(tuner(), (48, 6, 1))
     others = tuner(threads=2), tuner(shape=(24, 90, 20)), tuner(order=4)
     assert not any(t.settled for t in others)
-    tune(others[0], (64, 1))
-    assert tuner().best == (48, 6)
-    assert tuner(threads=2).best == (64, 1)
+    tune(others[0], (64, 1, 1))
+    assert tuner().best == (48, 6, 1)
+    assert tuner(threads=2).best == (64, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def test_a_damaged_cache_is_no_error_and_mended(own_cache: Path, text: str) -> N
     own_cache.write_bytes(text.encode("utf-8", "surrogateescape"))
     t = tuner()
     assert not t.settled
-    tune(t, (96, 4))
-    assert tuner().best == (96, 4)
+    tune(t, (96, 4, 1))
+    assert tuner().best == (96, 4, 1)
 
 
 def test_an_entry_that_is_no_candidate_is_tuned_anew(own_cache: Path) -> None:
-    tune(tuner(), (96, 4))
+    tune(tuner(), (96, 4, 1))
     own_cache.write_text(own_cache.read_text().replace("96,", "-5,"))
     assert not tuner().settled
 
@@ -111,8 +111,8 @@ def test_a_cache_that_cannot_be_written_is_no_error(own_cache: Path) -> None:
     own_cache.parent.parent.mkdir()
     own_cache.parent.write_text("a file where the folder should be")
     t = tuner()
-    tune(t, (32, 4))
-    assert t.best == (32, 4)
+    tune(t, (24, 4, 2))
+    assert t.best == (24, 4, 2)
 
 
 def test_tuning_off_and_small_grids_take_the_default(
@@ -129,7 +129,7 @@ def test_tuning_off_and_small_grids_take_the_default(
 def test_forced_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUBSALT_TILE_ROWS", "17")
     assert tuner().settled
-    assert tuner().best == (17, 4)
+    assert tuner().best == (17, 4, 1)
     for wrong in ("0", "-3", "many", "1.5", str(2**31), "٣"):
         monkeypatch.setenv("SUBSALT_TILE_ROWS", wrong)
         with pytest.raises(ConfigError, match="use a whole number"):

@@ -44,7 +44,7 @@ def test_a_slow_thread_is_waited_for(
 
     want = run(problem, work(), native=False)
     for depth, threads in ((1, 2), (2, 2), (2, 3)):
-        monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, d=depth: (0, d))
+        monkeypatch.setattr("subsalt.kernels.tuning.cut", lambda _, d=depth: (0, d, 1))
         problem.cache.clear()
         for slow in range(threads):
             with cpu.forced(threads=threads, slow=slow):

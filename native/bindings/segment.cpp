@@ -88,11 +88,11 @@ Index batch(Index left, Index to_check, double rate, Index depth, Index it, std:
 
 Index advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
               const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
-              bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 2> cut,
+              bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 3> asked,
               const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner, bool front,
               std::optional<std::uint64_t> batch_seed, int slow) {
     const Table& k = table_of(isa, threads);
-    if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
+    const Cut cut = cut_of(asked);
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");
     const Work work(plan, sources, recorders, samples);
     const Partly partly(plan, shells, inner);
@@ -108,7 +108,7 @@ Index advance(const Plan& plan, nb::object state_object, Index steps, const std:
         const auto prev = nb::cast<std::vector<Padded>>(state.prev(), false);
         const auto curr = nb::cast<std::vector<Padded>>(state.curr(), false);
         const Levels lv = levels_of(plan, prev, curr, memory);
-        const Index n = batch(steps, finite_every - state.it() % finite_every, rate, cut[1], state.it(), batch_seed);
+        const Index n = batch(steps, finite_every - state.it() % finite_every, rate, cut.depth, state.it(), batch_seed);
         Segment seg{lv,
                     state.it(),
                     n,
@@ -118,7 +118,7 @@ Index advance(const Plan& plan, nb::object state_object, Index steps, const std:
                     static_cast<Index>(work.taps.size()),
                     work.samples.data(),
                     static_cast<Index>(work.samples.size()),
-                    {cut[0], cut[1]},
+                    cut,
                     threads};
         partly.enter(seg);
         seg.front = state.front();

@@ -19,18 +19,18 @@ using PlanesArgument = std::array<Index, 4>;
 class SlabPasses {
 public:
     SlabPasses(nb::object plan, std::vector<FeedArgument> sources, std::vector<ShareArgument> recorders,
-               std::vector<SampleArgument> samples, std::array<Index, 2> cut, int threads, const std::string& isa,
+               std::vector<SampleArgument> samples, std::array<Index, 3> asked, int threads, const std::string& isa,
                std::optional<ShellsArgument> shells, const std::optional<BoxArgument>& inner, int slow)
         : keep_(plan), plan_(nb::cast<const Plan&>(plan)), table_(table_of(isa, threads)), sources_(std::move(sources)),
           recorders_(std::move(recorders)), samples_(std::move(samples)), shells_(std::move(shells)),
           work_(plan_, sources_, {}, samples_), partly_(plan_, shells_, inner) {
-        if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth) throw std::invalid_argument("the cut is not possible");
+        const Cut cut = cut_of(asked);
         if (plan_.pb.medium == Medium::tti) throw std::invalid_argument("TTI has no passes");
         for (const auto& [points, nt, array] : recorders_) {
             const auto& set = nb::cast<const PointSet&>(points);
             set.check(plan_);
             const auto shares = as_it_is<PlainArray>(array, "recorded shares");
-            if (static_cast<Index>(shares.shape(0)) < cut[1] || static_cast<Index>(shares.shape(1)) != set.pts.n ||
+            if (static_cast<Index>(shares.shape(0)) < cut.depth || static_cast<Index>(shares.shape(1)) != set.pts.n ||
                 static_cast<Index>(shares.shape(2)) != set.pts.width)
                 throw std::invalid_argument("recorded shares do not have the shape (depth, points, width)");
             work_.taps.push_back({&set.pts, nullptr, nt, shares.data()});
@@ -44,7 +44,7 @@ public:
                 static_cast<Index>(work_.taps.size()),
                 work_.samples.data(),
                 static_cast<Index>(work_.samples.size()),
-                {cut[0], cut[1]},
+                cut,
                 threads};
         seg_.slow = slow;
         partly_.enter(seg_);
@@ -119,7 +119,7 @@ void add_shares(const PointSet& set, const nb::object& shares_array, const nb::o
 void bind_slab(nb::module_& m) {
     nb::class_<SlabPasses>(m, "SlabPasses", "Pieces of the passes over a slab.")
         .def(nb::init<nb::object, std::vector<FeedArgument>, std::vector<ShareArgument>, std::vector<SampleArgument>,
-                      std::array<Index, 2>, int, const std::string&, std::optional<ShellsArgument>,
+                      std::array<Index, 3>, int, const std::string&, std::optional<ShellsArgument>,
                       const std::optional<BoxArgument>&, int>(),
              "plan"_a, "sources"_a, "recorders"_a, "samples"_a, "cut"_a, "threads"_a, "isa"_a, "shells"_a.none(),
              "inner"_a.none(), "slow"_a)

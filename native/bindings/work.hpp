@@ -38,6 +38,13 @@ Array as_it_is(const nb::object& a, const char* what) {
     return out;
 }
 
+/// How work is cut, checked: rows per tile, steps per pass, and what is fetched.
+inline Cut cut_of(const std::array<Index, 3>& cut) {
+    if (cut[0] < 0 || cut[1] < 1 || cut[1] > max_depth || cut[2] < 1 || cut[2] > 2)
+        throw std::invalid_argument("the cut is not possible");
+    return {cut[0], cut[1], cut[2]};
+}
+
 /// The shell of a box, checked, with the cells of a field counted.
 Shell shell_of(const Plan& plan, const Corner& lo, const Corner& hi, const std::array<Index, 6>& widths);
 

@@ -64,6 +64,7 @@ struct Front {
 struct Cut {
     Index rows;  // rows of y per tile; 0: as many as give each thread one tile
     Index depth; // time steps in one pass over memory, 1 to max_depth
+    Index fetch; // 1: the first step of a pass fetches the rows that come next into L1; 2: every step into L2
 };
 
 constexpr Index max_depth = 6;

@@ -72,7 +72,7 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
                     // the next row of this march, for the prefetch
                     const Index skip = iy + 1 < y.hi ? pb.row : planes * pb.plane + (y.lo - y.hi + 1) * pb.row;
                     field_rows(pb, lv, kernels, scratch,
-                               {ix, iy, box.lo[2], box.hi[2], static_cast<int>(planes), skip, true, false});
+                               {ix, iy, box.lo[2], box.hi[2], static_cast<int>(planes), skip, Fetch::l1, false});
                 }
             }
         }

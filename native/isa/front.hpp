@@ -146,8 +146,9 @@ inline void front_psi_x(const Problem& pb, const Levels& lv, const Front& front,
 /// plane_rows (fused.hpp), as far as the wavefield has come.
 inline void front_rows(const Problem& pb, const Levels& lv, const Front& front, const Reaches& reaches,
                        const Planes& step, const RowKernels& kernels, const Scratch& scratch, Index ix, int planes,
-                       Index y0, Index y1, bool cold) {
+                       Index y0, Index y1, Fetch fetch) {
     if (y0 >= y1) return;
+    const bool cold = fetch != Fetch::none;
     const Index reach = pb.radius, last = step.psi.hi, ny = pb.n[1];
     const bool layer = pb.boundary == Boundary::pml, layer_y = layer && pb.width[2] + pb.width[3] > 0;
     if (layer && ix == step.field.lo)
@@ -168,7 +169,8 @@ inline void front_rows(const Problem& pb, const Levels& lv, const Front& front, 
         scratch.advanced += planes * end;
         if (end > 0) {
             const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
-            field_rows(ending_at(pb, scratch, end), lv, kernels, scratch, {ix, iy, 0, end, planes, skip, cold, true});
+            if (fetch == Fetch::l2) fetch_beside(pb, lv, ix, planes, iy, y0, y1, end);
+            field_rows(ending_at(pb, scratch, end), lv, kernels, scratch, {ix, iy, 0, end, planes, skip, fetch, true});
         }
         for (Index jx = ix; jx < ix + planes; ++jx) {
             Index known = reaches.read[jx * ny + iy];

@@ -15,17 +15,33 @@ inline bool fits_one_pass(const Problem& pb, Index tiles_x, Index tiles_y) {
     return true;
 }
 
+/// Ask for the rows beside a tile, [y0 - M, y0) and [y1, y1 + M), that row iy reads of p in the planes that come next:
+/// another tile makes them, and the kernels fetch only rows of this one.
+inline void fetch_beside(const Problem& pb, const Levels& lv, Index ix, int planes, Index iy, Index y0, Index y1,
+                         Index end) {
+    const Index reach = pb.y_halo;
+    if (iy >= y0 + reach && iy < y1 - reach) return;
+    const float* row = lv.curr[0] + row_offset(pb, ix + planes, iy);
+    for (int i = 0; i < planes; ++i, row += pb.plane)
+        for (Index z = 0; z < end; z += 16) {
+            if (iy < y0 + reach) prefetch<Fetch::l2>(row - reach * pb.row + z);
+            if (iy >= y1 - reach) prefetch<Fetch::l2>(row + reach * pb.row + z);
+        }
+}
+
 /// All planes of the grid.
 SUBSALT_INLINE Planes all_planes(const Problem& pb) {
     return {{0, pb.n[0]}, {0, pb.n[0]}};
 }
 
 /// The rows [y0, y1) of the planes ix to ix + planes - 1, with Psi of x advanced up to plane ix + planes - 1 + M (with
-/// the first plane of `step` all before that too), of y and z in these planes. `cold`: the rows come from memory. A
-/// step behind another one may do them when that has done plane ix + planes - 1 + M, near a layer of x 2 M.
+/// the first plane of `step` all before that too), of y and z in these planes. `fetch`: where what comes next is
+/// fetched to. A step behind another one may do them when that has done plane ix + planes - 1 + M, near a layer of x 2
+/// M.
 inline void plane_rows(const Problem& pb, const Levels& lv, const Planes& step, const RowKernels& kernels,
-                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
+                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, Fetch fetch) {
     if (y0 >= y1) return;
+    const bool cold = fetch != Fetch::none;
     const Index reach = pb.radius, nz = pb.n[2], last = step.psi.hi;
     const bool layer = pb.boundary == Boundary::pml, layer_y = layer && pb.width[2] + pb.width[3] > 0;
     if (layer && ix == step.field.lo)
@@ -44,7 +60,8 @@ inline void plane_rows(const Problem& pb, const Levels& lv, const Planes& step, 
             for (Index jx = ix; jx < ix + planes; ++jx)
                 kernels.psi(pb, lv, 1, jx, iy + reach, 0, nz, cold);
         const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
-        field_rows(pb, lv, kernels, scratch, {ix, iy, 0, nz, planes, skip, cold, true});
+        if (fetch == Fetch::l2) fetch_beside(pb, lv, ix, planes, iy, y0, y1, nz);
+        field_rows(pb, lv, kernels, scratch, {ix, iy, 0, nz, planes, skip, fetch, true});
     }
 }
 
@@ -53,7 +70,7 @@ inline void one_pass_tile(const Problem& pb, const Levels& lv, const RowKernels&
                           Index y0, Index y1) {
     for (Index ix = 0, planes; ix < pb.n[0]; ix += planes) {
         planes = planes_at_once(kernels, ix, pb.n[0]);
-        plane_rows(pb, lv, all_planes(pb), kernels, scratch, ix, static_cast<int>(planes), y0, y1, true);
+        plane_rows(pb, lv, all_planes(pb), kernels, scratch, ix, static_cast<int>(planes), y0, y1, Fetch::l1);
     }
 }
 

@@ -85,7 +85,7 @@ struct RowTask {
     Index ix, iy, z0, z1;
     int planes;     // 1 or 2
     Index skip;     // floats to the row that comes next, for the prefetch
-    bool cold;      // the row comes from memory
+    Fetch fetch;    // where what comes next is fetched to
     bool advance_z; // Psi of z is advanced here too (else memory_step has done it)
 };
 
@@ -136,7 +136,8 @@ struct Layer {
         const bool whole = task.z0 == 0 && task.z1 == pb.n[2];
         bool done = false;
         if constexpr (M > 0)
-            done = near_x && near_x2 && whole && terms_x_two_planes(pb, lv, scratch, task.ix, task.iy, task.cold);
+            done = near_x && near_x2 && whole &&
+                   terms_x_two_planes(pb, lv, scratch, task.ix, task.iy, task.fetch != Fetch::none);
         for (int i = 0; i < task.planes; ++i) {
             const bool near = i == 0 ? near_x : near_x2;
             if (near && !done) term<false>(pb, lv, scratch, i, 0, task, whole);
@@ -164,7 +165,7 @@ struct Layer {
         const bool whole = task.z0 == 0 && task.z1 == pb.n[2];
         if constexpr (M > 0) {
             if (task.advance_z && whole && pb.wz.front == 16 && pb.wz.back == 16 && total <= pb.n[2]) {
-                const Index next = task.cold ? 2 * pb.n[1] * total : 0; // two planes on
+                const Index next = task.fetch != Fetch::none ? 2 * pb.n[1] * total : 0; // two planes on
                 (onto ? add_term_z_in_registers<M, true>
                       : add_term_z_in_registers<M, false>)(rows, task.planes, pb.wz, pb.n[2], pb.c[2], pb.d[2], next);
                 return;
@@ -217,7 +218,7 @@ private:
         const LayerRow row = row_of(pb, lv, scratch, axis, task.ix + i, task.iy, 1);
         (whole ? layer_row_term<M, Add, true>
                : layer_row_term<M, Add, false>)(scratch.extra[i], row, pb.c[axis], pb.d[axis], pb.radius, task.z0,
-                                                task.z1, {task.cold ? next_memory(pb, axis) : 0, 0});
+                                                task.z1, {task.fetch != Fetch::none ? next_memory(pb, axis) : 0, 0});
     }
 
     /// The terms of x on a row and the row beyond it; false if one lies in the layer and the other does not.

@@ -18,9 +18,9 @@ namespace subsalt::SUBSALT_NS {
 inline void march(const Problem& pb, const Segment& seg, const RowKernels& kernels, const Scratch& scratch,
                   Counter* done, int thread, int team) {
     const Index nx = pb.n[0], ny = pb.n[1], depth = seg.cut.depth, lag = lag_of(pb, seg);
-    const auto do_marched = [&](const Step& step, Index ix, int some, bool cold) {
+    const auto do_marched = [&](const Step& step, Index ix, int some, Index k) {
         if (thread == seg.slow) rest();
-        do_planes(pb, seg, step, kernels, scratch, ix, some, 0, ny, cold);
+        do_planes(pb, seg, step, kernels, scratch, ix, some, 0, ny, fetch_of(seg, k));
         for (int i = 0; i < some; ++i)
             tap_plane(pb, seg, step, ix + i, 0, ny);
     };
@@ -41,14 +41,14 @@ inline void march(const Problem& pb, const Segment& seg, const RowKernels& kerne
                 const Index least = wanted(pb, steps[0], lag, planes[0] + some - 1);
                 // some planes more than needed, so that not every plane waits for a cache line of another core
                 if (known < least) known = wait_for(before, base + (least + 8 < nx ? least + 8 : nx)) - base;
-                do_marched(steps[0], planes[0], some, true);
+                do_marched(steps[0], planes[0], some, 0);
                 planes[0] += some;
             }
             for (Index k = 1; k < count; ++k)
                 while (planes[k] < nx) {
                     const int some = planes_at_once(kernels, planes[k], nx);
                     if (planes[k - 1] < wanted(pb, steps[k - 1], lag, planes[k] + some - 1)) break;
-                    do_marched(steps[k], planes[k], some, false);
+                    do_marched(steps[k], planes[k], some, k);
                     planes[k] += some;
                 }
             publish(done[thread], round * nx + planes[count - 1]);
@@ -101,7 +101,7 @@ inline void march_sweep(const Problem& pb, const Segment& seg, const RowKernels&
                 }
                 if (k > mine.lo && planes[k - 1] < least) break;
                 if (thread == seg.slow) rest();
-                do_planes(pb, seg, step, kernels, scratch, ix, some, 0, ny, k == 0);
+                do_planes(pb, seg, step, kernels, scratch, ix, some, 0, ny, fetch_of(seg, k));
                 for (int i = 0; i < some; ++i)
                     tap_plane(pb, seg, step, ix + i, 0, ny);
                 planes[k] += some;

@@ -144,9 +144,15 @@ inline void share_plane(const Problem& pb, const Segment& seg, const Step& step,
         sample_plane(pb, step.samples[i], step.made(), ix, y0, y1);
 }
 
+/// What step k of a pass fetches: what the first one needs from memory, or every one what may have left L2.
+SUBSALT_INLINE Fetch fetch_of(const Segment& seg, Index k) {
+    if (seg.cut.fetch == 2) return Fetch::l2;
+    return k == 0 ? Fetch::l1 : Fetch::none;
+}
+
 /// plane_rows of what is advanced of these rows; without a PML.
 inline void inner_rows(const Problem& pb, const Levels& lv, const Box& inner, const RowKernels& kernels,
-                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
+                       const Scratch& scratch, Index ix, int planes, Index y0, Index y1, Fetch fetch) {
     const Index first = ix > inner.lo[0] ? ix : inner.lo[0],
                 last = ix + planes < inner.hi[0] ? ix + planes : inner.hi[0],
                 from = y0 > inner.lo[1] ? y0 : inner.lo[1], to = y1 < inner.hi[1] ? y1 : inner.hi[1];
@@ -154,20 +160,20 @@ inline void inner_rows(const Problem& pb, const Levels& lv, const Box& inner, co
     const int count = static_cast<int>(last - first);
     for (Index iy = from; iy < to; ++iy) {
         const Index skip = iy + 1 < to ? pb.row : count * pb.plane + (from - to + 1) * pb.row;
-        field_rows(pb, lv, kernels, scratch, {first, iy, inner.lo[2], inner.hi[2], count, skip, cold, false});
+        field_rows(pb, lv, kernels, scratch, {first, iy, inner.lo[2], inner.hi[2], count, skip, fetch, false});
     }
 }
 
-/// The rows [y0, y1) of one or two planes from ix on, with their share of the samples and of the snapshot. `cold`: they
-/// come from memory.
+/// The rows [y0, y1) of one or two planes from ix on, with their share of the samples and of the snapshot. `fetch`:
+/// where what comes next is fetched to.
 inline void do_planes(const Problem& pb, const Segment& seg, const Step& step, const RowKernels& kernels,
-                      const Scratch& scratch, Index ix, int planes, Index y0, Index y1, bool cold) {
+                      const Scratch& scratch, Index ix, int planes, Index y0, Index y1, Fetch fetch) {
     if (seg.inner != nullptr)
-        inner_rows(pb, step.levels, *seg.inner, kernels, scratch, ix, planes, y0, y1, cold);
+        inner_rows(pb, step.levels, *seg.inner, kernels, scratch, ix, planes, y0, y1, fetch);
     else if (seg.front != nullptr)
-        front_rows(pb, step.levels, *seg.front, step.reaches, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
+        front_rows(pb, step.levels, *seg.front, step.reaches, step.planes, kernels, scratch, ix, planes, y0, y1, fetch);
     else
-        plane_rows(pb, step.levels, step.planes, kernels, scratch, ix, planes, y0, y1, cold);
+        plane_rows(pb, step.levels, step.planes, kernels, scratch, ix, planes, y0, y1, fetch);
     for (int i = 0; i < planes; ++i)
         share_plane(pb, seg, step, ix + i, y0, y1);
 }

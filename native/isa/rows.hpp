@@ -10,13 +10,17 @@ namespace subsalt::SUBSALT_NS {
 using IsoKernel = void (*)(const Problem&, const IsoRow&, Index, Index);
 using VtiKernel = void (*)(const Problem&, const VtiRow&, Index, Index);
 
-/// The functions of a row for one dimension and radius; the row kernels by kind. First by what is known of the
-/// row: 0 in cache, 1 from memory; `_two`, for the row and the row beyond it, is null for radii without it.
+/// The kernels of a row by kind; `_two`, for the row and the row beyond it, is null for radii without it.
+struct KindKernels {
+    IsoKernel iso[4];
+    IsoKernel iso_two[3];
+    VtiKernel vti[4];
+    VtiKernel vti_two[3];
+};
+
+/// The functions of a row for one dimension and radius.
 struct RowKernels {
-    IsoKernel iso[2][4];
-    IsoKernel iso_two[2][3];
-    VtiKernel vti[2][4];
-    VtiKernel vti_two[2][3];
+    KindKernels fetching[3]; // by Fetch
     decltype(&Layer<0>::psi) psi;
     decltype(&Layer<0>::psi_x) psi_x;
     decltype(&Layer<0>::psi_z) psi_z;
@@ -24,40 +28,36 @@ struct RowKernels {
     decltype(&Layer<0>::term_z) term_z;
 };
 
-template <int M, int Dim, Kind K, bool Cold, class S>
+template <int M, int Dim, Kind K, Fetch F, class S>
 constexpr IsoKernel two_planes() {
     if constexpr (M > 0)
-        return iso_row_two_planes<M, Dim, K, Cold, S>;
+        return iso_row_two_planes<M, Dim, K, F, S>;
     else
         return nullptr;
 }
 
-template <int M, int Dim, Kind K, bool Cold, class S>
+template <int M, int Dim, Kind K, Fetch F, class S>
 constexpr VtiKernel vti_two_planes() {
     if constexpr (M > 0)
-        return vti_row_two_planes<M, Dim, K, Cold, S>;
+        return vti_row_two_planes<M, Dim, K, F, S>;
     else
         return nullptr;
 }
+
+template <int M, int Dim, Fetch F, class S>
+constexpr KindKernels kinds_for = {{iso_row<M, Dim, Kind::plain, F, S>, iso_row<M, Dim, Kind::extra, F, S>,
+                                    iso_row<M, Dim, Kind::damped, F, S>, iso_row<M, Dim, Kind::laplacian, F, S>},
+                                   {two_planes<M, Dim, Kind::plain, F, S>(), two_planes<M, Dim, Kind::extra, F, S>(),
+                                    two_planes<M, Dim, Kind::damped, F, S>()},
+                                   {vti_row<M, Dim, Kind::plain, F, S>, vti_row<M, Dim, Kind::extra, F, S>,
+                                    vti_row<M, Dim, Kind::damped, F, S>, vti_row<M, Dim, Kind::laplacian, F, S>},
+                                   {vti_two_planes<M, Dim, Kind::plain, F, S>(),
+                                    vti_two_planes<M, Dim, Kind::extra, F, S>(),
+                                    vti_two_planes<M, Dim, Kind::damped, F, S>()}};
 
 template <int M, int Dim, class S>
 constexpr RowKernels kernels_for = {
-    {{iso_row<M, Dim, Kind::plain, false, S>, iso_row<M, Dim, Kind::extra, false, S>,
-      iso_row<M, Dim, Kind::damped, false, S>, iso_row<M, Dim, Kind::laplacian, false, S>},
-     {iso_row<M, Dim, Kind::plain, true, S>, iso_row<M, Dim, Kind::extra, true, S>,
-      iso_row<M, Dim, Kind::damped, true, S>, iso_row<M, Dim, Kind::laplacian, true, S>}},
-    {{two_planes<M, Dim, Kind::plain, false, S>(), two_planes<M, Dim, Kind::extra, false, S>(),
-      two_planes<M, Dim, Kind::damped, false, S>()},
-     {two_planes<M, Dim, Kind::plain, true, S>(), two_planes<M, Dim, Kind::extra, true, S>(),
-      two_planes<M, Dim, Kind::damped, true, S>()}},
-    {{vti_row<M, Dim, Kind::plain, false, S>, vti_row<M, Dim, Kind::extra, false, S>,
-      vti_row<M, Dim, Kind::damped, false, S>, vti_row<M, Dim, Kind::laplacian, false, S>},
-     {vti_row<M, Dim, Kind::plain, true, S>, vti_row<M, Dim, Kind::extra, true, S>,
-      vti_row<M, Dim, Kind::damped, true, S>, vti_row<M, Dim, Kind::laplacian, true, S>}},
-    {{vti_two_planes<M, Dim, Kind::plain, false, S>(), vti_two_planes<M, Dim, Kind::extra, false, S>(),
-      vti_two_planes<M, Dim, Kind::damped, false, S>()},
-     {vti_two_planes<M, Dim, Kind::plain, true, S>(), vti_two_planes<M, Dim, Kind::extra, true, S>(),
-      vti_two_planes<M, Dim, Kind::damped, true, S>()}},
+    {kinds_for<M, Dim, Fetch::none, S>, kinds_for<M, Dim, Fetch::l1, S>, kinds_for<M, Dim, Fetch::l2, S>},
     Layer<M>::psi,
     Layer<M>::psi_x,
     Layer<M>::psi_z,
@@ -96,10 +96,11 @@ SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind 
                              const RowTask& task, Index z0, Index z1) {
     if (z0 >= z1) return;
     const int k = static_cast<int>(kind);
+    const KindKernels& of = kernels.fetching[static_cast<int>(task.fetch)];
     if (pb.medium == Medium::vti)
-        (task.planes == 2 ? kernels.vti_two[task.cold] : kernels.vti[task.cold])[k](pb, row.vti, z0, z1);
+        (task.planes == 2 ? of.vti_two : of.vti)[k](pb, row.vti, z0, z1);
     else
-        (task.planes == 2 ? kernels.iso_two[task.cold] : kernels.iso[task.cold])[k](pb, row.iso, z0, z1);
+        (task.planes == 2 ? of.iso_two : of.iso)[k](pb, row.iso, z0, z1);
 }
 
 /// Run the kernels on [za, zb), multiples of the lanes (or the end of the row).
@@ -208,7 +209,7 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
 
 /// How many planes, from ix on and before `end`, are best done together.
 SUBSALT_INLINE int planes_at_once(const RowKernels& kernels, Index ix, Index end) {
-    return kernels.iso_two[0][0] != nullptr && ix + 1 < end ? 2 : 1;
+    return kernels.fetching[0].iso_two[0] != nullptr && ix + 1 < end ? 2 : 1;
 }
 
 /// (L u) of one row without the layer, into a (and b for VTI), whole vectors around [z0, z1).
@@ -217,11 +218,11 @@ inline void laplacian_row(const Problem& pb, const float* const* fields, const R
     const Index at = row_offset(pb, ix, iy);
     const float* u = fields[0] + at;
     if (pb.medium == Medium::vti)
-        kernels.vti[0][static_cast<int>(Kind::laplacian)](
+        kernels.fetching[0].vti[static_cast<int>(Kind::laplacian)](
             pb, {{u, fields[1] + at}, {a, b}, at, {{u, u}, {u, u}}, u, {0.0f, 0.0f}, {a, b}, 0, 0, 0}, down(z0), z1);
     else
-        kernels.iso[0][static_cast<int>(Kind::laplacian)](pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0, 0, 0}, down(z0),
-                                                          z1);
+        kernels.fetching[0].iso[static_cast<int>(Kind::laplacian)](pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0, 0, 0},
+                                                                   down(z0), z1);
 }
 
 } // namespace subsalt::SUBSALT_NS

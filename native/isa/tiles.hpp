@@ -85,7 +85,7 @@ inline void tile_pass(const Problem& pb, const Segment& seg, const Tiles& tiles,
             const int some = planes_at_once(kernels, ix, end);
             planes[k] += some;
             if (thread == seg.slow) rest();
-            if (!again) do_planes(pb, seg, steps[k], kernels, scratch, ix, some, y0, y1, k == 0);
+            if (!again) do_planes(pb, seg, steps[k], kernels, scratch, ix, some, y0, y1, fetch_of(seg, k));
         };
         const auto tap = [&](Index k, Index from) {
             for (; from < planes[k] && !again; ++from)

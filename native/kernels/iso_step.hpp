@@ -50,8 +50,8 @@ SUBSALT_INLINE void advance(float* prev, Vec m, Vec acc, Vec mid, const float* e
     store(prev, next);
 }
 
-/// One row. `Cold`: the row comes from memory, so what the row `ahead` needs is prefetched.
-template <int M, int Dim, Kind K, bool Cold, class Storage>
+/// One row. `F`: where what the row `ahead` needs is prefetched to.
+template <int M, int Dim, Kind K, Fetch F, class Storage>
 void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Weights cx(pb.c[0], radius), cy(pb.c[1], radius), cz(pb.c[2], radius);
@@ -64,18 +64,18 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     float* prev = (K == Kind::laplacian ? row.out : row.prev) + z0;
     const float *extra = row.extra[0] + z0, *t = row.t + z0;
     RowWindow v(w);
-    if constexpr (Cold) {
-        prefetch(w - lanes + far); // the padding at both ends is read by the shifts along z
-        prefetch(end + far);
+    if constexpr (F != Fetch::none) {
+        prefetch<F>(w - lanes + far); // the padding at both ends is read by the shifts along z
+        prefetch<F>(end + far);
     }
     for (; w < end; w += lanes, m += lanes, prev += lanes, extra += lanes, t += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w)); // one pointer, not one per neighbour
 #endif
-        if constexpr (Cold) {
-            prefetch(w + far);
-            prefetch(prev + ahead);
-            prefetch(m.address(ahead));
+        if constexpr (F != Fetch::none) {
+            prefetch<F>(w + far);
+            prefetch<F>(prev + ahead);
+            prefetch<F>(m.address(ahead));
         }
         v.at(w);
         Vec acc = mul(centre, v.mid);
@@ -92,7 +92,7 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
 
 /// The row and the row beyond it, which share 8 of the 10 planes they read at order 8 (in L2: 0.65 of the time of two
 /// single rows, from memory 0.8).
-template <int M, int Dim, Kind K, bool Cold, class Storage>
+template <int M, int Dim, Kind K, Fetch F, class Storage>
 void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
     const Vec centre = set1(pb.centre);
@@ -104,11 +104,11 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
     const float *extra = row.extra[0] + z0, *extra2 = row.extra[1] + z0, *t = row.t + z0;
     float* prev = row.prev + z0;
     RowWindow v(w), v2(w2);
-    if constexpr (Cold) {
-        prefetch(w - lanes + far);
-        prefetch(w2 - lanes + far);
-        prefetch(end + far);
-        prefetch(end + beyond + far);
+    if constexpr (F != Fetch::none) {
+        prefetch<F>(w - lanes + far);
+        prefetch<F>(w2 - lanes + far);
+        prefetch<F>(end + far);
+        prefetch<F>(end + beyond + far);
     }
     const auto up_to = [&]<Kind Here>(const float* stop) __attribute__((always_inline)) {
         for (; w < stop;
@@ -116,13 +116,13 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
 #if defined(__x86_64__)
             asm("" : "+r"(w), "+r"(w2));
 #endif
-            if constexpr (Cold) {
-                prefetch(w + far);
-                prefetch(w2 + far);
-                prefetch(prev + ahead);
-                prefetch(prev + beyond + ahead);
-                prefetch(m.address(ahead));
-                prefetch(m.address(beyond + ahead));
+            if constexpr (F != Fetch::none) {
+                prefetch<F>(w + far);
+                prefetch<F>(w2 + far);
+                prefetch<F>(prev + ahead);
+                prefetch<F>(prev + beyond + ahead);
+                prefetch<F>(m.address(ahead));
+                prefetch<F>(m.address(beyond + ahead));
             }
             v.at(w);
             v2.at(w2);

@@ -60,19 +60,19 @@ SUBSALT_INLINE void vti_leapfrog(const VtiRow& row, const Storage* models, Index
 }
 
 /// Fetch what the row `ahead` needs at z.
-template <class Storage>
+template <Fetch F, class Storage>
 SUBSALT_INLINE void vti_prefetch(const VtiRow& row, const Storage* models, Index z, Index reach) {
     const Index next = z + row.ahead;
-    prefetch(row.curr[0] + next + reach);
-    prefetch(row.curr[1] + next);
-    prefetch(row.prev[0] + next);
-    prefetch(row.prev[1] + next);
+    prefetch<F>(row.curr[0] + next + reach);
+    prefetch<F>(row.curr[1] + next);
+    prefetch<F>(row.prev[0] + next);
+    prefetch<F>(row.prev[1] + next);
     for (int i = 0; i < 3; ++i)
-        prefetch(models[i].address(next));
+        prefetch<F>(models[i].address(next));
 }
 
-/// One row. `Cold` as in iso_row.
-template <int M, int Dim, Kind K, bool Cold, class Storage>
+/// One row. `F` as in iso_row.
+template <int M, int Dim, Kind K, Fetch F, class Storage>
 void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Weights cx(pb.c[0], radius), cy(pb.c[1], radius), cz(pb.c[2], radius);
@@ -82,21 +82,21 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
 
     const float *w = row.curr[0] + z0, *u = row.curr[1] + z0;
     RowWindow v(u);
-    if constexpr (Cold) {
-        prefetch(u - lanes + row.ahead); // the padding at both ends is read along z
-        prefetch(u + (z1 - z0) + row.ahead);
+    if constexpr (F != Fetch::none) {
+        prefetch<F>(u - lanes + row.ahead); // the padding at both ends is read along z
+        prefetch<F>(u + (z1 - z0) + row.ahead);
     }
     for (Index z = z0; z < z1; z += lanes, w += lanes, u += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w));
 #endif
-        if constexpr (Cold) vti_prefetch(row, models, z, radius * pb.plane);
+        if constexpr (F != Fetch::none) vti_prefetch<F>(row, models, z, radius * pb.plane);
         const Vec p = load(w);
         Vec a = mul(centre, p);
         a = add_d2<M>(a, w, x, cx, radius);
         if constexpr (Dim == 3) a = add_d2<M>(a, w, y, cy, radius);
         Vec b, q;
-        if constexpr (Cold && Dim == 3) { // loads along z: from DRAM faster than shifts
+        if constexpr (F != Fetch::none && Dim == 3) { // loads along z: from DRAM faster than shifts
             q = load(u);
             b = d2_axis<M>(u, 1, cz, radius);
         } else {
@@ -115,7 +115,7 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
 }
 
 /// The row and the row beyond it, which share most of what they read of p along x.
-template <int M, int Dim, Kind K, bool Cold, class Storage>
+template <int M, int Dim, Kind K, Fetch F, class Storage>
 void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
     const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
     const Vec centre = set1(pb.centre);
@@ -125,11 +125,11 @@ void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1
 
     const float *w = row.curr[0] + z0, *w2 = w + beyond, *u = row.curr[1] + z0, *u2 = u + beyond;
     RowWindow v(u), v2(u2);
-    if constexpr (Cold) {
-        prefetch(u - lanes + row.ahead);
-        prefetch(u2 - lanes + row.ahead);
-        prefetch(u + (z1 - z0) + row.ahead);
-        prefetch(u2 + (z1 - z0) + row.ahead);
+    if constexpr (F != Fetch::none) {
+        prefetch<F>(u - lanes + row.ahead);
+        prefetch<F>(u2 - lanes + row.ahead);
+        prefetch<F>(u + (z1 - z0) + row.ahead);
+        prefetch<F>(u2 + (z1 - z0) + row.ahead);
     }
     Index z = z0;
     const auto up_to = [&]<Kind Here>(Index stop) __attribute__((always_inline)) {
@@ -137,9 +137,9 @@ void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1
 #if defined(__x86_64__)
             asm("" : "+r"(w), "+r"(w2));
 #endif
-            if constexpr (Cold) {
-                vti_prefetch(row, models, z, M * pb.plane);
-                vti_prefetch(row, models, z + beyond, M * pb.plane);
+            if constexpr (F != Fetch::none) {
+                vti_prefetch<F>(row, models, z, M * pb.plane);
+                vti_prefetch<F>(row, models, z + beyond, M * pb.plane);
             }
             const Vec p = load(w), p2 = load(w2);
             Vec a = mul(centre, p), a2 = mul(centre, p2);

@@ -382,7 +382,7 @@ def stepper(problem: Problem, work: Work, sharing: Sharing | None = None) -> Ste
 
 
 def settle(problem: Problem, state: State) -> tuning.Cut:
-    """Advance `state` until the cut of a segment of this problem is chosen, and return it: rows, steps per pass."""
+    """Advance `state` until the cut of a segment of this problem is chosen, and return it."""
     segment, tuner = Segment(problem), _tuner(problem)
     while not tuner.settled:
         segment.advance(state, tuner.steps(tuner.left[0]), 1 << 30, False)

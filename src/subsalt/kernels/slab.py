@@ -50,7 +50,7 @@ class SlabPasses(Stepwise):
         whole = cpu.Segment(problem, work)
         self.cuts = cuts
         self.threads, self.isa = cpu.in_use()
-        rows = tuning.cut(problem)[0]
+        rows, _, fetch = tuning.cut(problem)
         self.recorders = [
             (points, data, np.zeros((depth, len(r.points), r.points.width), dtype=np.float32))
             for r, (points, data) in zip(work.recorders, whole.recorders, strict=True)
@@ -61,7 +61,7 @@ class SlabPasses(Stepwise):
             whole.sources,
             taps,
             whole.samples,
-            (rows, depth),
+            (rows, depth, fetch),
             self.threads,
             self.isa,
             whole.shells,

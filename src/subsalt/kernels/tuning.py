@@ -17,20 +17,26 @@ from typing import Protocol
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import Problem
 
-#: rows per tile (0: one tile per thread; of a tilted medium as many as are usual), steps per pass
-Cut = tuple[int, int]
+#: rows per tile (0: one tile per thread; of a tilted medium as many as are usual), steps per pass, and what is fetched
+#: (`Cut` of native/include/segment.hpp): 1, the first step of a pass fetches into L1, or 2, every step into L2; devices
+#: have cuts of their own
+Cut = tuple[int, ...]
 
 #: steps that a pass may have at most
 DEEPEST = 6
 
-#: cuts worth trying; deep passes beat single steps from DRAM, and lose where the grid fits into a cache
+#: cuts worth trying; deep passes beat single steps from DRAM, and lose where the grid fits into a cache; few rows help
+#: where they are long, and need what lies beside a tile to be fetched
 CANDIDATES: dict[int, tuple[Cut, ...]] = {
-    2: ((0, 1), (0, 2), (0, 3), (0, 4), (0, 6)),
-    3: ((48, 6), (64, 4), (32, 4), (96, 4), (32, 2), (64, 1)),
+    2: ((0, 1, 1), (0, 2, 1), (0, 3, 1), (0, 4, 1), (0, 6, 1), (0, 2, 2), (0, 4, 2), (0, 6, 2)),
+    3: (
+        *((48, 6, 1), (64, 4, 1), (32, 4, 1), (96, 4, 1), (32, 2, 1), (64, 1, 1)),
+        *((48, 6, 2), (64, 4, 2), (32, 4, 2), (24, 4, 2), (16, 4, 2), (12, 3, 2)),
+    ),
 }
 
 #: the same of a tilted medium in 3-D, of which a pass does one step
-TILTED: tuple[Cut, ...] = ((64, 1), (48, 1), (32, 1), (16, 1))
+TILTED: tuple[Cut, ...] = ((64, 1, 1), (48, 1, 1), (32, 1, 1), (16, 1, 1))
 
 #: grids with fewer points run in a cache, whatever the cut
 SMALLEST = {2: 2e5, 3: 2e6}
@@ -46,10 +52,10 @@ def cut(problem: Problem) -> Cut:
     """Return the default: in 3-D four steps in a pass, in 2-D as many as keep a large grid out of DRAM; in TTI one."""
     rows = forced_rows()
     if problem.medium == "tti":
-        return (0 if rows is None else rows), 1
+        return (0 if rows is None else rows), 1, 1
     if problem.layout.ndim == 3:
-        return (48 if rows is None else rows), 4
-    return (0 if rows is None else rows), (4 if math.prod(problem.layout.shape3) > 1_500_000 else 2)
+        return (48 if rows is None else rows), 4, 1
+    return (0 if rows is None else rows), (4 if math.prod(problem.layout.shape3) > 1_500_000 else 2), 1
 
 
 def forced_rows() -> int | None:

@@ -55,15 +55,15 @@ class TileCache:
     Damaged, absent or not writable it is no error: a cut is soon found anew.
     """
 
-    def read(self) -> dict[str, tuple[int, int]]:
-        """Return rows per tile and steps per pass by name; empty when there is nothing to be read."""
+    def read(self) -> dict[str, tuning.Cut]:
+        """Return the cuts by name; empty when there is nothing to be read."""
         try:
             cuts = json.loads(cache_file().read_text())["cuts"]
-            return {str(k): (int(rows), int(depth)) for k, (rows, depth) in cuts.items()}
+            return {str(k): tuple(int(number) for number in cut) for k, cut in cuts.items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
             return {}
 
-    def write(self, name: str, value: tuple[int, int]) -> None:
+    def write(self, name: str, value: tuning.Cut) -> None:
         """Add an entry; the file appears complete or not at all."""
         cuts = {**self.read(), name: value}
         text = json.dumps({"cuts": {k: list(cuts[k]) for k in sorted(cuts)}}, indent=1)

@@ -139,7 +139,8 @@ class Bench(KernelModel):
             return None, 1
         self.load()
         self.state.memory = self.memory if boundary == "pml" else {}
-        return cpu.settle(self.problems[boundary], self.state)
+        rows, per_pass, _ = cpu.settle(self.problems[boundary], self.state)
+        return rows, per_pass
 
     def plain(self) -> None:
         """Do a time step of the core by the plain loop."""

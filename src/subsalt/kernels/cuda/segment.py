@@ -427,7 +427,7 @@ def _free(free: Callable[[int], int], pointer: int, *held: object) -> None:
     free(pointer)
 
 
-def settle(problem: Problem, state: State) -> tuple[int, int]:
+def settle(problem: Problem, state: State) -> tuning.Cut:
     """Advance `state` until the tuning of this problem is chosen, and return it: rows and planes of a block."""
     segment, tuner = Segment(problem), tuner_of(problem)
     while not tuner.settled:
