@@ -168,7 +168,7 @@ class Tuner:
     def steps(self, tried: Cut) -> int:
         """Return the steps of a trial: whole passes, in 2-D as many as keep all threads busy."""
         whole = tried[1] * (self.threads if tried[0] == 0 else 1)
-        return max(4, math.ceil(TRIAL * self.threads / self.points / whole) * whole)
+        return math.ceil(max(4, TRIAL * self.threads / self.points) / whole) * whole
 
     def took(self, tried: Cut, steps: int, seconds: float) -> None:
         """Note the time of a trial; after the last one the fastest cut is settled and written down."""
