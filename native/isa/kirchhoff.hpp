@@ -6,6 +6,9 @@
 // as threads get free, since aperture and mute make them unequal.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include <omp.h>
 
 #include "isa/table.hpp"
@@ -46,8 +49,8 @@ SUBSALT_INLINE Index blocks_below(const float* entry, Index blocks, float depth)
     return count;
 }
 
-using AddTrace = Reach (*)(const KirchhoffRules&, const KirchhoffTraces&, Index trace, const Rows&, const Pair&, float*,
-                           Index nt, Index start, Index open, Index end);
+using AddTrace = Reach (*)(const KirchhoffRules&, const Trace&, const Rows&, const Pair&, float*, Index nt, Index start,
+                           Index open, Index end);
 
 template <bool with_eta, Antialias antialias>
 AddTrace add_trace_of_order(Index order) {
@@ -69,9 +72,10 @@ AddTrace add_trace_for(Antialias antialias, Index order) {
     }
 }
 
-/// All traces at the locations [lo, hi); returns the contributions.
+/// All traces at the locations [lo, hi); returns the contributions. `shares`: memory for those of one trace, null where
+/// none are read.
 inline Index sum_tile(const KirchhoffMedium& medium, const KirchhoffTraces& traces, const KirchhoffRules& rules,
-                      const KirchhoffImage& out, AddTrace add, Index end, Index lo, Index hi) {
+                      const KirchhoffImage& out, AddTrace add, Index end, Index lo, Index hi, double* shares) {
     TileGeometry tile;
     Index done = 0;
     const Index nt = medium.nt;
@@ -79,6 +83,8 @@ inline Index sum_tile(const KirchhoffMedium& medium, const KirchhoffTraces& trac
         const Index slot = traces.slot[trace];
         if (slot < 0) continue;
         locate(medium, traces, rules, out.points, trace, lo, hi, tile);
+        const Trace here(traces, trace, shares);
+        if (shares != nullptr && tile.count > 0) share_out(here.samples, here.order + 1, here.stride, shares);
         for (Index j = 0; j < tile.count; ++j) {
             const Index loc = tile.loc[j];
             const Index start =
@@ -87,7 +93,7 @@ inline Index sum_tile(const KirchhoffMedium& medium, const KirchhoffTraces& trac
                 kirchhoff_block * blocks_below(medium.down + loc * medium.blocks, medium.blocks, tile.depths[j].whole);
             const Rows rows(medium, loc);
             float* image = out.image + (loc * out.nclass + slot) * nt;
-            const Reach reach = add(rules, traces, trace, rows, tile.pair[j], image, nt, start, open, end);
+            const Reach reach = add(rules, here, rows, tile.pair[j], image, nt, start, open, end);
             if (reach.lo == reach.hi) continue;
             ++out.hits[loc * (nt + 1) + reach.lo];
             --out.hits[loc * (nt + 1) + reach.hi];
@@ -114,15 +120,17 @@ Index kirchhoff_sum(const KirchhoffMedium& medium, const KirchhoffTraces& traces
     end = (end + kirchhoff_block - 1) / kirchhoff_block * kirchhoff_block;
     if (tile <= 0) tile = medium.nloc / (4 * threads);
     tile = tile < 8 ? 8 : (tile > most_in_tile ? most_in_tile : tile);
+    const bool triangle = rules.antialias == Antialias::triangle;
     const Index tiles = (medium.nloc + tile - 1) / tile;
     Index done = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : done)
     {
         FlushDenormals flush;
+        std::vector<double> shares(triangle ? static_cast<std::size_t>((traces.order + 1) * traces.ns_pad) : 0);
 #pragma omp for schedule(dynamic, 1)
         for (Index t = 0; t < tiles; ++t) {
             const Index lo = t * tile, hi = lo + tile < medium.nloc ? lo + tile : medium.nloc;
-            done += sum_tile(medium, traces, rules, out, add, end, lo, hi);
+            done += sum_tile(medium, traces, rules, out, add, end, lo, hi, triangle ? shares.data() : nullptr);
         }
     }
     return done;

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "formulas.hpp"
+#include "kernels/triangle.hpp"
 #include "lookup.hpp"
 
 #include "kirchhoff_formulas.hpp"
@@ -39,26 +40,37 @@ struct Rows {
           eta(m.eta == nullptr ? nullptr : m.eta + loc * m.row) {}
 };
 
+/// One trace of a block; `shares`: what the triangle reads in place of the coefficients (triangle.hpp).
+struct Trace {
+    const float* samples; // of band 0
+    const double *integrals, *slopes, *shares;
+    Index order, stride, band; // floats from one coefficient to the next, from one band to the next
+    float first, last, bands;  // position of the first sample, and of the last from there; B
+
+    Trace(const KirchhoffTraces& traces, Index trace, const double* shares_)
+        : integrals(nullptr), slopes(nullptr), shares(shares_), order(traces.order), stride(traces.ns_pad),
+          band((order + 1) * stride), first(traces.first), last(static_cast<float>(traces.ns - 1)),
+          bands(static_cast<float>(traces.bands)) {
+        samples = traces.samples + trace * traces.bands * band;
+        if (shares == nullptr) return;
+        integrals = traces.integrals + trace * stride;
+        slopes = traces.slopes + trace * stride;
+    }
+};
+
 /// What stays the same along an image trace, in registers: stores to the image might change what lies in memory.
 struct Held {
+    Trace trace;
     Rows rows;
     Amplitude amplitude;
     Vec src2, rcv2, src[2], rcv[2], weight;
-    Vec first, last, bands, top; // position of the trace, and of its last sample; B, B - 1
-    const float* samples;        // of band 0
-    const double *integrals, *slopes;
-    Index order, stride, band; // floats from one coefficient to the next, from one band to the next
+    Vec first, last, bands, top; // of the trace; top: B - 1
 
-    Held(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace, const Rows& r, const Pair& pair)
-        : rows(r), amplitude(rules.amplitude), src2(set1(pair.src2)), rcv2(set1(pair.rcv2)),
+    Held(const KirchhoffRules& rules, const Trace& t, const Rows& r, const Pair& pair)
+        : trace(t), rows(r), amplitude(rules.amplitude), src2(set1(pair.src2)), rcv2(set1(pair.rcv2)),
           src{set1(pair.src[0]), set1(pair.src[1])}, rcv{set1(pair.rcv[0]), set1(pair.rcv[1])},
-          weight(set1(pair.weight)), first(set1(traces.first)), last(set1(static_cast<float>(traces.ns - 1))),
-          bands(set1(static_cast<float>(traces.bands))), top(set1(static_cast<float>(traces.bands - 1))),
-          order(traces.order), stride(traces.ns_pad), band((traces.order + 1) * traces.ns_pad) {
-        samples = traces.samples + trace * traces.bands * band;
-        integrals = traces.integrals == nullptr ? nullptr : traces.integrals + trace * stride;
-        slopes = traces.slopes == nullptr ? nullptr : traces.slopes + trace * stride;
-    }
+          weight(set1(pair.weight)), first(set1(t.first)), last(set1(t.last)), bands(set1(t.bands)),
+          top(set1(t.bands - 1.0f)) {}
 };
 
 /// Both legs at the samples of one vector. Never copied: compilers put a copy, with members that nothing was written
@@ -105,11 +117,11 @@ SUBSALT_INLINE Vec weight_at(const Held& held, const Legs<Vec>& l, Vec inverse, 
 /// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
 template <bool together, int fixed>
 SUBSALT_INLINE Vec value_of(const Held& held, const float* band, const Window& window) {
-    const auto c = [&](Index k) { return window.read<together>(band + k * held.stride); };
+    const auto c = [&](Index k) { return window.read<together>(band + k * held.trace.stride); };
     const Vec f = window.fraction;
     if constexpr (fixed > 0) return polynomial<fixed>(c, f);
-    Vec value = c(held.order);
-    for (Index k = held.order - 1; k >= 0; --k)
+    Vec value = c(held.trace.order);
+    for (Index k = held.trace.order - 1; k >= 0; --k)
         value = fma(value, f, c(k));
     return value;
 }
@@ -136,13 +148,13 @@ struct Bands {
 /// the next one t, t = b - floor(b), which no rounding disturbs.
 template <bool together, int fixed, Antialias antialias>
 SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& window) {
-    if constexpr (antialias == Antialias::none) return value_of<together, fixed>(held, held.samples, window);
+    if constexpr (antialias == Antialias::none) return value_of<together, fixed>(held, held.trace.samples, window);
     constexpr bool nearest = antialias == Antialias::nearest;
     bands.cover<nearest>(b);
-    const float* samples = held.samples + bands.lo * held.band;
+    const float* samples = held.trace.samples + bands.lo * held.trace.band;
     Vec of = set1(static_cast<float>(bands.lo)), value = value_of<together, fixed>(held, samples, window);
     if (bands.hi == bands.lo + 1 && !nearest) {
-        const Vec t = sub(b, of), next = value_of<together, fixed>(held, samples + held.band, window);
+        const Vec t = sub(b, of), next = value_of<together, fixed>(held, samples + held.trace.band, window);
         value = fma(t, next, mul(sub(set1(1.0f), t), value));
     } else if (bands.hi > bands.lo) {
         const Vec one = set1(1.0f), zero = set1(0.0f);
@@ -150,7 +162,7 @@ SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& w
         value = where_equal(under, of, mul(sub(one, t), value), zero);
         for (int j = bands.lo + 1; j <= bands.hi; ++j) {
             const Vec before = of;
-            samples += held.band;
+            samples += held.trace.band;
             of = add(of, one);
             const Vec next = value_of<together, fixed>(held, samples, window);
             const Vec share = where_equal(under, of, sub(one, t), where_equal(under, before, t, zero));
@@ -158,41 +170,6 @@ SUBSALT_INLINE Vec banded(const Held& held, Vec b, Bands& bands, const Window& w
         }
     }
     return add(value, set1(0.0f)); // no negative zero, which a band more or less would turn
-}
-
-/// A twice integrated trace S: its values and slopes at the samples, and the coefficients of the trace between them.
-template <int fixed>
-struct Integral {
-    const double *values, *slopes;
-    const float* coefficients;
-    Index order, stride; // rows of `stride`
-
-    /// S(i + f) = S_i + f S'_i + f^2 sum_k c_k f^k / ((k + 1) (k + 2)); nothing before the trace, a straight line
-    /// behind.
-    SUBSALT_INLINE double at(double position) const {
-        if (position <= 0.0) return 0.0;
-        const Index last = stride - 1, n = fixed > 0 ? fixed : order;
-        const Index i = position >= static_cast<double>(last) ? last - 1 : static_cast<Index>(position);
-        const double f = position - static_cast<double>(i);
-        double sum = 0.0;
-        for (Index k = n; k >= 0; --k)
-            sum = sum * f + static_cast<double>(coefficients[k * stride + i]) * (1.0 / double((k + 1) * (k + 2)));
-        return values[i] + f * (slopes[i] + f * sum);
-    }
-};
-
-/// The trace averaged by a triangle of half-length `half` samples, in double precision.
-template <int fixed>
-SUBSALT_INLINE Vec triangle(const Integral<fixed>& integral, Vec position, Vec half) {
-    float at[lanes], n[lanes], out[lanes];
-    store(at, position);
-    store(n, half);
-    for (Index j = 0; j < lanes; ++j) {
-        const double p = at[j], w = n[j];
-        const double sides = integral.at(p - w) + integral.at(p + w);
-        out[j] = static_cast<float>((sides - 2.0 * integral.at(p)) / (w * w));
-    }
-    return load(out);
 }
 
 /// Samples of a range, or vectors from the first to the last.
@@ -230,7 +207,8 @@ template <Antialias antialias, int fixed>
 SUBSALT_INLINE Vec add_found(const Held& held, const Sought& sought, Bands& bands, Vec image) {
     Vec value;
     if constexpr (antialias == Antialias::triangle) {
-        const Integral<fixed> integral{held.integrals, held.slopes, held.samples, held.order, held.stride};
+        const Trace& t = held.trace;
+        const Integral<fixed> integral{t.integrals, t.slopes, t.shares, t.order, t.stride};
         value = triangle(integral, sought.position, sought.steep);
     } else {
         const Window window(sought.position);
@@ -277,9 +255,9 @@ SUBSALT_INLINE unsigned live_at(const KirchhoffRules& rules, const Held& held, f
 /// beyond the trace, and from `open` on free of tapers; all three are multiples of 16. Returns the samples from the
 /// first live one to the last.
 template <bool with_eta, Antialias antialias, int fixed>
-Reach add_trace(const KirchhoffRules& rules, const KirchhoffTraces& traces, Index trace, const Rows& rows,
-                const Pair& pair, float* image, Index nt, Index start, Index open, Index end) {
-    const Held held(rules, traces, trace, rows, pair);
+Reach add_trace(const KirchhoffRules& rules, const Trace& trace, const Rows& rows, const Pair& pair, float* image,
+                Index nt, Index start, Index open, Index end) {
+    const Held held(rules, trace, rows, pair);
     const float midpoint = pair.midpoint;
     unsigned live = 0;
     Index lo = start, hi = end - lanes;
