@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -29,6 +30,7 @@ from subsalt import _native
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.kirchhoff_arguments import PAD, Medium, PreparedTraces, TraceGeometry, check_arguments
+from subsalt.kernels.kirchhoff_tuning import ISAS, tuner_of
 from subsalt.numerics import fixedmath
 
 if TYPE_CHECKING:
@@ -342,8 +344,25 @@ def block_sum(device: str, where: Where, dt: float, threads: int) -> Adder:
     return made
 
 
+@dataclass(frozen=True)
+class Some:
+    """Some of the traces of a block; see `PreparedTraces`."""
+
+    samples: NDArray[np.float32]
+    t_first: float
+    dt: float
+    ns: int
+    integrals: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, all_of: PreparedTraces, traces: slice) -> Self:
+        """Return those of `traces`."""
+        integrals = None if all_of.integrals is None else all_of.integrals[traces]
+        return cls(all_of.samples[traces], all_of.t_first, all_of.dt, all_of.ns, integrals)
+
+
 class BlockSum:
-    """On the CPU: every block of traces is summed at once.
+    """On the CPU: every block of traces is summed at once, in the way found fastest (`kirchhoff_tuning`).
 
     Parameters
     ----------
@@ -358,6 +377,8 @@ class BlockSum:
     def __init__(self, where: Where, dt: float, threads: int) -> None:
         self._where, self._threads, self._contributions = where, threads, 0
         self._before: NDArray[np.float32] | None = None
+        (locations, nt), eta = where.medium.shape, where.medium.eta is not None
+        self._tuner = tuner_of(locations, nt, where.options, eta, threads)
 
     def room(self, shape: tuple[int, ...]) -> NDArray[np.float32] | None:
         """Return the memory of the block before: new memory costs as much as the filters."""
@@ -367,20 +388,15 @@ class BlockSum:
         """Add a block of traces; return the contributions so far."""
         w = self._where
         self._before = prepared.samples
-        self._contributions += sum_traces(
-            w.image,
-            w.hits,
-            w.fold,
-            w.points,
-            w.axes,
-            w.medium,
-            w.time,
-            prepared,
-            geometry,
-            w.options,
-            w.spacing,
-            self._threads,
-        )
+        place = w.image, w.hits, w.fold, w.points, w.axes, w.medium, w.time
+        for way, traces in self._tuner.parts(len(prepared.samples)):
+            some = Some.of(prepared, traces), geometry.some(traces)
+            begin = perf_counter()
+            done = sum_traces(
+                *place, *some, w.options, w.spacing, self._threads, ISAS.get(way[1], ""), tile=way[0]
+            )
+            self._tuner.summed(way, traces, done, perf_counter() - begin)
+            self._contributions += done
         return self._contributions
 
     def fetch(self) -> int:

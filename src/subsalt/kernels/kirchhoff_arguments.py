@@ -130,6 +130,13 @@ class TraceGeometry:
     slot: NDArray[np.int32]
     group: NDArray[np.int32] | None = None
 
+    def some(self, traces: slice) -> TraceGeometry:
+        """Return that of some of the traces."""
+        group = None if self.group is None else self.group[traces]
+        return TraceGeometry(
+            self.src[traces], self.rcv[traces], self.weight[traces], self.slot[traces], group
+        )
+
 
 def _misfit(name: str, found: object, wanted: str) -> ConfigError:
     return ConfigError(f"{name} is {found}, wanted: {wanted}", "make the arrays fit together", code="E705")

@@ -21,7 +21,7 @@ from subsalt import kernels
 from subsalt.acquisition.image_grid import LocationBox
 from subsalt.errors import SubsaltError
 from subsalt.kernels.cuda.kirchhoff import traces_bytes
-from subsalt.kernels.kirchhoff import Medium, sum_traces
+from subsalt.kernels.kirchhoff import Medium, Where, block_sum
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.machine import machine_file as machines
 from subsalt.machine.load import Watch
@@ -88,27 +88,11 @@ def measure(setup: KirchhoffSetup, threads: int) -> dict[str, Any] | None:
     with Watch(threads) as watch:
         prepared = prepare(samples, record, options, threads)
         preparing = _fastest(lambda: prepare(samples, record, options, threads))
-        done = 0
-
-        def add() -> None:
-            nonlocal done
-            done = sum_traces(
-                image,
-                hits,
-                fold,
-                points,
-                axes,
-                medium,
-                setup.grid.time,
-                prepared,
-                geometry,
-                options,
-                spacing,
-                threads,
-            )
-
-        add()
-        summing = _fastest(add)
+        where = Where(image, hits, fold, points, axes, medium, setup.grid.time, options, spacing)
+        with block_sum("cpu", where, record.dt, threads) as adder:
+            done = adder.add(prepared, geometry)
+            # its first calls try what is fastest here
+            summing = _fastest(lambda: adder.add(prepared, geometry))
     if not done:
         return None
     return {
