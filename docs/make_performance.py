@@ -386,8 +386,8 @@ def bars(found: Sequence[Result]) -> str:
                 f"{shape(r['grid'])}, {r['slots']} slots, {r['samples']} steps, image step {r['image_step']}"
             )
             steps = f"{r['source_steps']} + {r['receiver_steps']} steps"
-            each = sorted(one["measured"] / one["predicted"] for one in r["rounds"])
-            steps += f"; rounds {each[0]:.2f} to {each[-1]:.2f}{disturbed(r)}"
+            each = sorted(one["measured"] / one["predicted"] for one in r.get("rounds", ()))
+            steps += (f"; rounds {each[0]:.2f} to {each[-1]:.2f}" if each else "") + disturbed(r)
             rows.append(["time over steps times rate", case, f"{r['ratio']:.3f}", "0.85 to 1.15", steps])
         else:
             case = f"{shape(r['grid'])}, {r['shots']} shots, {r['samples']} samples"
