@@ -65,8 +65,10 @@ public:
         while (turn.finished < box_.hi[0]) {
             const Index to_make = last - turn.made;
             turn.makes = to_make >= P && inside(turn.made) == inside(turn.made + P - 1) ? P : to_make > 0 ? 1 : 0;
-            const Index made = turn.made + turn.makes,
-                        ready = (made == last ? box_.hi[0] : made - reach_) - turn.finished;
+            const Index made = turn.made + turn.makes;
+            // the planes of this turn are complete after its last row
+            const Index complete = made == last ? turn.made : made - reach_;
+            const Index ready = (complete < box_.hi[0] ? complete : box_.hi[0]) - turn.finished;
             turn.finishes = ready >= P ? P : ready > 0 ? 1 : 0;
             rows_of(turn);
             turn.made = made;
