@@ -74,7 +74,7 @@ def test_a_tilted_medium_tries_rows_and_does_one_step_in_a_pass() -> None:
         tried.add(cut)
         t.took(cut, steps, steps * (0.5 if cut == (32, 1, 1) else 1.0))
     assert tried == set(tuning.TILTED)
-    assert all(depth == 1 for _, depth in tried)
+    assert all(depth == 1 for _, depth, _ in tried)
     assert t.best == (32, 1, 1)
     in_2d = Tuner(make_problem((24, 1, 20), "tti", "pml", 8, ndim=2), 2, "v4")
     assert in_2d.settled  # cut along x, a tile per thread

@@ -51,6 +51,7 @@ shape = [14, 12, 13]
 [source]
 f0 = 30
 [propagation]
+grid = "model"
 order = 4
 layer = 5
 free_surface = {free_surface}

@@ -34,6 +34,7 @@ shape = [16, 11, 12]
 [source]
 f0 = 30
 [propagation]
+grid = "model"
 order = 4
 layer = 5
 [output]

@@ -25,6 +25,7 @@ shape = [40, 30, 28]
 [source]
 f0 = 30
 [propagation]
+grid = "model"
 order = 8
 layer = 6
 [output]

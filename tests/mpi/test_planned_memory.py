@@ -23,6 +23,8 @@ epsilon = "epsilon.rsf"
 delta = 0.02
 [source]
 f0 = 12
+[propagation]
+grid = "model"
 [imaging]
 image_step = 1
 [output]

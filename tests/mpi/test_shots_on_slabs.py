@@ -172,6 +172,7 @@ def test_a_thin_slab_names_the_largest_group_that_works() -> None:
     assert done.rc == 0, done
     assert [out.splitlines()[0] for out in done.out] == [
         "4 ranks cut the 24 planes of a shot along x: slab 0 has 6, and the rank beside it needs 8 planes of it as "
-        "ghosts; use at most 3 ranks per shot ([parallel] ranks_per_shot = 3), or fewer ranks"
+        "ghosts; use at most 3 ranks per shot ([parallel] ranks_per_shot = 3), fewer ranks, or in 3-D blocks "
+        "([parallel] decomp)"
     ] * 4, done
     assert [out.splitlines()[1:] for out in done.out] == [["8"], ["16"], ["24"], []], done

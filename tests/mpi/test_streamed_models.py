@@ -232,13 +232,17 @@ def test_one_rank_reads_the_headers_of_a_segy_model(tmp_path):
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """Return the folder of a job whose model has three volumes of 40 MB."""
+    import job_files
+
     folder = tmp_path_factory.mktemp("large")
     grid = Grid((250, 200, 200), (10.0, 10.0, 10.0))
     depth = np.linspace(1500.0, 3000.0, 200, dtype=np.float32)
     for name, profile in (("vp", depth), ("epsilon", 0 * depth + 0.1), ("delta", 0 * depth + 0.05)):
         volume.write(folder / f"{name}.rsf", grid, np.broadcast_to(profile, grid.shape))
     lines = [f'{name} = "{name}.rsf"' for name in ("vp", "epsilon", "delta")]
-    (folder / "job.toml").write_text("[model]\n" + "\n".join(lines) + "\n[source]\nf0 = 10\n")
+    (folder / "job.toml").write_text(
+        "[model]\n" + "\n".join(lines) + "\n[source]\nf0 = 10\n" + job_files.OWN_GRID
+    )
     return folder
 
 

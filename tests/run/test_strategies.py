@@ -127,7 +127,7 @@ def test_buffers_of_another_scheme_are_given_back_before_a_shot():
     given = []
     schemes = {1: "store", 2: "store", 3: "revolve", 4: "store"}
     strategies = Strategies.__new__(Strategies)
-    strategies.scratch = SimpleNamespace(give_back=lambda: given.append(shot))
+    strategies.scratch = SimpleNamespace(give_back=lambda: given.append(shot), compression="none")
     strategies._go_on = lambda shot: None
     strategies.choice = lambda shot: SimpleNamespace(scheme=schemes[shot])
     for shot in schemes:

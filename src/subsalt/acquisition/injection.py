@@ -8,8 +8,10 @@ as a product over the axes; injection is its transpose. On a node the weights ar
 surface the nodes above row 0 are images of those below with the opposite sign, so their weights are
 subtracted there.
 
-References ---------- Hicks, G. J. (2002), Arbitrary source and receiver positioning in finite-difference
-schemes using Kaiser windowed sinc functions, Geophysics 67, 156-165.
+References
+----------
+Hicks, G. J. (2002), Arbitrary source and receiver positioning in finite-difference schemes using Kaiser windowed sinc
+functions, Geophysics 67, 156-165.
 """
 
 from __future__ import annotations
