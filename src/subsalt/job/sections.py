@@ -219,7 +219,7 @@ class ParallelSection(Section):
     )
     decomp: AutoParts = Field(
         "auto",
-        description="how ranks cut the grid of a shot: slabs (along x), [px, py] blocks in x and y, auto: what costs less",
+        description="how ranks cut the grid of a shot: slabs (along x), [px, py] blocks in x and y, auto: the cheaper",
     )
     io: Literal["per-rank", "broadcast"] = Field(
         "per-rank", description="every rank reads its part, or rank 0 reads all and sends it (to compare)"
