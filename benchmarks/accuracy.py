@@ -46,7 +46,7 @@ from subsalt.numerics.stencil import Stencil
 
 ACCURACY = 0.01
 #: ours: the default first, then orders that a user can choose
-OUR_ORDERS = (8, 12, 16)
+OUR_ORDERS = (12, 8, 16)
 PEER_ORDERS = (8, 12, 16)
 #: schemes of the peer (`plane_waves.Scheme`)
 KINDS = {"iso": ("",), "vti": ("",), "tti": ("fluxes", "seconds")}

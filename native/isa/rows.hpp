@@ -28,36 +28,33 @@ struct RowKernels {
     decltype(&Layer<0>::term_z) term_z;
 };
 
-template <int M, int Dim, Kind K, Fetch F, class S>
-constexpr IsoKernel two_planes() {
-    if constexpr (M > 0)
-        return iso_row_two_planes<M, Dim, K, F, S>;
-    else
-        return nullptr;
-}
-
-template <int M, int Dim, Kind K, Fetch F, class S>
-constexpr VtiKernel vti_two_planes() {
-    if constexpr (M > 0)
-        return vti_row_two_planes<M, Dim, K, F, S>;
-    else
-        return nullptr;
-}
+/// Radii whose single rows have kernels of their own too: of wider ones only pairs of rows do, which are nearly all
+/// there are: every kernel costs a second to compile.
+constexpr int widest_single = 4;
 
 template <int M, int Dim, Fetch F, class S>
-constexpr KindKernels kinds_for = {{iso_row<M, Dim, Kind::plain, F, S>, iso_row<M, Dim, Kind::extra, F, S>,
-                                    iso_row<M, Dim, Kind::damped, F, S>, iso_row<M, Dim, Kind::laplacian, F, S>},
-                                   {two_planes<M, Dim, Kind::plain, F, S>(), two_planes<M, Dim, Kind::extra, F, S>(),
-                                    two_planes<M, Dim, Kind::damped, F, S>()},
-                                   {vti_row<M, Dim, Kind::plain, F, S>, vti_row<M, Dim, Kind::extra, F, S>,
-                                    vti_row<M, Dim, Kind::damped, F, S>, vti_row<M, Dim, Kind::laplacian, F, S>},
-                                   {vti_two_planes<M, Dim, Kind::plain, F, S>(),
-                                    vti_two_planes<M, Dim, Kind::extra, F, S>(),
-                                    vti_two_planes<M, Dim, Kind::damped, F, S>()}};
+constexpr KindKernels kinds_for() {
+    constexpr int One = M > widest_single ? 0 : M;
+    KindKernels out = {{iso_row<One, Dim, Kind::plain, F, S>, iso_row<One, Dim, Kind::extra, F, S>,
+                        iso_row<One, Dim, Kind::damped, F, S>, iso_row<One, Dim, Kind::laplacian, F, S>},
+                       {},
+                       {vti_row<One, Dim, Kind::plain, F, S>, vti_row<One, Dim, Kind::extra, F, S>,
+                        vti_row<One, Dim, Kind::damped, F, S>, vti_row<One, Dim, Kind::laplacian, F, S>},
+                       {}};
+    if constexpr (M > 0) {
+        out.iso_two[0] = iso_row_two_planes<M, Dim, Kind::plain, F, S>;
+        out.iso_two[1] = iso_row_two_planes<M, Dim, Kind::extra, F, S>;
+        out.iso_two[2] = iso_row_two_planes<M, Dim, Kind::damped, F, S>;
+        out.vti_two[0] = vti_row_two_planes<M, Dim, Kind::plain, F, S>;
+        out.vti_two[1] = vti_row_two_planes<M, Dim, Kind::extra, F, S>;
+        out.vti_two[2] = vti_row_two_planes<M, Dim, Kind::damped, F, S>;
+    }
+    return out;
+}
 
 template <int M, int Dim, class S>
 constexpr RowKernels kernels_for = {
-    {kinds_for<M, Dim, Fetch::none, S>, kinds_for<M, Dim, Fetch::l1, S>, kinds_for<M, Dim, Fetch::l2, S>},
+    {kinds_for<M, Dim, Fetch::none, S>(), kinds_for<M, Dim, Fetch::l1, S>(), kinds_for<M, Dim, Fetch::l2, S>()},
     Layer<M>::psi,
     Layer<M>::psi_x,
     Layer<M>::psi_z,
@@ -66,10 +63,17 @@ constexpr RowKernels kernels_for = {
 
 template <int Dim, class S>
 inline const RowKernels& row_kernels_of(int radius) {
-    return radius == 4 ? kernels_for<4, Dim, S> : radius == 2 ? kernels_for<2, Dim, S> : kernels_for<0, Dim, S>;
+    if (radius == 4) return kernels_for<4, Dim, S>;
+    if (radius == 2) return kernels_for<2, Dim, S>;
+#if SUBSALT_LANES >= 8
+    if (radius == 6) return kernels_for<6, Dim, S>;
+    if (radius == 8) return kernels_for<8, Dim, S>;
+#endif
+    return kernels_for<0, Dim, S>;
 }
 
-/// Orders 4 and 8 have kernels of their own; `generic_radius` asks for the run-time one there too (tests).
+/// Orders 4, 8 and, with 8 or 16 lanes, 12 and 16 have kernels of their own; `generic_radius` asks for the run-time one
+/// there too (tests).
 inline const RowKernels& row_kernels(const Problem& pb, bool generic_radius) {
     const int radius = generic_radius ? 0 : pb.radius;
     if (pb.storage == ModelStorage::u16)

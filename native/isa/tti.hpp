@@ -335,17 +335,21 @@ void tilted_boxes(const Problem& pb, const Levels& lv, const TiltedWork& work, i
     }
 }
 
-/// The step of a box, or A and B in it. Orders 4 and 8 have kernels of their own.
+template <int Dim>
+inline auto tilted_boxes_of(int radius) {
+    if (radius == 4) return tilted_boxes<4, Dim, 2>;
+    if (radius == 2) return tilted_boxes<2, Dim, 2>;
+#if SUBSALT_LANES >= 8
+    if (radius == 6) return tilted_boxes<6, Dim, 2>;
+    if (radius == 8) return tilted_boxes<8, Dim, 2>;
+#endif
+    return tilted_boxes<0, Dim, 1>;
+}
+
+/// The step of a box, or A and B in it. Orders 4, 8 and, with 8 or 16 lanes, 12 and 16 have kernels of their own.
 inline void tilted_step(const Problem& pb, const Levels& lv, const TiltedWork& work, int threads, bool generic_radius) {
     const int radius = generic_radius ? 0 : pb.radius;
-    if (pb.dim == 3)
-        (radius == 4   ? tilted_boxes<4, 3, 2>
-         : radius == 2 ? tilted_boxes<2, 3, 2>
-                       : tilted_boxes<0, 3, 1>)(pb, lv, work, threads);
-    else
-        (radius == 4   ? tilted_boxes<4, 2, 2>
-         : radius == 2 ? tilted_boxes<2, 2, 2>
-                       : tilted_boxes<0, 2, 1>)(pb, lv, work, threads);
+    (pb.dim == 3 ? tilted_boxes_of<3>(radius) : tilted_boxes_of<2>(radius))(pb, lv, work, threads);
 }
 
 } // namespace subsalt::SUBSALT_NS

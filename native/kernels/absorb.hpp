@@ -139,18 +139,14 @@ inline void layer_two_plane_terms(float* extra, float* extra2, const LayerRow& r
     const float* const* psi = row.psi + M;
     float *zeta = row.zeta[0], *zeta2 = row.zeta[1];
     for (Index z = 0; z < n; z += lanes) {
-        const Vec b1 = load(psi[-1] + z), a1 = load(psi[2] + z);
-        Vec term = mul(d.w[1], sub(load(psi[1] + z), b1)), term2 = mul(d.w[1], sub(a1, load(psi[0] + z)));
-        const Vec b2 = load(psi[-2] + z), a2 = load(psi[3] + z);
-        term = fma(d.w[2], sub(a1, b2), term);
-        term2 = fma(d.w[2], sub(a2, b1), term2);
-        if constexpr (M == 4) {
-            const Vec b3 = load(psi[-3] + z), a3 = load(psi[4] + z);
-            term = fma(d.w[3], sub(a2, b3), term);
-            term2 = fma(d.w[3], sub(a3, b2), term2);
-            term = fma(d.w[4], sub(a3, load(psi[-4] + z)), term);
-            term2 = fma(d.w[4], sub(load(psi[5] + z), b3), term2);
-        }
+        Vec ahead_both = load(psi[1] + z), behind_both = load(psi[0] + z), term, term2;
+        written_out<1, M>([&](auto k) SUBSALT_INLINED {
+            const Vec b_k = load(psi[-k] + z), a_k = load(psi[k + 1] + z);
+            const Vec change = sub(ahead_both, b_k), change2 = sub(a_k, behind_both);
+            term = k == 1 ? mul(d.w[1], change) : fma(d.w[k], change, term);
+            term2 = k == 1 ? mul(d.w[1], change2) : fma(d.w[k], change2, term2);
+            ahead_both = a_k, behind_both = b_k;
+        });
         if constexpr (Inside) {
             if (next.memory != 0) {
                 prefetch_l2(zeta + z + next.memory);
@@ -220,12 +216,7 @@ struct WindowZ {
     SUBSALT_INLINE void differentiate(const Weights& c, const Weights& d) {
         const Vec mid = load(u), left = load(u - lanes), right = load(u + lanes);
         d2 = mul(c.w[0], mid);
-        pair<1>(left, mid, right, c, d);
-        pair<2>(left, mid, right, c, d);
-        if constexpr (M == 4) {
-            pair<3>(left, mid, right, c, d);
-            pair<4>(left, mid, right, c, d);
-        }
+        written_out<1, M>([&](auto k) SUBSALT_INLINED { pair<k>(left, mid, right, c, d); });
     }
     SUBSALT_INLINE void advance_psi(Vec b) {
         psi_now = remember(b, sub(b, set1(1.0f)), load(psi), d1);
@@ -234,12 +225,10 @@ struct WindowZ {
     /// D1 Psi; outside the window Psi is zero
     SUBSALT_INLINE void differentiate_psi(const Weights& d) {
         const Vec zero = set1(0.0f);
-        d1 = mul(d.w[1], sub(shift<1>(psi_now, zero), shift<15>(zero, psi_now)));
-        d1 = fma(d.w[2], sub(shift<2>(psi_now, zero), shift<14>(zero, psi_now)), d1);
-        if constexpr (M == 4) {
-            d1 = fma(d.w[3], sub(shift<3>(psi_now, zero), shift<13>(zero, psi_now)), d1);
-            d1 = fma(d.w[4], sub(shift<4>(psi_now, zero), shift<12>(zero, psi_now)), d1);
-        }
+        written_out<1, M>([&](auto k) SUBSALT_INLINED {
+            const Vec change = sub(shift<k>(psi_now, zero), shift<16 - k>(zero, psi_now));
+            d1 = k == 1 ? mul(d.w[1], change) : fma(d.w[k], change, d1);
+        });
     }
     SUBSALT_INLINE void finish(Vec b, Vec near_side, Vec in_layer) {
         const Vec none = set1(-0.0f);

@@ -12,8 +12,9 @@
 
 namespace subsalt::SUBSALT_NS {
 
-/// Distances to the neighbours along one axis, in bytes: 1, 3, and their negatives. With the scales 1, 2 and 4 of an
-/// address these reach 1 .. 4 neighbours from one pointer; more pointers per row would spill.
+/// Distances to the neighbours along one axis, in bytes: 1, 3, and their negatives. With the scales 1, 2, 4 and 8 of an
+/// address these reach 1 .. 4, 6 and 8 neighbours from one pointer, 5 and 7 from the pointer 4 rows on; more pointers
+/// per row would spill.
 struct Reach {
     Index one, three, minus_one, minus_three;
 
@@ -57,22 +58,32 @@ SUBSALT_INLINE Vec add_at(Vec a, const float* p, Index bytes) {
 #endif
 }
 
-/// w[+k], w[-k], and a + w[-k], for k of 1 to 4.
+/// w[+k], w[-k], and a + w[-k], for k of 1 to 8: the pointer from which neighbour k is reached, then
+/// how.
+template <int k>
+SUBSALT_INLINE const float* start_of(const float* p, Index one) {
+    return k == 5 || k == 7 ? reinterpret_cast<const float*>(reinterpret_cast<const char*>(p) + 4 * one) : p;
+}
+template <int k>
+constexpr bool by_threes = k % 3 == 0 || k == 7;
+template <int k>
+constexpr int scale_to = k == 3 || k == 5 || k == 7 ? 1 : (k == 6 ? 2 : k);
+
 template <int k>
 SUBSALT_INLINE Vec ahead(const float* p, const Reach& r) {
-    return load_at<k == 3 ? 1 : k>(p, k == 3 ? r.three : r.one);
+    return load_at<scale_to<k>>(start_of<k>(p, r.one), by_threes<k> ? r.three : r.one);
 }
 template <int k>
 SUBSALT_INLINE Vec behind(const float* p, const Reach& r) {
-    return load_at<k == 3 ? 1 : k>(p, k == 3 ? r.minus_three : r.minus_one);
+    return load_at<scale_to<k>>(start_of<k>(p, r.minus_one), by_threes<k> ? r.minus_three : r.minus_one);
 }
 template <int k>
 SUBSALT_INLINE Vec add_ahead(Vec a, const float* p, const Reach& r) {
-    return add_at<k == 3 ? 1 : k>(a, p, k == 3 ? r.three : r.one);
+    return add_at<scale_to<k>>(a, start_of<k>(p, r.one), by_threes<k> ? r.three : r.one);
 }
 template <int k>
 SUBSALT_INLINE Vec add_behind(Vec a, const float* p, const Reach& r) {
-    return add_at<k == 3 ? 1 : k>(a, p, k == 3 ? r.minus_three : r.minus_one);
+    return add_at<scale_to<k>>(a, start_of<k>(p, r.minus_one), by_threes<k> ? r.minus_three : r.minus_one);
 }
 
 /// Weights of one axis, spread over vectors.
@@ -100,46 +111,39 @@ SUBSALT_INLINE Vec add_d2(Vec acc, const float* p, const Reach& r, const Weights
     });
 }
 
-/// The same along x at p and at its neighbour p2 in the plane beyond: all but two of the loads serve both.
+/// The neighbours k = 1 .. M along x of p and of p2 in the plane beyond, in order: f(k, w[+k], w[-k], w2[+k], w2[-k]).
+/// All but two of the loads serve both. `mid`, `mid2`: w and w2 themselves, at the end w2[+M] and w[-M].
+template <int M, class Do>
+SUBSALT_INLINE void pairs_of_two_planes(const float* p, const float* p2, Vec& mid, Vec& mid2, const Reach& r, Do f) {
+    Vec &behind_both = mid, &ahead_both = mid2;
+    written_out<1, M>([&](auto k) SUBSALT_INLINED {
+        const Vec b = behind<k>(p, r), a = ahead<k>(p2, r);
+        f(k, ahead_both, b, a, behind_both);
+        ahead_both = a, behind_both = b;
+    });
+}
+
+/// The same along x at p and at its neighbour p2 in the plane beyond.
 template <int M>
 SUBSALT_INLINE void add_d2_two_planes(Vec& acc, Vec& acc2, const float* p, const float* p2, Vec mid, Vec mid2,
                                       const Reach& r, const Weights& c) {
-    static_assert(M == 2 || M == 4);
-    const Vec b1 = behind<1>(p, r), a1 = ahead<1>(p2, r);
-    acc = fma(c.w[1], add(mid2, b1), acc);
-    acc2 = fma(c.w[1], add(a1, mid), acc2);
-    if constexpr (M == 2) {
-        acc = fma(c.w[2], add_behind<2>(a1, p, r), acc);
-        acc2 = fma(c.w[2], add_ahead<2>(b1, p2, r), acc2);
-    } else {
-        const Vec b2 = behind<2>(p, r), a2 = ahead<2>(p2, r);
-        acc = fma(c.w[2], add(a1, b2), acc);
-        acc2 = fma(c.w[2], add(a2, b1), acc2);
-        const Vec b3 = behind<3>(p, r), a3 = ahead<3>(p2, r);
-        acc = fma(c.w[3], add(a2, b3), acc);
-        acc2 = fma(c.w[3], add(a3, b2), acc2);
-        acc = fma(c.w[4], add_behind<4>(a3, p, r), acc);
-        acc2 = fma(c.w[4], add_ahead<4>(b3, p2, r), acc2);
-    }
+    pairs_of_two_planes<M - 1>(p, p2, mid, mid2, r,
+                               [&](int k, Vec plus, Vec minus, Vec plus2, Vec minus2) SUBSALT_INLINED {
+                                   acc = fma(c.w[k], add(plus, minus), acc);
+                                   acc2 = fma(c.w[k], add(plus2, minus2), acc2);
+                               });
+    acc = fma(c.w[M], add_behind<M>(mid2, p, r), acc);
+    acc2 = fma(c.w[M], add_ahead<M>(mid, p2, r), acc2);
 }
 
 /// D1 along x at p and at its neighbour p2 in the plane beyond, likewise.
 template <int M>
 SUBSALT_INLINE void d1_two_planes(Vec& g, Vec& g2, const float* p, const float* p2, const Reach& r, const Weights& d) {
-    static_assert(M == 2 || M == 4);
-    const Vec b1 = behind<1>(p, r), a1 = ahead<1>(p2, r);
-    g = mul(d.w[1], sub(load(p2), b1));
-    g2 = mul(d.w[1], sub(a1, load(p)));
-    const Vec b2 = behind<2>(p, r), a2 = ahead<2>(p2, r);
-    g = fma(d.w[2], sub(a1, b2), g);
-    g2 = fma(d.w[2], sub(a2, b1), g2);
-    if constexpr (M == 4) {
-        const Vec b3 = behind<3>(p, r), a3 = ahead<3>(p2, r);
-        g = fma(d.w[3], sub(a2, b3), g);
-        g2 = fma(d.w[3], sub(a3, b2), g2);
-        g = fma(d.w[4], sub(a3, behind<4>(p, r)), g);
-        g2 = fma(d.w[4], sub(ahead<4>(p2, r), b3), g2);
-    }
+    Vec mid = load(p), mid2 = load(p2);
+    pairs_of_two_planes<M>(p, p2, mid, mid2, r, [&](int k, Vec plus, Vec minus, Vec plus2, Vec minus2) SUBSALT_INLINED {
+        g = k == 1 ? mul(d.w[1], sub(plus, minus)) : fma(d.w[k], sub(plus, minus), g);
+        g2 = k == 1 ? mul(d.w[1], sub(plus2, minus2)) : fma(d.w[k], sub(plus2, minus2), g2);
+    });
 }
 
 /// Three aligned vectors of a row: with 16 lanes the z neighbours are shifts between them, not loads.

@@ -87,16 +87,10 @@ SUBSALT_INLINE Derivatives derivatives(const float* p, const Reach& reach, Index
 template <int M>
 SUBSALT_INLINE void derivatives_two_planes(const float* p, const float* p2, const Reach& r, const Weights& c,
                                            const Weights& d, Derivatives* out) {
-    const Vec mid = load(p), mid2 = load(p2);
-    const Vec b1 = behind<1>(p, r), a1 = ahead<1>(p2, r);
-    out[0].begin(c, d, mid2, b1), out[1].begin(c, d, a1, mid);
-    const Vec b2 = behind<2>(p, r), a2 = ahead<2>(p2, r);
-    out[0].add_pair(2, c, d, a1, b2), out[1].add_pair(2, c, d, a2, b1);
-    if constexpr (M == 4) {
-        const Vec b3 = behind<3>(p, r), a3 = ahead<3>(p2, r);
-        out[0].add_pair(3, c, d, a2, b3), out[1].add_pair(3, c, d, a3, b2);
-        out[0].add_pair(4, c, d, a3, behind<4>(p, r)), out[1].add_pair(4, c, d, ahead<4>(p2, r), b3);
-    }
+    Vec mid = load(p), mid2 = load(p2);
+    pairs_of_two_planes<M>(p, p2, mid, mid2, r, [&](int k, Vec plus, Vec minus, Vec plus2, Vec minus2) SUBSALT_INLINED {
+        out[0].take(k == 1, k, c, d, plus, minus), out[1].take(k == 1, k, c, d, plus2, minus2);
+    });
 }
 
 /// The neighbours k to the right and to the left of the vector at p. With 16 lanes they are shifts between three

@@ -29,7 +29,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.strategies import ArrayStrategies
 from subsalt.methods.rtm.traces import check_survey
 from subsalt.parallel.comm import single
-from subsalt.propagation.grid_choice import chosen_grid, with_spacing
+from subsalt.propagation.grid_choice import MODELLING_ORDER, chosen_grid, with_spacing
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 
@@ -234,7 +234,7 @@ def forward(
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
-        Fields of `PropagationOptions`, and ``aperture``.
+        Fields of `PropagationOptions`, and ``aperture``. On a grid that is chosen the order is 12 unless it is given.
 
     Returns
     -------
@@ -254,6 +254,8 @@ def forward(
     Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
     """
     clock = Phases()
+    if grid == "auto" and options.get("stencil") != "taylor":
+        options = {"order": MODELLING_ORDER} | options
     propagation, imaging = split_options(options, ("aperture",))
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)

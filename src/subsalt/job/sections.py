@@ -36,6 +36,7 @@ from subsalt.job.units import (
     auto_to_none,
 )
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
+from subsalt.propagation.grid_choice import MODELLING_ORDER
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
@@ -61,7 +62,7 @@ class PropagationSection(Section):
     """How wavefields are computed."""
 
     medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
-    order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16")
+    order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16; 12 to model on a grid that is chosen")
     stencil: Kind = Field(
         "fitted",
         description="weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
@@ -526,6 +527,14 @@ class RtmTables(BaseJob):
                 "add [grid] with spacing and one of shape, extent, depth",
                 code="E102",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _order_is_known(self) -> RtmTables:
+        section = self.propagation
+        chosen = self.data is None and section.grid == "auto" and section.stencil == "fitted"
+        if self.acquisition is not None and chosen and "order" not in section.model_fields_set:
+            object.__setattr__(section, "order", MODELLING_ORDER)
         return self
 
     @cached_property

@@ -52,6 +52,8 @@ class Plane:
         Radius M of the stencil.
     layer : int
         Cells of the PML at every end; 0 for a damping layer or none, which keep no Psi.
+    support : int
+        Half the width of the support of a receiver, cells: a block has so many ghost rows.
     """
 
     nx: int
@@ -59,6 +61,7 @@ class Plane:
     medium: str
     radius: int
     layer: int
+    support: int = RADIUS
 
     def along(self, axis: int, parts: int) -> tuple[Slab, ...]:
         """Return the cut along x (0) or y (1).
@@ -71,7 +74,7 @@ class Plane:
         n = (self.nx, self.ny)[axis]
         if axis == 1 and parts == 1:
             return (Slab(0, 1, n, 0, n, 0, 0),)
-        layer, least = (self.layer, self.layer), RADIUS * axis
+        layer, least = (self.layer, self.layer), self.support * axis
         made = cut(
             n, parts, medium=self.medium, radius=self.radius, layer=layer, least=least, axis="xy"[axis]
         )
@@ -82,7 +85,7 @@ class Plane:
         if axis == 1 and self.ny == 1:
             return 1
         n, layer = (self.nx, self.ny)[axis], (self.layer, self.layer)
-        return largest_group(n, self.medium, self.radius, layer, RADIUS * axis)
+        return largest_group(n, self.medium, self.radius, layer, self.support * axis)
 
     def fields(self, axis: int) -> int:
         """Return the fields whose ghosts along x (0) or y (1) travel."""

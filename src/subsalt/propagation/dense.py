@@ -12,7 +12,6 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition import injection
 from subsalt.errors import GeometryError
 from subsalt.io.broadcast import PerRank, Reading
 from subsalt.io.prestack.time_slices import SliceStream, TimeSlices, stream_slices
@@ -55,13 +54,13 @@ class SliceSamples:
 def touching(slices: TimeSlices, propagator: Propagator) -> tuple[int, int]:
     """Return the x positions lo ... hi - 1 of a slice that can touch the planes that `propagator` owns.
 
-    Those are the nodes at most the reach of an off-grid point, `injection.RADIUS` cells, away from an owned plane:
-    with one x position per plane, nx / n + 8 of them on each of n ranks.
+    Those are the nodes at most the reach of an off-grid point away from an owned plane: with one x position per plane,
+    nx / n + 8 of them (order 8) on each of n ranks.
     """
     slab = propagator.domain.slab
     each = slices.shape[1] if len(slices.shape) == 2 else 1
     along = propagator.comp_grid.to_index(slices.positions(0.0)[::each])[:, 0]
-    reach = injection.RADIUS + 0.5
+    reach = propagator.options.support + 0.5
     near = np.flatnonzero((along > slab.lo - reach) & (along < slab.hi - 1 + reach))
     return (int(near[0]), int(near[-1]) + 1) if len(near) else (0, 0)
 

@@ -47,7 +47,7 @@ def padding(
     pad = [width] * 6
     if points is not None and len(points):
         index = grid.to_index(points)
-        reach_lo, reach_hi = injection.support_reach(index, grid.ndim)
+        reach_lo, reach_hi = injection.support_reach(index, grid.ndim, options.support)
         first = np.floor(index - reach_lo + 1e-6).min(axis=0)
         last = np.ceil(index + reach_hi - 1e-6).max(axis=0)
         for axis in range(3):
@@ -124,7 +124,7 @@ class Domain:
         pad = padding(model_grid.window(window), options, points)
         width = options.layer_cells if options.boundary == "pml" else 0
         nx, ny = (window.shape[i] + pad[2 * i] + pad[2 * i + 1] for i in (0, 1))
-        plane = Plane(nx, ny, medium, radius_of(options.order), width)
+        plane = Plane(nx, ny, medium, radius_of(options.order), width, options.support)
         decomp = options.decomp
         if not kernels.get(options.device).CUTS_ROWS:
             decomp = slabs_alone(decomp)
@@ -155,7 +155,7 @@ class Domain:
     def plane(self) -> Plane:
         """The whole computational grid from above."""
         nx, ny, _ = self.grid.shape3
-        return Plane(nx, ny, self.medium, radius_of(self.options.order), self._psi_width)
+        return Plane(nx, ny, self.medium, radius_of(self.options.order), self._psi_width, self.options.support)
 
     def everybody(self) -> list[Domain]:
         """Return the parts of all ranks of the group."""
@@ -284,7 +284,9 @@ class Domain:
         """
         index = self.grid.to_index(np.atleast_2d(positions))
         surface = 0 if self.options.free_surface else None
-        return injection.sinc_points(self.grid.shape3, index, self.grid.ndim, free_surface_row=surface)
+        return injection.sinc_points(
+            self.grid.shape3, index, self.grid.ndim, self.options.support, free_surface_row=surface
+        )
 
     def mine(self, points: injection.Points) -> tuple[injection.Points, NDArray[np.intp]]:
         """Return what of points of the whole grid lies on what is owned, in local indices, and which points."""

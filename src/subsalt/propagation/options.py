@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from subsalt import kernels
+from subsalt.acquisition.injection import support_of
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import Kind, Stencil, default_kind
@@ -87,6 +88,11 @@ class PropagationOptions:
     def weights(self) -> Stencil:
         """The weights of the order and kind."""
         return Stencil(self.order, self.stencil or default_kind(self.order))
+
+    @property
+    def support(self) -> int:
+        """Half the width of the support of a source or receiver between nodes, cells."""
+        return support_of(self.weights)
 
     @property
     def dt_reserve(self) -> float:

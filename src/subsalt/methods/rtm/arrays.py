@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import kernels, physics
-from subsalt.acquisition.injection import ON_NODE, RADIUS
+from subsalt.acquisition.injection import ON_NODE
 from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
@@ -40,8 +40,8 @@ HUGE_PAGE = 2 << 20
 #: planes along x that a tile of the TTI step does at a time
 TILT_PLANES = 2
 
-#: of a point on a GPU: first node of its support, weights along three axes, and its places in the tiles that inject it
-POINT = 3 * FLOAT + 3 * 2 * RADIUS * FLOAT + 68
+#: of a point on a GPU: first node of its support and its places in the tiles that inject it; and per node and axis
+POINT, WEIGHTS = 3 * FLOAT + 68, 3 * 2 * FLOAT
 
 #: bytes of samples of points that are on a GPU at a time; twice, one part on its way
 SAMPLES = 4 << 20
@@ -97,8 +97,8 @@ class RankArrays:
         x = self._index[:, axis]
         near = np.rint(x)
         node = np.abs(x - near) <= ON_NODE
-        first = np.where(node, near, np.floor(x) - RADIUS + 1)
-        return first.astype(np.int64), np.where(node, near, np.floor(x) + RADIUS).astype(np.int64)
+        first = np.where(node, near, np.floor(x) - self.options.support + 1)
+        return first.astype(np.int64), np.where(node, near, np.floor(x) + self.options.support).astype(np.int64)
 
     @cached_property
     def _index(self) -> NDArray[np.float64]:
@@ -256,7 +256,7 @@ class RankArrays:
             "model arrays": self.parameters * word * self.points,
             "absorbing layer": FLOAT * sum(self.layer),
             "image accumulators": sums * FLOAT * self.domain.interior.size,
-            "points and samples": (self.receivers + 1) * POINT + series + TABLES,
+            "points and samples": (self.receivers + 1) * (POINT + self.options.support * WEIGHTS) + series + TABLES,
         }
         return {name: size for name, size in need.items() if size}
 
