@@ -234,7 +234,7 @@ def forward(
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
-        Fields of `PropagationOptions`, and ``aperture``. On a grid that is chosen the order is 12 unless it is given.
+        Fields of `PropagationOptions`, and ``aperture``. On a grid that is chosen, without a tilt, the order is 12 unless it is given.
 
     Returns
     -------
@@ -254,7 +254,8 @@ def forward(
     Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
     """
     clock = Phases()
-    if grid == "auto" and options.get("stencil") != "taylor":
+    tilted = model.theta is not None and options.get("medium") not in ("isotropic", "vti")
+    if grid == "auto" and not tilted and options.get("stencil") != "taylor":
         options = {"order": MODELLING_ORDER} | options
     propagation, imaging = split_options(options, ("aperture",))
     waves = WaveGrid(grid, accuracy)

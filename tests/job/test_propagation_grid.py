@@ -209,6 +209,21 @@ def test_order_2_stays_on_the_model(tmp_path):
     assert job.open_propagation_model() is job.open_model()
 
 
+def test_a_survey_is_modelled_at_the_order_that_is_cheapest(tmp_path):
+    """Order 12 where a grid is chosen and no image made; not in tilted media, where slow waves would catch up."""
+    auto = {"grid": "auto"}
+
+    def order(propagation=auto, **tables):
+        return job_of(tmp_path, propagation=propagation, **tables).propagation.order
+
+    assert order(acquisition=ACQUISITION) == 12
+    assert order(data=True) == order(data=True, acquisition=ACQUISITION) == 8
+    assert order(acquisition=ACQUISITION, tilted=True) == 8
+    assert order(auto | {"medium": "vti"}, acquisition=ACQUISITION, tilted=True) == 12
+    for own in ({"order": 6}, {"stencil": "taylor"}, {"grid": "model"}):
+        assert order(auto | own, acquisition=ACQUISITION) == own.get("order", 8)
+
+
 def test_arrays_take_a_grid_too(line):
     """The functions on arrays make the traces and the image of a job."""
     job = job_of(line, propagation={"grid": "auto"}, data=True)
@@ -222,6 +237,8 @@ def test_arrays_take_a_grid_too(line):
     assert volume.read(done.image).values.tobytes() == made.image.tobytes()
     by_spacing = forward(model, survey, wavelet, grid=used.grid.spacing[0], layer=8)
     assert by_spacing.data.tobytes() == forward(used, survey, wavelet, layer=8).data.tobytes()
+    chosen = forward(model, survey, wavelet, grid="auto", layer=8)
+    assert chosen.data.tobytes() == forward(model, survey, wavelet, grid="auto", order=12, layer=8).data.tobytes()
     for wrong in ({"grid": "coarse"}, {"grid": 0}, {"grid": True}, {"grid": "auto", "accuracy": 2}):
         with pytest.raises(ConfigError) as found:
             forward(model, survey, wavelet, **wrong)

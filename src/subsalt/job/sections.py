@@ -62,7 +62,7 @@ class PropagationSection(Section):
     """How wavefields are computed."""
 
     medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
-    order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16; 12 to model on a grid that is chosen")
+    order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16; 12 to model without a tilt on a grid that is chosen")
     stencil: Kind = Field(
         "fitted",
         description="weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
@@ -532,8 +532,10 @@ class RtmTables(BaseJob):
     @model_validator(mode="after")
     def _order_is_known(self) -> RtmTables:
         section = self.propagation
-        chosen = self.data is None and section.grid == "auto" and section.stencil == "fitted"
-        if self.acquisition is not None and chosen and "order" not in section.model_fields_set:
+        chosen = section.grid == "auto" and section.stencil == "fitted"
+        tilted = self.model.theta is not None and section.medium not in ("isotropic", "vti")
+        modelled = self.acquisition is not None and self.data is None
+        if modelled and chosen and not tilted and "order" not in section.model_fields_set:
             object.__setattr__(section, "order", MODELLING_ORDER)
         return self
 

@@ -21,9 +21,9 @@ from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.options import PropagationOptions
 
-#: order of waves whose grid is chosen and of which no image is made: the cheapest for a waveform, in time and memory, in
-#: every medium (`benchmarks/accuracy.py`). An image is summed on the grid of its waves and binds it at about the points
-#: of order 8, where a higher order costs more
+#: order of waves whose grid is chosen and of which no image is made: the cheapest for a waveform, in time and memory
+#: (`benchmarks/accuracy.py`). An image is summed on the grid of its waves and binds it at about the points of order 8,
+#: where a higher order costs more; in tilted media high orders let the slow mode catch up (`subsalt.physics.slow_mode`)
 MODELLING_ORDER = 12
 #: wavelengths after which the accuracy holds, of the shortest wave
 WAVELENGTHS = 40.0
