@@ -1,6 +1,7 @@
 // Python face of native/signal: elementwise functions, fixed-order sums, and the trace map. Arguments are checked in
 // Python (subsalt.numerics.fixedmath, subsalt.acquisition.timemap); here only shapes are, because a wrong one would
 // write out of bounds.
+#include "signal/convolve.hpp"
 #include "signal/fixed_math.hpp"
 #include "signal/trace_map.hpp"
 
@@ -70,6 +71,20 @@ void map_traces(InTraces<T> x, OutTraces<T> y, double dt_in, double dt_out, InVe
     subsalt::signal::map_traces(from, to, n, in, out, spectrum);
 }
 
+template <class T>
+void convolve(InTraces<T> x, OutTraces<T> y, InVector h, int64_t first, int threads) {
+    const auto n = static_cast<int64_t>(x.shape(0)), nt = static_cast<int64_t>(x.shape(1));
+    const subsalt::signal::Filter filter{h.data(), static_cast<int64_t>(h.size()), first};
+    const int64_t last = first + filter.taps - 1;
+    if (y.shape(0) != x.shape(0) || y.shape(1) != x.shape(1) || filter.taps < 1 || first <= -nt || last >= nt ||
+        last <= -nt || first >= nt || threads < 1)
+        throw std::invalid_argument("convolve: arrays do not fit together");
+    const T* from = x.data();
+    T* to = y.data();
+    nb::gil_scoped_release release;
+    subsalt::signal::convolve(from, to, n, nt, filter, threads);
+}
+
 } // namespace
 
 void bind_signal(nb::module_& m) {
@@ -86,4 +101,8 @@ void bind_signal(nb::module_& m) {
           "w_out"_a, "q_real"_a, "q_imag"_a);
     m.def("map_traces", &map_traces<double>, "x"_a.noconvert(), "y"_a.noconvert(), "dt_in"_a, "dt_out"_a, "w_in"_a,
           "w_out"_a, "q_real"_a, "q_imag"_a);
+    m.def("convolve", &convolve<float>, "x"_a.noconvert(), "y"_a.noconvert(), "h"_a.noconvert(), "first"_a,
+          "threads"_a);
+    m.def("convolve", &convolve<double>, "x"_a.noconvert(), "y"_a.noconvert(), "h"_a.noconvert(), "first"_a,
+          "threads"_a);
 }
