@@ -68,12 +68,13 @@ BEFORE_FRAMES = "as in 0.7"
 class BaseJob(Section):
     """A validated job file, whatever its method.
 
-    A method declares its tables; those named `data`, `parallel` and `output` mean the same to all.
+    A method declares its tables; those named `data`, `signal`, `parallel` and `output` mean the same to all.
     """
 
     if TYPE_CHECKING:
         method: ClassVar[str]
         data: Any
+        signal: Any
         parallel: Any
         output: Any
 

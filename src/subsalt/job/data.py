@@ -1,5 +1,5 @@
-"""What `[data]` holds, opened with its header bytes and fixes: the recorded survey, selected, its traces muted when
-asked for; for time migration the table of the prestack traces.
+"""What `[data]` holds, opened with its header bytes and fixes: the recorded survey, selected, its traces taken through
+the steps of `[[signal]]`; for time migration the table of the prestack traces.
 
 Geometry may come from CSV tables, for files whose trace headers do not hold it. Traces are told apart by field record
 and channel number; the tables say where these stand.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,15 +22,19 @@ from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
-from subsalt.job.inputs import data_files
+from subsalt.job.inputs import data_files, existing
 from subsalt.job.positions import read_table
+from subsalt.job.signal.flow import Flow
+from subsalt.job.signal.mute import Mute
+from subsalt.job.signal.traces import OF_POSITIONS, treated, treated_table
 from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
-    from subsalt.acquisition.survey import Shot, Survey, TimeAxis, TraceSource
+    from subsalt.acquisition.survey import Shot, Survey, TimeAxis
     from subsalt.io.prestack.positions import LineGeometry
     from subsalt.io.prestack.table import TraceTable
-    from subsalt.job.data_sections import DataSection, MuteSection, PrestackDataSection, TracesSection
+    from subsalt.job.base import BaseJob
+    from subsalt.job.data_sections import DataSection, PrestackDataSection, TracesSection
     from subsalt.job.sections import RtmTables
 
 
@@ -200,9 +204,9 @@ def open_survey(job: RtmTables, frame: Frame | None = None, comm: Comm | None = 
         files = data_files(job)
         place, _ = frame_given(job, frame)
         dense = slice_survey(files, section.slices.sources, section.slices.depth, place)
-        return with_treatment(select_shots(dense, section.shots), section)
+        return with_treatment(select_shots(dense, section.shots), job)
     survey = read_once(lambda: _read_survey(job, section, frame), comm or single())
-    return with_treatment(survey, section)
+    return with_treatment(survey, job)
 
 
 def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> Survey:
@@ -215,8 +219,9 @@ def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> S
     frame, says = frame_given(job, frame)
     before = job.run_place == BEFORE_FRAMES
     along: Any = section.line if section.line in ("x", "y") else "project"
+    columns = tuple(name for name in header_names(job) if name not in OF_POSITIONS)
     if section.geometry is not None:
-        numbers = read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid")
+        numbers = read_survey(files, *numbered_headers(header, fix), ndim=3, shot_key="ffid", columns=columns)
         tables = PositionTables(*map(job.resolve, (section.geometry.shots, section.geometry.receivers)))
         along = "project" if before else along
         survey = place(numbers, tables, ndim, frame, line=along, exact=before)
@@ -231,6 +236,7 @@ def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> S
             shot_key=section.shot_key,
             receivers=section.receivers,
             exact_line=before,
+            columns=columns,
         )
     if isinstance(line := survey.notes.get("line"), dict) and (frame is not None or before):
         line["says"] = RUN if before else says
@@ -257,43 +263,32 @@ def select_shots(survey: Survey, selection: str | list[int]) -> Survey:
     return survey.select(sorted(want))
 
 
-@dataclass(frozen=True)
-class MutedReader:
-    """Reads the traces of a shot and mutes them; `inner` reads them as they are."""
+def flow_of_job(job: BaseJob, time: TimeAxis) -> Flow | None:
+    """Return the steps of `[[signal]]`, or that of `[data.mute]`, on records of a time axis; None without any.
 
-    inner: TraceSource
-    time: TimeAxis
-    section: MuteSection
-
-    def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        """Return the traces (len(rows), nt) of a shot, of all its receivers when `rows` is None, muted."""
-        offset = shot.offset if rows is None else shot.offset[rows]
-        return mute(self.inner(shot, rows), offset, self.time, self.section)
-
-
-def with_treatment(survey: Survey, section: DataSection) -> Survey:
-    """Return the survey with a reader that mutes, as `[data.mute]` says."""
-    if survey.reader is None or section.mute is None:
-        return survey
-    return replace(survey, reader=MutedReader(survey.reader, survey.time, section.mute))
-
-
-def mute(
-    data: NDArray[np.float32], offset: NDArray[np.float64], time: TimeAxis, section: MuteSection
-) -> NDArray[np.float32]:
-    """Return the traces without what arrives before delay + offset / velocity.
-
-    The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`: it needs no cosine, whose last bit depends on the
-    machine.
+    Raises
+    ------
+    FindingsError
+        With everything in the steps that does not fit the records.
     """
-    line = section.delay + offset / section.velocity
-    t = time.t0 + time.dt * np.arange(data.shape[1])
-    if section.taper > 0:
-        x = np.clip((t[None, :] - line[:, None]) / section.taper, 0.0, 1.0)
-        ramp = x * x * (3.0 - 2.0 * x)
-    else:
-        ramp = (t[None, :] >= line[:, None]).astype(np.float64)
-    return (data * ramp).astype(np.float32)
+    mute = getattr(job.data, "mute", None)
+    steps = job.signal or []
+    if mute is not None:
+        steps = [Mute(step="mute", velocity=mute.velocity, delay=mute.delay, taper=mute.taper)]
+    if not steps:
+        return None
+    return Flow(steps, time, lambda name, key: existing(job.resolve(name), f"signal.{key}"), short=mute is not None)
+
+
+def header_names(job: BaseJob) -> tuple[str, ...]:
+    """Return the header values that the steps of `[[signal]]` need."""
+    return tuple(dict.fromkeys(name for step in job.signal or [] for name in step.needs()))
+
+
+def with_treatment(survey: Survey, job: RtmTables) -> Survey:
+    """Return the survey with a reader that takes its traces through the steps of the job."""
+    flow = None if survey.reader is None else flow_of_job(job, survey.time)
+    return survey if flow is None else treated(survey, flow)
 
 
 def line_geometry(section: PrestackDataSection) -> LineGeometry | None:
@@ -306,15 +301,13 @@ def line_geometry(section: PrestackDataSection) -> LineGeometry | None:
     return LineGeometry(line.spacing, line.first_cdp, (line.x0, line.y0), line.azimuth, line.offset)
 
 
-def open_prestack(
-    section: PrestackDataSection, files: Sequence[Path], comm: Comm | None = None
-) -> TraceTable:
-    """Return the table of the traces of `[data]`; their samples stay in the files.
+def open_prestack(job: BaseJob, files: Sequence[Path], comm: Comm | None = None) -> TraceTable:
+    """Return the table of the traces of `[data]`, to be taken through `[[signal]]`; their samples stay in the files.
 
     Parameters
     ----------
-    section : PrestackDataSection
-        How the files are read.
+    job : BaseJob
+        Its `[data]` says how the files are read.
     files : sequence of Path
         Those of the section, found.
     comm : Comm, optional
@@ -324,12 +317,14 @@ def open_prestack(
     from subsalt.io.prestack.table import open_traces
     from subsalt.io.segy.geometry import first_of_repeats
 
+    section: PrestackDataSection = job.data
     header, fix = header_options(section)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
-    table = open_traces(files, header, fix, line=line_geometry(section), bins=bins, comm=comm)
+    table = open_traces(files, header, fix, line=line_geometry(section), bins=bins, comm=comm, extra=header_names(job))
     table.notes["duplicates"] = section.duplicates
     if section.duplicates == "first":
         keep = first_of_repeats(table)
         table.notes["duplicates_left_out"] = len(table) - len(keep)
         table = table.take(keep)
-    return table
+    flow = flow_of_job(job, table.time)
+    return table if flow is None else treated_table(table, flow)

@@ -95,6 +95,7 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
         out["data.files"] = [f for p in found for f in (with_payload(p) if slices else [p])]
         for name, table in () if job.data.geometry is None else job.data.geometry:
             out[f"data.geometry.{name}"] = [existing(job.resolve(table), f"data.geometry.{name}")]
+    out |= signal_files(job)
     for name in PARAMETERS:
         section = getattr(job.model, name)
         if section is not None and section.file is not None:
@@ -109,6 +110,15 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
                     key = f"acquisition.{group}.{i}.file"
                     out[key] = [existing(job.resolve(item.file), key)]
     return out
+
+
+def signal_files(job: BaseJob) -> dict[str, list[Path]]:
+    """Return the files that the steps of `[[signal]]` read, by the dotted key that names them."""
+    return {
+        f"signal.{place}.{key}": [existing(job.resolve(name), f"signal[{place + 1}].{key}")]
+        for place, step in enumerate(job.signal or [])
+        for key, name in step.files().items()
+    }
 
 
 def with_payload(path: Path) -> list[Path]:
@@ -187,6 +197,13 @@ def _accept_short_forms(schema: dict[str, Any]) -> None:
         described = {k: prop.pop(k) for k in ("description", "default", "title") if k in prop}
         one = prop["items"]
         definitions[section]["properties"][key] = {"anyOf": [prop, one, {"type": "string"}], **described}
+    for section in ("Gain", "To2d"):
+        prop = definitions[section]["properties"]["velocity"]
+        described = {k: prop.pop(k) for k in ("description", "default") if k in prop}
+        definitions[section]["properties"]["velocity"] = {
+            "anyOf": [*short, *prop.get("anyOf", [prop])],
+            **described,
+        }
     for section, key in (("VelocitySection", "v"), ("VelocitySection", "eta")):
         prop = definitions[section]["properties"][key]
         prop["anyOf"] = [*short, *prop["anyOf"]]

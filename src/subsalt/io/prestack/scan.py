@@ -7,7 +7,7 @@ remains is `COLUMNS`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.scan.findings import components_between, coordinate_findings, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
-from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, bin_positions, column, header_for
+from subsalt.io.segy.geometry import (
+    POSITION_NAMES,
+    ScannedFile,
+    bin_positions,
+    column,
+    header_column,
+    header_for,
+    needed_for,
+)
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
@@ -68,6 +76,8 @@ class PrestackScan:
     columns : dict of ndarray
         One value (or pair) per usable trace, in the order of the files; ``said`` is the signed offset of the header, m.
         Those of `BINNING` are there only where they are not zero everywhere.
+    headers : dict of ndarray
+        One value per usable trace of each header value that was asked for.
     dead, auxiliary, excluded : int
         Traces of these kinds in all files.
     kept_dead : ndarray, int64
@@ -82,6 +92,7 @@ class PrestackScan:
     stamps: list[int]
     first: NDArray[np.int64]
     columns: dict[str, NDArray[Any]]
+    headers: dict[str, NDArray[np.float64]]
     dead: int
     auxiliary: int
     excluded: int
@@ -90,8 +101,15 @@ class PrestackScan:
     scalars: list[int]
 
 
-def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm) -> PrestackScan:
+def scan_prestack(
+    paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm, extra: Sequence[str] = ()
+) -> PrestackScan:
     """Return what the headers of files say, each rank having read a part. Collective.
+
+    Parameters
+    ----------
+    extra : sequence of str
+        Header values to keep of every trace, see `subsalt.io.segy.geometry.header_column`.
 
     Raises
     ------
@@ -100,7 +118,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
     """
     layouts, stamps, scalars = _open_files(list(paths), header, fix, comm)
     first = np.concatenate([[0], np.cumsum([lay.n_traces for lay in layouts])]).astype(np.int64)
-    part = _Part(fix, first)
+    part = _Part(fix, first, extra)
     with comm.together():
         lo, hi = (int(first[-1]) * (comm.rank + i) // comm.size for i in (0, 1))
         for f, layout in enumerate(layouts):
@@ -116,6 +134,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
         if name in COLUMNS or any(name in one["binning"] for one in told):
             flat = comm.allgather_array(part.column(name).reshape(-1))
             columns[name] = flat.reshape(-1, 2) if width == 2 else flat
+    headers = {name: comm.allgather_array(part.header(name)) for name in extra}
     refuse_unmatched(fix.exclude, np.any([one["matched"] for one in told], axis=0))
     intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
     for one in told:
@@ -128,6 +147,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
         stamps,
         first,
         columns,
+        headers,
         sum(one["dead"] for one in told),
         sum(one["auxiliary"] for one in told),
         sum(one["excluded"] for one in told),
@@ -191,8 +211,9 @@ def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
 class _Part:
     """The traces whose headers this rank reads."""
 
-    def __init__(self, fix: Fix, first: NDArray[np.int64]) -> None:
+    def __init__(self, fix: Fix, first: NDArray[np.int64], extra: Sequence[str] = ()) -> None:
         self._fix, self._first = fix, first
+        self._headers: dict[str, list[NDArray[np.float64]]] = {name: [] for name in extra}
         self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ALL_COLUMNS}
         self._dead_numbers: list[NDArray[np.int64]] = []
         self._dead = self._auxiliary = self._excluded = 0
@@ -203,7 +224,7 @@ class _Part:
     def read(self, file: InputFile, f: int, some: FileLayout, header: HeaderBytes, start: int) -> None:
         """Add some traces of file `f`, of which the first has number `start`."""
         n = some.n_traces
-        values = read_headers(file, some, header, _NAMES)
+        values = read_headers(file, some, header, needed_for([*_NAMES, *self._headers]))
         number = np.arange(start, start + n, dtype=np.int64)
         one = ScannedFile.of(some, values, header, self._fix, number - self._first[f])
         self._matched |= one.matched
@@ -229,12 +250,18 @@ class _Part:
         for name, (kind, _) in _ALL_COLUMNS.items():
             values_of = known[name] if name in known else column(values, name, n)
             self._pieces[name].append(values_of[use].astype(kind))
+        for name, pieces in self._headers.items():
+            pieces.append(header_column(name, one, self._fix)[use])
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all that was added, and let go of its pieces."""
         kind, width = _ALL_COLUMNS[name]
         pieces = self._pieces.pop(name)
         return np.concatenate([np.empty((0, 2) if width == 2 else 0, kind), *pieces])
+
+    def header(self, name: str) -> NDArray[np.float64]:
+        """Return one of the header values asked for, of all that was added."""
+        return np.concatenate([np.empty(0), *self._headers.pop(name)])
 
     def dead_numbers(self) -> NDArray[np.int64]:
         """Return the numbers of dead traces that are kept."""

@@ -8,9 +8,9 @@ Traces in blocks, read by a thread while whoever asked works on the block before
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,21 @@ def trace_findings(scan: PrestackScan, delay: NDArray[np.float64], fix: Fix) -> 
 __all__ = ["BinGeometry", "LineGeometry", "TraceFiles", "TraceTable", "azimuths", "open_traces"]
 
 
+class Treatment(Protocol):
+    """What is done to traces before they are imaged.
+
+    Attributes
+    ----------
+    scratch : int
+        Bytes that it takes beside the traces that come in and go out.
+    """
+
+    scratch: int
+
+    def __call__(self, rows: NDArray[np.int64], traces: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the traces of some rows of the table, (len(rows), table.time.nt), of those that were read."""
+
+
 @dataclass
 class TraceTable:
     """Usable traces in canonical order: that of the files as given, then of the traces in them.
@@ -85,7 +100,7 @@ class TraceTable:
     cdp, ffid, channel : ndarray, (n,), int32
         Header values (bytes 21, 9, 13); zeros where the files have none.
     time : TimeAxis
-        Of all traces.
+        Of all traces, once they are treated; that of what is read is ``files.time``.
     files : TraceFiles
         Where the samples are.
     line : LineGeometry or None
@@ -94,6 +109,10 @@ class TraceTable:
         Line numbers (bytes 189, 193); None where they are zero everywhere.
     bin_x, bin_y : ndarray, (n,), float64, or None
         Map position of the bin (bytes 181, 185), m; None where they are zero everywhere.
+    headers : dict of str to ndarray, (n,), float64
+        Header values that the treatment asks for.
+    treatment : Treatment, optional
+        What is done to traces before they are imaged.
     notes : dict
         What was found and decided, for the report: dead_traces, auxiliary_traces, warnings, positions, offsets,
         elevations.
@@ -116,6 +135,8 @@ class TraceTable:
     crossline: NDArray[np.int32] | None = None
     bin_x: NDArray[np.float64] | None = None
     bin_y: NDArray[np.float64] | None = None
+    headers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    treatment: Treatment | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -130,11 +151,17 @@ class TraceTable:
     @property
     def nbytes(self) -> int:
         """Bytes of all columns."""
-        return sum(column.nbytes for column in self._columns().values())
+        return sum(column.nbytes for column in [*self._columns().values(), *self.headers.values()])
 
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> TraceTable:
         """Return the table of some rows, with the same files."""
-        return replace(self, **{name: column[index] for name, column in self._columns().items()})
+        headers = {name: column[index] for name, column in self.headers.items()}
+        return replace(self, headers=headers, **{name: column[index] for name, column in self._columns().items()})
+
+    def traces(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the traces of ascending rows, (len(rows), time.nt), read from the files and treated."""
+        found = self.files.read(self.number[rows])
+        return found if self.treatment is None else self.treatment(rows, found)
 
     def trace_set(self) -> TraceSet:
         """Return these traces for the rules on single traces."""
@@ -164,6 +191,7 @@ def open_traces(
     line: LineGeometry | None = None,
     bins: BinGeometry | None = None,
     comm: Comm | None = None,
+    extra: Sequence[str] = (),
 ) -> TraceTable:
     """Read the headers of prestack SEG-Y and SU files; the traces stay there.
 
@@ -179,6 +207,8 @@ def open_traces(
         Midpoints at the positions of the bins (bytes 181, 185), sources and receivers from offsets; likewise.
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
+    extra : sequence of str
+        Header values to keep of every trace, see `subsalt.io.segy.geometry.header_column`.
 
     Returns
     -------
@@ -194,7 +224,7 @@ def open_traces(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scan = scan_prestack(names, header, fix, comm or single())
+    scan = scan_prestack(names, header, fix, comm or single(), extra)
     findings = said_once([f for lay in scan.layouts for f in lay.findings], map(str, names))
     refuse(findings)
     refuse_mixed_samples(scan.layouts)
@@ -237,6 +267,7 @@ def open_traces(
         time=time,
         files=_files(scan, columns["number"], time, late, fix),
         line=line,
+        headers=scan.headers,
         notes=notes,
         findings=findings,
         **{name: columns[name] for name in BINNING if name in columns},
@@ -303,6 +334,13 @@ def stream_bytes(size: int, nt: int, trace_bytes: int) -> int:
     return 2 * size * nt * 4 + min(PIECE + GAP + trace_bytes, size * (trace_bytes + GAP))
 
 
+def treatment_bytes(size: int, table: TraceTable) -> int:
+    """Return the memory that treating a block takes beside `stream_bytes`: the block as read, as treated, and between."""
+    if table.treatment is None:
+        return 0
+    return 4 * size * (table.files.time.nt + table.time.nt) + table.treatment.scratch
+
+
 class TraceBlocks(ReadAhead[int]):
     """Blocks of a selection of traces in table order, read ahead by a thread.
 
@@ -348,7 +386,13 @@ class TraceBlocks(ReadAhead[int]):
 
     def _read_block(self, first: int, buffer: NDArray[np.float32]) -> None:
         rows = self._rows(first)
-        self.bytes_read += self._table.files.read_into(self._table.number[rows], buffer[: len(rows)])
+        table, number = self._table, self._table.number[rows]
+        if table.treatment is None:
+            self.bytes_read += table.files.read_into(number, buffer[: len(rows)])
+            return
+        read = np.empty((len(rows), table.files.time.nt), np.float32)
+        self.bytes_read += table.files.read_into(number, read)
+        buffer[: len(rows)] = table.treatment(rows, read)
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """Yield (rows of the table, their traces (m, nt)); what reading met is raised here."""

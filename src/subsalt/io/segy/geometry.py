@@ -146,11 +146,44 @@ def positions(
     if fix.delay is not None:
         delay = np.full(n, fix.delay)
     else:
-        ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
-        # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
-        ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
-        delay = apply_scalar(column(values, "delay", n), ts) / 1000.0
+        delay = milliseconds(values, "delay", n, fix) / 1000.0
     return TracePositions(src, rcv, column(values, "offset", n) * length, delay)
+
+
+def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDArray[np.float64]:
+    """Return a time of the headers (n,), ms, its scalar (byte 215) applied."""
+    ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
+    # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
+    ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
+    return apply_scalar(column(values, name, n), ts)
+
+
+#: corrections of times in the trace headers
+STATICS = ("source_static", "receiver_static", "total_static")
+
+
+def header_column(name: str, scanned: ScannedFile, fix: Fix) -> NDArray[np.float64]:
+    """Return one value of every trace of a file, (n,), as steps on traces use it.
+
+    Parameters
+    ----------
+    name : str
+        A header value as it stands in the file; one of `STATICS`, in s; ``source_z`` or ``receiver_z``, m, positive
+        down.
+    scanned : ScannedFile
+        Read with the names of `needed_for`.
+    """
+    if name in ("source_z", "receiver_z"):
+        return (scanned.positions.src if name == "source_z" else scanned.positions.rcv)[:, 2]
+    if name in STATICS:
+        return milliseconds(scanned.values, name, scanned.layout.n_traces, fix) / 1000.0
+    return column(scanned.values, name, scanned.layout.n_traces).astype(np.float64)
+
+
+def needed_for(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the header values to read so that `header_column` knows these columns."""
+    more = [name for name in columns if name not in ("source_z", "receiver_z")]
+    return tuple(dict.fromkeys([*POSITION_NAMES, *more]))
 
 
 def bin_positions(

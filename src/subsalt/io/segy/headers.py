@@ -31,6 +31,9 @@ _SHORT = {
     "elevation_scalar": "i2",
     "coordinate_scalar": "i2",
     "coordinate_units": "i2",
+    "source_static": "i2",
+    "receiver_static": "i2",
+    "total_static": "i2",
     "delay": "i2",
     "ns": "u2",
     "dt": "u2",
@@ -59,6 +62,9 @@ class HeaderBytes:
     receiver_x: int = 81
     receiver_y: int = 85
     coordinate_units: int = 89
+    source_static: int = 99
+    receiver_static: int = 101
+    total_static: int = 103
     delay: int = 109
     ns: int = 115
     dt: int = 117

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,11 +19,12 @@ from subsalt.io.files import InputFile, as_paths
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (
-    POSITION_NAMES,
     ScannedFile,
     ShotTable,
     column,
     first_of_repeats,
+    header_column,
+    needed_for,
     open_headers,
     shot_table,
 )
@@ -34,8 +35,17 @@ from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 
 
+@dataclass
 class TraceReader(TraceFiles):
-    """Reads traces of one shot from the survey's files."""
+    """Reads traces of one shot from the survey's files.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray, (n traces,)
+        Header values of all traces, those that somebody asked for (`header_column`).
+    """
+
+    columns: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return the traces (len(rows), nt) of `shot`, of all receivers when `rows` is None, checked to be finite."""
@@ -90,6 +100,7 @@ def read_survey(
     shot_key: Literal["auto", "ffid", "source"] = "auto",
     receivers: Literal["coordinates", "offset"] = "coordinates",
     exact_line: bool = False,
+    columns: Sequence[str] = (),
 ) -> Survey:
     """Read the geometry of SEG-Y or SU shots; the traces stay in the files until `Survey.traces`.
 
@@ -112,6 +123,8 @@ def read_survey(
         source.
     exact_line : bool
         Only a line that lies on map x to the last digit keeps map x as local x, see `acquisition.line.fit_stations`.
+    columns : sequence of str
+        Header values that the reader of the survey keeps of every trace, see `subsalt.io.segy.geometry.header_column`.
 
     Returns
     -------
@@ -128,7 +141,7 @@ def read_survey(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scanned = _scanned(names, header, fix)
+    scanned = _scanned(names, header, fix, needed_for(columns))
     layouts = [s.layout for s in scanned]
     dead = np.concatenate([s.dead for s in scanned])
     notes: dict[str, object] = {}
@@ -150,8 +163,9 @@ def read_survey(
     time, shift = common_time_axis(layouts, np.concatenate([s.positions.delay for s in scanned]), use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
+    kept = {name: np.concatenate([header_column(name, s, fix) for s in scanned]) for name in columns}
     reader = TraceReader(
-        layouts, None, first, time, shift, np.flatnonzero(dead), fix.nan, fix.polarity or 1, gap=0
+        layouts, None, first, time, shift, np.flatnonzero(dead), fix.nan, fix.polarity or 1, gap=0, columns=kept
     )
     shots = []
     for k, rows in _by_shot(table):
@@ -160,12 +174,14 @@ def read_survey(
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
 
 
-def _scanned(names: Sequence[Path], header: HeaderBytes, fix: Fix) -> list[ScannedFile]:
+def _scanned(
+    names: Sequence[Path], header: HeaderBytes, fix: Fix, values: Sequence[str]
+) -> list[ScannedFile]:
     """Return the headers of all files; refuse files with errors, and those of other samples."""
     scanned = []
     for path in names:
         with InputFile(path) as file:
-            scanned.append(open_headers(file, header, fix, POSITION_NAMES))
+            scanned.append(open_headers(file, header, fix, values))
     refuse(
         [f for s in scanned for f in s.layout.findings]
         + [f for s in scanned for f in geometry_errors(s, fix)]
@@ -312,6 +328,7 @@ def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
             reader.first,
             reader.dead,
             late,
+            *reader.columns.values(),
         )
     ]
     told = {
@@ -325,17 +342,21 @@ def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
         "nan": reader.nan,
         "polarity": reader.polarity,
         "late": reader.shift is not None,
+        "columns": list(reader.columns),
     }
     return told, arrays
 
 
 def _unpacked(told: dict[str, Any], arrays: list[NDArray]) -> Survey:
     """Return the survey that `_packed` described."""
-    ids, counts, src, rcv, index, first, dead, late = arrays
+    ids, counts, src, rcv, index, first, dead, late, *columns = arrays
     time = TimeAxis(**told["time"])
     layouts = [FileLayout.from_json(facts) for facts in told["layouts"]]
     shift = late if told["late"] else None
-    reader = TraceReader(layouts, None, first, time, shift, dead, told["nan"], told["polarity"], gap=0)
+    kept = dict(zip(told["columns"], columns, strict=True))
+    reader = TraceReader(
+        layouts, None, first, time, shift, dead, told["nan"], told["polarity"], gap=0, columns=kept
+    )
     ends = np.cumsum(counts)
     shots = [
         Shot(int(i), src[k], rcv[e - n : e], trace_index=index[e - n : e])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subsalt.errors import MemoryPlanError
-from subsalt.io.prestack.table import stream_bytes
+from subsalt.io.prestack.table import stream_bytes, treatment_bytes
 from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
 from subsalt.kernels.cuda.kirchhoff import pairs_bytes, traces_bytes
 from subsalt.methods.kirchhoff.cutting import Block, block_bytes, cut

@@ -24,6 +24,7 @@ from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
 from subsalt.job.model import load_parameters, share_headers
+from subsalt.job.signal.traces import recorded
 from subsalt.kernels.tuning import forced_rows
 from subsalt.methods.rtm.grouping import Decision, group_size
 from subsalt.methods.rtm.need import Needs
@@ -170,7 +171,7 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
 
     def plan() -> Decision:
         setup = MigrationSetup.build(
-            model, wavelet, survey.time, context.propagation, context.imaging, image_grid
+            model, wavelet, context.record or survey.time, context.propagation, context.imaging, image_grid
         )
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
         gpu = gpus.of_run(job.parallel.device, machine_if_known())
@@ -250,6 +251,9 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if files_there:
         context.parameters = load(reader.parameters) or {}
         context.survey = load(lambda: _survey(job))
+        if context.survey is not None:
+            # rules look at what was recorded
+            context.record, context.survey = context.survey.time, recorded(context.survey)
         if job.data is not None and job.data.slices is None:
             context.scan = load(lambda: _scan(job))
         if "vp" in context.parameters and not _values_wrong(context.parameters):
