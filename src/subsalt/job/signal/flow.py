@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,6 +48,8 @@ class Flow:
         Of the traces that leave the last step.
     seconds : ndarray, (steps,)
         Processor time of each step so far in this process.
+    sample : Headers or None
+        Of a few traces of the survey, for `per_trace`.
 
     Raises
     ------
@@ -73,6 +77,7 @@ class Flow:
             raise FindingsError(found, exit_code=ConfigError.exit_code)
         self.out = time
         self.seconds = np.zeros(len(self.steps))
+        self.sample: Headers | None = None
 
     def name(self, place: int) -> str:
         """Return what messages call a step."""
@@ -175,30 +180,25 @@ class Flow:
             for step, made in zip(self.steps, self.operators, strict=True)
         ]
 
-    def spent(self) -> list[float]:
-        """Return the processor time of each step so far, s."""
-        return [float(s) for s in self.seconds]
+    def scratch(self) -> int:
+        """Return the bytes that the steps take beside the traces that come in and go out."""
+        return SCRATCH * CHUNK * max([self.time.nt, *(made.out.nt for made in self.operators)])
 
-    def seconds_per_trace(self, needs_values: Callable[[int], Headers]) -> float:
-        """Return the processor time that all steps take per trace here, measured on noise.
-
-        Parameters
-        ----------
-        needs_values : callable
-            Returns headers of so many traces of the survey.
-        """
-        headers = needs_values(CHUNK)
-        if not len(headers):
+    @cached_property
+    def per_trace(self) -> float:
+        """Processor time of all steps per trace here, s, measured on noise with headers of the survey (`sample`)."""
+        headers = self.sample
+        if headers is None or not len(headers):
             return 0.0
         noise = np.random.default_rng(0).standard_normal((len(headers), self.time.nt)).astype(np.float32)
         marks = {made.place: np.zeros(len(headers), np.int8) for made in self.of_gathers}
-        headers = Headers(headers.shot, headers.offset, headers.values, marks)
-        before = self.seconds.copy()
-        self.apply(noise, headers)  # designs nothing, but touches what is used first
-        begin = clock.thread_time()
-        self.apply(noise, headers)
-        seconds = (clock.thread_time() - begin) / len(headers)
+        headers = replace(headers, marks=marks)
+        before, spent = self.seconds.copy(), []
+        for _ in range(3):
+            begin = clock.thread_time()
+            self.apply(noise, headers)
+            spent.append((clock.thread_time() - begin) / len(headers))
         self.seconds = before
         # what looks at whole shots goes through the steps before it once more
-        again = sum(made.place for made in self.of_gathers) / max(1, len(self.steps))
-        return seconds * (1.0 + again)
+        again = sum(made.place for made in self.of_gathers) / len(self.steps)
+        return min(spent) * (1.0 + again)

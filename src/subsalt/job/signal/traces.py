@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.job.signal.edit import Edited
-from subsalt.job.signal.flow import CHUNK, SCRATCH, Flow
+from subsalt.job.signal.flow import CHUNK, Flow
 from subsalt.job.signal.step import Headers, Traces
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def treated(survey: Survey, flow: Flow) -> Survey:
             code="E799",
         )
     reader = TreatedReader(survey.reader, flow)
+    flow.sample = reader.headers(survey.shots[0]).take(slice(CHUNK)) if survey.shots else None
     if flow.looks_at_headers:
         flow.require(_joined([reader.headers(shot) for shot in survey.shots], flow.needs()))
     return replace(survey, reader=reader, time=flow.out)
@@ -148,8 +149,7 @@ class TableTreatment:
 
     def __init__(self, table: TraceTable, flow: Flow) -> None:
         self.table, self.flow = table, flow
-        nt = max([flow.time.nt, *(made.out.nt for made in flow.operators)])
-        self.scratch = SCRATCH * CHUNK * nt
+        self.scratch = flow.scratch()
         n = len(table) if flow.of_gathers else 0
         # -1: nobody has looked at the shot yet
         self._marks = {made.place: np.full(n, -1, np.int8) for made in flow.of_gathers}
@@ -211,6 +211,7 @@ def treated_table(table: TraceTable, flow: Flow) -> TraceTable:
         When steps do not fit the headers of its traces.
     """
     treatment = TableTreatment(table, flow)
+    flow.sample = treatment.headers(slice(CHUNK))
     if flow.looks_at_headers:
         flow.require(treatment.headers(slice(None)))
     return replace(table, treatment=treatment, time=flow.out)
@@ -220,6 +221,44 @@ def flow_of(source: Any) -> Flow | None:
     """Return the flow of a survey or a table; None where traces are used as they are."""
     treat = getattr(source, "treatment", None) or getattr(source, "reader", None)
     return treat.flow if isinstance(treat, TreatedReader | TableTreatment) else None
+
+
+def signal_facts(source: Survey | TraceTable, comm: Comm) -> dict[str, Any]:
+    """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective."""
+    flow = flow_of(source)
+    if flow is None or flow.short:
+        return {}
+    return {"signal": {"steps": flow.facts(), "edited": edited(source, comm), "time": vars(flow.out)}}
+
+
+def signal_spent(source: Survey | TraceTable, comm: Comm) -> list[float]:
+    """Return the processor time of each step in this start, s, the sum over all ranks. Collective."""
+    flow = flow_of(source)
+    if flow is None or flow.short:
+        return []
+    return [float(sum(parts)) for parts in zip(*comm.allgather(flow.seconds.tolist()), strict=True)]
+
+
+def signal_plan(source: Survey | TraceTable, traces: int) -> dict[str, Any]:
+    """Return what a plan says of `[[signal]]`, empty without steps.
+
+    Parameters
+    ----------
+    traces : int
+        Traces that go through the steps, each as often as it is read.
+    """
+    flow = flow_of(source)
+    if flow is None or flow.short:
+        return {}
+    return {"steps": flow.facts(), "seconds_per_trace": flow.per_trace, "seconds": traces * flow.per_trace}
+
+
+def signal_row(plan: dict[str, Any]) -> str:
+    """Return the line of a plan on the steps."""
+    return (
+        f"{', '.join(step['step'] for step in plan['steps'])}; {1e3 * plan['seconds_per_trace']:.2g} ms of processor time "
+        f"a trace, {plan['seconds']:.3g} s in all"
+    )
 
 
 def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:

@@ -177,6 +177,8 @@ def _fitted(
         "prepared traces": size * prepared_bytes(nt, options),
         "traces read ahead": stream_bytes(size, nt, setup.table.files.trace_bytes),
     }
+    if setup.table.treatment is not None:
+        traces["signal steps"] = treatment_bytes(size, setup.table)
     device: dict[str, int] = {}
     if world.gpu is not None:
         there, traces["prepared traces"] = traces_bytes(size, prepared_bytes(nt, options), options)
