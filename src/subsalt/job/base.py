@@ -195,6 +195,10 @@ class BaseJob(Section):
         """Drop what was read, for example after a file has changed."""
         self._memory.clear()
 
+    def signal_source(self) -> Any:
+        """Return the survey, or the table of traces, whose traces go through the steps of `[[signal]]`."""
+        raise NotImplementedError
+
     # -- the job as text and as a number
 
     def resolved(self) -> dict[str, Any]:

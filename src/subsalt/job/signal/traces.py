@@ -6,7 +6,7 @@ for, and remembers one byte per trace: neither ranks nor blocks change what it f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
-from subsalt.errors import ConfigError
+from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.flow import CHUNK, Flow
 from subsalt.job.signal.step import Headers, Traces
@@ -86,14 +86,6 @@ class TreatedReader:
         """Return the traces (len(rows), flow.out.nt) of a shot, of all its receivers when `rows` is None."""
         headers = self.marked(shot)
         return self.flow.apply(self.inner(shot, rows), headers if rows is None else headers.take(rows))
-
-    def stages(self, shot: Shot) -> Iterator[tuple[str, Traces, TimeAxis, Headers]]:
-        """Yield label, traces, their time axis and headers: as read, then after each step."""
-        headers, data = self.marked(shot), self.inner(shot)
-        yield "as recorded", data, self.flow.time, headers
-        for step, made in zip(self.flow.steps, self.flow.operators, strict=True):
-            data = made.apply(data, headers)
-            yield step.label(), data, made.out, headers
 
 
 def treated(survey: Survey, flow: Flow) -> Survey:
@@ -192,15 +184,6 @@ class TableTreatment:
         """Return the traces of some rows, taken through the flow."""
         return self.flow.apply(traces, self.marked(rows))
 
-    def stages(self, shot: int) -> Iterator[tuple[str, Traces, TimeAxis, Headers]]:
-        """Yield label, traces of a field record, their time axis and headers: as read, then after each step."""
-        rows = self.rows_of(shot)
-        headers, data = self.marked(rows), self._read(rows)
-        yield "as recorded", data, self.flow.time, headers
-        for step, made in zip(self.flow.steps, self.flow.operators, strict=True):
-            data = made.apply(data, headers)
-            yield step.label(), data, made.out, headers
-
 
 def treated_table(table: TraceTable, flow: Flow) -> TraceTable:
     """Return the table with a flow as its treatment, on the time axis that traces then have.
@@ -261,6 +244,52 @@ def signal_row(plan: dict[str, Any]) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Between:
+    """The traces of a shot between two steps: what came before them, samples, axis, and where the next step cuts."""
+
+    label: str
+    traces: Traces
+    time: TimeAxis
+    curves: list[NDArray[np.float64]]
+
+
+def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, Headers, list[Between]]:
+    """Return a shot's number, the headers of its traces, and these as recorded and after every step.
+
+    Parameters
+    ----------
+    shot : int, optional
+        Id of a shot of a survey, field record number in a table; the one in the middle when None.
+
+    Raises
+    ------
+    ConfigError
+        When there are no steps, or no such shot.
+    """
+    flow = flow_of(source)
+    if flow is None:
+        raise ConfigError("the job has no steps on its traces", "add [[signal]] tables, or [data.mute]", code="E102")
+    its = _Shots(source)
+    numbers = [s.id if its.by_shot else s for s in its.shots]
+    number = numbers[len(numbers) // 2] if shot is None else shot
+    if number not in numbers:
+        raise GeometryError(
+            f"there is no shot {number}; shots run from {min(numbers)} to {max(numbers)}",
+            "choose one of those: `subsalt scan` lists them",
+            code="E304",
+        )
+    chosen = its.shots[numbers.index(number)]
+    headers, data = its.marked(chosen), its.recorded(chosen)
+    operators = flow.operators
+    out = [Between("as recorded", data, flow.time, operators[0].curves(headers))]
+    for place, (step, made) in enumerate(zip(flow.steps, operators, strict=True)):
+        data = made.apply(data, headers)
+        curves = operators[place + 1].curves(headers) if place + 1 < len(operators) else []
+        out.append(Between(step.label(), data, made.out, curves))
+    return number, headers, out
+
+
 def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
     """Return what the steps of type ``edit`` do: step, condition, number of traces, and which. Collective.
 
@@ -296,7 +325,7 @@ def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
 
 
 class _Shots:
-    """The shots of a survey or of a table, for `edited`."""
+    """The shots of a survey or of a table, one like the other."""
 
     def __init__(self, source: Any) -> None:
         self.source = source
@@ -308,6 +337,12 @@ class _Shots:
         if self.by_shot:
             return self.source.reader.marked(shot)
         return self.source.treatment.marked(self.source.treatment.rows_of(shot))
+
+    def recorded(self, shot: Any) -> Traces:
+        """Return the traces of a shot as they are in the files."""
+        if self.by_shot:
+            return self.source.reader.inner(shot)
+        return self.source.files.read(self.source.number[self.source.treatment.rows_of(shot)])
 
     def remember(self, place: int, marks: NDArray[np.int8], ranks: int) -> None:
         """Keep the marks of all shots, those of one rank after those of another."""

@@ -289,6 +289,10 @@ class KirchhoffJob(BaseJob):
         table: TraceTable = self.remember("table", lambda: open_prestack(self, data_files(self), comm))
         return table
 
+    def signal_source(self) -> TraceTable:
+        """Return the table of all usable traces."""
+        return self.open_table()
+
     def image_grid(self, table: TraceTable) -> ImageGrid:
         """Return where the image stands: as `[kirchhoff]` says, and as the traces do where it says nothing."""
         grid: ImageGrid = self.remember("image grid", lambda: image_grid(self.kirchhoff, table))
