@@ -12,10 +12,14 @@ RNG = np.random.default_rng(3)
 
 def pairs(a, b):
     """Return sums of products that should agree, over the size of their terms."""
-    return abs(float((a[0] * a[1]).sum() - (b[0] * b[1]).sum())) / (np.linalg.norm(a[0]) * np.linalg.norm(a[1]))
+    return abs(float((a[0] * a[1]).sum() - (b[0] * b[1]).sum())) / (
+        np.linalg.norm(a[0]) * np.linalg.norm(a[1])
+    )
 
 
-@pytest.mark.parametrize(("nt", "taps", "first"), [(1, 1, 0), (5, 3, -1), (17, 40, -20), (100, 60, 3), (64, 9, -70)])
+@pytest.mark.parametrize(
+    ("nt", "taps", "first"), [(1, 1, 0), (5, 3, -1), (17, 40, -20), (100, 60, 3), (64, 9, -70)]
+)
 def test_convolution_is_the_direct_sum(nt, taps, first):
     """Lags beyond the record act on nothing; the transform rounds some log2(N) times."""
     x, h = RNG.standard_normal((11, nt)), RNG.standard_normal(taps)
@@ -70,7 +74,8 @@ def test_the_half_integral_twice_is_the_integral():
     twice = convolve(convolve(pulse[None], h), h)[0]
     # the pulse has 16^2 e^-16 of its spectrum there, 3e-5 of its peak
     assert np.abs(twice - integral).max() < 1e-3 * np.abs(integral).max()
-    # the kernel 1 / sqrt(pi t) ends with the record, at T: the rest of it, a series of ratio e^{-i w dt}, is next to all
+    # the kernel 1 / sqrt(pi t) ends with the record, at T: the rest of it, a series of ratio e^{-i w dt}, is next to
+    # all
     w = 2 * np.pi * np.array([20.0, 60.0, 95.0])
     real, imag = h.response(w / (2 * np.pi), dt)
     error = np.abs((real + 1j * imag) * np.sqrt(1j * w) - 1)
@@ -86,7 +91,11 @@ def test_shifts_by_parts_of_a_sample():
     got = shifted(np.tile(pulse(i), (3, 1)), by)
     np.testing.assert_allclose(got, [pulse(i - s) for s in by], atol=1e-5)
     np.testing.assert_array_equal(got[2, 5:], pulse(i)[:-5])
-    x, y, by = RNG.standard_normal((4, 120)), RNG.standard_normal((4, 120)), np.array([0.3, -7.0, -200.0, 0.0])
+    x, y, by = (
+        RNG.standard_normal((4, 120)),
+        RNG.standard_normal((4, 120)),
+        np.array([0.3, -7.0, -200.0, 0.0]),
+    )
     assert pairs((shifted(x, by), y), (x, shifted(y, by, transpose=True))) < 100 * EPS
 
 

@@ -34,8 +34,8 @@ struct Turns {
 };
 
 // One stage: y[q + s (2p)] = a + b, y[q + s (2p + 1)] = (a - b) w^p, a = x[q + s p], b = x[q + s (p + m)].
-__attribute__((always_inline)) inline void stage(const Panel& x, Panel& y, int64_t m, int64_t stride, const Turns& turns,
-                                                 double sign) {
+__attribute__((always_inline)) inline void stage(const Panel& x, Panel& y, int64_t m, int64_t stride,
+                                                 const Turns& turns, double sign) {
     for (int64_t p = 0; p < m; ++p) {
         // w^p = e^{-+2 pi i p / (2 m)}, and 2 pi / (2 m) is N / (2 m) steps of the table
         const double wr = turns.c[p * (turns.points / m)], wi = sign * turns.s[p * (turns.points / m)];
@@ -145,7 +145,8 @@ int64_t points_for(int64_t least) {
 }
 
 // Spectrum H_k / (N / 2), k = 0 ... N / 2, of the filter at its lags.
-void spectrum_of(const Filter& filter, int64_t n, const Turns& turns, std::vector<double>& hr, std::vector<double>& hi) {
+void spectrum_of(const Filter& filter, int64_t n, const Turns& turns, std::vector<double>& hr,
+                 std::vector<double>& hi) {
     const int64_t half = n / 2;
     Panel z(half), other(half);
     for (int64_t j = 0; j < filter.taps; ++j) {

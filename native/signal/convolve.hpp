@@ -3,8 +3,8 @@
 //   y[m] = sum_j h[j] x[m - first - j],   0 <= m < nt,   j = 0 ... taps - 1
 //
 // by discrete Fourier transforms of N = 2^a points, N >= nt + the largest |lag|, so that nothing wraps around into the
-// record. A real trace of N samples is one complex sequence of N/2 (even samples real, odd ones imaginary; Cooley, Lewis
-// & Welch 1970), transformed by the autosort algorithm of radix 2 (Stockham; Swarztrauber 1982).
+// record. A real trace of N samples is one complex sequence of N/2 (even samples real, odd ones imaginary; Cooley,
+// Lewis & Welch 1970), transformed by the autosort algorithm of radix 2 (Stockham; Swarztrauber 1982).
 //
 // Everything between input and output is double precision: a direct wave that is 10^5 times stronger than what follows
 // leaves no rounding noise there that float32 would show. Eight traces side by side, each in its own lane, no

@@ -40,7 +40,9 @@ def folder(tmp_path_factory):
     (made / "polygons.csv").write_text("polygon,offset,time\n1,100,0.1\n1,400,0.3\n1,400,0.5\n1,100,0.2\n")
     t = 0.002 * np.arange(120)
     np.savetxt(made / "signature.txt", np.stack([t, np.exp(-30 * t) * np.sin(2 * np.pi * 30 * t)], axis=1))
-    (made / "statics.csv").write_text("shot,channel,time\n" + "".join(f"1,{c},{1e-3 * c}\n" for c in range(19)))
+    (made / "statics.csv").write_text(
+        "shot,channel,time\n" + "".join(f"1,{c},{1e-3 * c}\n" for c in range(19))
+    )
     return made
 
 
@@ -137,12 +139,14 @@ def test_a_point_source_becomes_a_line_source(v):
 
 
 def test_a_signature_becomes_zero_phase(folder):
-    """A minimum-phase source: without noise the wavelet is the autocorrelation's root; with corners the band asked for."""
+    """Without noise the wavelet has the amplitudes of the signature; with corners it is the band asked for."""
     t = 0.002 * np.arange(120)
     source = lambda s: np.where(s >= 0, np.exp(-30 * s) * np.sin(2 * np.pi * 30 * s), 0.0)  # noqa: E731
     time = TimeAxis(400, 0.002)
     data = source(time.values() - 0.4)[None]
-    got = flow({"step": "designature", "signature": "signature.txt", "stabilise": 1e-6}, time=time, base=folder)
+    got = flow(
+        {"step": "designature", "signature": "signature.txt", "stabilise": 1e-6}, time=time, base=folder
+    )
     out = got.apply(data, headers(1))[0]
     assert out.argmax() == 200
     # the record cuts nothing: both halves are the same
@@ -152,7 +156,9 @@ def test_a_signature_becomes_zero_phase(folder):
     use = (f > 2) & (f < 150)
     np.testing.assert_allclose(np.abs(np.fft.rfft(out, 4000))[use], spectrum[use], atol=5e-3 * spectrum.max())
     corners = [4, 8, 60, 80]
-    flat = flow({"step": "designature", "signature": "signature.txt", "corners": corners}, time=time, base=folder)
+    flat = flow(
+        {"step": "designature", "signature": "signature.txt", "corners": corners}, time=time, base=folder
+    )
     reference = flow({"step": "bandpass", "corners": corners}, time=time)
     pulse = np.zeros((1, 400))
     pulse[0, 200] = spectrum.max()
@@ -170,7 +176,9 @@ def test_gains_undo_themselves_and_agc_makes_amplitudes_alike():
         np.testing.assert_allclose(back[:, 1:], x[:, 1:], rtol=4 * EPS)
     t = TIME.values()
     spread = flow({"step": "gain", "kind": "divergence", "velocity": {"t": [0, 1], "v": [1000, 3000]}})
-    np.testing.assert_allclose(spread.apply(np.ones((1, TIME.nt)), headers(1))[0], t * (1000 + 2000 * t) ** 2 / 1000)
+    np.testing.assert_allclose(
+        spread.apply(np.ones((1, TIME.nt)), headers(1))[0], t * (1000 + 2000 * t) ** 2 / 1000
+    )
     decaying = rng.standard_normal((2, TIME.nt)) * np.exp(-5 * t)
     decaying[1] = 0
     level = flow({"step": "gain", "kind": "agc", "window": 0.2}).apply(decaying, headers(2))
@@ -186,7 +194,10 @@ def test_mutes_zero_what_their_edges_say(folder):
     cases = {
         "hyperbolic": ({"velocity": 1000, "t0": 0.2, "delay": 0.05}, t >= 0.05 + np.hypot(0.2, x / 1000)),
         "linear": ({"velocity": 1000, "side": "below"}, t <= x / 1000),
-        "table": ({"offsets": [100, 300], "times": [0.1, 0.5]}, t >= np.clip(0.1 + (x - 100) * 0.002, 0.1, 0.5)),
+        "table": (
+            {"offsets": [100, 300], "times": [0.1, 0.5]},
+            t >= np.clip(0.1 + (x - 100) * 0.002, 0.1, 0.5),
+        ),
         "polygons": (
             {"file": "polygons.csv"},
             ~((x >= 100) & (x < 400) & (t >= 0.1 + (x - 100) / 1500) & (t <= 0.2 + (x - 100) / 1000)),
@@ -203,7 +214,7 @@ def test_mutes_zero_what_their_edges_say(folder):
 
 
 def test_edits_find_their_traces():
-    """Against a median over the shot, of the traces that are not zero; conditions join, ranges and signs as they read."""
+    """The median is over the traces of the shot that are not zero; conditions join, ranges and signs are read."""
     rng, n = np.random.default_rng(9), 30
     x = rng.standard_normal((n, TIME.nt))
     x[:20] = 0.0

@@ -107,9 +107,13 @@ def mute_findings(
         if kept >= LITTLE and live:
             continue
         line = step.edge(np.array([x.min(), x.max()])) if step.file is None else None
-        where = "" if line is None else (
-            f": its edge runs from {line[0]:.4g} s at {x.min():.5g} m to {line[1]:.4g} s at {x.max():.5g} m, the "
-            f"records from {time.t0:g} to {time.duration:.4g} s"
+        where = (
+            ""
+            if line is None
+            else (
+                f": its edge runs from {line[0]:.4g} s at {x.min():.5g} m to {line[1]:.4g} s at {x.max():.5g} m, the "
+                f"records from {time.t0:g} to {time.duration:.4g} s"
+            )
         )
         of_shots = f" in {shots} shots" if shots else ""
         text = f"{name} leaves {kept:.1%} of the samples of {len(x)} traces{of_shots}{where}"

@@ -43,8 +43,9 @@ class Options:
     gain: Annotated[float, typer.Option(help="Multiply time images and gathers by time to this power.")] = 0.0
     draw: Annotated[str, typer.Option(help="Gathers: auto, wiggle, grey or residual.")] = "auto"
     signal: Annotated[
-        bool, typer.Option("--signal", help="Of a job file: a shot before and after every step of [[signal]].")
-    ] = False,
+        bool,
+        typer.Option("--signal", help="Of a job file: a shot before and after every step of [[signal]]."),
+    ] = False
     shot: Annotated[
         int | None, typer.Option(help="With --signal: which shot (field record); the middle one.")
     ] = None

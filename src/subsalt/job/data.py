@@ -277,7 +277,9 @@ def flow_of_job(job: BaseJob, time: TimeAxis) -> Flow | None:
         steps = [Mute(step="mute", velocity=mute.velocity, delay=mute.delay, taper=mute.taper)]
     if not steps:
         return None
-    return Flow(steps, time, lambda name, key: existing(job.resolve(name), f"signal.{key}"), short=mute is not None)
+    return Flow(
+        steps, time, lambda name, key: existing(job.resolve(name), f"signal.{key}"), short=mute is not None
+    )
 
 
 def header_names(job: BaseJob) -> tuple[str, ...]:
@@ -320,7 +322,9 @@ def open_prestack(job: BaseJob, files: Sequence[Path], comm: Comm | None = None)
     section: PrestackDataSection = job.data
     header, fix = header_options(section)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
-    table = open_traces(files, header, fix, line=line_geometry(section), bins=bins, comm=comm, extra=header_names(job))
+    table = open_traces(
+        files, header, fix, line=line_geometry(section), bins=bins, comm=comm, extra=header_names(job)
+    )
     table.notes["duplicates"] = section.duplicates
     if section.duplicates == "first":
         keep = first_of_repeats(table)

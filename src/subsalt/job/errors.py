@@ -82,7 +82,7 @@ def _kinds_in(annotation: object) -> dict[str, type[BaseModel]]:
     found: dict[str, type[BaseModel]] = {}
     for inner in typing.get_args(annotation):
         if isinstance(inner, type) and issubclass(inner, BaseModel) and "step" in inner.model_fields:
-            found |= {value: inner for value in typing.get_args(inner.model_fields["step"].annotation)}
+            found |= dict.fromkeys(typing.get_args(inner.model_fields["step"].annotation), inner)
         else:
             found |= _kinds_in(inner)
     return found

@@ -503,7 +503,9 @@ class RtmTables(BaseJob):
     method: ClassVar[str] = "rtm"
 
     data: DataSection | None = Field(None, description="recorded shots (migrate)")
-    signal: list[AnyStep] | None = Field(None, description="steps on the traces before they are imaged, in order")
+    signal: list[AnyStep] | None = Field(
+        None, description="steps on the traces before they are imaged, in order"
+    )
     acquisition: AcquisitionSection | None = Field(None, description="positions of a survey (model)")
     model: ModelSection = Field(description="the earth model")
     grid: GridSection | None = Field(None, description="model grid, where no file brings it")

@@ -163,12 +163,16 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
 
 
 def _explained_step(parts: list[str]) -> dict[str, str] | None:
-    """Return what a step of `[[signal]]`, or a key of it, means: ``signal``, ``signal.mute`` or ``signal.mute.taper``."""
+    """Return what a step of `[[signal]]` or a key of it means: ``signal``, ``signal.mute`` or ``signal.mute.taper``."""
     from subsalt.job.signal import STEPS
 
     if len(parts) == 1:
         said = "steps on the traces before they are imaged, in the order written"
-        lines = [f"[[signal]]: {said}", "steps:", *(f"  {name:<16} {kind.title}" for name, kind in STEPS.items())]
+        lines = [
+            f"[[signal]]: {said}",
+            "steps:",
+            *(f"  {name:<16} {kind.title}" for name, kind in STEPS.items()),
+        ]
         return {"key": "signal", "description": said, "default": "none", "text": "\n".join(lines)}
     kind = STEPS.get(parts[1])
     if kind is None or len(parts) > 3 or (len(parts) == 3 and parts[2] not in kind.model_fields):
@@ -176,7 +180,9 @@ def _explained_step(parts: list[str]) -> dict[str, str] | None:
     if len(parts) == 2:
         said = kind.model_fields["step"].description or ""
         lines = [f'[[signal]] step = "{parts[1]}": {said}', "keys:"]
-        lines += [f"  {name:<16} {f.description or ''}" for name, f in kind.model_fields.items() if name != "step"]
+        lines += [
+            f"  {name:<16} {f.description or ''}" for name, f in kind.model_fields.items() if name != "step"
+        ]
         return {"key": ".".join(parts), "description": said, "default": "", "text": "\n".join(lines)}
     field = kind.model_fields[parts[2]]
     default = "" if field.is_required() else repr_default(field.default)

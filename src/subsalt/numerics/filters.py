@@ -29,7 +29,8 @@ Sample = TypeVar("Sample", np.float32, np.float64)
 #: points of the frequency grid of a design over the samples of a record; what folds back comes from lags three times
 #: as long and longer
 OVERSAMPLING = 4
-#: amplitude, relative to the largest, below which a minimum-phase filter does not follow the amplitude asked for: -80 dB
+#: amplitude, relative to the largest, below which a minimum-phase filter does not follow the amplitude asked for: -80
+#: dB
 FLOOR = 1e-4
 #: from this part of the Nyquist frequency the half integral falls, to nothing at Nyquist
 PASSED = 0.8
@@ -172,7 +173,8 @@ def half_integral(nt: int, dt: float) -> Filter:
 
     Notes
     -----
-    With x = e^{-i w dt} the bilinear rule (2/dt (1 - x) / (1 + x))^{-1/2} has the phase -pi/4 at every frequency and the
+    With x = e^{-i w dt} the bilinear rule (2/dt (1 - x) / (1 + x))^{-1/2} has the phase -pi/4 at every frequency and
+    the
     amplitude (2/dt tan(w dt / 2))^{-1/2}; its series in x has the coefficients c_{2k} = c_{2k+1} = (2k)! / (4^k k!^2).
     What its amplitude lacks, the square root of tan(w dt/2) / (w dt/2), is a zero-phase filter, which also falls to
     nothing between `PASSED` of Nyquist and Nyquist.
@@ -186,9 +188,7 @@ def half_integral(nt: int, dt: float) -> Filter:
         inside = (half > 0) & (c > 1e-9)
         tangent = np.divide(fixedmath.sin(half), c, out=np.ones_like(c), where=inside)
         ratio = np.divide(tangent, half, out=np.ones_like(c), where=inside)
-        fall = 0.5 + 0.5 * fixedmath.cos(
-            fixedmath.PI * np.clip((part - PASSED) / (1.0 - PASSED), 0.0, 1.0)
-        )
+        fall = 0.5 + 0.5 * fixedmath.cos(fixedmath.PI * np.clip((part - PASSED) / (1.0 - PASSED), 0.0, 1.0))
         return np.where(part < 1.0, np.sqrt(ratio) * fall, 0.0)
 
     pairs = np.ones(nt)

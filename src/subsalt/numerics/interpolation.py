@@ -1,7 +1,7 @@
 """Values between the samples of a trace, by a windowed sinc that is exact but for 1e-5 below 0.9 of Nyquist.
 
-The sinc is the exact interpolator of a band-limited signal and never ends; a Kaiser window of 64 samples and 100 dB cuts
-it. A lower cutoff makes it the antialias filter of a coarser axis as well.
+The sinc is the exact interpolator of a band-limited signal and never ends; a Kaiser window of 64 samples and 100 dB
+cuts it. A lower cutoff makes it the antialias filter of a coarser axis as well.
 
 References
 ----------
@@ -20,8 +20,8 @@ from subsalt.numerics import fixedmath
 
 #: samples to either side, at the full band
 HALF = 32
-#: attenuation of the window, dB, and what Kaiser's formulas make of it: its shape, and the width of the fall as a part of
-#: the Nyquist frequency, half of it to either side of the cutoff
+#: attenuation of the window, dB, and what Kaiser's formulas make of it: its shape, and the width of the fall as a
+#: part of the Nyquist frequency, half of it to either side of the cutoff
 ATTENUATION = 100.0
 SHAPE = 0.1102 * (ATTENUATION - 8.7)
 FALL = 2.0 * (ATTENUATION - 7.95) / (14.36 * 2 * HALF)
@@ -127,6 +127,6 @@ def resampled(
         else:
             for k in range(2 * half):
                 # positions may share a sample where the new axis is finer: added one after the other
-                np.add.at(wide, (slice(None), at + k), w[:, k] * part)
+                np.add.at(wide.T, at + k, (w[:, k] * part).T)
             out[a : a + CHUNK] = wide[:, 2 * margin + 1 : 2 * margin + 1 + length]
     return out

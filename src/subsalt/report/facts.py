@@ -424,7 +424,12 @@ def signal(facts: RunFacts) -> dict[str, Any] | None:
     edits = [e for e in listed(known, "edited") if isinstance(e, dict)]
     told = [_edit(e) for e in edits]
     traces = [
-        (str(t.get("shot", "")), str(t.get("file", "")), str(t.get("trace", "")), f"{e.get('do')}: {e.get('reason')}")
+        (
+            str(t.get("shot", "")),
+            str(t.get("file", "")),
+            str(t.get("trace", "")),
+            f"{e.get('do')}: {e.get('reason')}",
+        )
         for e in edits
         for t in listed(e, "listed")
         if isinstance(t, dict)

@@ -89,7 +89,7 @@ def signal_steps(
             label = textwrap.fill(stage.label if k == 0 else f"{k}  {stage.label}", TITLE)
             ax.set_title(f"{label}\n(±{limit:.3g})", fontsize=7.5, pad=3)
             ax.tick_params(labelsize=7)
-            ax.xaxis.label.set_size(7)
+            ax.xaxis.label.set_fontsize(7)
             if column == 0:
                 ax.set_ylabel("time (s)", fontsize=8)
     return png_path(path, "signal.png")

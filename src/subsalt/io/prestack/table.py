@@ -156,7 +156,9 @@ class TraceTable:
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> TraceTable:
         """Return the table of some rows, with the same files."""
         headers = {name: column[index] for name, column in self.headers.items()}
-        return replace(self, headers=headers, **{name: column[index] for name, column in self._columns().items()})
+        return replace(
+            self, headers=headers, **{name: column[index] for name, column in self._columns().items()}
+        )
 
     def traces(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the traces of ascending rows, (len(rows), time.nt), read from the files and treated."""
@@ -255,6 +257,7 @@ def open_traces(
         rcv = _reversed(columns["ffid"], rcv)
     d = rcv - src
     offset = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
+    binning: dict[str, Any] = {name: columns[name] for name in BINNING if name in columns}
     return TraceTable(
         number=columns["number"],
         src=src,
@@ -270,7 +273,7 @@ def open_traces(
         headers=scan.headers,
         notes=notes,
         findings=findings,
-        **{name: columns[name] for name in BINNING if name in columns},
+        **binning,
     )
 
 
@@ -335,7 +338,7 @@ def stream_bytes(size: int, nt: int, trace_bytes: int) -> int:
 
 
 def treatment_bytes(size: int, table: TraceTable) -> int:
-    """Return the memory that treating a block takes beside `stream_bytes`: the block as read, as treated, and between."""
+    """Return what treating a block takes beside `stream_bytes`: the block as read, as treated, and between, bytes."""
     if table.treatment is None:
         return 0
     return 4 * size * (table.files.time.nt + table.time.nt) + table.treatment.scratch

@@ -165,7 +165,16 @@ def read_survey(
     first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
     kept = {name: np.concatenate([header_column(name, s, fix) for s in scanned]) for name in columns}
     reader = TraceReader(
-        layouts, None, first, time, shift, np.flatnonzero(dead), fix.nan, fix.polarity or 1, gap=0, columns=kept
+        layouts,
+        None,
+        first,
+        time,
+        shift,
+        np.flatnonzero(dead),
+        fix.nan,
+        fix.polarity or 1,
+        gap=0,
+        columns=kept,
     )
     shots = []
     for k, rows in _by_shot(table):

@@ -29,7 +29,8 @@ class Bandpass(Step):
 
     step: Literal["bandpass"] = Field(description="band-pass filter")
     corners: list[NonNegativeFrequency] | None = Field(
-        None, description="Ormsby: nothing below the first and above the last, everything between the middle two"
+        None,
+        description="Ormsby: nothing below the first and above the last, everything between the middle two",
     )
     low: Frequency | None = Field(None, description="Butterworth: half the power here, less below")
     high: Frequency | None = Field(None, description="Butterworth: half the power here, less above")

@@ -1,10 +1,12 @@
 """`designature`: the source signature becomes a zero-phase wavelet.
 
-With S(f) the spectrum of the signature, times counted from the moment the source is said to fire, traces are filtered by
+With S(f) the spectrum of the signature, times counted from the moment the source is said to fire, traces are filtered
+by
 
     H = D conj(S) / (|S|^2 + stabilise max |S|^2)
 
-D is what the wavelet is to have: |S|, which leaves the amplitude spectrum and takes the phase out, or, with `corners`, a
+D is what the wavelet is to have: |S|, which leaves the amplitude spectrum and takes the phase out, or, with
+`corners`, a
 flat band of the height max |S| with cosine ramps. `stabilise` is white noise, a part of the largest power: where the
 signature has less than that, nothing is made up. The report says how much the filter amplifies, and where.
 """
@@ -40,7 +42,8 @@ class Designature(Step):
     dt: PositiveTime | None = Field(None, description="sample interval of a signature without times")
     t0: Time | None = Field(None, description="time of its first sample, where the file has no times")
     corners: list[NonNegativeFrequency] | None = Field(
-        None, description="flat band of the wavelet, as of bandpass; else the amplitudes of the signature stay"
+        None,
+        description="flat band of the wavelet, as of bandpass; else the amplitudes of the signature stay",
     )
     stabilise: float = Field(1e-3, gt=0, le=1, description="white noise, part of the largest power")
 
@@ -55,9 +58,7 @@ class Designature(Step):
         path = resolve(self.signature, "signature")
         values, step, first = wavelet.read_columns(path)
         if step is not None and (self.dt or self.t0) is not None:
-            raise ConfigError(
-                f"{path} has times, and dt or t0 is given", "leave dt and t0 out", code="E793"
-            )
+            raise ConfigError(f"{path} has times, and dt or t0 is given", "leave dt and t0 out", code="E793")
         if step is None and self.dt is None:
             raise ConfigError(
                 f"{path} has one column and the step no dt",
@@ -90,7 +91,9 @@ class Designature(Step):
         return f"designature {Path(self.signature).name}{band}, {100 * self.stabilise:g} % noise"
 
 
-def spectrum(samples: NDArray[np.float64], dt: float, t0: float, f: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+def spectrum(
+    samples: NDArray[np.float64], dt: float, t0: float, f: NDArray[np.float64]
+) -> tuple[NDArray, NDArray]:
     """Return real and imaginary part of dt sum_n s_n e^{-2 pi i f (t0 + n dt)} at frequencies, Hz."""
     real, imag = np.zeros_like(f), np.zeros_like(f)
     for n, value in enumerate(samples):

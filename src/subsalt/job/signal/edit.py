@@ -4,8 +4,10 @@ A condition is one or several of these, joined by ``and``:
 
 - ``ffid in 12,17,20-25``: a header value in a list of numbers and ranges. `NAMES` are known, and ``offset`` (m).
 - ``offset > 3000``, ``channel = 7``, ``cdp != 12``: a header value against a number.
-- ``rms > 0.5``, ``peak < 1e-9``: the root of the mean square, or the largest absolute value, of the trace as it comes in.
-- ``rms > 20*median``: against that of its shot: the median over all traces of the shot (of the survey; of the field record
+- ``rms > 0.5``, ``peak < 1e-9``: the root of the mean square, or the largest absolute value, of the trace as it comes
+  in.
+- ``rms > 20*median``: against that of its shot: the median over all traces of the shot (of the survey; of the field
+  record
   in a time migration) that are not zero throughout, as they come into this step.
 
 A trace that is zeroed stays in the survey. What is edited is listed with its reason in the report.
@@ -42,7 +44,9 @@ COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
 }
 _IN = re.compile(r"^(\w+)\s+in\s+([\d\s,:-]+)$", re.IGNORECASE)
-_COMPARE = re.compile(r"^(\w+)\s*(<=|>=|!=|<|>|==?)\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(\*\s*median)?$", re.IGNORECASE)
+_COMPARE = re.compile(
+    r"^(\w+)\s*(<=|>=|!=|<|>|==?)\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(\*\s*median)?$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,9 @@ def parse(text: str) -> tuple[Term, ...]:
     ConfigError
         When it cannot be understood.
     """
-    return tuple(_term(part.strip(), text) for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE))
+    return tuple(
+        _term(part.strip(), text) for part in re.split(r"\s+and\s+", text.strip(), flags=re.IGNORECASE)
+    )
 
 
 def _term(part: str, text: str) -> Term:
@@ -179,10 +185,14 @@ class Edited(Operator):
         met = self.by_headers(headers)
         what = f"{self.step.where!r}"
         if not met.any():
-            raise ConfigError(f"{what} is true of no trace", "mend the condition, or leave the step out", code="E796")
+            raise ConfigError(
+                f"{what} is true of no trace", "mend the condition, or leave the step out", code="E796"
+            )
         if met.all() and self.step.do == "kill" and not self.of_gathers:
             raise ConfigError(
-                f"{what} is true of all {len(met)} traces: nothing would be left", "mend the condition", code="E796"
+                f"{what} is true of all {len(met)} traces: nothing would be left",
+                "mend the condition",
+                code="E796",
             )
 
     @staticmethod

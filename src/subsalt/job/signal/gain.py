@@ -9,8 +9,8 @@ kind             factor                                                         
 ``agc``          1 / rms amplitude in a window about the sample                      none
 ===============  ==================================================================  =======
 
-Automatic gain control (AGC) makes all amplitudes alike: those of the image say nothing of reflection strength then. It is
-no linear map of the traces, hence has no adjoint.
+Automatic gain control (AGC) makes all amplitudes alike: those of the image say nothing of reflection strength then.
+It is no linear map of the traces, hence has no adjoint.
 
 References
 ----------
@@ -43,7 +43,9 @@ class Gain(Step):
     title = "gain"
 
     step: Literal["gain"] = Field(description="gain over time")
-    kind: Literal["power", "exponential", "divergence", "agc"] = Field(description="how amplitudes are scaled")
+    kind: Literal["power", "exponential", "divergence", "agc"] = Field(
+        description="how amplitudes are scaled"
+    )
     power: float | None = Field(None, ge=-8, le=8, description="power: n of t^n, t in s")
     rate: float | None = Field(None, ge=-100, le=100, description="exponential: a of e^(a t), 1/s")
     velocity: AnyVelocity | None = Field(

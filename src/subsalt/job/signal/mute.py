@@ -9,8 +9,8 @@ kind             edge, at horizontal offset x
 ``polygons``     closed polygons in offset and time, from a file; what lies inside is zeroed
 ===============  ===========================================================================
 
-`side` says which side of the edge goes. The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`, beside what is zeroed: it
-needs no cosine, whose last bit depends on the machine.
+`side` says which side of the edge goes. The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`, beside what is zeroed:
+it needs no cosine, whose last bit depends on the machine.
 """
 
 from __future__ import annotations
@@ -45,14 +45,20 @@ class Mute(Step):
     title = "mute"
 
     step: Literal["mute"] = Field(description="zero parts of the traces")
-    kind: Literal["linear", "hyperbolic", "table", "polygons"] = Field("linear", description="form of the edge")
-    velocity: Velocity | None = Field(None, description="linear, hyperbolic: velocity of the edge over offset")
+    kind: Literal["linear", "hyperbolic", "table", "polygons"] = Field(
+        "linear", description="form of the edge"
+    )
+    velocity: Velocity | None = Field(
+        None, description="linear, hyperbolic: velocity of the edge over offset"
+    )
     delay: Time = Field(0.0, description="linear, hyperbolic: added to the times of the edge")
     t0: NonNegativeTime = Field(0.0, description="hyperbolic: time at zero offset")
     offsets: list[NonNegativeLength] | None = Field(None, description="table: offsets, growing")
     times: list[Time] | None = Field(None, description="table: times of the edge at these offsets")
     file: str | None = Field(None, description="polygons: CSV with the columns polygon,offset,time, m and s")
-    side: Literal["above", "below"] = Field("above", description="zero what comes before the edge, or after it")
+    side: Literal["above", "below"] = Field(
+        "above", description="zero what comes before the edge, or after it"
+    )
     taper: NonNegativeTime = Field(0.1, description="length of the smooth ramp beside what is zeroed")
 
     @model_validator(mode="after")
@@ -62,7 +68,9 @@ class Mute(Step):
         given = {k for k, f in fields.items() if getattr(self, k) != f.default} - {"step", "kind", "taper"}
         if missing := sorted(need - given):
             raise ConfigError(
-                f"mute of kind {self.kind} has no {' and no '.join(missing)}", f"give {', '.join(missing)}", code="E104"
+                f"mute of kind {self.kind} has no {' and no '.join(missing)}",
+                f"give {', '.join(missing)}",
+                code="E104",
             )
         if more := sorted(given - need - may):
             raise ConfigError(
@@ -126,7 +134,7 @@ class Muting(Weighted):
     """A mute of these records."""
 
     def kept(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the share of the samples of traces at these offsets that keep half of their amplitude or more, (n,)."""
+        """Return the share of samples of traces at these offsets that keep half of their amplitude or more, (n,)."""
         return (self.weights_at(offset) >= 0.5).mean(axis=1)
 
     def weights_at(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -54,7 +54,7 @@ class _Resampled(Operator):
     def __init__(self, time: TimeAxis, out: TimeAxis) -> None:
         super().__init__(time, out)
         ratio = time.dt / out.dt
-        self.positions = np.arange(out.nt) * (out.dt / time.dt)
+        self.positions = np.arange(out.nt, dtype=np.float64) * (out.dt / time.dt)
         # the fall ends at the new Nyquist frequency
         self.cutoff = 1.0 if ratio >= 1 else ratio / (1.0 + FALL / 2)
         self.facts = {"passed_hz": (PASSED if ratio < 1 else 1.0 - FALL / 2) * 0.5 / max(time.dt, out.dt)}

@@ -3,14 +3,15 @@
 One of
 
 - `time`: the same for all;
-- `headers`: the sum of statics in the trace headers, ``source_static``, ``receiver_static`` and ``total_static`` (bytes 99,
+- `headers`: the sum of statics in the trace headers, ``source_static``, ``receiver_static`` and ``total_static``
+  (bytes 99,
   101, 103; ms times the scalar of byte 215), which are added to the times of a trace;
 - `table`: a CSV with the columns shot,time or shot,channel,time, in s; shot is the field record number;
 - `datum` and `velocity`: sources and receivers are moved to one elevation by a replacement velocity,
   ``-((E_s - datum) + (E_r - datum)) / velocity``; a source counts at its depth below the surface.
 
-Parts of a sample are met by a windowed sinc, exact but for 1e-5 below 0.9 of the Nyquist frequency. What leaves the record
-is lost, and zeros come in.
+Parts of a sample are met by a windowed sinc, exact but for 1e-5 below 0.9 of the Nyquist frequency. What leaves the
+record is lost, and zeros come in.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ class Shift(Step):
         None, description="statics of the trace headers (bytes 99, 101, 103), added up"
     )
     table: str | None = Field(None, description="CSV with the columns shot,time or shot,channel,time, in s")
-    datum: Length | None = Field(None, description="elevation, positive up, to which sources and receivers are moved")
+    datum: Length | None = Field(
+        None, description="elevation, positive up, to which sources and receivers are moved"
+    )
     velocity: Velocity | None = Field(None, description="with datum: replacement velocity")
 
     @model_validator(mode="after")
@@ -62,7 +65,8 @@ class Shift(Step):
             )
         if (self.datum is None) != (self.velocity is None):
             raise ConfigError(
-                "shift has " + ("datum, but no velocity" if self.velocity is None else "velocity, but no datum"),
+                "shift has "
+                + ("datum, but no velocity" if self.velocity is None else "velocity, but no datum"),
                 "a datum is reached by a replacement velocity: give both",
                 code="E104",
             )
@@ -144,7 +148,8 @@ class Table:
             return
         if self.by_channel:
             pairs = np.unique(
-                np.stack([headers.values["ffid"][missing], headers.values["channel"][missing]], axis=1), axis=0
+                np.stack([headers.values["ffid"][missing], headers.values["channel"][missing]], axis=1),
+                axis=0,
             )
             names, many = [f"shot {a:.0f} channel {b:.0f}" for a, b in pairs[:NAMED]], len(pairs)
             what = "pair" + "s" * (many != 1) + " of shot and channel"

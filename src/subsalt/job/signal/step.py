@@ -83,7 +83,7 @@ class Operator(ABC):
         self.time, self.out = time, out or time
         self.facts: dict[str, Any] = {}
 
-    def require(self, headers: Headers) -> None:
+    def require(self, headers: Headers) -> None:  # noqa: B027
         """Raise when the step does not fit the headers of all traces of a survey, before any sample is read."""
 
     @abstractmethod
@@ -99,11 +99,13 @@ class Operator(ABC):
             E790, when the step is no linear map.
         """
         raise ConfigError(
-            f"this step has no adjoint: {self.no_adjoint}", "leave it out where an adjoint is needed", code="E790"
+            f"this step has no adjoint: {self.no_adjoint}",
+            "leave it out where an adjoint is needed",
+            code="E790",
         )
 
     def curves(self, headers: Headers) -> list[NDArray[np.float64]]:
-        """Return lines (n,) of times, s, that a picture draws over the traces before the step; NaN where there is none."""
+        """Return lines (n,) of times, s, that a picture draws over the traces before the step; NaN where none is."""
         return []
 
 

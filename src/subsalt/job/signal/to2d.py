@@ -1,7 +1,7 @@
 """`to2d`: the amplitude and phase of a point source in three dimensions become those of a line source, for 2-D imaging.
 
-A wave of two dimensions is the sum of point sources along a line across the plane. To leading order in 1 / (k R) that is
-the half integral of the point source's wave times the root of its spreading across the plane:
+A wave of two dimensions is the sum of point sources along a line across the plane. To leading order in 1 / (k R) that
+is the half integral of the point source's wave times the root of its spreading across the plane:
 
     p_2D = I^{1/2} ( sqrt(2 pi sigma(t)) p_3D ),    sigma(t) = int v^2 dt = v_rms(t)^2 t,
 

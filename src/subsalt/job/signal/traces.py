@@ -1,13 +1,14 @@
 """The flow of a job on the traces of a survey: shot by shot, and block by block of a table of traces.
 
-A step that looks at all traces of a shot (``rms > 20*median``) goes through that shot once, whatever part of it is asked
-for, and remembers one byte per trace: neither ranks nor blocks change what it finds.
+A step that looks at all traces of a shot (``rms > 20*median``) goes through that shot once, whatever part of it is
+asked for, and remembers one byte per trace: neither ranks nor blocks change what it finds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +162,7 @@ class TableTreatment:
         first = next(iter(self._marks.values()))
         for shot in np.unique(headers.shot[first[rows] < 0]):
             its = self.rows_of(int(shot))
-            found = self.flow.marks(lambda some, its=its: self._read(its[some]), self.headers(its))
+            found = self.flow.marks(partial(self._read_of, its), self.headers(its))
             for place, marks in found.items():
                 self._marks[place][its] = marks
         return replace(headers, marks={place: marks[rows] for place, marks in self._marks.items()})
@@ -177,8 +178,8 @@ class TableTreatment:
         a, b = np.searchsorted(self.table.ffid, [shot, shot + 1], sorter=self._order)
         return np.sort(self._order[a:b])
 
-    def _read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self.table.files.read(self.table.number[rows])
+    def _read_of(self, rows: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self.table.files.read(self.table.number[rows[some]])
 
     def __call__(self, rows: NDArray[np.int64], traces: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the traces of some rows, taken through the flow."""
@@ -239,8 +240,8 @@ def signal_plan(source: Survey | TraceTable, traces: int) -> dict[str, Any]:
 def signal_row(plan: dict[str, Any]) -> str:
     """Return the line of a plan on the steps."""
     return (
-        f"{', '.join(step['step'] for step in plan['steps'])}; {1e3 * plan['seconds_per_trace']:.2g} ms of processor time "
-        f"a trace, {plan['seconds']:.3g} s in all"
+        f"{', '.join(step['step'] for step in plan['steps'])}; {1e3 * plan['seconds_per_trace']:.2g} ms of processor "
+        f"time a trace, {plan['seconds']:.3g} s in all"
     )
 
 
@@ -269,7 +270,9 @@ def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, H
     """
     flow = flow_of(source)
     if flow is None:
-        raise ConfigError("the job has no steps on its traces", "add [[signal]] tables, or [data.mute]", code="E102")
+        raise ConfigError(
+            "the job has no steps on its traces", "add [[signal]] tables, or [data.mute]", code="E102"
+        )
     its = _Shots(source)
     numbers = [s.id if its.by_shot else s for s in its.shots]
     number = numbers[len(numbers) // 2] if shot is None else shot
@@ -308,10 +311,15 @@ def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
             marks = [headers.marks[made.place] for headers in own]
             everywhere = comm.allgather_array(np.concatenate([np.empty(0, np.int8), *marks]))
             its.remember(made.place, everywhere, comm.size)
-        rows = [(shot, np.flatnonzero(made.edited(h))) for shot, h in zip(its.shots[comm.rank :: comm.size], own, strict=True)]
+        rows = [
+            (shot, np.flatnonzero(made.edited(h)))
+            for shot, h in zip(its.shots[comm.rank :: comm.size], own, strict=True)
+        ]
         count = comm.sum(sum(len(some) for _, some in rows))
         listed = [its.named(shot, int(row)) for shot, some in rows for row in some[:LISTED]][:LISTED]
-        together = sorted((one for part in comm.allgather(listed) for one in part), key=lambda one: tuple(one.values()))
+        together = sorted(
+            (one for part in comm.allgather(listed) for one in part), key=lambda one: tuple(one.values())
+        )
         found.append(
             {
                 "step": made.place + 1,
@@ -361,10 +369,16 @@ class _Shots:
     def named(self, shot: Any, row: int) -> dict[str, Any]:
         """Return shot, file and trace in the file of one trace."""
         if self.by_shot:
-            number, files = None if shot.trace_index is None else int(shot.trace_index[row]), self.source.reader.inner
+            number, files = (
+                None if shot.trace_index is None else int(shot.trace_index[row]),
+                self.source.reader.inner,
+            )
             shot = shot.id
         else:
-            number, files = int(self.source.number[self.source.treatment.rows_of(shot)[row]]), self.source.files
+            number, files = (
+                int(self.source.number[self.source.treatment.rows_of(shot)[row]]),
+                self.source.files,
+            )
         if number is None or not hasattr(files, "where"):
             return {"shot": shot, "file": "", "trace": row + 1}
         path, trace = files.where(number)

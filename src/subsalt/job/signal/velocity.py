@@ -23,7 +23,9 @@ class VelocityFunction(Section):
     def _of_one_length(self) -> VelocityFunction:
         if len(self.t) != len(self.v):
             raise ConfigError(
-                f"{len(self.t)} times t, but {len(self.v)} velocities v", "give one velocity per time", code="E104"
+                f"{len(self.t)} times t, but {len(self.v)} velocities v",
+                "give one velocity per time",
+                code="E104",
             )
         if any(b <= a for a, b in zip(self.t, self.t[1:], strict=False)):
             raise ConfigError(f"times t = {self.t} do not grow", "sort them", code="E104")

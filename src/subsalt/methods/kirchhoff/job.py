@@ -267,7 +267,9 @@ class KirchhoffJob(BaseJob):
         description="how the image is made: kirchhoff"
     )
     data: PrestackDataSection = Field(description="the recorded traces, in any order")
-    signal: list[AnyStep] | None = Field(None, description="steps on the traces before they are summed, in order")
+    signal: list[AnyStep] | None = Field(
+        None, description="steps on the traces before they are summed, in order"
+    )
     velocity: VelocitySection = Field(description="rms velocity in two-way time")
     kirchhoff: KirchhoffSection = Field(
         default_factory=KirchhoffSection, description="output grid, gathers, and how traces are summed"
@@ -349,7 +351,11 @@ class KirchhoffJob(BaseJob):
         from subsalt.job.inputs import data_files, signal_files
         from subsalt.methods.kirchhoff.velocity.load import velocity_files
 
-        return {"data.files": data_files(self)} | signal_files(self) | velocity_files(self.velocity, self.resolve)
+        return (
+            {"data.files": data_files(self)}
+            | signal_files(self)
+            | velocity_files(self.velocity, self.resolve)
+        )
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""
