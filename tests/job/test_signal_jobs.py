@@ -173,6 +173,19 @@ def test_a_mute_that_leaves_nothing_is_found(folder, tmp_path):
         assert "[[signal]] 4 (mute)" in codes["E314"].message
 
 
+def test_levelled_amplitudes_and_lost_frequencies_are_found(folder):
+    """Of the 25 Hz of a Ricker wavelet of 10 Hz 20 ms carry 20; AGC warns in both methods."""
+    line = (folder / "line.toml").read_text()
+    agc = '\n[[signal]]\nstep = "gain"\nkind = "agc"\nwindow = 0.2\n'
+    path = write_job(folder, line.replace('"10 ms"', '"20 ms"') + agc, "coarse.toml")
+    found = {f.code: f for f in check_job(read_job(path)).findings}
+    assert "25 Hz" in found["E794"].message
+    assert "16 ms or less" in found["E794"].fix
+    assert "[[signal]] 5 (gain)" in found["W792"].message
+    path = write_job(folder, (folder / "time.toml").read_text() + agc, "level.toml")
+    assert "W792" in {f.code for f in check_job(read_job(path)).findings}
+
+
 def test_steps_are_part_of_what_a_run_is(folder, tmp_path):
     """Another step is another run; a file that a step names counts by its content."""
     write_files(tmp_path)

@@ -186,12 +186,12 @@ class Edited(Operator):
         what = f"{self.step.where!r}"
         if not met.any():
             raise ConfigError(
-                f"{what} is true of no trace", "mend the condition, or leave the step out", code="E796"
+                f"{what} is true of no trace", "correct the condition, or leave the step out", code="E796"
             )
         if met.all() and self.step.do == "kill" and not self.of_gathers:
             raise ConfigError(
                 f"{what} is true of all {len(met)} traces: nothing would be left",
-                "mend the condition",
+                "correct the condition",
                 code="E796",
             )
 

@@ -112,6 +112,7 @@ class Gain(Step):
 class _AutomaticGain(Operator):
     """Samples over the rms amplitude in a window about each."""
 
+    levels = True
     no_adjoint = "automatic gain control divides by the amplitude of the traces themselves, and is not linear"
 
     def __init__(self, time: TimeAxis, window: float) -> None:

@@ -71,12 +71,15 @@ class Operator(ABC):
         Of the traces that come in.
     out : TimeAxis
         Of those that go out; the same unless the step resamples.
+    levels : bool
+        Whether it makes amplitudes alike that were not.
     no_adjoint : str
         Why there is no adjoint; empty where there is one.
     facts : dict
         What the report and the plan say of it beside the keys of the job.
     """
 
+    levels: bool = False
     no_adjoint: str = ""
 
     def __init__(self, time: TimeAxis, out: TimeAxis | None = None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from subsalt import kernels
 from subsalt.check.mutes import mute_findings
+from subsalt.check.steps import step_findings
 from subsalt.errors import Finding
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
@@ -129,7 +130,7 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
     if (flow := flow_of(c.table)) is not None:
         some = np.linspace(0, len(c.table) - 1, min(len(c.table), OFFSETS)).astype(np.int64)
-        found += mute_findings(flow, c.table.offset[some], 0)
+        found += [*mute_findings(flow, c.table.offset[some], 0), *step_findings(flow)]
     # nothing to learn of traces that are wrong already
     if job.data.first_breaks != "ignore" and not any(f.level == "error" for f in found):
         found += break_findings(c.table, c.velocity)

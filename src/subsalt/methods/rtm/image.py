@@ -112,7 +112,7 @@ def _without_sums(survey: Survey) -> SubsaltError:
         return ConfigError(
             f"the image is zero throughout: {_steps(survey)} zeros all traces; {read.live} of {read.size} samples "
             f"are not zero before it ({which})",
-            f"mend it, or leave it out, and start again with --recompute; {KEPT}",
+            f"correct it, or leave it out, and start again with --recompute; {KEPT}",
             code="E844",
         )
     return ConfigError(
