@@ -105,6 +105,7 @@ def mute_findings(
         kept = float(share.mean())
         live = kept > 0 and not (context is not None and _zeroed(context, made))
         if kept >= LITTLE and live:
+            yield from _long_taper(name, step.taper, time)
             continue
         line = step.edge(np.array([x.min(), x.max()])) if step.file is None else None
         where = (
@@ -124,6 +125,18 @@ def mute_findings(
         else:
             more = "" if kept == 0 else ", and none that is not zero"
             yield error("E314", text + more, cure, **evidence)
+
+
+def _long_taper(name: str, taper: float, time: Any) -> Iterator[Finding]:
+    """Yield an error for a mute whose taper is longer than the records: no sample keeps its amplitude."""
+    if taper > time.duration - time.t0:
+        yield error(
+            "E314",
+            f"the taper of {name}, {taper:g} s, is longer than the records ({time.duration - time.t0:.4g} s): all "
+            "samples are weakened",
+            f'{name} taper = "{taper:g} ms", if that was meant; else a part of a second',
+            taper=taper,
+        )
 
 
 def _unmuted(x: NDArray[np.float64], velocity: float, delay: float, time: Any) -> float:

@@ -89,13 +89,6 @@ class Mute(Step):
 
     def operator(self, time: TimeAxis, resolve: Resolve) -> Muting:
         """Return the mute of these records."""
-        if self.taper > time.duration - time.t0:
-            raise ConfigError(
-                f"the taper of the mute, {self.taper:g} s, is longer than the records "
-                f"({time.duration - time.t0:.4g} s): all samples would be weakened",
-                f'taper = "{self.taper:g} ms", if that was meant; else a part of a second',
-                code="E314",
-            )
         if self.file is not None:
             return Polygons(time, self, read_table(resolve(self.file, "file"), COLUMNS))
         return Edge(time, self)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from subsalt.acquisition.survey import TraceSource
     from subsalt.io.prestack.table import TraceTable
     from subsalt.parallel.comm import Comm
+    from subsalt.timing import Phases
 
 #: heights that the positions of a shot say, whatever reads its traces
 OF_POSITIONS = ("source_z", "receiver_z")
@@ -207,12 +208,13 @@ def flow_of(source: Any) -> Flow | None:
     return treat.flow if isinstance(treat, TreatedReader | TableTreatment) else None
 
 
-def signal_facts(source: Survey | TraceTable, comm: Comm) -> dict[str, Any]:
+def signal_facts(source: Survey | TraceTable, comm: Comm, clock: Phases) -> dict[str, Any]:
     """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective."""
     flow = flow_of(source)
     if flow is None or flow.short:
         return {}
-    return {"signal": {"steps": flow.facts(), "edited": edited(source, comm), "time": vars(flow.out)}}
+    with clock("trace input"):
+        return {"signal": {"steps": flow.facts(), "edited": edited(source, comm), "time": vars(flow.out)}}
 
 
 def signal_spent(source: Survey | TraceTable, comm: Comm) -> list[float]:

@@ -358,8 +358,7 @@ class BlocksRun(MethodRun):
             gpu = gpus.of_run(job.parallel.device)
         self.sharing = World.of(everybody, self.threads, gpu)
         self.layout = layout_for(job, self.setup, everybody, self.sharing)
-        with self.state.clock("trace input"):
-            self.signal = signal_facts(self.setup.table, everybody)
+        self.signal = signal_facts(self.setup.table, everybody, self.state.clock)
 
     def units(self) -> Sequence[Block]:
         """Return the blocks: those of the layout, or those of an earlier start, what is left of them cut anew."""

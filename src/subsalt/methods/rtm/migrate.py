@@ -294,8 +294,7 @@ class ShotsRun(MethodRun):
         self.plan = plan_ranks(job, self.setup, self.survey.shots, everybody, self.state.folder)
         with everybody.together():
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
-        with self.state.clock("trace input"):
-            self.signal = signal_facts(self.survey, everybody)
+        self.signal = signal_facts(self.survey, everybody, self.state.clock)
 
     def numerics(self) -> dict[str, object]:
         """Return what computes; storage of the model and a backward wavefield are classes of their own."""
