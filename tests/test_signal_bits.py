@@ -18,7 +18,7 @@ import hashlib, json
 import numpy as np
 from subsalt import EarthModel, Grid, Survey, forward, migrate
 from subsalt.numerics import filters, fixedmath
-from subsalt.numerics.interpolation import resampled, shifted
+from subsalt.numerics.interpolation import Resampling, shifted
 from subsalt.acquisition import wavelet
 from subsalt.propagation.tapers import Layer, decay
 from subsalt.earth import building as director, volumes as regrid
@@ -89,7 +89,7 @@ out = {
                               *(p.integrals for p in kirchhoff if p.integrals is not None)),
     "filters": digest(filters.half_integral(90, 0.004).taps, filters.convolve(traces, filters.minimum_phase(
                       lambda f: 0.1 + f / (9.0 + f * f), 211, 0.004)), shifted(traces, traces[:, 0] * 3.7),
-                      resampled(traces, np.arange(120) * 1.7, 0.55)),
+                      Resampling(211, np.arange(120) * 1.7, 0.55).apply(traces)),
     "velocities": digest(*(a for pair in velocities for a in pair)),
     "transpose": digest(TraceMap(500, 0.001, 0.0, 211, 0.004, 0.0, dispersion=("inverse", 0.001))
                         .apply_transpose(traces)),

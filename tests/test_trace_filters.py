@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from subsalt.numerics.filters import Filter, convolve, half_integral, minimum_phase, zero_phase
-from subsalt.numerics.interpolation import resampled, shifted
+from subsalt.numerics.interpolation import Resampling, shifted, weights
 
 EPS = np.finfo(np.float64).eps
 RNG = np.random.default_rng(3)
@@ -107,9 +107,26 @@ def test_another_axis_keeps_what_it_can_carry_and_nothing_else(step):
     passed, folded = 0.75 * edge, 1.06 * edge
     cutoff = 1.0 if step <= 1 else edge / 1.1
     want = np.cos(np.pi * passed * (at - 200)) * np.exp(-(((at - 200) / 60) ** 2))
-    np.testing.assert_allclose(resampled(tone(passed)[None], at, cutoff)[0], want, atol=3e-5)
+    axes = Resampling(400, at, cutoff)
+    np.testing.assert_allclose(axes.apply(tone(passed)[None])[0], want, atol=3e-5)
     if step > 1:
-        assert np.abs(resampled(tone(folded)[None], at, cutoff)).max() < 3e-5
-    np.testing.assert_allclose(resampled(np.ones((1, 400)), at, cutoff)[0, 80:-80], 1, atol=1e-14)
+        assert np.abs(axes.apply(tone(folded)[None])).max() < 3e-5
+    np.testing.assert_allclose(axes.apply(np.ones((1, 400)))[0, 80:-80], 1, atol=1e-14)
     x, y = RNG.standard_normal((3, 400)), RNG.standard_normal((3, len(at)))
-    assert pairs((resampled(x, at, cutoff), y), (x, resampled(y, at, cutoff, nt=400))) < 100 * EPS
+    assert pairs((axes.apply(x), y), (x, axes.transpose(y))) < 100 * EPS
+
+
+def test_compiled_sums_are_the_weighted_ones():
+    """Against the weights written out, with windows that hang over both ends of the record."""
+    x, at = RNG.standard_normal((2, 30)), np.array([0.0, 0.4, 13.5, 28.9, 40.0])
+    got = Resampling(30, at, 0.8).apply(x)
+    w, half = weights(at - np.floor(at), 0.8)
+    for j, position in enumerate(np.floor(at).astype(int)):
+        inside = [(k, position + 1 - half + k) for k in range(2 * half)]
+        want = sum(w[j, k] * x[:, i] for k, i in inside if 0 <= i < 30)
+        np.testing.assert_allclose(got[:, j], want, atol=100 * EPS)
+    single = Resampling(30, at, 0.8).apply(x.astype(np.float32))
+    np.testing.assert_array_equal(
+        single, Resampling(30, at, 0.8).apply(x.astype(np.float32).astype(float)).astype("f")
+    )
+    np.testing.assert_array_equal(shifted(x, np.array([2.3, -4.6]))[1], shifted(x[1:], np.array([-4.6]))[0])

@@ -165,7 +165,7 @@ def test_a_signature_becomes_zero_phase(folder):
     # 0.1 % of noise takes that part of the power away, more where the signature has less
     want = reference.apply(pulse, headers(1))
     np.testing.assert_allclose(flat.apply(data, headers(1)), want, atol=0.05 * want.max())
-    assert flat.facts()[0]["largest_gain_hz"] < 125
+    assert flat.facts()[0]["at_hz"] < 125
 
 
 def test_gains_undo_themselves_and_agc_makes_amplitudes_alike():

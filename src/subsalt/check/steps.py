@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from subsalt.check.context import Context, error, rule, warning
+from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.errors import Finding
 
 
@@ -28,6 +28,8 @@ def step_findings(flow: Any, highest: float | None = None) -> Iterator[Finding]:
     highest : float, optional
         Highest frequency of the source wavelet, Hz.
     """
+    if not flow.short:
+        yield ok(said(flow))
     for place, made in enumerate(flow.operators):
         name = flow.name(place)
         if made.levels:
@@ -37,7 +39,7 @@ def step_findings(flow: Any, highest: float | None = None) -> Iterator[Finding]:
                 'gains that keep it are of kind "divergence" and "power"; ignore this for an image of structure alone',
                 step=place + 1,
             )
-        passed = made.facts.get("passed_hz")
+        passed = made.facts.get("passes_up_to_hz")
         if passed is not None and highest is not None and highest > passed:
             needed = made.out.dt * passed / highest
             yield error(
@@ -49,3 +51,14 @@ def step_findings(flow: Any, highest: float | None = None) -> Iterator[Finding]:
                 passed=passed,
                 highest=highest,
             )
+
+
+def said(flow: Any) -> str:
+    """Return what happens to the traces, in one line."""
+    parts = []
+    for facts in flow.facts():
+        parts.append(facts["label"] + (f" ({facts['said']})" if facts["said"] else ""))
+    axis = ""
+    if flow.out != flow.time:
+        axis = f"; {flow.time.nt} samples of {1e3 * flow.time.dt:g} ms become {flow.out.nt} of {1e3 * flow.out.dt:g} ms"
+    return f"steps on traces  {'; '.join(parts)}{axis}"

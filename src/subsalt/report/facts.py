@@ -417,10 +417,8 @@ def signal(facts: RunFacts) -> dict[str, Any] | None:
     seconds = listed(facts.run, "signal_seconds")
     rows = []
     for place, step in enumerate(steps):
-        more = {k.replace("_", " "): v for k, v in step.items() if k not in ("step", "label")}
-        said = ", ".join(f"{k} {v:.4g}" if render.is_number(v) else f"{k} {v}" for k, v in more.items())
         took = f"{seconds[place]:.3g}" if place < len(seconds) and render.is_number(seconds[place]) else ""
-        rows.append((str(place + 1), str(step.get("label", "")), said, took))
+        rows.append((str(place + 1), str(step.get("label", "")), str(step.get("said", "")), took))
     edits = [e for e in listed(known, "edited") if isinstance(e, dict)]
     told = [_edit(e) for e in edits]
     traces = [

@@ -126,8 +126,8 @@ def _designed(
     above = np.flatnonzero(power > step.stabilise * largest)
     facts = {
         "largest_gain_db": 20.0 * math.log10(float(amplitude[most])),
-        "largest_gain_hz": float(f[most]),
-        "above_noise_from_hz": float(f[above[0]]),
-        "above_noise_to_hz": float(f[above[-1]]),
+        "at_hz": float(f[most]),
+        "above_the_noise_from_hz": float(f[above[0]]),
+        "to_hz": float(f[above[-1]]),
     }
     return from_response(factor * real, -factor * imag, nt), facts

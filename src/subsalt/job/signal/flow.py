@@ -6,7 +6,7 @@ Traces go through all steps a few at a time, so that what is between two steps s
 from __future__ import annotations
 
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -24,8 +24,19 @@ from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
 CHUNK = 64
 #: bytes of working memory per sample and trace of a chunk: a few arrays in double precision, and those of a transform
 SCRATCH = 64
+#: units of facts, by the end of their names
+UNITS = {"s": "s", "hz": "Hz", "db": "dB"}
 #: reads samples of traces by their place in a shot
 Read = Callable[[NDArray[np.int64]], Traces]
+
+
+def in_words(facts: Mapping[str, float]) -> str:
+    """Return facts of a step as text: the end of a name is the unit of its value, as in ``largest_gain_db``."""
+    out = []
+    for name, value in facts.items():
+        words, _, unit = name.rpartition("_")
+        out.append(f"{words.replace('_', ' ')} {value:.4g} {UNITS[unit]}")
+    return ", ".join(out)
 
 
 class Flow:
@@ -176,7 +187,7 @@ class Flow:
     def facts(self) -> list[dict[str, Any]]:
         """Return the steps as plan and report have them."""
         return [
-            {"step": step.title, "label": step.label(), **made.facts}
+            {"step": step.title, "label": step.label(), "said": in_words(made.facts), **made.facts}
             for step, made in zip(self.steps, self.operators, strict=True)
         ]
 

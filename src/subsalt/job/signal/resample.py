@@ -16,7 +16,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
 from subsalt.job.units import PositiveTime
-from subsalt.numerics.interpolation import FALL, resampled
+from subsalt.numerics.interpolation import FALL, Resampling
 
 #: part of the new Nyquist frequency that passes whole on a coarser axis
 PASSED = (1.0 - FALL / 2) / (1.0 + FALL / 2)
@@ -54,15 +54,18 @@ class _Resampled(Operator):
     def __init__(self, time: TimeAxis, out: TimeAxis) -> None:
         super().__init__(time, out)
         ratio = time.dt / out.dt
-        self.positions = np.arange(out.nt, dtype=np.float64) * (out.dt / time.dt)
+        positions = np.arange(out.nt, dtype=np.float64) * (out.dt / time.dt)
         # the fall ends at the new Nyquist frequency
-        self.cutoff = 1.0 if ratio >= 1 else ratio / (1.0 + FALL / 2)
-        self.facts = {"passed_hz": (PASSED if ratio < 1 else 1.0 - FALL / 2) * 0.5 / max(time.dt, out.dt)}
+        cutoff = 1.0 if ratio >= 1 else ratio / (1.0 + FALL / 2)
+        self.axes = Resampling(time.nt, positions, cutoff)
+        self.facts = {
+            "passes_up_to_hz": (PASSED if ratio < 1 else 1.0 - FALL / 2) * 0.5 / max(time.dt, out.dt)
+        }
 
     def apply(self, traces: Traces, headers: Headers) -> Traces:
         """Return the traces on the new axis."""
-        return resampled(traces, self.positions, self.cutoff)
+        return self.axes.apply(traces)
 
     def adjoint(self, traces: Traces, headers: Headers) -> Traces:
         """Return the transpose, on the old axis."""
-        return resampled(traces, self.positions, self.cutoff, nt=self.time.nt)
+        return self.axes.transpose(traces)

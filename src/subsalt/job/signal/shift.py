@@ -180,7 +180,7 @@ class Shifted(Operator):
         if not len(by):
             return
         low, high = float(by.min()), float(by.max())
-        self.facts = {"least_s": low, "most_s": high}
+        self.facts = {"from_s": low, "to_s": high}
         length = self.time.duration - self.time.t0
         if max(-low, high) > length:
             far = low if -low > high else high
