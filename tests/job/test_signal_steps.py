@@ -1,17 +1,21 @@
 """Steps of `[[signal]]` on traces: closed forms, transposes in double precision, and what they refuse."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.analytic.uniform import isotropic_waveform
-from subsalt.errors import FindingsError
+from subsalt.errors import ConfigError, FindingsError
+from subsalt.job.job import Job
 from subsalt.job.signal import STEPS, AnyStep
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.step import Headers
+from subsalt.job.signal.traces import treated
+from subsalt.job.text import explain_key
 
 READ = TypeAdapter(list[AnyStep])
 TIME = TimeAxis(201, 0.004)
@@ -102,6 +106,22 @@ def test_every_step_and_all_of_them_have_their_transpose(folder):
     agc = flow({"step": "gain", "kind": "agc", "window": 0.2})
     with pytest.raises(Exception, match="not linear"):
         agc.adjoint(x[:, : TIME.nt], its)
+
+
+def test_every_step_reads_back_from_the_resolved_job():
+    """A run directory goes on from what it says of the job, and other shots are a copy of it."""
+    job = Job.from_dict(
+        {
+            "data": {"files": "x.sgy"},
+            "signal": EVERY,
+            "model": {"vp": 2000},
+            "grid": {"spacing": 10, "shape": [11, 11]},
+            "source": {"f0": 10},
+        }
+    )
+    assert Job.from_dict(tomllib.loads(job.resolved_toml())) == job
+    assert job.with_shots("1-3").signal == job.signal
+    assert all(explain_key(f"signal.{name}") for name in STEPS)
 
 
 def test_blocks_change_no_bit(folder):
@@ -246,6 +266,20 @@ WRONG = [
     ({"step": "edit", "where": "ffid in 99"}, "E796", "true of no trace"),
     ({"step": "edit", "where": "ffid > 0"}, "E796", "nothing would be left"),
 ]
+
+
+def test_traces_without_headers_know_positions_alone():
+    survey = Survey.from_arrays([[0.0, 10.0]], [[50.0 * i, 20.0] for i in range(4)], nt=TIME.nt, dt=TIME.dt)
+    survey.reader = lambda shot, rows=None: np.ones((4 if rows is None else len(rows), TIME.nt), np.float32)
+    ready = treated(
+        survey,
+        flow({"step": "edit", "where": "offset > 120"}, {"step": "shift", "datum": 0, "velocity": 2e3}),
+    )
+    np.testing.assert_array_equal(ready.traces(ready.shots[0])[:, 40], [1, 1, 1, 0])
+    assert ready.reader.flow.facts()[1]["to_s"] == (10.0 + 20.0) / 2000
+    with pytest.raises(ConfigError, match="no trace headers") as caught:
+        treated(survey, flow({"step": "edit", "where": "ffid > 3"}))
+    assert caught.value.code == "E799"
 
 
 def test_wrong_steps_are_refused_all_at_once(folder):

@@ -26,7 +26,7 @@ from subsalt.job.inputs import data_files, existing
 from subsalt.job.positions import read_table
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.mute import Mute
-from subsalt.job.signal.traces import OF_POSITIONS, treated, treated_table
+from subsalt.job.signal.traces import OF_POSITIONS, OF_TABLES, treated, treated_table
 from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
@@ -321,10 +321,9 @@ def open_prestack(job: BaseJob, files: Sequence[Path], comm: Comm | None = None)
 
     section: PrestackDataSection = job.data
     header, fix = header_options(section)
+    extra = tuple(name for name in header_names(job) if name not in OF_TABLES)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
-    table = open_traces(
-        files, header, fix, line=line_geometry(section), bins=bins, comm=comm, extra=header_names(job)
-    )
+    table = open_traces(files, header, fix, line=line_geometry(section), bins=bins, comm=comm, extra=extra)
     table.notes["duplicates"] = section.duplicates
     if section.duplicates == "first":
         keep = first_of_repeats(table)

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 #: heights that the positions of a shot say, whatever reads its traces
 OF_POSITIONS = ("source_z", "receiver_z")
+#: header values that a table of traces has whatever the steps ask for
+OF_TABLES = ("ffid", "channel", "cdp")
+#: traces of a table that are looked at together where no step looks at shots
+PIECE = 1 << 16
 #: traces whose edit a report lists one by one
 LISTED = 1000
 
@@ -152,8 +156,12 @@ class TableTreatment:
     def headers(self, rows: Any) -> Headers:
         """Return what is known of some rows of the table, without marks."""
         table = self.table
-        values = {name: table.headers[name][rows] for name in self.flow.needs()}
+        values = {name: self._column(name)[rows] for name in self.flow.needs()}
         return Headers(table.ffid[rows].astype(np.int64), table.offset[rows], values)
+
+    def _column(self, name: str) -> NDArray[Any]:
+        column: NDArray[Any] = getattr(self.table, name) if name in OF_TABLES else self.table.headers[name]
+        return column
 
     def marked(self, rows: NDArray[np.int64]) -> Headers:
         """Return the headers of rows with the marks of their traces; shots that nobody has looked at are read."""
@@ -275,8 +283,8 @@ def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, H
         raise ConfigError(
             "the job has no steps on its traces", "add [[signal]] tables, or [data.mute]", code="E102"
         )
-    its = _Shots(source)
-    numbers = [s.id if its.by_shot else s for s in its.shots]
+    its = _Shots(source, by_shot=True)
+    numbers = [s.id if its.of_survey else s for s in its.pieces]
     number = numbers[len(numbers) // 2] if shot is None else shot
     if number not in numbers:
         raise GeometryError(
@@ -284,7 +292,7 @@ def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, H
             "choose one of those: `subsalt scan` lists them",
             code="E304",
         )
-    chosen = its.shots[numbers.index(number)]
+    chosen = its.pieces[numbers.index(number)]
     headers, data = its.marked(chosen), its.recorded(chosen)
     operators = flow.operators
     out = [Between("as recorded", data, flow.time, operators[0].curves(headers))]
@@ -305,20 +313,18 @@ def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
     if not steps:
         return []
     its = _Shots(source)
+    pieces = its.pieces[comm.rank :: comm.size]
     with comm.together():
-        own = [its.marked(shot) for shot in its.shots[comm.rank :: comm.size]]
+        own = [its.marked(piece) for piece in pieces]
     found = []
     for made in steps:
         if made.of_gathers:
             marks = [headers.marks[made.place] for headers in own]
             everywhere = comm.allgather_array(np.concatenate([np.empty(0, np.int8), *marks]))
             its.remember(made.place, everywhere, comm.size)
-        rows = [
-            (shot, np.flatnonzero(made.edited(h)))
-            for shot, h in zip(its.shots[comm.rank :: comm.size], own, strict=True)
-        ]
+        rows = [(piece, np.flatnonzero(made.edited(h))) for piece, h in zip(pieces, own, strict=True)]
         count = comm.sum(sum(len(some) for _, some in rows))
-        listed = [its.named(shot, int(row)) for shot, some in rows for row in some[:LISTED]][:LISTED]
+        listed = [its.named(piece, int(row)) for piece, some in rows for row in some[:LISTED]][:LISTED]
         together = sorted(
             (one for part in comm.allgather(listed) for one in part), key=lambda one: tuple(one.values())
         )
@@ -335,52 +341,65 @@ def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
 
 
 class _Shots:
-    """The shots of a survey or of a table, one like the other."""
+    """The shots of a survey or of a table, one like the other; traces in pieces where no step looks at shots.
 
-    def __init__(self, source: Any) -> None:
+    Parameters
+    ----------
+    source : Survey or TraceTable
+        With a flow.
+    by_shot : bool
+        Pieces of a table are its field records, whatever the steps look at.
+    """
+
+    def __init__(self, source: Any, by_shot: bool = False) -> None:
         self.source = source
-        self.by_shot = isinstance(source, Survey)
-        self.shots: list[Any] = list(source.shots) if self.by_shot else np.unique(source.ffid).tolist()
+        self.of_survey = isinstance(source, Survey)
+        if self.of_survey:
+            self.pieces: list[Any] = list(source.shots)
+        elif by_shot or source.treatment.flow.of_gathers:
+            self.pieces = np.unique(source.ffid).tolist()
+        else:
+            self.pieces = [np.arange(a, min(a + PIECE, len(source))) for a in range(0, len(source), PIECE)]
 
-    def marked(self, shot: Any) -> Headers:
-        """Return the headers of a shot with the marks of its traces."""
-        if self.by_shot:
-            return self.source.reader.marked(shot)
-        return self.source.treatment.marked(self.source.treatment.rows_of(shot))
+    def _rows(self, piece: Any) -> NDArray[np.int64]:
+        """Return the rows of a table that a piece has."""
+        found: NDArray[np.int64] = piece
+        return found if isinstance(piece, np.ndarray) else self.source.treatment.rows_of(piece)
 
-    def recorded(self, shot: Any) -> Traces:
-        """Return the traces of a shot as they are in the files."""
-        if self.by_shot:
-            return self.source.reader.inner(shot)
-        return self.source.files.read(self.source.number[self.source.treatment.rows_of(shot)])
+    def marked(self, piece: Any) -> Headers:
+        """Return the headers of a piece with the marks of its traces."""
+        if self.of_survey:
+            return self.source.reader.marked(piece)
+        return self.source.treatment.marked(self._rows(piece))
+
+    def recorded(self, piece: Any) -> Traces:
+        """Return the traces of a piece as they are in the files."""
+        if self.of_survey:
+            return self.source.reader.inner(piece)
+        return self.source.files.read(self.source.number[self._rows(piece)])
 
     def remember(self, place: int, marks: NDArray[np.int8], ranks: int) -> None:
         """Keep the marks of all shots, those of one rank after those of another."""
         at = 0
         for rank in range(ranks):
-            for shot in self.shots[rank::ranks]:
-                if self.by_shot:
-                    end = at + len(shot.rcv)
-                    self.source.reader.remember(shot, place, marks[at:end])
+            for piece in self.pieces[rank::ranks]:
+                if self.of_survey:
+                    end = at + len(piece.rcv)
+                    self.source.reader.remember(piece, place, marks[at:end])
                 else:
-                    rows = self.source.treatment.rows_of(shot)
+                    rows = self._rows(piece)
                     end = at + len(rows)
                     self.source.treatment.remember(rows, place, marks[at:end])
                 at = end
 
-    def named(self, shot: Any, row: int) -> dict[str, Any]:
+    def named(self, piece: Any, row: int) -> dict[str, Any]:
         """Return shot, file and trace in the file of one trace."""
-        if self.by_shot:
-            number, files = (
-                None if shot.trace_index is None else int(shot.trace_index[row]),
-                self.source.reader.inner,
-            )
-            shot = shot.id
+        if self.of_survey:
+            shot, files = piece.id, self.source.reader.inner
+            number = None if piece.trace_index is None else int(piece.trace_index[row])
         else:
-            number, files = (
-                int(self.source.number[self.source.treatment.rows_of(shot)[row]]),
-                self.source.files,
-            )
+            at = int(self._rows(piece)[row])
+            shot, number, files = int(self.source.ffid[at]), int(self.source.number[at]), self.source.files
         if number is None or not hasattr(files, "where"):
             return {"shot": shot, "file": "", "trace": row + 1}
         path, trace = files.where(number)
