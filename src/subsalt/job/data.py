@@ -22,6 +22,7 @@ from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
+from subsalt.job.errors import line_of
 from subsalt.job.inputs import data_files, existing
 from subsalt.job.positions import read_table
 from subsalt.job.signal.flow import Flow
@@ -277,9 +278,13 @@ def flow_of_job(job: BaseJob, time: TimeAxis) -> Flow | None:
         steps = [Mute(step="mute", velocity=mute.velocity, delay=mute.delay, taper=mute.taper)]
     if not steps:
         return None
-    return Flow(
-        steps, time, lambda name, key: existing(job.resolve(name), f"signal.{key}"), short=mute is not None
-    )
+    text = job.path.read_text("utf-8", "replace") if job.path is not None and job.path.is_file() else ""
+    lines = [line_of(text, ["signal", place]) for place in range(len(steps))]
+
+    def resolve(name: str, key: str) -> Path:
+        return existing(job.resolve(name), f"[[signal]] {key}")
+
+    return Flow(steps, time, resolve, short=mute is not None, lines=lines)
 
 
 def header_names(job: BaseJob) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
 def signal_files(job: BaseJob) -> dict[str, list[Path]]:
     """Return the files that the steps of `[[signal]]` read, by the dotted key that names them."""
     return {
-        f"signal.{place}.{key}": [existing(job.resolve(name), f"signal[{place + 1}].{key}")]
+        f"signal.{place}.{key}": [existing(job.resolve(name), f"[[signal]] {place + 1} {key}")]
         for place, step in enumerate(job.signal or [])
         for key, name in step.files().items()
     }

@@ -52,6 +52,8 @@ class Flow:
         Returns the path of a file that a step names.
     short : bool
         The one step is that of `[data.mute]`.
+    lines : sequence of int
+        Where the steps are in the job file, for messages; 0 where that is not known.
 
     Attributes
     ----------
@@ -69,9 +71,15 @@ class Flow:
     """
 
     def __init__(
-        self, steps: Sequence[Step], time: TimeAxis, resolve: Resolve, *, short: bool = False
+        self,
+        steps: Sequence[Step],
+        time: TimeAxis,
+        resolve: Resolve,
+        *,
+        short: bool = False,
+        lines: Sequence[int] = (),
     ) -> None:
-        self.steps, self.time, self.short = tuple(steps), time, short
+        self.steps, self.time, self.short, self.lines = tuple(steps), time, short, tuple(lines)
         self.operators: list[Operator] = []
         found: list[Finding] = []
         for place, step in enumerate(self.steps):
@@ -95,8 +103,10 @@ class Flow:
         return "[data.mute]" if self.short else f"[[signal]] {place + 1} ({self.steps[place].title})"
 
     def _finding(self, place: int, error: SubsaltError) -> Finding:
-        name = self.name(place)
-        return Finding(error.code, "error", f"{name}: {error.message}", error.fix, {"step": place + 1})
+        line = self.lines[place] if place < len(self.lines) else 0
+        where = self.name(place) + (f", line {line}" if line else "")
+        evidence: dict[str, object] = {"step": place + 1, "line": line or None}
+        return Finding(error.code, "error", f"{where}: {error.message}", error.fix, evidence)
 
     def needs(self) -> tuple[str, ...]:
         """Return the names of the header values that the steps need."""
