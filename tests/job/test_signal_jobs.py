@@ -15,7 +15,7 @@ from subsalt.io.prestack.table import TraceBlocks
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.job.signal.traces import edited, stages
+from subsalt.job.signal.summary import edited, stages
 from subsalt.numerics.interpolation import shifted
 from subsalt.parallel.comm import single
 

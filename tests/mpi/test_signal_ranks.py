@@ -9,7 +9,7 @@ from job_files import MIGRATE, survey, write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt.job.base import read_job
-from subsalt.job.signal.traces import edited
+from subsalt.job.signal.summary import edited
 from subsalt.parallel.comm import single
 
 pytestmark = MPI
@@ -33,7 +33,7 @@ SCRIPT = """
     import hashlib, json
     import numpy as np
     from subsalt.job.base import read_job
-    from subsalt.job.signal.traces import edited
+    from subsalt.job.signal.summary import edited
     from subsalt.parallel.comm import world
     for path in {paths}:
         source = read_job(path).signal_source()

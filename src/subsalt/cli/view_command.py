@@ -112,7 +112,7 @@ def _made(what: Path, asked: Options, out: Out) -> list[Path]:
 def _signal(what: Path, asked: Options, out: Out) -> Path:
     """Draw a shot of a job before and after every step on its traces."""
     from subsalt.job.base import read_job
-    from subsalt.job.signal.traces import stages
+    from subsalt.job.signal.summary import stages
     from subsalt.view.reading import named
     from subsalt.view.signal import Stage, signal_steps
 

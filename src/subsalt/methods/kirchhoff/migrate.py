@@ -29,7 +29,7 @@ import numpy as np
 from subsalt import kernels
 from subsalt.errors import CorruptionError, SubsaltError
 from subsalt.io.prestack.table import TraceBlocks
-from subsalt.job.signal.traces import signal_facts, signal_spent
+from subsalt.job.signal.summary import signal_facts, signal_spent
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.cutting import Block, recut
 from subsalt.methods.kirchhoff.duration import share_of, time_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.errors import Finding, FindingsError, SubsaltError
-from subsalt.job.signal.traces import signal_plan, signal_row
+from subsalt.job.signal.summary import signal_plan, signal_row
 from subsalt.job.units import auto_to_none
 from subsalt.methods.kirchhoff.duration import KirchhoffTime, Share, measured, share_of, time_of
 from subsalt.methods.kirchhoff.memory import Layout, layout_of

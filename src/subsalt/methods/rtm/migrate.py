@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
-from subsalt.job.signal.traces import signal_facts, signal_spent
+from subsalt.job.signal.summary import signal_facts, signal_spent
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision

@@ -12,7 +12,7 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Survey
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import ConfigError, Finding, SubsaltError
-from subsalt.job.signal.traces import signal_plan, signal_row
+from subsalt.job.signal.summary import signal_plan, signal_row
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.modelling import ModellingSetup
