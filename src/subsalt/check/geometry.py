@@ -17,6 +17,7 @@ from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import slabs
 from subsalt.errors import Finding
+from subsalt.io.geometry.join import described
 from subsalt.io.scan import cures
 from subsalt.io.scan.traces import GAP_LENGTH
 from subsalt.io.segy.exclude import leave_out, spans
@@ -36,6 +37,16 @@ def _layout(context: Context) -> Layout:
         context.facts["_layout"] = Layout.of(context.survey, context.model.grid)
     found: Layout = context.facts["_layout"]
     return found
+
+
+@rule("geometry", "survey")
+def joined_positions(context: Context) -> Iterator[Finding]:
+    """What was joined, where positions come from files of their own."""
+    assert context.survey is not None
+    facts = context.survey.notes.get("geometry")
+    if isinstance(facts, dict):
+        context.facts["geometry"] = facts
+        yield ok(described(facts), **facts)
 
 
 @rule("geometry", "model", "survey")

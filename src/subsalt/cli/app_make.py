@@ -16,6 +16,7 @@ from subsalt.cli.output import Out, finding_dict, spread
 from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
 
 if TYPE_CHECKING:
+    from subsalt.io.geometry.join import SurveyGeometry
     from subsalt.job.base import BaseJob
     from subsalt.job.starter import InitResult
 
@@ -69,7 +70,11 @@ def doctor(
 
 @app.command(
     short_help="Show what SEG-Y and SU files hold.",
-    epilog=example("subsalt scan shots/*.sgy", "subsalt scan shots/*.sgy --first-breaks -o breaks.png"),
+    epilog=example(
+        "subsalt scan shots/*.sgy",
+        "subsalt scan shots/*.sgy --first-breaks -o breaks.png",
+        "subsalt scan shots/*.sgy --geometry line.sps --geometry line.rps --geometry line.xps",
+    ),
 )
 def scan(
     files: Annotated[
@@ -89,6 +94,17 @@ def scan(
             "--out", "-o", readable=False, help="PNG of the first breaks; first-breaks.png when left out."
         ),
     ] = None,
+    geometry: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="SPS (one --geometry each for S, R and X), P1/90 or P1/11: join its positions with the traces.",
+            readable=False,
+        ),
+    ] = None,
+    join: Annotated[
+        str, typer.Option(help="Traces are known by field record, or by shot point: auto, record, point.")
+    ] = "auto",
     json: Json = False,
 ) -> None:
     """Show what SEG-Y and SU files hold: shots, channels, coordinates, sampling, format, oddities.
@@ -106,17 +122,37 @@ def scan(
         )
     printer = Out(json)
     header = HeaderBytes.preset(preset)
-    result = read(files, header)
+    placing = read_positions(geometry, join)
+    result = read(files, header, placed=placing is not None)
     printer.say(result.describe())
+    more: dict[str, object] = {}
+    if placing is not None:
+        from subsalt.io.geometry.join import described
+        from subsalt.io.segy.reading import read_survey
+
+        read_survey(files, header, geometry=placing)
+        more["geometry"] = placing.facts
+        printer.say(described(placing.facts))
     if first_breaks:
         from subsalt.cli import first_breaks_command
 
         breaks = first_breaks_command.show(files, header, out, printer)
-        printer.json(result.to_dict() | {"first_breaks": breaks})
+        printer.json(result.to_dict() | more | {"first_breaks": breaks})
     else:
-        printer.json(result)
+        printer.json(result.to_dict() | more)
     if any(f.level == "error" for f in result.findings):
         raise typer.Exit(65)
+
+
+def read_positions(files: list[Path] | None, join: str) -> SurveyGeometry | None:
+    """Return the geometry in files of positions; None without any."""
+    from subsalt.io.geometry.survey import read_geometry
+
+    if join not in ("auto", "record", "point") or (not files and join != "auto"):
+        raise ConfigError(
+            f"--join {join}", "use auto, record or point, with --geometry FILE for each file of positions"
+        )
+    return read_geometry(files, join=join) if files else None  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.io.files import InputFile, raw_bytes
-from subsalt.io.scan.findings import components_between, coordinate_findings, sensors
+from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, bin_positions, column, header_for
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers
@@ -50,7 +50,8 @@ BINNING: dict[str, tuple[type, int]] = {
     "bin_x": (np.float64, 1),
     "bin_y": (np.float64, 1),
 }
-_ALL_COLUMNS = COLUMNS | BINNING
+#: by which positions from files of their own are joined
+NUMBERS: dict[str, tuple[type, int]] = {"source_point": (np.int32, 1), "source_line": (np.int32, 1)}
 
 
 @dataclass
@@ -90,17 +91,25 @@ class PrestackScan:
     scalars: list[int]
 
 
-def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm) -> PrestackScan:
+def scan_prestack(
+    paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm, *, placed: bool = False
+) -> PrestackScan:
     """Return what the headers of files say, each rank having read a part. Collective.
+
+    Parameters
+    ----------
+    placed : bool
+        Coordinates of the headers do not count: positions are from files of their own, joined by numbers, which make
+        columns, `NUMBERS`, and ``z``, the depth of the source.
 
     Raises
     ------
     SubsaltError
         On all ranks, when a file cannot be read.
     """
-    layouts, stamps, scalars = _open_files(list(paths), header, fix, comm)
+    layouts, stamps, scalars = _open_files(list(paths), header, fix, comm, placed)
     first = np.concatenate([[0], np.cumsum([lay.n_traces for lay in layouts])]).astype(np.int64)
-    part = _Part(fix, first)
+    part = _Part(fix, first, COLUMNS | BINNING | (NUMBERS | {"z": (np.float64, 1)} if placed else {}))
     with comm.together():
         lo, hi = (int(first[-1]) * (comm.rank + i) // comm.size for i in (0, 1))
         for f, layout in enumerate(layouts):
@@ -112,8 +121,8 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
                         part.read(file, f, some, header_for(layout, header), start)
     told = comm.allgather(plain(part.facts()))
     columns = {}
-    for name, (_, width) in _ALL_COLUMNS.items():
-        if name in COLUMNS or any(name in one["binning"] for one in told):
+    for name, (_, width) in part.kinds.items():
+        if name not in BINNING or any(name in one["binning"] for one in told):
             flat = comm.allgather_array(part.column(name).reshape(-1))
             columns[name] = flat.reshape(-1, 2) if width == 2 else flat
     refuse_unmatched(fix.exclude, np.any([one["matched"] for one in told], axis=0))
@@ -141,7 +150,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
 
 
 def _open_files(
-    names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm
+    names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm, placed: bool
 ) -> tuple[list[FileLayout], list[int], list[int]]:
     """Return layouts and times of change of the files, and scalars of coordinates; each rank opens some. Collective."""
     told: list[dict[str, Any]] = []
@@ -150,7 +159,9 @@ def _open_files(
             with InputFile(path) as file:
                 layout = find_layout(file, header, fix)
                 some = _sampled(file, layout, header, fix)
-                layout.findings += coordinate_findings(some, fix)
+                layout.findings += (
+                    geometry_errors(some, fix, placed) if placed else coordinate_findings(some, fix)
+                )
                 # the text of 40 lines is of no use here, and there may be thousands of files
                 told.append(
                     replace(layout, text=[]).to_json()
@@ -191,9 +202,9 @@ def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
 class _Part:
     """The traces whose headers this rank reads."""
 
-    def __init__(self, fix: Fix, first: NDArray[np.int64]) -> None:
-        self._fix, self._first = fix, first
-        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ALL_COLUMNS}
+    def __init__(self, fix: Fix, first: NDArray[np.int64], kinds: dict[str, tuple[type, int]]) -> None:
+        self._fix, self._first, self.kinds = fix, first, kinds
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in kinds}
         self._dead_numbers: list[NDArray[np.int64]] = []
         self._dead = self._auxiliary = self._excluded = 0
         self._matched = np.zeros(len(fix.exclude), bool)
@@ -225,14 +236,15 @@ class _Part:
             "rcv": places.rcv[:, :2],
             "said": places.offset,
             "delay": places.delay,
+            "z": places.src[:, 2],
         }
-        for name, (kind, _) in _ALL_COLUMNS.items():
+        for name, (kind, _) in self.kinds.items():
             values_of = known[name] if name in known else column(values, name, n)
             self._pieces[name].append(values_of[use].astype(kind))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all that was added, and let go of its pieces."""
-        kind, width = _ALL_COLUMNS[name]
+        kind, width = self.kinds[name]
         pieces = self._pieces.pop(name)
         return np.concatenate([np.empty((0, 2) if width == 2 else 0, kind), *pieces])
 

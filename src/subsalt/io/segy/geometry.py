@@ -27,6 +27,7 @@ POSITION_NAMES = (
     "ffid",
     "channel",
     "source_point",
+    "source_line",
     "cdp",
     "trace_id",
     "offset",

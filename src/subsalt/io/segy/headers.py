@@ -46,6 +46,7 @@ class HeaderBytes:
     ffid: int = 9
     channel: int = 13
     source_point: int = 17
+    source_line: int = 0
     cdp: int = 21
     trace_id: int = 29
     offset: int = 37
