@@ -17,6 +17,7 @@ from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
 
 if TYPE_CHECKING:
     from subsalt.io.geometry.join import SurveyGeometry
+    from subsalt.io.segy.headers import Fix, HeaderBytes
     from subsalt.job.base import BaseJob
     from subsalt.job.starter import InitResult
 
@@ -94,6 +95,16 @@ def scan(
             "--out", "-o", readable=False, help="PNG of the first breaks; first-breaks.png when left out."
         ),
     ] = None,
+    index: Annotated[
+        bool,
+        typer.Option(
+            "--index",
+            help="Save the header values beside each file: later commands and runs read them there.",
+        ),
+    ] = False,
+    index_folder: Annotated[
+        Path | None, typer.Option(help="Folder for the saved header values.", readable=False)
+    ] = None,
     geometry: Annotated[
         list[Path] | None,
         typer.Option(
@@ -114,7 +125,7 @@ def scan(
     interval, and a wrong time zero.
     """
     from subsalt.io.scan.scan import scan as read
-    from subsalt.io.segy.headers import HeaderBytes
+    from subsalt.io.segy.headers import Fix, HeaderBytes
 
     if out is not None and not first_breaks:
         raise ConfigError(
@@ -123,14 +134,17 @@ def scan(
     printer = Out(json)
     header = HeaderBytes.preset(preset)
     placing = read_positions(geometry, join)
-    result = read(files, header, placed=placing is not None)
-    printer.say(result.describe())
     more: dict[str, object] = {}
+    fix = Fix()
+    if index or index_folder is not None:
+        fix, more["index"] = save_indexes(files, header, index_folder, printer)
+    result = read(files, header, fix, placed=placing is not None)
+    printer.say(result.describe())
     if placing is not None:
         from subsalt.io.geometry.join import described
         from subsalt.io.segy.reading import read_survey
 
-        read_survey(files, header, geometry=placing)
+        read_survey(files, header, fix, geometry=placing)
         more["geometry"] = placing.facts
         printer.say(described(placing.facts))
     if first_breaks:
@@ -142,6 +156,30 @@ def scan(
         printer.json(result.to_dict() | more)
     if any(f.level == "error" for f in result.findings):
         raise typer.Exit(65)
+
+
+def save_indexes(
+    files: list[Path], header: HeaderBytes, folder: Path | None, out: Out
+) -> tuple[Fix, list[dict[str, object]]]:
+    """Save the header values of files; return the fix under which they are read, and what was saved where."""
+    from subsalt.io.files import InputFile
+    from subsalt.io.publish import human
+    from subsalt.io.segy.geometry import header_for
+    from subsalt.io.segy.headers import Fix, save_index
+    from subsalt.io.segy.index import BESIDE
+    from subsalt.io.segy.layout import find_layout
+
+    fix = Fix(index=BESIDE if folder is None else str(folder))
+    saved: list[dict[str, object]] = []
+    for path in files:
+        with InputFile(path) as file:
+            layout = find_layout(file, header, fix)
+            target, made = save_index(file, layout, header_for(layout, header), fix.index)
+        size = target.stat().st_size
+        what = "saved" if made else "is up to date"
+        out.say(f"header values of {layout.n_traces:,} traces: {target}, {human(size)}, {what}")
+        saved.append({"file": path, "index": target, "bytes": size, "traces": layout.n_traces, "made": made})
+    return fix, saved
 
 
 def read_positions(files: list[Path] | None, join: str) -> SurveyGeometry | None:

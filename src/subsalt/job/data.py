@@ -8,9 +8,7 @@ joined by the numbers of shots and channels.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,10 +53,12 @@ def open_geometry(job: BaseJob) -> SurveyGeometry | None:
     return listed_geometry(src, rcv, str(shots), str(receivers))
 
 
-def header_options(section: TracesSection) -> tuple[Any, Any]:
+def header_options(job: BaseJob) -> tuple[Any, Any]:
     """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`."""
     from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.index import BESIDE
 
+    section: TracesSection = job.data
     header = HeaderBytes.preset(section.preset)
     fixes = section.fix.model_dump(exclude_none=True)
     fixes["trace_ids"] = tuple(section.fix.trace_ids) if section.fix.trace_ids else None
@@ -71,6 +71,7 @@ def header_options(section: TracesSection) -> tuple[Any, Any]:
         exclude=exclude,
         duplicates=getattr(section, "duplicates", None) or "error",
         noisy=section.noisy_traces or "error",
+        index=section.index if section.index in (None, BESIDE) else str(job.resolve(section.index)),
     )
     return replace(header, **section.bytes), fix
 
@@ -127,7 +128,7 @@ def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> S
     """Return the selected shots of SEG-Y or SU files, untreated."""
     from subsalt.io.segy.reading import read_survey
 
-    header, fix = header_options(section)
+    header, fix = header_options(job)
     files = data_files(job)
     ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
     frame, says = frame_given(job, frame)
@@ -220,30 +221,23 @@ def line_geometry(section: PrestackDataSection) -> LineGeometry | None:
     return LineGeometry(line.spacing, line.first_cdp, (line.x0, line.y0), line.azimuth, line.offset)
 
 
-def open_prestack(
-    section: PrestackDataSection,
-    files: Sequence[Path],
-    comm: Comm | None = None,
-    geometry: SurveyGeometry | None = None,
-) -> TraceTable:
-    """Return the table of the traces of `[data]`; their samples stay in the files.
+def open_prestack(job: BaseJob, comm: Comm | None = None) -> TraceTable:
+    """Return the table of the traces of `[data]`, a `PrestackDataSection`; their samples stay in the files.
 
     Parameters
     ----------
-    section : PrestackDataSection
-        How the files are read.
-    files : sequence of Path
-        Those of the section, found.
+    job : BaseJob
+        Says how the files are read, and where positions come from.
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
-    geometry : SurveyGeometry, optional
-        Positions from files of their own, see `open_geometry`.
     """
     from subsalt.io.prestack.positions import BinGeometry
     from subsalt.io.prestack.table import open_traces
     from subsalt.io.segy.geometry import first_of_repeats
 
-    header, fix = header_options(section)
+    section: PrestackDataSection = job.data
+    files, geometry = data_files(job), open_geometry(job)
+    header, fix = header_options(job)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
     table = open_traces(
         files, header, fix, line=line_geometry(section), bins=bins, geometry=geometry, comm=comm

@@ -210,6 +210,10 @@ class TracesSection(Section):
         description='"keep" uses traces that are far stronger than their neighbours; else they are refused',
     )
 
+    index: str | None = Field(
+        None,
+        description='header values are saved for later: "beside" the files, or in a folder relative to the job file',
+    )
     first_breaks: Literal["ignore"] | None = Field(
         None,
         description='"ignore": check does not judge first arrivals and moveout, where they are known to mislead',

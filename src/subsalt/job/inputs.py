@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import GeometryError, MissingInputError
+from subsalt.io.segy.index import SUFFIX
 from subsalt.methods import DEFAULT, METHODS, method_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def expand_files(job: BaseJob, patterns: list[str], key: str = "data.files") -> 
                 )
             if not found:
                 raise MissingInputError(f"no file matches {path}", f"check the pattern in {key}", code="E112")
-            out += [Path(f) for f in found if not Path(f).is_dir()]
+            out += [Path(f) for f in found if not Path(f).is_dir() and not f.endswith(SUFFIX)]
         else:
             out.append(existing(path, key))
     return list(dict.fromkeys(out))

@@ -85,6 +85,7 @@ def expand(names: Sequence[str]) -> list[Path]:
     """Return the files that names and patterns stand for."""
     import glob
 
+    from subsalt.io.segy.index import SUFFIX
     from subsalt.job.inputs import natural_key
 
     out: list[Path] = []
@@ -92,7 +93,7 @@ def expand(names: Sequence[str]) -> list[Path]:
         found = sorted(glob.glob(name, recursive=True), key=natural_key) if glob.has_magic(name) else [name]
         if not found:
             raise MissingInputError(f"no file matches {name}", "check the pattern", code="E112")
-        out += [Path(f) for f in found]
+        out += [Path(f) for f in found if not f.endswith(SUFFIX)]
     return list(dict.fromkeys(out))
 
 

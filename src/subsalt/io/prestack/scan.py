@@ -19,7 +19,7 @@ from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, bin_positions, column, header_for
-from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers
+from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers, save_index
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
 from subsalt.parallel.comm import Comm
@@ -117,8 +117,8 @@ def scan_prestack(
             if a < b:
                 with InputFile(layout.path) as file:
                     for start in range(a, b, _PIECE):
-                        some = _some_traces(layout, start - int(first[f]), min(b, start + _PIECE) - start)
-                        part.read(file, f, some, header_for(layout, header), start)
+                        n = min(b, start + _PIECE) - start
+                        part.read(file, f, layout, header_for(layout, header), start, n)
     told = comm.allgather(plain(part.facts()))
     columns = {}
     for name, (_, width) in part.kinds.items():
@@ -158,6 +158,8 @@ def _open_files(
         for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
             with InputFile(path) as file:
                 layout = find_layout(file, header, fix)
+                if fix.index is not None:
+                    save_index(file, layout, header_for(layout, header), fix.index)
                 some = _sampled(file, layout, header, fix)
                 layout.findings += (
                     geometry_errors(some, fix, placed) if placed else coordinate_findings(some, fix)
@@ -194,11 +196,6 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     return ScannedFile.of(some, values, header, fix, picks)
 
 
-def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
-    """Return a part of a file as a file that begins later and ends earlier."""
-    return replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
-
-
 class _Part:
     """The traces whose headers this rank reads."""
 
@@ -211,11 +208,14 @@ class _Part:
         self._intervals: dict[int, set[int]] = {}
         self._z = {"source": [np.inf, -np.inf], "receiver": [np.inf, -np.inf]}
 
-    def read(self, file: InputFile, f: int, some: FileLayout, header: HeaderBytes, start: int) -> None:
-        """Add some traces of file `f`, of which the first has number `start`."""
-        n = some.n_traces
-        values = read_headers(file, some, header, _NAMES)
+    def read(
+        self, file: InputFile, f: int, layout: FileLayout, header: HeaderBytes, start: int, n: int
+    ) -> None:
+        """Add `n` traces of file `f`, of which the first has number `start`."""
+        in_file = start - int(self._first[f])
+        values = read_headers(file, layout, header, _NAMES, in_file, n, self._fix.index)
         number = np.arange(start, start + n, dtype=np.int64)
+        some = replace(layout, n_traces=n)
         one = ScannedFile.of(some, values, header, self._fix, number - self._first[f])
         self._matched |= one.matched
         dead, out, places = one.dead, one.excluded, one.positions

@@ -117,7 +117,7 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     """Return what is found about the traces, and keep their numbers with the facts."""
     assert c.table is not None
     c.facts["traces"] = prestack_facts(c.table, c.grid)
-    fix = header_options(job.data)[1]
+    fix = header_options(job)[1]
     found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
     # nothing to learn of traces that are wrong already
     if job.data.first_breaks != "ignore" and not any(f.level == "error" for f in found):

@@ -281,12 +281,9 @@ class KirchhoffJob(BaseJob):
 
     def open_table(self, comm: Comm | None = None) -> TraceTable:
         """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
-        from subsalt.job.data import open_geometry, open_prestack
-        from subsalt.job.inputs import data_files
+        from subsalt.job.data import open_prestack
 
-        table: TraceTable = self.remember(
-            "table", lambda: open_prestack(self.data, data_files(self), comm, open_geometry(self))
-        )
+        table: TraceTable = self.remember("table", lambda: open_prestack(self, comm))
         return table
 
     def image_grid(self, table: TraceTable) -> ImageGrid:
