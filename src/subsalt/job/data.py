@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.line import GIVEN, JOB, RUN
+from subsalt.acquisition.reciprocity import of_pressure, receiver_gathers
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BEFORE_FRAMES
@@ -149,7 +150,22 @@ def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> S
     )
     if isinstance(line := survey.notes.get("line"), dict) and (frame is not None or before):
         line["says"] = RUN if before else says
+    if section.gathers == "receiver":
+        survey = _by_receivers(survey)
     return select_shots(survey, section.shots)
+
+
+def _by_receivers(survey: Survey) -> Survey:
+    """Return common-receiver gathers, or refuse those of sensors of motion."""
+    if not of_pressure(survey):
+        ids: Any = survey.notes["trace_ids"]
+        raise GeometryError(
+            '[data] gathers = "receiver" exchanges sources and hydrophones; the traces are of other sensors (byte 29: '
+            f"{', '.join(map(str, ids))})",
+            "[data.fix] trace_ids = [11] takes the hydrophones; or leave gathers out",
+            code="E370",
+        )
+    return receiver_gathers(survey)
 
 
 def select_shots(survey: Survey, selection: str | list[int]) -> Survey:

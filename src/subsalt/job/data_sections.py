@@ -327,6 +327,10 @@ class DataSection(TracesSection):
         None, description="files are time slices of dense receivers, not SEG-Y"
     )
     mute: MuteSection | None = Field(None, description="zero the direct arrival")
+    gathers: Literal["shot", "receiver"] | None = Field(
+        None,
+        description="receiver: migrate common-receiver gathers, by reciprocity: one shot for each receiver (pressure)",
+    )
     duplicates: Literal["error", "first", "keep"] | None = Field(
         None, description="traces that are there twice: stop (as without the key), use the first, or use all"
     )
@@ -334,12 +338,13 @@ class DataSection(TracesSection):
     @model_validator(mode="after")
     def _slices_have_no_headers(self) -> DataSection:
         given = [k for k in ("exclude", "noisy_traces", "duplicates") if getattr(self, k) is not None]
-        if self.slices is not None and self.geometry is not None:
-            raise ConfigError(
-                "[data] has slices and geometry: slices say their own positions",
-                "leave out geometry",
-                code="E104",
-            )
+        for key in ("geometry", "gathers"):
+            if self.slices is not None and getattr(self, key) is not None:
+                raise ConfigError(
+                    f"[data] has slices and {key}: slices say their own positions and are gathers of shots",
+                    f"leave out {key}",
+                    code="E104",
+                )
         if self.slices is not None and given:
             raise ConfigError(
                 f"[data] {given[0]} is about traces of SEG-Y and SU; time slices have none",

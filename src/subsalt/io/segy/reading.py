@@ -216,6 +216,8 @@ def _usable(
             code="E325",
         )
     notes |= {"dead_traces": int(dead.sum()), "auxiliary_traces": int(auxiliary.sum())}
+    kinds = np.concatenate([column(s.values, "trace_id", s.layout.n_traces) for s in scanned])[use]
+    notes["trace_ids"] = np.unique(kinds).tolist()
     if fix.exclude:
         notes["excluded_traces"] = int(left_out.sum())
     return use
