@@ -9,7 +9,7 @@ import pytest
 from position_files import Numbers, p190_groups, p190_shot, sps_line, sps_point, sps_relation
 
 from job_files import MIGRATE, shared_data, survey, write_files, write_job
-from subsalt.errors import GeometryFindings
+from subsalt.errors import DataError, GeometryFindings
 from subsalt.io.geometry import columns
 from subsalt.io.geometry.join import described
 from subsalt.io.geometry.survey import read_geometry
@@ -66,6 +66,34 @@ def test_sps_finds_the_receiver_of_every_channel(tmp_path, rev, monkeypatch):
     assert (rcv[:, 2] == 60.0).all()
     np.testing.assert_allclose(geometry.facts["source_statics_s"], -0.004)
     assert "51 traces, 4 of 4 shots" in described(geometry.facts)
+
+
+def test_lines_may_have_names_in_either_revision(tmp_path):
+    """And points few digits: where these stand tells the revisions apart."""
+    for rev in (21, 0):
+        lines = [
+            sps_point("S", 1, 5, 10.0, 20.0, 0.0, rev=rev),
+            sps_point("R", 1, 7, 30.0, 20.0, 0.0, rev=rev),
+            sps_relation(4, (1, 5), (1, 1), (1, 7, 7), rev=rev),
+        ]
+        at = {21: (1, 17, 49), 0: (1, 13, 47)}[rev]
+        named = [
+            x[:c] + "N-7".ljust(10) + x[c + 10 :] for x, c in zip(lines, (at[0], at[0], at[1]), strict=True)
+        ]
+        named[2] = named[2][: at[2]] + "N-7".ljust(10) + named[2][at[2] + 10 :]
+        (tmp_path / "n.sps").write_text("\n".join(named))
+        geometry = read_geometry([tmp_path / "n.sps"])
+        assert list(geometry.names) == ["N-7"]
+        _, rcv = geometry.placed(Numbers(4, [1]), np.zeros(1))
+        np.testing.assert_array_equal(rcv, [[30.0, 20.0, 0.0]])
+
+
+def test_what_is_no_text_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(columns, "LONGEST", 1000)
+    monkeypatch.setattr(columns, "PIECE", 700)
+    (tmp_path / "x.sps").write_bytes(bytes(4000))
+    with pytest.raises(DataError, match="no text of records"):
+        read_geometry([tmp_path / "x.sps"])
 
 
 def test_the_lines_of_the_published_table_are_read(tmp_path):

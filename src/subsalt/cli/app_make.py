@@ -126,6 +126,7 @@ def scan(
     """
     from subsalt.io.scan.scan import scan as read
     from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.index import SUFFIX
 
     if out is not None and not first_breaks:
         raise ConfigError(
@@ -133,6 +134,7 @@ def scan(
         )
     printer = Out(json)
     header = HeaderBytes.preset(preset)
+    files = [f for f in files if f.suffix != SUFFIX] or files
     placing = read_positions(geometry, join)
     more: dict[str, object] = {}
     fix = Fix()

@@ -12,15 +12,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import Finding
+from subsalt.errors import DataError, Finding
 from subsalt.io.files import InputFile, raw_bytes
 
 #: bytes of a file that are read at one time
 PIECE = 2 << 20
+#: a line of more bytes is no line of a text
+LONGEST = 16 << 20
 #: columns of a card; what lies beyond is no part of any record read here
 CARD = 80
-#: lines of one kind of fault that are listed
-LISTED = 5
+#: lines of one kind of fault that are listed, and that are counted
+LISTED, COUNTED = 5, 1000
 
 
 @dataclass
@@ -89,14 +91,16 @@ class Faults:
 
     def add(self, line: int, what: str) -> None:
         """Note what is wrong with a line; the first fault of a line counts."""
-        self.lines.setdefault(line, what)
+        if len(self.lines) < COUNTED:
+            self.lines.setdefault(line, what)
 
     def findings(self) -> Iterator[Finding]:
         """Yield one error for the file."""
         if not self.lines:
             return
         listed = "; ".join(f"line {n}: {what}" for n, what in list(self.lines.items())[:LISTED])
-        more = f"; and {len(self.lines) - LISTED} more lines" if len(self.lines) > LISTED else ""
+        most = "at least " * (len(self.lines) == COUNTED)
+        more = f"; and {most}{len(self.lines) - LISTED} more lines" if len(self.lines) > LISTED else ""
         yield Finding(
             "E362",
             "error",
@@ -104,6 +108,15 @@ class Faults:
             "correct these lines; docs/reference/formats.md has the columns",
             {"file": self.path, "lines": list(self.lines)[:50]},
         )
+
+
+def no_text(path: Path) -> DataError:
+    """Return the error of a file that has no lines."""
+    return DataError(
+        f"{path} is no text of records: a line of it is longer than {LONGEST >> 20} MB",
+        "name SPS, P1/90 or P1/11 files",
+        code="E362",
+    )
 
 
 def read_cards(path: Path) -> Iterator[Cards]:
@@ -122,6 +135,8 @@ def read_cards(path: Path) -> Iterator[Cards]:
                 rest = np.empty(0, np.uint8)
             elif not len(ends):
                 rest = data
+                if len(rest) > LONGEST:
+                    raise no_text(path)
                 continue
             else:
                 rest = data[ends[-1] + 1 :]

@@ -208,7 +208,7 @@ class SurveyGeometry:
             yield Finding(
                 self.codes[1 if self.codes[0] != "E364" else 0],
                 "error",
-                f"{named} has no receivers of {int(bare.sum())} shots: {listed}{' ...' * (bare.sum() > LISTED)}",
+                f"there are no receivers in {named} for {listed}{' ...' * (bare.sum() > LISTED)}",
                 "add them (relations of SPS, receivers of P1/90, P1/11 and tables), or leave the shots out",
                 {"count": int(bare.sum())},
             )
@@ -223,8 +223,7 @@ class SurveyGeometry:
             yield Finding(
                 self.codes[1],
                 "error",
-                f"{named} has no receiver for channels (byte 13) of {int((~bare).sum())} shots: "
-                f"{'; '.join(texts)}{more}",
+                f"there are no receivers in {named} for channels (byte 13): {'; '.join(texts)}{more}",
                 "add what is missing, leave the channels out, or correct the header word: [data.bytes] channel = ..."
                 f"{_shift(traces, lost, self.spread, shot)}",
                 {"shots": int((~bare).sum())},

@@ -19,7 +19,7 @@ import numpy as np
 
 from subsalt.errors import Finding
 from subsalt.io.files import InputFile, raw_bytes
-from subsalt.io.geometry.columns import PIECE, Faults
+from subsalt.io.geometry.columns import LONGEST, PIECE, Faults, no_text
 from subsalt.io.geometry.headers import FOOT, SURVEY_FOOT, MapFacts
 from subsalt.io.geometry.parsed import Groups, Parsed
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations
@@ -48,6 +48,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
             file.read_into(at, raw_bytes(piece))
             at += len(piece)
             *lines, rest = (rest + piece.tobytes()).split(b"\n")
+            if len(rest) > LONGEST:
+                raise no_text(path)
             for line in lines if at < file.size else [*lines, rest]:
                 number += 1
                 yield number, line.decode("latin-1").strip("\r\ufeff ")

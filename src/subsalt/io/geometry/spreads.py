@@ -131,7 +131,7 @@ class Relations:
             yield Finding(
                 "E365",
                 "error",
-                f"{len(rows)} relations have ranges that do not fit: {listed}{more}",
+                f"ranges of relations do not fit: {listed}{more}",
                 "correct them; a gap of the spread begins a relation of its own",
                 {"count": len(rows)},
             )
@@ -199,7 +199,7 @@ class RelationSpread:
             yield Finding(
                 "E363",
                 "error",
-                f"{len(found)} pairs of relations overlap: {listed}{more}",
+                f"relations overlap: {listed}{more}",
                 "correct the ranges of channels; of a record that was repeated keep the relation that holds",
                 {"pairs": len(found)},
             )
@@ -281,7 +281,7 @@ class RelationSpread:
             yield Finding(
                 "E366",
                 "error",
-                f"points of {len(lost)} ranges of receivers are missing: {listed}{more}",
+                f"receivers of relations are missing: {listed}{more}",
                 "add their R records, or correct line, points or index of the relations; a gap of the spread begins a "
                 "relation of its own",
                 {"ranges": len(lost)},

@@ -170,34 +170,26 @@ def _unknown(cards: Cards, faults: Faults) -> None:
 
 
 def _layout(records: Cards) -> Layout:
-    """Return the revision whose columns hold numbers: in rev 2.1 part of a line name of rev 0 would be a point."""
+    """Return the revision in whose columns more records have their numbers; names of lines may be any text."""
     some = Cards(records.path, records.text[:100], records.number[:100])
     relation = some.text[:, 0] == ord("X")
-    good = 0
-    for rows, fields, blank in (
-        (~relation, (REV21.line, REV21.point), (22, 23)),
-        (
-            relation,
-            (
-                REV21.source_line,
-                REV21.source_point,
-                REV21.first,
-                REV21.last,
-                REV21.from_point,
-                REV21.to_point,
-            ),
-            None,
-        ),
+    points, relations = (Cards(some.path, some.text[r], some.number[r]) for r in (~relation, relation))
+    return max((REV21, REV0), key=lambda layout: _fit(points, relations, layout))
+
+
+def _fit(points: Cards, relations: Cards, layout: Layout) -> int:
+    """Return how many records have numbers where a layout has points, indices, field records and channels."""
+    odd = Faults(points.path, "")
+    for cards, spans in (
+        (points, (layout.point, layout.index)),
+        (relations, (layout.record, layout.source_point, layout.first, layout.last, layout.to_point)),
     ):
-        part = Cards(some.path, some.text[rows], some.number[rows])
-        trial = Faults(some.path, "")
-        for span in fields:
-            part.numbers(*span, trial, "")
-        if blank is not None:
-            for row in np.flatnonzero(part.words(*blank) != b""):
-                trial.add(int(part.number[row]), "")
-        good += len(part) - len(trial.lines)
-    return REV21 if 2 * good > len(some) else REV0
+        for span in spans:
+            cards.numbers(*span, odd, "", 1.0 if span == layout.index else None)
+    if layout is REV21:  # blank here; in rev 0 part of the point
+        for row in np.flatnonzero(points.words(22, 23) != b""):
+            odd.add(int(points.number[row]), "")
+    return len(points) + len(relations) - len(odd.lines)
 
 
 def _points(cards: Cards, layout: Layout, number: int, names: Names, faults: Faults) -> Stations:

@@ -167,7 +167,7 @@ def without_repeats(
             Finding(
                 "E367",
                 "error",
-                f"{len(rows)} {what} are given twice at different places: {listed}{more}",
+                f"{what} are given twice at different places: {listed}{more}",
                 "remove the wrong one of each, or give points that were used again an index of their own",
                 {"count": len(rows)},
             )

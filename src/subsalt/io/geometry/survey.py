@@ -125,7 +125,9 @@ def read_geometry(
 
 
 def _nothing(named: str, what: str, where: str) -> Finding:
-    return Finding("E366", "error", f"{named} holds no {what}", f"name the files that have them: {where}")
+    return Finding(
+        "E366", "error", f"there are no {what} in {named}", f"name the files that have them: {where}"
+    )
 
 
 def _scale(p: Parsed, factor: float) -> None:
@@ -211,7 +213,7 @@ def _no_source(r: Relations, rows: NDArray, names: Names, files: list[str]) -> F
     return Finding(
         "E366",
         "error",
-        f"sources of {len(rows)} relations are missing: {listed}{more}",
+        f"sources of relations are missing: {listed}{more}",
         "add their S records, or correct line, point or index of the relations",
         {"count": len(rows)},
     )
@@ -243,7 +245,7 @@ def _two_sources(
         yield Finding(
             "E367",
             "error",
-            f"{len(pairs)} shots have two sources: {listed}{more}",
+            f"shots have two sources: {listed}{more}",
             cure,
             {"count": len(pairs)},
         )
@@ -302,7 +304,7 @@ def _by_lists(
             Finding(
                 "E367",
                 "error",
-                f"{len(again)} receivers are given twice at different places: {text}{more}",
+                f"receivers are given twice at different places: {text}{more}",
                 "remove the wrong ones",
                 {"count": len(again)},
             )

@@ -506,6 +506,6 @@ def _missing(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
         yield _warn(
             "W225",
             "source and receiver coordinates (bytes 73, 77, 81, 85) are all zero",
-            "say where they are: [data.bytes] ..., or give the geometry in a CSV; a time migration places a 2-D line "
+            "say where they are: [data.bytes] ..., or in [data.geometry]; a time migration places a 2-D line "
             "by [data] cdp_line; scan alone needs none",
         )

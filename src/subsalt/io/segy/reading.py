@@ -250,7 +250,9 @@ def _receivers(
         )
     if receivers == "offset":
         if not offset.any():
-            raise GeometryError("offsets (byte 37) are all zero", "give the geometry in a CSV", code="E321")
+            raise GeometryError(
+                "offsets (byte 37) are all zero", "give positions in [data.geometry]", code="E321"
+            )
         turn = Frame(0.0, 0.0, fit_line(src).frame.azimuth if src[:, :2].any() else 0.0)
         step = turn.to_world(np.column_stack([offset, np.zeros((len(offset), 2))]))
         return np.column_stack([src[:, :2] + step[:, :2], rcv[:, 2]])
@@ -260,7 +262,7 @@ def _receivers(
             hint = '; the offsets (byte 37) are set: [data] receivers = "offset" uses them'
         raise GeometryError(
             "receiver coordinates (bytes 81, 85) are all zero",
-            f"say where they are: [data.bytes] receiver_x = ..., or give a CSV{hint}",
+            f"say where they are: [data.bytes] receiver_x = ..., or in [data.geometry]{hint}",
             code="E322",
         )
     if not src[:, :2].any() and len(src) > 1 and offset.any():
@@ -269,7 +271,7 @@ def _receivers(
         if np.abs(d - np.abs(offset)).max() > 1.0 + 0.02 * d.max():
             raise GeometryError(
                 "source coordinates (bytes 73, 77) are all zero and the offsets (byte 37) contradict that",
-                "say where they are: [data.bytes] source_x = ..., or give a CSV",
+                "say where they are: [data.bytes] source_x = ..., or in [data.geometry]",
                 code="E323",
             )
     return rcv
