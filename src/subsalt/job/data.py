@@ -21,7 +21,7 @@ from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.data_sections import parse_ranges
 from subsalt.job.inputs import data_files, expand_files
-from subsalt.job.positions import read_table
+from subsalt.job.positions import read_table, table_names
 from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
@@ -49,9 +49,13 @@ def open_geometry(job: BaseJob) -> SurveyGeometry | None:
             unit=section.unit,
         )
     shots, receivers = job.resolve(section.shots), job.resolve(section.receivers)
-    src = read_table(shots, ("shot", "sx", "sy", "sz"))
-    rcv = read_table(receivers, ("shot", "chan", "gx", "gy", "gz"))
-    return listed_geometry(src, rcv, str(shots), str(receivers))
+    by_point = "point" in table_names(shots)
+    number = ("line", "point" if by_point else "shot")
+    src = read_table(shots, (*number, "sx", "sy", "sz"))
+    rcv = read_table(receivers, (*number, "chan", "gx", "gy", "gz"))
+    return listed_geometry(
+        src, rcv, (str(shots), str(receivers)), "point" if by_point else "record", section.lines
+    )
 
 
 def header_options(job: BaseJob) -> tuple[Any, Any]:

@@ -95,8 +95,12 @@ class GeometrySection(Section):
         min_length=1,
         description="SPS (S, R and X), UKOOA P1/90 or OGP P1/11 files; patterns allowed, relative to the job file",
     )
-    shots: str | None = Field(None, description="CSV: shot,sx,sy,sz; shot is the field record number")
-    receivers: str | None = Field(None, description="CSV: shot,chan,gx,gy,gz")
+    shots: str | None = Field(
+        None, description="CSV: shot,sx,sy,sz; shot is the field record; or line,point,sx,sy,sz: shot points"
+    )
+    receivers: str | None = Field(
+        None, description="CSV: shot,chan,gx,gy,gz; or line,point,chan,gx,gy,gz as in shots"
+    )
     join: Literal["auto", "record", "point"] | None = Field(
         None,
         description="traces are known by field record (byte 9), or by shot point (byte 17) and line; and by channel",
@@ -123,10 +127,10 @@ class GeometrySection(Section):
                 'write files = ["line.sps", "line.rps", "line.xps"], or shots = "s.csv" and receivers = "r.csv"',
                 code="E104",
             )
-        given = [k for k in ("join", "lines", "unit") if getattr(self, k) is not None]
+        given = [k for k in ("join", "unit") if getattr(self, k) is not None]
         if self.files is None and given:
             raise ConfigError(
-                f"[data.geometry] {given[0]} is about files; tables are joined by field record and channel, in metres",
+                f"[data.geometry] {given[0]} is about files; tables are joined by their columns, in metres",
                 f"take {given[0]} out",
                 code="E104",
             )

@@ -17,6 +17,8 @@ from subsalt.io.files import InputFile, raw_bytes
 
 #: bytes of a file that are read at one time
 PIECE = 2 << 20
+#: no number of a survey is larger
+MOST = 1e12
 #: a line of more bytes is no line of a text
 LONGEST = 16 << 20
 #: columns of a card; what lies beyond is no part of any record read here
@@ -64,10 +66,11 @@ class Cards:
             out = words.astype(np.float64)
         except ValueError:
             out = np.array([_number(w) for w in words])
-        bad = ~np.isfinite(out)
+        bad = ~(np.abs(out) < MOST)  # NaN, too
         if default is not None:
             out[blank] = default
             bad &= ~blank
+        out[bad] = np.nan
         for row in np.flatnonzero(bad):
             faults.add(
                 int(self.number[row]), f"{what} (columns {first}-{last}) is {words[row].decode('latin-1')!r}"

@@ -117,7 +117,7 @@ def _sources(cards: Cards, number: int, names: Names, faults: Faults) -> Station
 
 
 def _groups(cards: Cards, shot: np.ndarray, faults: Faults) -> Groups:
-    streamer = cards.numbers(STREAMER, STREAMER, faults, "streamer", 1.0).astype(np.int32)
+    streamer = np.nan_to_num(cards.numbers(STREAMER, STREAMER, faults, "streamer", 1.0)).astype(np.int32)
     parts: list[tuple[np.ndarray, ...]] = []
     for begin in GROUPS:
         there = cards.words(begin, begin + 3) != b""

@@ -315,54 +315,73 @@ def _by_lists(
 
 
 def listed_geometry(
-    shots: NDArray[np.float64], receivers: NDArray[np.float64], named: str, receivers_named: str
+    shots: NDArray[np.float64],
+    receivers: NDArray[np.float64],
+    named: tuple[str, str],
+    by: By = "record",
+    lines: Mapping[str, str] | None = None,
 ) -> SurveyGeometry:
-    """Return the geometry of two tables whose traces are known by field record and channel.
+    """Return the geometry of two tables.
 
     Parameters
     ----------
-    shots : ndarray, (n, 4)
-        Field record and position, z positive down, m.
-    receivers : ndarray, (n, 5)
-        Field record, channel and position.
-    named, receivers_named : str
+    shots : ndarray, (n, 5)
+        Line (NaN: lines do not matter), number and position of each shot, z positive down, m.
+    receivers : ndarray, (n, 6)
+        Line and number of the shot, channel and position.
+    named : tuple of str
         The files, for messages.
+    by : {"record", "point"}
+        What the numbers are: field records, or shot points.
+    lines : mapping, optional
+        As of `read_geometry`.
     """
-    n, numbers = len(shots), shots[:, 0].astype(np.int64)
-    record, first, same = np.unique(numbers, return_index=True, return_inverse=True)
+    names, parts = Names(), PER_POINT if by == "point" else 1
+    own, of_receivers = (_listed_keys(t, names, parts) for t in (shots, receivers))
+    keys, first, same = np.unique(shot_key(*own), return_index=True, return_inverse=True)
+    owner = find_sorted(keys, shot_key(*of_receivers))
+    spread, points = ListedSpread(owner, receivers[:, 2].astype(np.int64)), receivers[:, 3:]
+    apart = (np.abs(shots[:, 2:] - shots[first[same.reshape(-1)], 2:]) > SAME_PLACE).any(axis=1)
+    found = [_twice(f"{named[0]}: shot {k:g}") for k in shots[apart, 1][:LISTED]]
+    again = spread.repeats()
+    again = again[(np.abs(points[again[:, 0]] - points[again[:, 1]]) > SAME_PLACE).any(axis=1)]
+    for row in again[owner[again[:, 0]] >= 0][:LISTED, 0]:
+        found.append(_twice(f"{named[1]}: shot {receivers[row, 1]:g}, channel {receivers[row, 2]:g}"))
+    if found:
+        raise GeometryFindings(found)
+    n = len(shots)
     sources = Stations(
-        np.zeros(n, np.int32),
-        numbers * PER_POINT,
+        own[0].astype(np.int32),
+        own[1] * (PER_POINT // parts),
         np.ones(n, np.int8),
-        shots[:, 1:],
+        shots[:, 2:],
         np.full(n, np.nan, np.float32),
         np.arange(n),
         np.zeros(n, np.int16),
     )
-    owner = find_sorted(record, receivers[:, 0].astype(np.int64))
-    spread, points = ListedSpread(owner, receivers[:, 1].astype(np.int64)), receivers[:, 2:]
-    apart = (np.abs(sources.xyz - sources.xyz[first[same.reshape(-1)]]) > SAME_PLACE).any(axis=1)
-    found = [_twice(f"{named}: shot {k}") for k in numbers[apart][:LISTED]]
-    again = spread.repeats()
-    again = again[(np.abs(points[again[:, 0]] - points[again[:, 1]]) > SAME_PLACE).any(axis=1)]
-    for row in again[owner[again[:, 0]] >= 0][:LISTED, 0]:
-        shot, channel = receivers[row, :2].astype(np.int64)
-        found.append(_twice(f"{receivers_named}: shot {shot}, channel {channel}"))
-    if found:
-        raise GeometryFindings(found)
     facts = {
-        "named": named,
-        "receivers_named": receivers_named,
-        "files": [named, receivers_named],
+        "named": named[0],
+        "receivers_named": named[1],
+        "files": list(named),
         "formats": ["CSV"],
         "sources": n,
         "receivers": len(receivers),
-        "shots": len(record),
+        "shots": len(keys),
     }
-    keys = np.stack([np.full(len(record), -1), record], axis=1)
+    numbers = np.stack([own[0][first], own[1][first]], axis=1)
     return SurveyGeometry(
-        sources, points, spread, keys, first, "record", Names(), {}, facts, ("E307", "E308")
+        sources, points, spread, numbers, first, by, names, lines or {}, facts, ("E307", "E308")
     )
+
+
+def _listed_keys(
+    table: NDArray[np.float64], names: Names, parts: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return line and number of the rows of a table, as of `SurveyGeometry.shots`."""
+    line = np.full(len(table), -1, np.int64)
+    if np.isfinite(table[:, 0]).all():
+        line = names.code(table[:, 0].astype("S32")).astype(np.int64)
+    return line, np.rint(table[:, 1] * parts).astype(np.int64)
 
 
 def _twice(what: str) -> Finding:

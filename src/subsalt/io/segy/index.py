@@ -32,8 +32,8 @@ SPREAD, HEAD = 64, 1 << 16
 #: the word for an index beside its file, and how names of indexes end
 BESIDE, SUFFIX = "beside", ".subsalt-index"
 MAGIC = b"subsalt header index 1\n"
-#: at the end of an index: bytes of the table, of the facts, and what ends it
-_FOOT = struct.Struct("<QQ8s")
+#: at the end of an index: bytes of the table and of the facts, checksum of both, and what ends it
+_FOOT = struct.Struct("<QQQ8s")
 _END = b"INDEXEND"
 #: of every column in every block: smallest value, bytes of a difference, where they begin; of the block: checksum
 _CELL = np.dtype([("base", "<i8"), ("width", "<u8"), ("at", "<u8")])
@@ -129,8 +129,8 @@ class IndexWriter:
         """Return the end of the index: where everything is, and what it is of."""
         table = np.stack(self._cells).tobytes() + np.array(self._sums, "<u8").tobytes()
         facts = {**self.facts, "columns": [list(c) for c in self.columns], "block": BLOCK}
-        text = json.dumps(facts | {"table": zlib.crc32(table)}).encode()
-        return table + text + _FOOT.pack(len(table), len(text), _END)
+        text = json.dumps(facts).encode()
+        return table + text + _FOOT.pack(len(table), len(text), zlib.crc32(table + text), _END)
 
 
 def write_index(file: InputFile, place: Place, kind: np.dtype, folder: str | None, blocks: Any) -> Path:
@@ -221,14 +221,16 @@ def open_index(file: InputFile, place: Place, header_bytes: int, folder: str | N
         with InputFile(path) as saved:
             if saved.read_at(0, len(MAGIC)) != MAGIC:
                 return None
-            n_table, n_text, end = _FOOT.unpack(saved.read_at(saved.size - _FOOT.size, _FOOT.size))
+            n_table, n_text, total, end = _FOOT.unpack(saved.read_at(saved.size - _FOOT.size, _FOOT.size))
             begin = saved.size - _FOOT.size - n_text - n_table
             if end != _END or begin < len(MAGIC):
                 return None
-            table = saved.read_at(begin, n_table)
-            facts = json.loads(saved.read_at(begin + n_table, n_text))
+            table, text = saved.read_at(begin, n_table), saved.read_at(begin + n_table, n_text)
+        if zlib.crc32(table + text) != total:
+            return None
+        facts = json.loads(text)
         agrees = {k: facts.get(k) for k in _AGREE} == _facts(file, place, header_bytes)
-        if not agrees or zlib.crc32(table) != facts["table"]:
+        if not agrees:
             return None
         blocks = -(-place.n_traces // facts["block"])
         cells = np.frombuffer(table, _CELL, blocks * len(facts["columns"])).reshape(blocks, -1)
