@@ -274,6 +274,22 @@ def test_a_time_migration_takes_positions_from_sps(line):
     np.testing.assert_array_equal(table.rcv[:, 0], np.concatenate([s.rcv[:, 0] for s in right.shots]))
 
 
+@pytest.mark.parametrize("method", ["rtm", "kirchhoff"])
+def test_init_begins_a_job_with_files_of_positions(line, method, subsalt_command):
+    data, size = bytearray((line / "shots.sgy").read_bytes()), 240 + 4 * 151
+    for at in range(3600, len(data), size):  # neither coordinates nor offsets
+        data[at + 72 : at + 88], data[at + 36 : at + 40] = bytes(16), bytes(4)
+    (line / "bare.sgy").write_bytes(data)
+    words = ["--method", method, "--geometry", line / "line.[srx]", "--force"]
+    code, out, _ = subsalt_command("init", line / "new.toml", "--from", line / "bare.sgy", *words)
+    assert code == 0, out
+    job = Job.from_toml(line / "new.toml")
+    assert len(job.input_files()["data.geometry.files"]) == 3
+    right = survey().shots[0].rcv[:, 0]
+    found = job.load_survey().shots[0].rcv if method == "rtm" else job.open_table().rcv[:15]
+    np.testing.assert_array_equal(found[:, 0], right)
+
+
 def test_a_real_line_is_where_its_headers_say(tmp_path):
     """The headers of four marine shots, written as SPS and joined again by their field records and channels."""
     path = shared_data() / "segy" / "viking_small.segy"

@@ -236,6 +236,10 @@ def init(
     depth: DepthModel,
     method: Annotated[str, typer.Option(help="rtm, or kirchhoff: prestack time migration.")] = "rtm",
     time: TimeModel,
+    geometry: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="SPS, P1/90 or P1/11 file of positions; repeat it for more."),
+    ] = None,
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
     files: Annotated[
@@ -256,7 +260,9 @@ def init(
             "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
             code="E124",
         )
-    result = method_of(method).start(job, shots, **given[method], preset=preset, force=force)
+    result = method_of(method).start(
+        job, shots, **given[method], geometry=geometry or (), preset=preset, force=force
+    )
     if _show_start(out, job, result):
         raise typer.Exit(DataError.exit_code)
 
