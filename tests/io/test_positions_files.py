@@ -39,7 +39,7 @@ def sps(folder, rev=21, change=lambda lines: lines, head=()):
     lines += [
         sps_point("S", 7, p, x, 2100.0, 12.5, index=i, depth=3.0, static=-4, rev=rev) for p, i, x in SOURCES
     ]
-    lines += [sps_point("R", a, p, x, y, -60.0, rev=rev) for a, p, x, y in POINTS]
+    lines += [sps_point("R", a, p, x, y, -60.0, static=5 * (p - 100), rev=rev) for a, p, x, y in POINTS]
     lines += [
         sps_relation(n, source, channels, receivers, step=step, index=i, rev=rev)
         for n, source, i, channels, receivers, step in RELATIONS
@@ -65,6 +65,10 @@ def test_sps_finds_the_receiver_of_every_channel(tmp_path, rev, monkeypatch):
     np.testing.assert_array_equal(rcv[:9, 1], np.repeat([2000.0, 2300.0], [6, 3]))
     assert (rcv[:, 2] == 60.0).all()
     np.testing.assert_allclose(geometry.facts["source_statics_s"], -0.004)
+    statics = geometry.statics(Numbers(ffid, channel))
+    # milliseconds in single precision; those of receivers grow with the point
+    expected = np.concatenate([[0.01 * x for x in e] for e in (range(5, -1, -1), range(3), range(6))])
+    np.testing.assert_allclose(statics[:15], expected - 0.004, rtol=0, atol=1e-8)
     assert "51 traces, 4 of 4 shots" in described(geometry.facts)
 
 

@@ -61,6 +61,8 @@ class SurveyGeometry:
         For reports: files, formats, counts, channels of streamers, unit, map.
     codes : tuple of str
         Of errors for shots and for channels without a place.
+    receiver_static : ndarray, (n,), float32, optional
+        Static corrections of the receivers, s; NaN where there is none.
     """
 
     sources: Stations
@@ -73,6 +75,7 @@ class SurveyGeometry:
     lines: Mapping[str, str]
     facts: dict[str, Any] = field(default_factory=dict)
     codes: tuple[str, str] = ("E364", "E365")
+    receiver_static: NDArray[np.float32] | None = None
 
     def placed(self, traces: Traces, depth: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
         """Return sources and receivers of traces, (n, 3) each, m.
@@ -89,13 +92,8 @@ class SurveyGeometry:
         GeometryFindings
             With all shots and channels that have no place.
         """
-        shot = self._shots_of(traces)
-        channel = traces.channel.astype(np.int64)
-        found = list(self._lost_shots(traces, shot))
-        rows = np.full(len(shot), -1, np.int64)
-        known = shot >= 0
-        rows[known] = self.spread.rows(shot[known], channel[known])
-        found += self._lost_channels(traces, shot, rows)
+        shot, rows = self._rows(traces)
+        found = [*self._lost_shots(traces, shot), *self._lost_channels(traces, shot, rows)]
         if found:
             raise GeometryFindings(found)
         src = self.sources.xyz[self.source[shot]]
@@ -108,6 +106,23 @@ class SurveyGeometry:
             "source_depths_of_headers": bool(np.isnan(self.sources.xyz[:, 2]).any()),
         }
         return src, self.receivers[rows]
+
+    def statics(self, traces: Traces) -> NDArray[np.float64]:
+        """Return static corrections of traces that were `placed`, (n,), s: those of source and receiver in the files.
+
+        0 where the files have none.
+        """
+        shot, rows = self._rows(traces)
+        source = np.nan_to_num(self.sources.static[self.source[shot]]).astype(np.float64)
+        return source if self.receiver_static is None else source + np.nan_to_num(self.receiver_static[rows])
+
+    def _rows(self, traces: Traces) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return shot and receiver of each trace, -1 where there is none."""
+        shot = self._shots_of(traces)
+        rows = np.full(len(shot), -1, np.int64)
+        known = shot >= 0
+        rows[known] = self.spread.rows(shot[known], traces.channel.astype(np.int64)[known])
+        return shot, rows
 
     def _shots_of(self, traces: Traces) -> NDArray[np.int64]:
         """Return the shot of each trace, -1 where there is none."""

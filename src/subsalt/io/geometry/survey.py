@@ -194,7 +194,18 @@ def _by_relations(
     found += spread.overlap_findings(files)
     found += spread.missing_points(names, files)
     shots = np.stack([line[first], number[first]], axis=1)
-    return SurveyGeometry(sources, receivers.xyz, spread, shots, row[first], by, names, {}, facts)
+    return SurveyGeometry(
+        sources,
+        receivers.xyz,
+        spread,
+        shots,
+        row[first],
+        by,
+        names,
+        {},
+        facts,
+        receiver_static=receivers.static,
+    )
 
 
 def _ambiguous(key: NDArray[np.int64], source: NDArray[np.int64]) -> bool:
