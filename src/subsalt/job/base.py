@@ -242,7 +242,10 @@ class BaseJob(Section):
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""
-        return {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+        job = {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+        if isinstance(data := job.get("data"), dict):
+            job["data"] = {k: v for k, v in data.items() if k != "index"}
+        return job
 
     def run_id(self, inputs: list[dict[str, object]] | None = None) -> str:
         """Return the hash of what determines the image: `of_the_image`, and the bytes of its inputs.

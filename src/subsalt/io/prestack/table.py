@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import Finding, GeometryError
 from subsalt.io.files import ReadAhead, as_paths
+from subsalt.io.geometry.join import SurveyGeometry
 from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
 from subsalt.io.scan.findings import late_findings, said_once
@@ -192,6 +193,7 @@ def open_traces(
     *,
     line: LineGeometry | None = None,
     bins: BinGeometry | None = None,
+    geometry: SurveyGeometry | None = None,
     comm: Comm | None = None,
     extra: Sequence[str] = (),
 ) -> TraceTable:
@@ -207,6 +209,8 @@ def open_traces(
         Positions of a 2-D line from CDP numbers and offsets; coordinates of the headers do not count then.
     bins : BinGeometry, optional
         Midpoints at the positions of the bins (bytes 181, 185), sources and receivers from offsets; likewise.
+    geometry : SurveyGeometry, optional
+        Positions from files of their own, joined by the numbers in the headers; likewise.
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
     extra : sequence of str
@@ -226,7 +230,8 @@ def open_traces(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scan = scan_prestack(names, header, fix, comm or single(), extra)
+    placed = geometry is not None
+    scan = scan_prestack(names, header, fix, comm or single(), extra, placed=placed)
     findings = said_once([f for lay in scan.layouts for f in lay.findings], map(str, names))
     refuse(findings)
     refuse_mixed_samples(scan.layouts)
@@ -251,7 +256,10 @@ def open_traces(
         "feet": any(unit_factor(lay, fix) != 1.0 for lay in scan.layouts),
         "elevations": {name: list(span) for name, span in scan.elevations.items()},
     }
-    src, rcv = place(columns, header, line if bins is None else bins, notes)
+    if geometry is not None:
+        src, rcv = _by_files(geometry, columns, scan, notes)
+    else:
+        src, rcv = place(columns, header, line if bins is None else bins, notes)
     del columns["said"]
     if fix.channels == "reversed":
         rcv = _reversed(columns["ffid"], rcv)
@@ -275,6 +283,36 @@ def open_traces(
         findings=findings,
         **binning,
     )
+
+
+@dataclass
+class _Numbered:
+    """What joins traces with positions from files of their own, see `subsalt.io.geometry.join.Traces`."""
+
+    ffid: NDArray[np.int32]
+    channel: NDArray[np.int32]
+    source_point: NDArray[np.int32]
+    source_line: NDArray[np.int32]
+    file: NDArray[np.int64]
+    paths: list[str]
+
+
+def _by_files(
+    geometry: SurveyGeometry, columns: dict[str, NDArray[Any]], scan: PrestackScan, notes: dict[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sources and receivers, (n, 2) each, as files of positions have them."""
+    names = ("ffid", "channel", "source_point", "source_line")
+    numbers = {n: columns[n] if n in names[:2] else columns.pop(n) for n in names}
+    file = np.searchsorted(scan.first, columns["number"], side="right") - 1
+    traces = _Numbered(**numbers, file=file, paths=[lay.path for lay in scan.layouts])
+    src, rcv = geometry.placed(traces, columns.pop("z"))
+    notes["positions"] = {"from": "files", "joined_by": geometry.by}
+    notes["geometry"] = geometry.facts
+    notes["offsets"] = {"in_headers": bool(columns["said"].any()), "disagree": 0}
+    notes["elevations"] = {
+        name: [float(p[:, 2].min()), float(p[:, 2].max())] for name, p in (("source", src), ("receiver", rcv))
+    }
+    return src[:, :2].copy(), rcv[:, :2].copy()
 
 
 def azimuths(d: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError
 from subsalt.io.files import InputFile
 from subsalt.io.segy.exclude import excluded
-from subsalt.io.segy.headers import PRESETS, FileLayout, Fix, HeaderBytes, apply_scalar, read_headers
+from subsalt.io.segy.headers import (
+    PRESETS,
+    FileLayout,
+    Fix,
+    HeaderBytes,
+    apply_scalar,
+    read_headers,
+    save_index,
+)
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
 
@@ -27,6 +35,7 @@ POSITION_NAMES = (
     "ffid",
     "channel",
     "source_point",
+    "source_line",
     "cdp",
     "trace_id",
     "offset",
@@ -376,7 +385,9 @@ def open_headers(
     """Read layout and the named header values of one file."""
     layout = find_layout(file, header, fix)
     header = header_for(layout, header)
-    values = read_headers(file, layout, header, list(names))
+    if fix.index is not None:
+        save_index(file, layout, header, fix.index)
+    values = read_headers(file, layout, header, list(names), index=fix.index)
     settle_dt(layout, header, [int(v) for v in np.unique(column(values, "dt", layout.n_traces))[:1000]])
     return ScannedFile.of(layout, values, header, fix)
 

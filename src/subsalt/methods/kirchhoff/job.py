@@ -286,9 +286,8 @@ class KirchhoffJob(BaseJob):
     def open_table(self, comm: Comm | None = None) -> TraceTable:
         """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
         from subsalt.job.data import open_prestack
-        from subsalt.job.inputs import data_files
 
-        table: TraceTable = self.remember("table", lambda: open_prestack(self, data_files(self), comm))
+        table: TraceTable = self.remember("table", lambda: open_prestack(self, comm))
         return table
 
     def signal_source(self) -> TraceTable:
@@ -348,14 +347,11 @@ class KirchhoffJob(BaseJob):
 
     def input_files(self) -> dict[str, list[Path]]:
         """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
-        from subsalt.job.inputs import data_files, signal_files
+        from subsalt.job.inputs import data_files, geometry_files, signal_files
         from subsalt.methods.kirchhoff.velocity.load import velocity_files
 
-        return (
-            {"data.files": data_files(self)}
-            | signal_files(self)
-            | velocity_files(self.velocity, self.resolve)
-        )
+        files = {"data.files": data_files(self)} | geometry_files(self) | signal_files(self)
+        return files | velocity_files(self.velocity, self.resolve)
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""

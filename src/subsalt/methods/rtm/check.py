@@ -343,13 +343,6 @@ def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
     return out
 
 
-#: findings of the scan that do not matter when the geometry stands in tables
-OF_HEADER_POSITIONS = {
-    *("E235", "E236", "E240", "E243", "E380", "W381", "W216", "W240", "W241", "W242", "W243", "W263"),
-    *(f"W{n}" for n in range(220, 228)),
-}
-
-
 def _survey(job: Job) -> Any:
     return (
         job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
@@ -360,10 +353,8 @@ def _scan(job: Job) -> Any:
     from subsalt.io.scan.scan import scan
 
     assert job.data is not None
-    header, fix = header_options(job.data)
-    found = scan(data_files(job), header, fix)
-    if job.data.geometry is not None:
-        found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
+    header, fix = header_options(job)
+    found = scan(data_files(job), header, fix, placed=job.data.geometry is not None)
     if job.data.receivers == "offset":  # the coordinates of receivers do not count
         found.findings = [_placed_by_offsets(f) for f in found.findings if f.code != "E380"]
     if job.data.shot_key != "auto":  # the job says what tells shots apart

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.acquisition.survey import Survey
+from subsalt.check.geometry import fewer_runs
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.job.signal.summary import signal_plan, signal_row
@@ -406,7 +407,8 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
             largest_shot=of_shot(needs, decision, needs.worst_shots[0]),
             survey=of_survey(needs, decision),
         )
-    return replace(plan, findings=[*_fewer(job, world), *_findings(plan)])
+    proposed = fewer_runs(survey) if job.data is not None and job.data.slices is None else ()
+    return replace(plan, findings=[*proposed, *_fewer(job, world), *_findings(plan)])
 
 
 def setup_of(job: Job) -> tuple[Setup, Survey, int]:

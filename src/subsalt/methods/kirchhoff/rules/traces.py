@@ -12,6 +12,7 @@ from subsalt.check.repeated import one_place
 from subsalt.check.units import interval_findings
 from subsalt.errors import Finding
 from subsalt.io.files import InputFile
+from subsalt.io.geometry.join import described
 from subsalt.io.prestack.table import TraceTable
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.findings import sample_findings
@@ -55,6 +56,8 @@ def prestack_findings(
     """
     fix = fix or Fix()
     yield from table.findings
+    if "geometry" in table.notes:
+        yield ok(described(table.notes["geometry"]), **table.notes["geometry"])
     yield from sample_interval(table)
     yield from sampled_findings(table, fix)
     yield from missing_offsets(table)
