@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from position_files import sps_line
 
 from job_files import MIGRATE, survey, write_files, write_job
 from kirchhoff_jobs import areal
@@ -132,6 +133,36 @@ def test_statics_of_headers_reach_both_methods(tmp_path, method):
     dt = 0.004 if method == "rtm" else 0.008
     np.testing.assert_array_equal(got, shifted(raw, seconds / dt))
     assert (got != raw).any()
+
+
+def test_statics_of_files_of_positions(tmp_path):
+    """SPS: those of source and receiver, ms, columns 27 to 30 of revision 2.1; heights for a datum come from there."""
+    write_files(tmp_path)
+    sps_line(tmp_path, survey())
+    for name, of in (("s", lambda k: 4 * k), ("r", lambda k: -3 * (k % 4))):
+        lines = (tmp_path / f"line.{name}").read_text().splitlines()
+        lines[1:] = [f"{row[:26]}{of(k):4d}{row[30:]}" for k, row in enumerate(lines[1:])]
+        (tmp_path / f"line.{name}").write_text("\n".join(lines) + "\n")
+    step = '\n[[signal]]\nstep = "shift"\nstatics = "geometry"\n'
+    text = MIGRATE.replace('line = "2d"', 'line = "2d"\ngeometry = {files = "line.[srx]"}')
+    line = Job.from_toml(write_job(tmp_path, text + step)).load_survey()
+    shot = line.shots[2]
+    seconds = 8e-3 - 3e-3 * (np.arange(15) % 4)
+    # times of the files are held in single precision
+    np.testing.assert_allclose(
+        line.reader.headers(shot).values["geometry_static"], seconds, rtol=0, atol=1e-9
+    )
+    by = line.reader.headers(shot).values["geometry_static"] / 0.004
+    np.testing.assert_array_equal(line.traces(shot), shifted(line.reader.inner(shot), by))
+    data = {"files": ["shots.sgy"], "geometry": {"files": ["line.s", "line.r", "line.x"]}}
+    steps = [{"step": "shift", "statics": "geometry"}, {"step": "shift", "datum": 0, "velocity": 2000}]
+    raw = {"method": "kirchhoff", "data": data, "velocity": {"v": 2000}, "signal": steps}
+    table = Job.from_dict(raw, tmp_path).open_table()
+    np.testing.assert_allclose(table.headers["geometry_static"][30:], seconds, rtol=0, atol=1e-9)
+    assert set(table.headers["source_z"]) == {15.0}
+    assert set(table.headers["receiver_z"]) == {10.0}
+    with pytest.raises(SubsaltError, match=r"the job has no \[data.geometry\]"):
+        Job.from_toml(write_job(tmp_path, MIGRATE + step)).load_survey()
 
 
 def test_a_run_and_its_plan_say_the_steps(folder, tmp_path, capsys):

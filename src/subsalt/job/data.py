@@ -203,12 +203,20 @@ def flow_of_job(job: BaseJob, time: TimeAxis) -> Flow | None:
     FindingsError
         With everything in the steps that does not fit the records.
     """
+    from subsalt.io.segy.geometry import GEOMETRY_STATIC
+
     mute = getattr(job.data, "mute", None)
     steps = job.signal or []
     if mute is not None:
         steps = [Mute(step="mute", velocity=mute.velocity, delay=mute.delay, taper=mute.taper)]
     if not steps:
         return None
+    if GEOMETRY_STATIC in header_names(job) and job.data.geometry is None:
+        raise ConfigError(
+            '[[signal]] shifts by statics = "geometry", and the job has no [data.geometry]',
+            "name the files of positions there, or shift by headers or a table",
+            code="E797",
+        )
     text = job.path.read_text("utf-8", "replace") if job.path is not None and job.path.is_file() else ""
     lines = [line_of(text, ["signal", place]) for place in range(len(steps))]
 

@@ -23,7 +23,7 @@ from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
 from subsalt.io.scan.findings import late_findings, said_once
 from subsalt.io.scan.traces import TraceSet
-from subsalt.io.segy.geometry import unit_factor
+from subsalt.io.segy.geometry import GEOMETRY_STATIC, unit_factor
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.segy.reading import refuse
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
@@ -306,6 +306,11 @@ def _by_files(
     file = np.searchsorted(scan.first, columns["number"], side="right") - 1
     traces = _Numbered(**numbers, file=file, paths=[lay.path for lay in scan.layouts])
     src, rcv = geometry.placed(traces, columns.pop("z"))
+    for name, points in (("source_z", src), ("receiver_z", rcv)):
+        if name in scan.headers:
+            scan.headers[name] = points[:, 2].copy()
+    if GEOMETRY_STATIC in scan.headers:
+        scan.headers[GEOMETRY_STATIC] = geometry.statics(traces)
     notes["positions"] = {"from": "files", "joined_by": geometry.by}
     notes["geometry"] = geometry.facts
     notes["offsets"] = {"in_headers": bool(columns["said"].any()), "disagree": 0}

@@ -167,6 +167,8 @@ def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDA
     return apply_scalar(column(values, name, n), ts)
 
 
+#: column of the static corrections in files of positions, s
+GEOMETRY_STATIC = "geometry_static"
 #: corrections of times in the trace headers
 STATICS = ("source_static", "receiver_static", "total_static")
 
@@ -184,6 +186,9 @@ def header_column(name: str, scanned: ScannedFile, fix: Fix) -> NDArray[np.float
     """
     if name in ("source_z", "receiver_z"):
         return (scanned.positions.src if name == "source_z" else scanned.positions.rcv)[:, 2]
+    if name == GEOMETRY_STATIC:
+        # of files of positions, which are joined with all traces later
+        return np.zeros(scanned.layout.n_traces)
     if name in STATICS:
         return milliseconds(scanned.values, name, scanned.layout.n_traces, fix) / 1000.0
     return column(scanned.values, name, scanned.layout.n_traces).astype(np.float64)
@@ -191,7 +196,7 @@ def header_column(name: str, scanned: ScannedFile, fix: Fix) -> NDArray[np.float
 
 def needed_for(columns: Iterable[str]) -> tuple[str, ...]:
     """Return the header values to read so that `header_column` knows these columns."""
-    more = [name for name in columns if name not in ("source_z", "receiver_z")]
+    more = [name for name in columns if name not in ("source_z", "receiver_z", GEOMETRY_STATIC)]
     return tuple(dict.fromkeys([*POSITION_NAMES, *more]))
 
 

@@ -20,6 +20,7 @@ from subsalt.io.geometry.join import SurveyGeometry
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (
+    GEOMETRY_STATIC,
     ScannedFile,
     ShotTable,
     column,
@@ -184,7 +185,14 @@ def read_survey(
     time, shift = common_time_axis(layouts, np.concatenate([s.positions.delay for s in scanned]), use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
-    kept = {name: np.concatenate([header_column(name, s, fix) for s in scanned]) for name in columns}
+    kept = {
+        name: np.concatenate([header_column(name, s, fix) for s in scanned])
+        for name in columns
+        if name != GEOMETRY_STATIC
+    }
+    if GEOMETRY_STATIC in columns and geometry is not None:
+        kept[GEOMETRY_STATIC] = np.zeros(int(first[-1]))
+        kept[GEOMETRY_STATIC][live.index] = geometry.statics(live)
     reader = TraceReader(
         layouts,
         None,

@@ -7,6 +7,7 @@ One of
   (bytes 99,
   101, 103; ms times the scalar of byte 215), which are added to the times of a trace;
 - `table`: a CSV with the columns shot,time or shot,channel,time, in s; shot is the field record number;
+- `statics`: those of source and receiver in the files of `[data.geometry]` (SPS), added to the times of a trace;
 - `datum` and `velocity`: sources and receivers are moved to one elevation by a replacement velocity,
   ``-((E_s - datum) + (E_r - datum)) / velocity``; a source counts at its depth below the surface.
 
@@ -26,6 +27,7 @@ from pydantic import Field, model_validator
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
+from subsalt.io.segy.geometry import GEOMETRY_STATIC
 from subsalt.job.positions import read_table
 from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
 from subsalt.job.units import Length, Time, Velocity
@@ -48,6 +50,9 @@ class Shift(Step):
         None, description="statics of the trace headers (bytes 99, 101, 103), added up"
     )
     table: str | None = Field(None, description="CSV with the columns shot,time or shot,channel,time, in s")
+    statics: Literal["geometry"] | None = Field(
+        None, description="static corrections of sources and receivers in the files of [data.geometry]"
+    )
     datum: Length | None = Field(
         None, description="elevation, positive up, to which sources and receivers are moved"
     )
@@ -55,12 +60,18 @@ class Shift(Step):
 
     @model_validator(mode="after")
     def _one_source(self) -> Shift:
-        ways = {"time": self.time, "headers": self.headers, "table": self.table, "datum": self.datum}
+        ways = {
+            "time": self.time,
+            "headers": self.headers,
+            "table": self.table,
+            "statics": self.statics,
+            "datum": self.datum,
+        }
         given = [name for name, value in ways.items() if value is not None]
         if len(given) != 1:
             raise ConfigError(
                 f"shift has {' and '.join(given) or 'nothing to shift by'}",
-                "give exactly one of time, headers, table, datum; for two shifts write two steps",
+                "give exactly one of time, headers, table, statics, datum; for two shifts write two steps",
                 code="E104",
             )
         if (self.datum is None) != (self.velocity is None):
@@ -88,6 +99,8 @@ class Shift(Step):
         """Return statics, heights, or what the columns of a table may need."""
         if self.headers is not None:
             return tuple(self.headers)
+        if self.statics is not None:
+            return (GEOMETRY_STATIC,)
         if self.datum is not None:
             return ("source_z", "receiver_z")
         return ("ffid", "channel") if self.table is not None else ()
@@ -102,6 +115,8 @@ class Shift(Step):
             return f"shift {1e3 * self.time:+g} ms"
         if self.headers is not None:
             return f"shift by {' + '.join(self.headers)}"
+        if self.statics is not None:
+            return "shift by statics of the geometry files"
         if self.datum is not None:
             return f"shift to {self.datum:g} m at {self.velocity:g} m/s"
         return f"shift by {self.table}"
@@ -190,6 +205,12 @@ class Shifted(Operator):
                 "[data.fix] time_scalar if that is wrong",
                 code="E797",
             )
+        if self.step.statics is not None and low == high == 0:
+            raise ConfigError(
+                "the files of [data.geometry] have no static corrections, or zero for all of these traces",
+                "leave the step out, or give a table",
+                code="E797",
+            )
         if self.step.headers is not None and low == high == 0:
             raise ConfigError(
                 f"{' and '.join(self.step.headers)} are zero in all headers (bytes 99, 101, 103)",
@@ -209,6 +230,8 @@ class Shifted(Operator):
             for name in step.headers:
                 out = out + headers.values[name]
             return out
+        if step.statics is not None:
+            return out + headers.values[GEOMETRY_STATIC]
         assert step.datum is not None
         assert step.velocity is not None
         # z is positive down: elevations are -z
