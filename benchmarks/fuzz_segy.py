@@ -1,11 +1,11 @@
-"""Question: does any damaged SEG-Y, SU, RSF, NPZ, NPY, VTI or netCDF file crash, hang or exhaust the reader?
+"""Question: does any damaged SEG-Y, SU, SPS, P1, RSF, NPZ, NPY, VTI or netCDF file crash, hang or exhaust the reader?
 
 Each input is a small valid file with bytes flipped, header fields set to extreme values, pieces cut out,
 doubled or appended. The reader must answer, or raise one of the package's errors, within a second and within
 little memory.
 
 Usage: python benchmarks/fuzz_segy.py [--count N] [--seed S] [--kind KIND] [--json], where KIND is
-one of segy, crafted, su, traces, traces-su, volume, rsf, npz, npy, vti, nc.
+one of segy, crafted, su, traces, traces-su, sps, p190, p111, volume, rsf, npz, npy, vti, nc.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
+from subsalt.io.geometry.survey import read_geometry
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.headers import Fix
@@ -90,6 +92,51 @@ def _read_any(path: Path) -> None:
     volume.read(path, spacing=(1.0, 1.0, 1.0) if path.suffix == ".npy" else None)
 
 
+#: files of positions: the records of one shot, or two, and their receivers
+POSITIONS = {
+    ".sps": """\
+H20 Description of grid units   METRES;
+S   3762.00   3961.00  1A2     7.2   0    64.8 454773.4 3008241.9  -0.2177042821
+R   8000.00     10.00  1G1     0.0   0    64.8 454700.0 3008200.0 -64.8177042821
+R   8000.00     12.00  1G1     0.0   0    64.8 454725.0 3008200.0 -64.8177042821
+X  1001   8287311   3762.00   3961.001    1    21   8000.00     10.00     12.001
+""",
+    ".p190": """\
+H2000GRID UNIT                    INTERNATIONAL METRE
+SL-7            11    801611000.00N0012000.00E 500000.0 600000.0  95.0123101500
+R   1 500000.0 600100.0 8.0   2 500000.0 600112.5 8.0   3 500000.0 600125.0 8.01
+R   1 500100.0 600100.0 8.0                                                    2
+""",
+    ".p111": """\
+OGP,OGP P1,1,1.1,1,2020:01:01,00:00:00,x.p111,
+HC,1,6,1,Coordinate System Axis 1,2,1,,Easting,east,E,1,m
+HC,1,6,1,Coordinate System Axis 2,2,2,,Northing,north,N,1,m
+S1,0,L7,7,801,801,1,1.5,5,G01,4,,2000.0,50.0,5.0
+R1,0,L7,7,801,801,1,1.5,6,S1,9,1,2000.5,100.25,6.0,2,2000.5,125.25,6.0
+""",
+}
+
+
+def _make_positions(path: Path) -> None:
+    path.write_text(POSITIONS[path.suffix])
+
+
+def _read_positions(path: Path) -> None:
+    shot = {".sps": 82873}.get(path.suffix, 801)
+    none = np.zeros(2, np.int64)
+    traces = SimpleNamespace(
+        ffid=none + shot,
+        channel=none + np.array([1, 2]),
+        source_point=none + shot,
+        source_line=none,
+        file=none,
+        paths=["a.sgy"],
+    )
+    src, rcv = read_geometry([path]).placed(traces, np.zeros(2))
+    assert np.isfinite(src).all()
+    assert np.isfinite(rcv).all()
+
+
 #: kind -> (suffix, write a valid file, read it)
 TARGETS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], None]]] = {
     "segy": (".sgy", _make_shots, _read_shots),
@@ -97,6 +144,9 @@ TARGETS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], None]]] =
     "su": (".su", _make_shots, _read_shots),
     "traces": (".sgy", _make_shots, _read_traces),
     "traces-su": (".su", _make_shots, _read_traces),
+    "sps": (".sps", _make_positions, _read_positions),
+    "p190": (".p190", _make_positions, _read_positions),
+    "p111": (".p111", _make_positions, _read_positions),
     "volume": (".sgy", _make_volume, _read_any),
     "rsf": (".rsf", _make_any, _read_any),
     "npz": (".npz", _make_any, _read_any),

@@ -22,7 +22,7 @@ SUBJECTS = {
     "4": "Models",
     "5": "Stability, dispersion, medium",
     "6": "Memory, disk, damaged files",
-    "7": "Devices, time migration",
+    "7": "Devices, time migration, steps on traces",
     "8": "State of a run",
     "9": "The performance lab",
 }

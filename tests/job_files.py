@@ -30,6 +30,19 @@ def survey(n_shots=3, nt=151, dt=0.004, fill=True):
     return out
 
 
+def nodes(n_shots=6, nt=151, dt=0.004):
+    """Return shots along a line over two nodes on the sea floor, each trace with its own samples."""
+    src = [[150.0 + 80.0 * k, 20.0] for k in range(n_shots)]
+    t = dt * np.arange(nt)
+    rcv = np.array([[300.0, 200.0], [500.0, 200.0]])
+    data = np.zeros((n_shots, 2, nt))
+    for s, p in enumerate(src):
+        for r, q in enumerate(rcv):
+            a = (np.pi * 10.0 * (t - np.hypot(*(q - p)) / 1600.0 - 0.15)) ** 2
+            data[s, r] = (1 + 0.1 * s + 0.3 * r) * (1 - 2 * a) * np.exp(-a)
+    return Survey.from_arrays(src, rcv, nt=nt, dt=dt, data=data)
+
+
 def velocity():
     """Return vp on `GRID`: a gradient, 1500 m/s at the top."""
     return np.ascontiguousarray(np.broadcast_to(1500.0 + 1.0 * GRID.axis(-1), GRID.shape)).astype(np.float32)

@@ -50,6 +50,29 @@ def test_the_tables_count_for_the_run_id(folder):
     assert job.run_id() != before
 
 
+def test_shot_points_of_lines_join_as_well(folder):
+    """Two lines of one shot point each, told apart by the job; the headers have shot points alone (byte 17)."""
+    right = survey()
+    data = bytearray((folder / "shots.sgy").read_bytes())
+    size = 240 + 4 * 151
+    for k in range(45):
+        data[3600 + k * size + 16 : 3600 + k * size + 20] = (1 + k // 15).to_bytes(4, "big")
+    (folder / "shots.sgy").write_bytes(data)
+    for name in ("s.csv", "r.csv"):
+        first, *rows = (folder / name).read_text().splitlines()
+        other = [f"8,{row.replace(',', ',9', 1)}" for row in rows]
+        text = [first.replace("shot", "line,point"), *(f"7,{row}" for row in rows), *other]
+        (folder / name).write_text("\n".join(text))
+    with pytest.raises(GeometryError, match="2 lines") as caught:
+        Job.from_toml(write_job(folder, TABLES)).load_survey()
+    assert caught.value.code == "E369"
+    said = TABLES.replace('"r.csv"', '"r.csv", lines = {"shots*" = "7"}')
+    found = Job.from_toml(write_job(folder, said)).load_survey()
+    for a, b in zip(found.shots, right.shots, strict=True):
+        np.testing.assert_array_equal(a.src, b.src)
+        np.testing.assert_array_equal(a.rcv, b.rcv)
+
+
 def test_a_check_is_content_with_them(folder):
     result = check_job(Job.from_toml(write_job(folder, TABLES)))
     assert not result.has_errors, result.findings

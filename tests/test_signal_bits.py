@@ -17,7 +17,8 @@ SCRIPT = """
 import hashlib, json
 import numpy as np
 from subsalt import EarthModel, Grid, Survey, forward, migrate
-from subsalt.numerics import fixedmath
+from subsalt.numerics import filters, fixedmath
+from subsalt.numerics.interpolation import Resampling, shifted
 from subsalt.acquisition import wavelet
 from subsalt.propagation.tapers import Layer, decay
 from subsalt.earth import building as director, volumes as regrid
@@ -86,6 +87,9 @@ out = {
                      for d in (None, ("forward", 0.0021)) for k in (0, 1) for t in (np.float32, np.float64))),
     "prepared traces": digest(*(p.samples for p in kirchhoff),
                               *(p.integrals for p in kirchhoff if p.integrals is not None)),
+    "filters": digest(filters.half_integral(90, 0.004).taps, filters.convolve(traces, filters.minimum_phase(
+                      lambda f: 0.1 + f / (9.0 + f * f), 211, 0.004)), shifted(traces, traces[:, 0] * 3.7),
+                      Resampling(211, np.arange(120) * 1.7, 0.55).apply(traces)),
     "velocities": digest(*(a for pair in velocities for a in pair)),
     "transpose": digest(TraceMap(500, 0.001, 0.0, 211, 0.004, 0.0, dispersion=("inverse", 0.001))
                         .apply_transpose(traces)),

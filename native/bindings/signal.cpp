@@ -1,7 +1,9 @@
 // Python face of native/signal: elementwise functions, fixed-order sums, and the trace map. Arguments are checked in
 // Python (subsalt.numerics.fixedmath, subsalt.acquisition.timemap); here only shapes are, because a wrong one would
 // write out of bounds.
+#include "signal/convolve.hpp"
 #include "signal/fixed_math.hpp"
+#include "signal/interpolate.hpp"
 #include "signal/trace_map.hpp"
 
 #include <nanobind/nanobind.h>
@@ -70,6 +72,44 @@ void map_traces(InTraces<T> x, OutTraces<T> y, double dt_in, double dt_out, InVe
     subsalt::signal::map_traces(from, to, n, in, out, spectrum);
 }
 
+template <class T>
+void convolve(InTraces<T> x, OutTraces<T> y, InVector h, int64_t first, int threads) {
+    const auto n = static_cast<int64_t>(x.shape(0)), nt = static_cast<int64_t>(x.shape(1));
+    const subsalt::signal::Filter filter{h.data(), static_cast<int64_t>(h.size()), first};
+    const int64_t last = first + filter.taps - 1;
+    if (y.shape(0) != x.shape(0) || y.shape(1) != x.shape(1) || filter.taps < 1 || first <= -nt || last >= nt ||
+        last <= -nt || first >= nt || threads < 1)
+        throw std::invalid_argument("convolve: arrays do not fit together");
+    const T* from = x.data();
+    T* to = y.data();
+    nb::gil_scoped_release release;
+    subsalt::signal::convolve(from, to, n, nt, filter, threads);
+}
+
+using InRows = nb::ndarray<const double, nb::shape<-1, -1>, nb::c_contig, nb::device::cpu>;
+using InNumbers = nb::ndarray<const int64_t, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+
+template <class T>
+void interpolate(InTraces<T> x, OutTraces<T> y, InRows w, InNumbers first, bool by_trace, bool transpose) {
+    const auto n = static_cast<int64_t>(x.shape(0));
+    const auto from = static_cast<int64_t>(x.shape(1)), to = static_cast<int64_t>(y.shape(1));
+    const auto rows = static_cast<int64_t>(w.shape(0)), count = static_cast<int64_t>(w.shape(1));
+    const int64_t nt = transpose ? to : from, m = transpose ? from : to;
+    bool fits = static_cast<int64_t>(y.shape(0)) == n && static_cast<int64_t>(first.size()) == rows &&
+                rows == (by_trace ? n : m) && count % 8 == 0 && !(by_trace && transpose);
+    for (int64_t r = 0; fits && !by_trace && r < rows; ++r)
+        fits = first.data()[r] >= -count && first.data()[r] <= nt;
+    if (!fits) throw std::invalid_argument("interpolate: arrays do not fit together");
+    const subsalt::signal::Taps taps{w.data(), first.data(), count, by_trace};
+    const T* in = x.data();
+    T* out = y.data();
+    nb::gil_scoped_release release;
+    if (transpose)
+        subsalt::signal::spread(in, out, n, nt, m, taps);
+    else
+        subsalt::signal::interpolate(in, out, n, nt, m, taps);
+}
+
 } // namespace
 
 void bind_signal(nb::module_& m) {
@@ -86,4 +126,12 @@ void bind_signal(nb::module_& m) {
           "w_out"_a, "q_real"_a, "q_imag"_a);
     m.def("map_traces", &map_traces<double>, "x"_a.noconvert(), "y"_a.noconvert(), "dt_in"_a, "dt_out"_a, "w_in"_a,
           "w_out"_a, "q_real"_a, "q_imag"_a);
+    m.def("convolve", &convolve<float>, "x"_a.noconvert(), "y"_a.noconvert(), "h"_a.noconvert(), "first"_a,
+          "threads"_a);
+    m.def("convolve", &convolve<double>, "x"_a.noconvert(), "y"_a.noconvert(), "h"_a.noconvert(), "first"_a,
+          "threads"_a);
+    m.def("interpolate", &interpolate<float>, "x"_a.noconvert(), "y"_a.noconvert(), "w"_a.noconvert(),
+          "first"_a.noconvert(), "by_trace"_a, "transpose"_a);
+    m.def("interpolate", &interpolate<double>, "x"_a.noconvert(), "y"_a.noconvert(), "w"_a.noconvert(),
+          "first"_a.noconvert(), "by_trace"_a, "transpose"_a);
 }

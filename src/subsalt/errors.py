@@ -281,6 +281,10 @@ class FindingsError(DataError):
         self.exit_code = exit_code if exit_code is not None else 65
 
 
+class GeometryFindings(FindingsError, GeometryError):
+    """Several findings on sources and receivers at once."""
+
+
 def raise_on_errors(findings: Iterable[Finding], strict: bool = False) -> list[Finding]:
     """Raise `FindingsError` when a finding is an error; return the findings otherwise.
 

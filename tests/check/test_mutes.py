@@ -14,6 +14,8 @@ from subsalt import check
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
+from subsalt.job.signal.flow import Flow
+from subsalt.job.signal.mute import Mute
 from subsalt.propagation.options import ImagingOptions
 
 
@@ -55,9 +57,10 @@ def test_a_top_mute_below_what_the_records_reach():
 def with_mute(velocity, delay, zero_late=False):
     """Return what is found of a mute of the traces; records of 2 s, offsets up to 780 m."""
     found = context()
-    section = SimpleNamespace(velocity=velocity, delay=delay, taper=0.1)
+    step = Mute(step="mute", velocity=velocity, delay=delay, taper=0.1)
+    flow = Flow([step], found.survey.time, None, short=True)
     found.survey = dataclasses.replace(
-        found.survey, reader=SimpleNamespace(section=section, inner=found.survey.reader)
+        found.survey, reader=SimpleNamespace(flow=flow, inner=found.survey.reader)
     )
     if zero_late:
         late = found.survey.time.values() > 0.9

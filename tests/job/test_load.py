@@ -8,10 +8,11 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.volumes import resample, smooth, smoothing_weights
 from subsalt.errors import GeometryError
 from subsalt.io.volumes import volume
-from subsalt.job.data import mute, select_shots
-from subsalt.job.data_sections import MuteSection
+from subsalt.job.data import select_shots
 from subsalt.job.inputs import natural_key
 from subsalt.job.job import Job
+from subsalt.job.signal.mute import Edge, Mute
+from subsalt.job.signal.step import Headers
 
 
 def test_velocity_of_depth():
@@ -107,13 +108,18 @@ def test_mute_zeroes_above_the_line_and_keeps_what_is_below():
     shot = survey(1).shots[0]
     data = np.ones((len(shot.rcv), 151), np.float32)
     line = survey(1).time
-    out = mute(data, shot.offset, line, MuteSection(velocity=1500, delay=0.05, taper=0.02))
+
+    def mute(data, offset, line, **keys):
+        made = Edge(line, Mute(step="mute", **keys))
+        return made.apply(data, Headers(np.zeros(len(offset), int), offset))
+
+    out = mute(data, shot.offset, line, velocity=1500, delay=0.05, taper=0.02)
     t = line.values()[None, :]
     edge = (0.05 + shot.offset / 1500)[:, None]
     assert not out[np.broadcast_to(t <= edge, out.shape)].any()
     np.testing.assert_array_equal(out[np.broadcast_to(t >= edge + 0.02, out.shape)], 1.0)
     assert (np.diff(out, axis=1) >= 0).all()
-    sharp = mute(data, shot.offset, line, MuteSection(velocity=1500, taper=0))
+    sharp = mute(data, shot.offset, line, velocity=1500, taper=0)
     assert set(np.unique(sharp)) == {0.0, 1.0}
 
 

@@ -36,6 +36,7 @@ SUBJECTS = (
     "geometry",
     "repeated",
     "mutes",
+    "steps",
     "taper",
     "traces",
     "moveout",

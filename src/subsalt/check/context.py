@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import ShotBreaks
-from subsalt.acquisition.survey import Shot, Survey
+from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
@@ -50,7 +50,9 @@ class Context:
     accuracy : float, optional
         Of waveforms, by which that grid was chosen; None where it was not.
     survey : Survey, optional
-        Recorded, or to be modelled.
+        Recorded, on the time axis of the records, or to be modelled.
+    record : TimeAxis, optional
+        Of the traces that are imaged, after all steps on them; that of the survey when None.
     scan : ScanResult, optional
         What the files say.
     wavelet : Wavelet, optional
@@ -73,6 +75,7 @@ class Context:
     computed: ModelLike | None = None
     accuracy: float | None = None
     survey: Survey | None = None
+    record: TimeAxis | None = None
     scan: Any = None
     wavelet: Wavelet | None = None
     propagation: PropagationOptions = field(default_factory=PropagationOptions)

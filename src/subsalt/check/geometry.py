@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.line import fit_stations, to_local
+from subsalt.acquisition.reciprocity import fewer_gathers, of_pressure
+from subsalt.acquisition.survey import Survey
 from subsalt.check.context import Context, Layout, Points, SampledShot, error, named, ok, rule, warning
 from subsalt.check.context import leave_out as leave_shots_out
 from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
@@ -17,12 +19,29 @@ from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import slabs
 from subsalt.errors import Finding
+from subsalt.io.geometry.join import described
 from subsalt.io.scan import cures
 from subsalt.io.scan.traces import GAP_LENGTH
 from subsalt.io.segy.exclude import leave_out, spans
 from subsalt.io.segy.geometry import ScannedFile
 from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import TraceReader
+
+
+def fewer_runs(survey: Survey) -> Iterator[Finding]:
+    """Yield what a recorded survey would gain by common-receiver gathers, where it has few receivers of pressure."""
+    n = fewer_gathers(survey) if of_pressure(survey) and "gathers" not in survey.notes else None
+    if n is not None:
+        shots = len(survey.shots)
+        yield Finding(
+            "W370",
+            "ok",
+            f"{n} receivers heard {shots} shots: {n} common-receiver gathers would do instead of {shots} runs, by "
+            "reciprocity of pressure",
+            '[data] gathers = "receiver"',
+            {"receivers": n, "shots": shots},
+        )
+
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
@@ -36,6 +55,31 @@ def _layout(context: Context) -> Layout:
         context.facts["_layout"] = Layout.of(context.survey, context.model.grid)
     found: Layout = context.facts["_layout"]
     return found
+
+
+@rule("geometry", "survey")
+def joined_positions(context: Context) -> Iterator[Finding]:
+    """What was joined, where positions come from files of their own."""
+    assert context.survey is not None
+    facts = context.survey.notes.get("geometry")
+    if isinstance(facts, dict):
+        context.facts["geometry"] = facts
+        yield ok(described(facts), **facts)
+
+
+@rule("geometry", "survey")
+def gathers(context: Context) -> Iterator[Finding]:
+    """Common-receiver gathers that are migrated, or would take fewer runs."""
+    assert context.survey is not None
+    found = context.survey.notes.get("gathers")
+    if isinstance(found, dict):
+        yield ok(
+            f"{found['receivers']} common-receiver gathers of {found['shots']} shots, by reciprocity: a source at each "
+            "receiver, receivers at the sources",
+            **found,
+        )
+    elif not context.modelling:
+        yield from fewer_runs(context.survey)
 
 
 @rule("geometry", "model", "survey")

@@ -72,71 +72,96 @@ def _shallower(depth: float, deepest: float) -> str:
 
 @rule("mutes", "survey")
 def data_mute(context: Context) -> Iterator[Finding]:
-    """A mute of the traces that comes behind their end."""
+    """Mutes of the traces that leave nothing of them, or next to nothing."""
     assert context.survey is not None
-    section = getattr(context.survey.reader, "section", None)
-    if section is None:
-        return
-    survey = context.survey
-    shots = survey.shots[:: max(1, len(survey.shots) // SHOTS)]
+    flow = getattr(context.survey.reader, "flow", None)
+    shots = context.survey.shots[:: max(1, len(context.survey.shots) // SHOTS)]
     offsets = [s.offset for s in shots if len(s.rcv)]
-    if not offsets:
-        return
-    x, time = np.concatenate(offsets), survey.time
-    kept = _unmuted(x, section.velocity, section.delay, time)
-    live = kept > 0 and not _zeroed(context, section)
-    if kept >= LITTLE and live:
-        yield from _long_taper(section.taper, time)
-        return
-    line = section.delay + np.array([x.min(), x.max()]) / section.velocity
-    text = (
-        f"[data.mute] leaves {kept:.1%} of the samples of {len(x)} traces in {len(shots)} shots: its line runs from "
-        f"{line[0]:.4g} s at {x.min():.5g} m to {line[1]:.4g} s at {x.max():.5g} m, the records from {time.t0:g} to "
-        f"{time.duration:.4g} s"
-    )
-    evidence = {"kept": kept, "traces": len(x)}
-    cure = _mute_cure(x, section, time)
-    if live:
-        yield warning("W314", text, cure, **evidence)
-    else:
-        more = "" if kept == 0 else ", and none that is not zero"
-        yield error("E314", text + more, cure, **evidence)
+    if flow is not None and offsets:
+        # of a shift or another interval before them the samples that were read know nothing
+        first = flow.time == context.survey.time and len(flow.steps) == 1
+        yield from mute_findings(flow, np.concatenate(offsets), len(shots), context if first else None)
 
 
-def _long_taper(taper: float, time: Any) -> Iterator[Finding]:
+def mute_findings(
+    flow: Any, x: NDArray[np.float64], shots: int, context: Context | None = None
+) -> Iterator[Finding]:
+    """Yield what the mutes of a flow leave of traces, where that is little.
+
+    Parameters
+    ----------
+    flow : Flow
+        The steps on the traces.
+    x : ndarray, (n,)
+        Offsets of traces, m.
+    shots : int
+        From which they are, for the message; 0 for traces without shots.
+    context : Context, optional
+        Whose samples the mute sees as they were read.
+    """
+    for name, step, made in flow.mutes():
+        time = made.time
+        share = made.kept(x)
+        kept = float(share.mean())
+        live = kept > 0 and not (context is not None and _zeroed(context, made))
+        if kept >= LITTLE and live:
+            yield from _long_taper(name, step.taper, time)
+            continue
+        line = step.edge(np.array([x.min(), x.max()])) if step.file is None else None
+        where = (
+            ""
+            if line is None
+            else (
+                f": its edge runs from {line[0]:.4g} s at {x.min():.5g} m to {line[1]:.4g} s at {x.max():.5g} m, the "
+                f"records from {time.t0:g} to {time.duration:.4g} s"
+            )
+        )
+        of_shots = f" in {shots} shots" if shots else ""
+        text = f"{name} leaves {kept:.1%} of the samples of {len(x)} traces{of_shots}{where}"
+        evidence = {"kept": kept, "traces": len(x)}
+        cure = _mute_cure(x, name, step, time)
+        if live:
+            yield warning("W314", text, cure, **evidence)
+        else:
+            more = "" if kept == 0 else ", and none that is not zero"
+            yield error("E314", text + more, cure, **evidence)
+
+
+def _long_taper(name: str, taper: float, time: Any) -> Iterator[Finding]:
     """Yield an error for a mute whose taper is longer than the records: no sample keeps its amplitude."""
     if taper > time.duration - time.t0:
         yield error(
             "E314",
-            f"the taper of [data.mute], {taper:g} s, is longer than the records ({time.duration - time.t0:.4g} s): all "
+            f"the taper of {name}, {taper:g} s, is longer than the records ({time.duration - time.t0:.4g} s): all "
             "samples are weakened",
-            f'[data.mute] taper = "{taper:g} ms", if that was meant; else a part of a second',
+            f'{name} taper = "{taper:g} ms", if that was meant; else a part of a second',
             taper=taper,
         )
 
 
 def _unmuted(x: NDArray[np.float64], velocity: float, delay: float, time: Any) -> float:
-    """Return the share of samples that lie behind the mute line."""
+    """Return the share of samples that lie behind the line of a mute."""
     first = np.ceil((delay + x / velocity - time.t0) / time.dt)
     return float((time.nt - np.clip(first, 0, time.nt)).mean() / time.nt)
 
 
-def _zeroed(context: Context, section: Any) -> bool:
-    """Return whether all traces that were read have something in them, and nothing behind the mute line."""
-    assert context.survey is not None
-    t = context.survey.time.values()
+def _zeroed(context: Context, made: Any) -> bool:
+    """Return whether all traces that were read have something in them, and nothing where the mute keeps them."""
     before = behind = False
     for item in context.samples:
-        if item.data.shape[1] != len(t):
+        if item.data.shape[1] != made.time.nt:
             continue
-        late = t[None, :] > section.delay + item.shot.offset[:, None] / section.velocity
+        kept = made.weights_at(item.shot.offset) > 0
         before = before or bool(item.data.any())
-        behind = behind or bool((item.data[late] != 0).any())
+        behind = behind or bool((item.data[kept] != 0).any())
     return before and not behind
 
 
-def _mute_cure(x: NDArray[np.float64], section: Any, time: Any) -> str:
+def _mute_cure(x: NDArray[np.float64], name: str, section: Any, time: Any) -> str:
     """Return the keys that were meant: those in another unit with which enough of the samples are left."""
+    out = "leave [data] mute out" if name == "[data.mute]" else "leave the step out"
+    if section.kind != "linear" or section.side != "above":
+        return f"{out}, or move its edge: offsets are in m, times in s"
     v, delay = section.velocity, section.delay
     # no wave is slower than 20 m/s, no mute begins after ten seconds
     km, ms = v < 20, delay > 10
@@ -149,5 +174,5 @@ def _mute_cure(x: NDArray[np.float64], section: Any, time: Any) -> str:
     ]
     for velocity, start, text, likely in tried:
         if likely and _unmuted(x, velocity, start, time) > 2 * LITTLE:
-            return f"[data.mute] {text}, if that was meant; or leave [data] mute out"
-    return "leave [data] mute out, or give it a higher velocity or a smaller delay"
+            return f"{name} {text}, if that was meant; or {out}"
+    return f"{out}, or give it a higher velocity or a smaller delay"

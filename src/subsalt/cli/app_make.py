@@ -16,6 +16,8 @@ from subsalt.cli.output import Out, finding_dict, spread
 from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
 
 if TYPE_CHECKING:
+    from subsalt.io.geometry.join import SurveyGeometry
+    from subsalt.io.segy.headers import Fix, HeaderBytes
     from subsalt.job.base import BaseJob
     from subsalt.job.starter import InitResult
 
@@ -69,7 +71,11 @@ def doctor(
 
 @app.command(
     short_help="Show what SEG-Y and SU files hold.",
-    epilog=example("subsalt scan shots/*.sgy", "subsalt scan shots/*.sgy --first-breaks -o breaks.png"),
+    epilog=example(
+        "subsalt scan shots/*.sgy",
+        "subsalt scan shots/*.sgy --first-breaks -o breaks.png",
+        "subsalt scan shots/*.sgy --geometry line.sps --geometry line.rps --geometry line.xps",
+    ),
 )
 def scan(
     files: Annotated[
@@ -89,6 +95,27 @@ def scan(
             "--out", "-o", readable=False, help="PNG of the first breaks; first-breaks.png when left out."
         ),
     ] = None,
+    index: Annotated[
+        bool,
+        typer.Option(
+            "--index",
+            help="Save the header values beside each file: later commands and runs read them there.",
+        ),
+    ] = False,
+    index_folder: Annotated[
+        Path | None, typer.Option(help="Folder for the saved header values.", readable=False)
+    ] = None,
+    geometry: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="SPS (one --geometry each for S, R and X), P1/90 or P1/11: join its positions with the traces.",
+            readable=False,
+        ),
+    ] = None,
+    join: Annotated[
+        str, typer.Option(help="Traces are known by field record, or by shot point: auto, record, point.")
+    ] = "auto",
     json: Json = False,
 ) -> None:
     """Show what SEG-Y and SU files hold: shots, channels, coordinates, sampling, format, oddities.
@@ -98,7 +125,8 @@ def scan(
     interval, and a wrong time zero.
     """
     from subsalt.io.scan.scan import scan as read
-    from subsalt.io.segy.headers import HeaderBytes
+    from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.index import SUFFIX
 
     if out is not None and not first_breaks:
         raise ConfigError(
@@ -106,17 +134,65 @@ def scan(
         )
     printer = Out(json)
     header = HeaderBytes.preset(preset)
-    result = read(files, header)
+    files = [f for f in files if f.suffix != SUFFIX] or files
+    placing = read_positions(geometry, join)
+    more: dict[str, object] = {}
+    fix = Fix()
+    if index or index_folder is not None:
+        fix, more["index"] = save_indexes(files, header, index_folder, printer)
+    result = read(files, header, fix, placed=placing is not None)
     printer.say(result.describe())
+    if placing is not None:
+        from subsalt.io.geometry.join import described
+        from subsalt.io.segy.reading import read_survey
+
+        read_survey(files, header, fix, geometry=placing)
+        more["geometry"] = placing.facts
+        printer.say(described(placing.facts))
     if first_breaks:
         from subsalt.cli import first_breaks_command
 
         breaks = first_breaks_command.show(files, header, out, printer)
-        printer.json(result.to_dict() | {"first_breaks": breaks})
+        printer.json(result.to_dict() | more | {"first_breaks": breaks})
     else:
-        printer.json(result)
+        printer.json(result.to_dict() | more)
     if any(f.level == "error" for f in result.findings):
         raise typer.Exit(65)
+
+
+def save_indexes(
+    files: list[Path], header: HeaderBytes, folder: Path | None, out: Out
+) -> tuple[Fix, list[dict[str, object]]]:
+    """Save the header values of files; return the fix under which they are read, and what was saved where."""
+    from subsalt.io.files import InputFile
+    from subsalt.io.publish import human
+    from subsalt.io.segy.geometry import header_for
+    from subsalt.io.segy.headers import Fix, save_index
+    from subsalt.io.segy.index import BESIDE
+    from subsalt.io.segy.layout import find_layout
+
+    fix = Fix(index=BESIDE if folder is None else str(folder))
+    saved: list[dict[str, object]] = []
+    for path in files:
+        with InputFile(path) as file:
+            layout = find_layout(file, header, fix)
+            target, made = save_index(file, layout, header_for(layout, header), fix.index)
+        size = target.stat().st_size
+        what = "saved" if made else "is up to date"
+        out.say(f"header values of {layout.n_traces:,} traces: {target}, {human(size)}, {what}")
+        saved.append({"file": path, "index": target, "bytes": size, "traces": layout.n_traces, "made": made})
+    return fix, saved
+
+
+def read_positions(files: list[Path] | None, join: str) -> SurveyGeometry | None:
+    """Return the geometry in files of positions; None without any."""
+    from subsalt.io.geometry.survey import read_geometry
+
+    if join not in ("auto", "record", "point") or (not files and join != "auto"):
+        raise ConfigError(
+            f"--join {join}", "use auto, record or point, with --geometry FILE for each file of positions"
+        )
+    return read_geometry(files, join=join) if files else None  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -160,6 +236,10 @@ def init(
     depth: DepthModel,
     method: Annotated[str, typer.Option(help="rtm, or kirchhoff: prestack time migration.")] = "rtm",
     time: TimeModel,
+    geometry: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="SPS, P1/90 or P1/11 file of positions; repeat it for more."),
+    ] = None,
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
     files: Annotated[
@@ -180,7 +260,9 @@ def init(
             "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
             code="E124",
         )
-    result = method_of(method).start(job, shots, **given[method], preset=preset, force=force)
+    result = method_of(method).start(
+        job, shots, **given[method], geometry=geometry or (), preset=preset, force=force
+    )
     if _show_start(out, job, result):
         raise typer.Exit(DataError.exit_code)
 

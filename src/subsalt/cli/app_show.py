@@ -38,6 +38,7 @@ def reimage(
         "subsalt view survey.run -o image.png",
         "subsalt view line.run --at 605 --at 608 --velocity",
         "subsalt view line.run/gathers.sgy --gathers-every 50",
+        "subsalt view survey.toml --signal --shot 8",
     ),
 )
 @spread
@@ -45,7 +46,9 @@ def view(
     what: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN|FILE", help="Run directory, or a model, image or shot file.", readable=False
+            metavar="RUN|FILE",
+            help="Run directory, or a model, image or shot file; with --signal a job file.",
+            readable=False,
         ),
     ],
     asked: view_command.Options,

@@ -42,6 +42,13 @@ class Options:
     ] = False
     gain: Annotated[float, typer.Option(help="Multiply time images and gathers by time to this power.")] = 0.0
     draw: Annotated[str, typer.Option(help="Gathers: auto, wiggle, grey or residual.")] = "auto"
+    signal: Annotated[
+        bool,
+        typer.Option("--signal", help="Of a job file: a shot before and after every step of [[signal]]."),
+    ] = False
+    shot: Annotated[
+        int | None, typer.Option(help="With --signal: which shot (field record); the middle one.")
+    ] = None
     open: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False
 
 
@@ -55,7 +62,9 @@ def view(what: Path, asked: Options, as_json: bool) -> None:
         raise ConfigError(
             f"--clip {asked.clip:g} is no percentile", "use a value above 0, up to 100", code="E125"
         )
-    paths = [Path(p) for p in _made(what, asked, out)]
+    if asked.shot is not None and not asked.signal:
+        raise ConfigError("--shot goes with --signal", "add --signal, and name a job file", code="E836")
+    paths = [_signal(what, asked, out)] if asked.signal else [Path(p) for p in _made(what, asked, out)]
     for path in paths:
         out.row("picture", str(path))
     if asked.open:
@@ -98,6 +107,25 @@ def _made(what: Path, asked: Options, out: Out) -> list[Path]:
         raise ConfigError(f"{len(places)} places to cut one volume at", "give --at once: x,y,z", "E836")
     at = places[0] if places else None
     return pictures.picture(what, asked.out, key=asked.key, at=at, **drawn)
+
+
+def _signal(what: Path, asked: Options, out: Out) -> Path:
+    """Draw a shot of a job before and after every step on its traces."""
+    from subsalt.job.base import read_job
+    from subsalt.job.signal.summary import stages
+    from subsalt.view.reading import named
+    from subsalt.view.signal import Stage, signal_steps
+
+    job = read_job(what)
+    shot, headers, between = stages(job.signal_source(), asked.shot)
+    panels = [Stage(b.label, b.traces, b.time, headers.offset, b.curves) for b in between]
+    for place, panel in enumerate(panels):
+        out.row(f"step {place}" if place else "input", panel.label)
+    path = named(what, asked.out)
+    if asked.out is None:
+        path = path.with_name(f"{path.stem}-shot{shot}.png")
+    title = f"{job.title or job.name}: shot {shot}"
+    return signal_steps(panels, path, title=title, clip=asked.clip, draw=asked.draw, gain=asked.gain)
 
 
 def place_of(text: str) -> tuple[float, ...]:

@@ -68,12 +68,13 @@ BEFORE_FRAMES = "as in 0.7"
 class BaseJob(Section):
     """A validated job file, whatever its method.
 
-    A method declares its tables; those named `data`, `parallel` and `output` mean the same to all.
+    A method declares its tables; those named `data`, `signal`, `parallel` and `output` mean the same to all.
     """
 
     if TYPE_CHECKING:
         method: ClassVar[str]
         data: Any
+        signal: Any
         parallel: Any
         output: Any
 
@@ -194,6 +195,10 @@ class BaseJob(Section):
         """Drop what was read, for example after a file has changed."""
         self._memory.clear()
 
+    def signal_source(self) -> Any:
+        """Return the survey, or the table of traces, whose traces go through the steps of `[[signal]]`."""
+        raise NotImplementedError
+
     # -- the job as text and as a number
 
     def resolved(self) -> dict[str, Any]:
@@ -237,7 +242,10 @@ class BaseJob(Section):
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""
-        return {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+        job = {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
+        if isinstance(data := job.get("data"), dict):
+            job["data"] = {k: v for k, v in data.items() if k != "index"}
+        return job
 
     def run_id(self, inputs: list[dict[str, object]] | None = None) -> str:
         """Return the hash of what determines the image: `of_the_image`, and the bytes of its inputs.

@@ -88,10 +88,53 @@ class FixSection(Section):
 
 
 class GeometrySection(Section):
-    """Positions from CSV tables instead of trace headers; traces are known by field record and channel."""
+    """Positions from files of their own instead of trace headers, joined by the numbers that the headers hold."""
 
-    shots: str = Field(description="CSV: shot,sx,sy,sz; shot is the field record number")
-    receivers: str = Field(description="CSV: shot,chan,gx,gy,gz")
+    files: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="SPS (S, R and X), UKOOA P1/90 or OGP P1/11 files; patterns allowed, relative to the job file",
+    )
+    shots: str | None = Field(
+        None, description="CSV: shot,sx,sy,sz; shot is the field record; or line,point,sx,sy,sz: shot points"
+    )
+    receivers: str | None = Field(
+        None, description="CSV: shot,chan,gx,gy,gz; or line,point,chan,gx,gy,gz as in shots"
+    )
+    join: Literal["auto", "record", "point"] | None = Field(
+        None,
+        description="traces are known by field record (byte 9), or by shot point (byte 17) and line; and by channel",
+    )
+    lines: dict[str, str] | None = Field(
+        None,
+        description='line of trace files, where shots of several lines have one number: {"a*.sgy" = "1042"}',
+    )
+    unit: Literal["m", "ft", "us-ft"] | None = Field(
+        None, description="unit of the positions, instead of what their files say"
+    )
+
+    @field_validator("files", mode="before")
+    @classmethod
+    def _one_file_is_a_list(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _files_or_tables(self) -> GeometrySection:
+        tables = (self.shots, self.receivers)
+        if (self.files is None) == (tables == (None, None)) or (self.files is None and None in tables):
+            raise ConfigError(
+                "[data.geometry] names files, or the two tables shots and receivers",
+                'write files = ["line.sps", "line.rps", "line.xps"], or shots = "s.csv" and receivers = "r.csv"',
+                code="E104",
+            )
+        given = [k for k in ("join", "unit") if getattr(self, k) is not None]
+        if self.files is None and given:
+            raise ConfigError(
+                f"[data.geometry] {given[0]} is about files; tables are joined by their columns, in metres",
+                f"take {given[0]} out",
+                code="E104",
+            )
+        return self
 
 
 class SlicesSection(Section):
@@ -171,6 +214,10 @@ class TracesSection(Section):
         description='"keep" uses traces that are far stronger than their neighbours; else they are refused',
     )
 
+    index: str | None = Field(
+        None,
+        description='header values are saved for later: "beside" the files, or in a folder relative to the job file',
+    )
     first_breaks: Literal["ignore"] | None = Field(
         None,
         description='"ignore": check does not judge first arrivals and moveout, where they are known to mislead',
@@ -235,6 +282,9 @@ class BinsSection(Section):
 class PrestackDataSection(TracesSection):
     """The recorded traces, in any order."""
 
+    geometry: GeometrySection | None = Field(
+        None, description="positions from files of their own (SPS, P1/90, P1/11, CSV), not from the headers"
+    )
     cdp_line: CdpLineSection | None = Field(
         None, description="2-D positions from CDP numbers and offsets, not from coordinates"
     )
@@ -247,10 +297,11 @@ class PrestackDataSection(TracesSection):
 
     @model_validator(mode="after")
     def _one_way_to_place(self) -> PrestackDataSection:
-        if self.cdp_line is not None and self.bins is not None:
+        given = [k for k in ("cdp_line", "bins", "geometry") if getattr(self, k) is not None]
+        if len(given) > 1:
             raise ConfigError(
-                "[data] has cdp_line and bins: traces are placed by one of them",
-                "leave out cdp_line, or bins",
+                f"[data] has {' and '.join(given)}: traces are placed by one of them",
+                f"leave out {', or '.join(given)}",
                 code="E104",
             )
         return self
@@ -274,12 +325,16 @@ class DataSection(TracesSection):
         None, description="local frame; else of the model file, or of the line"
     )
     geometry: GeometrySection | None = Field(
-        None, description="positions from CSV tables, not from the headers"
+        None, description="positions from files of their own (SPS, P1/90, P1/11, CSV), not from the headers"
     )
     slices: SlicesSection | None = Field(
         None, description="files are time slices of dense receivers, not SEG-Y"
     )
     mute: MuteSection | None = Field(None, description="zero the direct arrival")
+    gathers: Literal["shot", "receiver"] | None = Field(
+        None,
+        description="receiver: migrate common-receiver gathers, by reciprocity: one shot for each receiver (pressure)",
+    )
     duplicates: Literal["error", "first", "keep"] | None = Field(
         None, description="traces that are there twice: stop (as without the key), use the first, or use all"
     )
@@ -287,6 +342,13 @@ class DataSection(TracesSection):
     @model_validator(mode="after")
     def _slices_have_no_headers(self) -> DataSection:
         given = [k for k in ("exclude", "noisy_traces", "duplicates") if getattr(self, k) is not None]
+        for key in ("geometry", "gathers"):
+            if self.slices is not None and getattr(self, key) is not None:
+                raise ConfigError(
+                    f"[data] has slices and {key}: slices say their own positions and are gathers of shots",
+                    f"leave out {key}",
+                    code="E104",
+                )
         if self.slices is not None and given:
             raise ConfigError(
                 f"[data] {given[0]} is about traces of SEG-Y and SU; time slices have none",

@@ -47,12 +47,45 @@ def findings_from(error: ValidationError, job: type[BaseModel], text: str = "") 
     out = []
     for item in error.errors(include_url=False):
         loc = [p for p in item["loc"] if isinstance(p, int) or not str(p).startswith("function-")]
+        loc = _tagged(loc, job)
         loc = _without_union_tags(loc, job)
         path = dotted(loc)
         line = line_of(text, loc)
         where = f"{path} (line {line})" if line else path
         out.append(_finding(dict(item), loc, where, job, line))
     return out
+
+
+class Tagged(int):
+    """The place of a table in a list whose tables are of several kinds, with the key value that tells its kind."""
+
+    tag: str
+
+    def __new__(cls, place: int, tag: str) -> Tagged:
+        """Return the place with its tag."""
+        made = super().__new__(cls, place)
+        made.tag = tag
+        return made
+
+
+def _tagged(loc: list[str | int], job: type[BaseModel]) -> list[str | int]:
+    """Return a path in which the kinds of tables of ``signal`` go with their places; pydantic has them behind these."""
+    if len(loc) < 3 or loc[0] not in job.model_fields or not isinstance(loc[1], int):
+        return loc
+    if loc[2] in _kinds_in(job.model_fields[str(loc[0])].annotation):
+        return [loc[0], Tagged(loc[1], str(loc[2])), *loc[3:]]
+    return loc
+
+
+def _kinds_in(annotation: object) -> dict[str, type[BaseModel]]:
+    """Return the tables of a union told apart by a key, by the value of that key."""
+    found: dict[str, type[BaseModel]] = {}
+    for inner in typing.get_args(annotation):
+        if isinstance(inner, type) and issubclass(inner, BaseModel) and "step" in inner.model_fields:
+            found |= dict.fromkeys(typing.get_args(inner.model_fields["step"].annotation), inner)
+        else:
+            found |= _kinds_in(inner)
+    return found
 
 
 def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseModel], line: int) -> Finding:
@@ -79,6 +112,8 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
         fix = cause.fix or f"meaning: {_field_description(loc, job)}"
         said = f"{where}: {cause.message}" if where else cause.message
         return Finding(code, "error", said, fix, evidence)
+    if kind in ("union_tag_invalid", "union_tag_not_found"):
+        return _unknown_step(item, where, evidence)
     shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
     message = item["msg"][0].lower() + item["msg"][1:]
     fix = ""
@@ -92,6 +127,19 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
         fix = _field_description(loc, job)
         fix = f"meaning: {fix}" if fix else ""
     return Finding("E104", "error", f"{where}: {message}", fix, evidence)
+
+
+def _unknown_step(item: dict, where: str, evidence: dict[str, object]) -> Finding:
+    """Return the finding on a table whose kind is missing, or none that exists."""
+    context = item["ctx"]
+    known = re.findall(r"'([^']*)'", context.get("expected_tags", ""))
+    key = context["discriminator"].strip("'")
+    if item["type"] == "union_tag_not_found":
+        return Finding("E102", "error", f"{where}: {key} is missing", f'say which: {key} = "..."', evidence)
+    close = closest(str(context["tag"]), known)
+    fix = f"did you mean {close!r}?" if close else f"use one of {', '.join(known)}"
+    said = f"{where}: {key} = {context['tag']!r} is not one of {', '.join(known)}"
+    return Finding("E104", "error", said, fix, evidence)
 
 
 def raise_from(
@@ -122,6 +170,10 @@ def _unique(findings: list[Finding]) -> list[Finding]:
 def dotted(loc: Sequence[str | int]) -> str:
     """Return ``section.key[3]`` for a path."""
     out = ""
+    if len(loc) > 1 and loc[0] == "signal" and isinstance(loc[1], int):
+        # steps are counted, as in the messages of those that run
+        out, loc = f"[[signal]] {loc[1] + 1}", loc[2:]
+        return f"{out} {dotted(loc)}" if loc else out
     for part in loc:
         out += f"[{part}]" if isinstance(part, int) else (f".{part}" if out else str(part))
     return out
@@ -169,12 +221,17 @@ def closest(name: str, names: Sequence[str]) -> str:
 def model_at(job: type[BaseModel], loc: Sequence[str | int]) -> type[BaseModel] | None:
     """Return the model class of the table at `loc`, or None."""
     current: type[BaseModel] | None = job
+    annotation: object = None
     for part in loc:
+        if isinstance(part, Tagged):
+            current = _kinds_in(annotation).get(part.tag)
+            continue
         if isinstance(part, int):
             continue
         if current is None or part not in current.model_fields:
             return None
-        current = _model_in(current.model_fields[part].annotation)
+        annotation = current.model_fields[part].annotation
+        current = _model_in(annotation)
     return current
 
 
@@ -211,7 +268,7 @@ def _without_union_tags(loc: list[str | int], job: type[BaseModel]) -> list[str 
 
 def _field_description(loc: Sequence[str | int], job: type[BaseModel]) -> str:
     names = [p for p in loc if isinstance(p, str)]
-    parent = model_at(job, names[:-1]) if names else None
+    parent = model_at(job, loc[:-1]) if names else None
     if parent is None or names[-1] not in parent.model_fields:
         return ""
     return parent.model_fields[names[-1]].description or ""
@@ -223,12 +280,20 @@ def line_of(text: str, loc: Sequence[str | int]) -> int:
     if not names or not text:
         return 0
     section, section_line, deepest = "", 0, 0
+    # the tables [[name]] of a list are counted: the one that is meant, or all of them
+    place = next((int(p) for p in loc[1:2] if isinstance(p, int)), None)
+    seen = -1
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         header = re.match(r"^\[+\s*([^\]]+?)\s*\]+", line)
         if header and "=" not in line.split("]")[0]:
             section = header.group(1)
             parts = section.split(".")
+            if line.startswith("[[") and parts == names[:1]:
+                seen += 1
+                if place is not None and seen != place:
+                    section = ""
+                    continue
             if names[: len(parts)] == parts:
                 section_line = number
             continue

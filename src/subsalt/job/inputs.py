@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import GeometryError, MissingInputError
+from subsalt.io.segy.index import SUFFIX
 from subsalt.methods import DEFAULT, METHODS, method_of
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ def natural_key(text: str) -> list[tuple[int, int, str]]:
     return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in re.split(r"(\d+)", text) if p]
 
 
-def expand_files(job: BaseJob, patterns: list[str]) -> list[Path]:
-    """Return the files that names and patterns stand for, each once, in natural order within a pattern."""
+def expand_files(job: BaseJob, patterns: list[str], key: str = "data.files") -> list[Path]:
+    """Return the files that names and patterns of `key` stand for, each once, in natural order within a pattern."""
     out: list[Path] = []
     for pattern in patterns:
         path = job.resolve(pattern)
@@ -37,15 +38,13 @@ def expand_files(job: BaseJob, patterns: list[str]) -> list[Path]:
             found = sorted(glob.glob(str(path), recursive=True), key=natural_key)
             if not found and path.parent.is_dir() and not os.access(path.parent, os.R_OK | os.X_OK):
                 raise MissingInputError(
-                    f"data.files: {path.parent} cannot be read", "check its permissions", code="E111"
+                    f"{key}: {path.parent} cannot be read", "check its permissions", code="E111"
                 )
             if not found:
-                raise MissingInputError(
-                    f"no file matches {path}", "check the pattern in [data] files", code="E112"
-                )
-            out += [Path(f) for f in found if not Path(f).is_dir()]
+                raise MissingInputError(f"no file matches {path}", f"check the pattern in {key}", code="E112")
+            out += [Path(f) for f in found if not Path(f).is_dir() and not f.endswith(SUFFIX)]
         else:
-            out.append(existing(path, "data.files"))
+            out.append(existing(path, key))
     return list(dict.fromkeys(out))
 
 
@@ -93,8 +92,8 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
         # the samples of time slices lie beside their headers
         slices = job.data.slices is not None
         out["data.files"] = [f for p in found for f in (with_payload(p) if slices else [p])]
-        for name, table in () if job.data.geometry is None else job.data.geometry:
-            out[f"data.geometry.{name}"] = [existing(job.resolve(table), f"data.geometry.{name}")]
+        out |= geometry_files(job)
+    out |= signal_files(job)
     for name in PARAMETERS:
         section = getattr(job.model, name)
         if section is not None and section.file is not None:
@@ -108,6 +107,27 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
                 if item.file is not None:
                     key = f"acquisition.{group}.{i}.file"
                     out[key] = [existing(job.resolve(item.file), key)]
+    return out
+
+
+def signal_files(job: BaseJob) -> dict[str, list[Path]]:
+    """Return the files that the steps of `[[signal]]` read, by the dotted key that names them."""
+    return {
+        f"signal.{place}.{key}": [existing(job.resolve(name), f"[[signal]] {place + 1} {key}")]
+        for place, step in enumerate(job.signal or [])
+        for key, name in step.files().items()
+    }
+
+
+def geometry_files(job: BaseJob) -> dict[str, list[Path]]:
+    """Return the files of `[data.geometry]`, by the dotted key that names them."""
+    section, out = job.data.geometry, {}
+    if section is not None:
+        for name in ("files", "shots", "receivers"):
+            named = getattr(section, name)
+            if named is not None:
+                key = f"data.geometry.{name}"
+                out[key] = expand_files(job, [named] if isinstance(named, str) else named, key)
     return out
 
 
@@ -187,6 +207,13 @@ def _accept_short_forms(schema: dict[str, Any]) -> None:
         described = {k: prop.pop(k) for k in ("description", "default", "title") if k in prop}
         one = prop["items"]
         definitions[section]["properties"][key] = {"anyOf": [prop, one, {"type": "string"}], **described}
+    for section in ("Gain", "To2d"):
+        prop = definitions[section]["properties"]["velocity"]
+        described = {k: prop.pop(k) for k in ("description", "default") if k in prop}
+        definitions[section]["properties"]["velocity"] = {
+            "anyOf": [*short, *prop.get("anyOf", [prop])],
+            **described,
+        }
     for section, key in (("VelocitySection", "v"), ("VelocitySection", "eta")):
         prop = definitions[section]["properties"][key]
         prop["anyOf"] = [*short, *prop["anyOf"]]

@@ -84,6 +84,12 @@ class Job(RtmTables):
 
         return load_survey(self)
 
+    def signal_source(self) -> Survey:
+        """Return the recorded survey, which must be there."""
+        if self.data is None:
+            raise ConfigError("the job has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
+        return self.load_survey()
+
     def acquisition_survey(self) -> Survey:
         """Build the survey of `[acquisition]`, without data."""
         from subsalt.job.positions import build_survey

@@ -21,6 +21,7 @@ from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.base import BaseJob
 from subsalt.job.data_sections import DataSection, GridSection, ModelSection
+from subsalt.job.signal import AnyStep
 from subsalt.job.units import (
     AutoFrequency,
     AutoInt,
@@ -503,6 +504,9 @@ class RtmTables(BaseJob):
     method: ClassVar[str] = "rtm"
 
     data: DataSection | None = Field(None, description="recorded shots (migrate)")
+    signal: list[AnyStep] | None = Field(
+        None, description="steps on the traces before they are imaged, in order"
+    )
     acquisition: AcquisitionSection | None = Field(None, description="positions of a survey (model)")
     model: ModelSection = Field(description="the earth model")
     grid: GridSection | None = Field(None, description="model grid, where no file brings it")
@@ -537,6 +541,22 @@ class RtmTables(BaseJob):
         modelled = self.acquisition is not None and self.data is None
         if modelled and chosen and not tilted and "order" not in section.model_fields_set:
             object.__setattr__(section, "order", MODELLING_ORDER)
+        return self
+
+    @model_validator(mode="after")
+    def _steps_have_traces(self) -> RtmTables:
+        if self.signal and self.data is None:
+            raise ConfigError(
+                "[[signal]] is about recorded traces, and the job has no [data]",
+                "leave it out, or add [data] with the files of the shots",
+                code="E104",
+            )
+        if self.signal and self.data is not None and self.data.mute is not None:
+            raise ConfigError(
+                "the job has [data.mute] and [[signal]]",
+                'write the mute as a step: [[signal]] step = "mute", with velocity, delay and taper as they are',
+                code="E798",
+            )
         return self
 
     @cached_property

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,12 +16,22 @@ from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
 from subsalt.earth.grid import Frame
 from subsalt.earth.planes import Parameter, summarise
-from subsalt.errors import CannotCreateError, Finding, GeometryError, MissingInputError, SubsaltError
+from subsalt.errors import (
+    CannotCreateError,
+    Finding,
+    FindingsError,
+    GeometryError,
+    MissingInputError,
+    SubsaltError,
+)
 from subsalt.job import text as toml_out
 from subsalt.job import units
 from subsalt.job.inputs import PARAMETERS
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.options import PropagationOptions
+
+if TYPE_CHECKING:
+    from subsalt.io.geometry.join import SurveyGeometry
 
 #: spacings people like to read, in any power of ten
 ROUND = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.25, 7.5, 8.0)
@@ -85,6 +95,7 @@ def expand(names: Sequence[str]) -> list[Path]:
     """Return the files that names and patterns stand for."""
     import glob
 
+    from subsalt.io.segy.index import SUFFIX
     from subsalt.job.inputs import natural_key
 
     out: list[Path] = []
@@ -92,7 +103,7 @@ def expand(names: Sequence[str]) -> list[Path]:
         found = sorted(glob.glob(name, recursive=True), key=natural_key) if glob.has_magic(name) else [name]
         if not found:
             raise MissingInputError(f"no file matches {name}", "check the pattern", code="E112")
-        out += [Path(f) for f in found]
+        out += [Path(f) for f in found if not f.endswith(SUFFIX)]
     return list(dict.fromkeys(out))
 
 
@@ -119,13 +130,13 @@ def dominant_frequency(traces: np.ndarray, dt: float) -> float:
 class _Guess:
     """What the files tell about the survey; a part that cannot be read leaves its default."""
 
-    def __init__(self, paths: list[Path], preset: str) -> None:
+    def __init__(self, paths: list[Path], preset: str, positions: Sequence[str]) -> None:
         from subsalt.io.scan.scan import scan
         from subsalt.io.segy.headers import Fix, HeaderBytes
         from subsalt.io.segy.reading import read_survey
 
         header = HeaderBytes.preset(preset)
-        self.scan = scan(paths, header)
+        self.scan = scan(paths, header, placed=bool(positions))
         self.read: list[str] = []
         self.made_up: list[str] = []
         self.fix: dict[str, object] = {}
@@ -141,7 +152,7 @@ class _Guess:
         self.receivers = "coordinates"
         try:
             try:
-                self.survey = read_survey(paths, header, fix)
+                self.survey = read_survey(paths, header, fix, geometry=positions_of(positions))
             except GeometryError as error:
                 # receivers without coordinates can be placed along the line where offsets and sources are
                 # known
@@ -153,8 +164,7 @@ class _Guess:
             self.peak = dominant_frequency(self.survey.traces(shot), self.survey.time.dt)
         except SubsaltError as error:
             known = {(f.code, f.message) for f in self.findings}
-            if (error.code, error.message) not in known:
-                self.findings.append(Finding(error.code, "error", error.message, error.fix))
+            self.findings += [f for f in findings_of(error) if (f.code, f.message) not in known]
 
     @property
     def f0(self) -> float:
@@ -175,6 +185,20 @@ class _Guess:
         return bool(low[2] >= 0 and 0 < high[2] <= 60)
 
 
+def positions_of(files: Sequence[str]) -> SurveyGeometry | None:
+    """Return the geometry in files of positions, given as names and patterns; None without any."""
+    from subsalt.io.geometry.survey import read_geometry
+
+    return read_geometry(expand(files)) if files else None
+
+
+def findings_of(error: SubsaltError) -> list[Finding]:
+    """Return what an error says as findings."""
+    if isinstance(error, FindingsError):
+        return error.findings
+    return [Finding(error.code, "error", error.message, error.fix)]
+
+
 def write_job(
     path: Path,
     files: Sequence[str],
@@ -185,6 +209,7 @@ def write_job(
     theta: str | None = None,
     phi: str | None = None,
     f0: str | None = None,
+    geometry: Sequence[str] = (),
     preset: str = "rev1",
     force: bool = False,
 ) -> InitResult:
@@ -200,6 +225,8 @@ def write_job(
         A model file, a number or a quantity; without `vp` a velocity that grows with depth is guessed.
     f0 : str, optional
         Peak frequency; measured on the data when left out.
+    geometry : sequence of str
+        Files of positions (SPS, P1/90, P1/11) or patterns, for traces whose headers have none.
     preset : str
         Header layout.
     force : bool
@@ -215,14 +242,14 @@ def write_job(
 
     refuse_existing(path, force)
     folder = path.parent
-    guess = _Guess(expand(files), preset)
+    guess = _Guess(expand(files), preset, geometry)
     peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
     model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
     source = _source(peak, f0 is None, guess)
     parts = [
         f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
         f"{path.name}`\n" + toml_out.table("", {"title": path.stem}),
-        _data(files, folder, preset, guess) + _place(model, guess),
+        _data(files, folder, preset, guess, geometry) + _place(model, guess),
         _model(model, folder, guess),
         _grid(vp, peak, guess),
         source,
@@ -242,7 +269,7 @@ def refuse_existing(path: Path, force: bool) -> None:
         raise CannotCreateError(f"{path} exists", "choose another name, or add --force", code="E127")
 
 
-def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess) -> str:
+def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess, geometry: Sequence[str]) -> str:
     items: dict[str, object] = {"files": [relative(f, folder) for f in files]}
     if len(files) > 4 and (pattern := common_pattern(files)):
         items["files"] = [relative(pattern, folder)]
@@ -259,6 +286,9 @@ def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess) -> str
         guess.read.append("z_sign")
     if preset != "rev1":
         items["preset"] = preset
+    if geometry:
+        items["geometry"] = {"files": [relative(f, folder) for f in geometry]}
+        comments["geometry"] = "positions, not those of the headers"
     if guess.receivers == "offset":
         items["receivers"] = "offset"
         comments["receivers"] = "no receiver coordinates: placed by the offset (byte 37) along the line"

@@ -63,12 +63,16 @@ def table(name: str, items: Mapping[str, object], comments: Mapping[str, str] | 
 def resolved_toml(job: Section) -> str:
     """Return the job with every default as TOML that reads back as the same job."""
     parts = ["# every key of the job with its value in SI units; keys behind # have no value\n"]
-    top = {k: v for k, v in job.model_dump(mode="json", exclude_none=True).items() if not isinstance(v, dict)}
+    everything = job.model_dump(mode="json", exclude_none=True)
+    top = {k: v for k, v in everything.items() if not isinstance(v, dict) and k != "signal"}
     parts.append(table("", top))
     for name in type(job).model_fields:
         section = getattr(job, name)
         if isinstance(section, Section):
             parts.append(_section(name, section))
+        elif name == "signal":
+            empty = f"# [[signal]]                      # {type(job).model_fields[name].description}\n"
+            parts += [_section("[signal]", step) for step in section or []] or [empty]
     return "\n".join(parts)
 
 
@@ -123,13 +127,18 @@ def explain_key(key: str) -> dict[str, str] | None:
 def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
     """Return what a key means to one method."""
     from subsalt.job.errors import model_at
+    from subsalt.job.signal import STEPS
 
-    parts = key.strip().strip("[]").split(".")
+    parts: list[Any] = key.strip().strip("[]").split(".")
     if len(parts) == 1 and parts[0] not in job.model_fields:
         homes = [s for s in job.model_fields if (m := model_at(job, [s])) and parts[0] in m.model_fields]
-        if not homes:
+        homes = [s for s in homes if s != "signal"]
+        step = next((s for s, kind in STEPS.items() if parts[0] in (s, *kind.model_fields)), None)
+        if not homes and step is None:
             return None
-        parts = [homes[0], parts[0]]
+        parts = [homes[0], parts[0]] if homes else ["signal", step, parts[0]][: 2 + (parts[0] != step)]
+    if parts[0] == "signal":
+        return _explained_step(parts)
     parent = model_at(job, parts[:-1])
     if parent is None or parts[-1] not in parent.model_fields:
         return None
@@ -145,6 +154,42 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
         lines.append(f"default: {default}")
     elif field.is_required():
         lines.append("required")
+    return {
+        "key": ".".join(parts),
+        "description": field.description or "",
+        "default": default,
+        "text": "\n".join(lines),
+    }
+
+
+def _explained_step(parts: list[str]) -> dict[str, str] | None:
+    """Return what a step of `[[signal]]` or a key of it means: ``signal``, ``signal.mute`` or ``signal.mute.taper``."""
+    from subsalt.job.signal import STEPS
+
+    if len(parts) == 1:
+        said = "steps on the traces before they are imaged, in the order written"
+        lines = [
+            f"[[signal]]: {said}",
+            "steps:",
+            *(f"  {name:<16} {kind.title}" for name, kind in STEPS.items()),
+        ]
+        return {"key": "signal", "description": said, "default": "none", "text": "\n".join(lines)}
+    kind = STEPS.get(parts[1])
+    if kind is None or len(parts) > 3 or (len(parts) == 3 and parts[2] not in kind.model_fields):
+        return None
+    if len(parts) == 2:
+        said = kind.model_fields["step"].description or ""
+        lines = [f'[[signal]] step = "{parts[1]}": {said}', "keys:"]
+        lines += [
+            f"  {name:<16} {f.description or ''}" for name, f in kind.model_fields.items() if name != "step"
+        ]
+        return {"key": ".".join(parts), "description": said, "default": "", "text": "\n".join(lines)}
+    field = kind.model_fields[parts[2]]
+    default = "" if field.is_required() else repr_default(field.default)
+    lines = [f"{'.'.join(parts)}: {field.description or ''}"]
+    if values := choices(field.annotation):
+        lines.append(f"values: {', '.join(toml_value(v) for v in values)}")
+    lines.append(f"default: {default}" if default else "required")
     return {
         "key": ".".join(parts),
         "description": field.description or "",

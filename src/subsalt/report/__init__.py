@@ -18,6 +18,7 @@ SECTIONS = (
     ("numbers", "Numbers", summary.numbers),
     ("findings", "Warnings and findings", summary.findings),
     ("line", "Where it lies on the map", summary.line),
+    ("signal", "Steps on the traces", records.signal),
     ("phases", "Where the time went", time_spent.phases),
     ("model", "Model against measured", time_spent.model),
     ("ranks", "Ranks", time_spent.ranks),

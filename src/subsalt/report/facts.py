@@ -408,6 +408,41 @@ def events(facts: RunFacts) -> dict[str, Any] | None:
     return {"rows": rows, "total": facts.n_events}
 
 
+def signal(facts: RunFacts) -> dict[str, Any] | None:
+    """Return the steps on the traces, what they took, and the traces that were edited, each with its reason."""
+    known = section(facts.run, "signal")
+    steps = [s for s in listed(known, "steps") if isinstance(s, dict)]
+    if not steps:
+        return None
+    seconds = listed(facts.run, "signal_seconds")
+    rows = []
+    for place, step in enumerate(steps):
+        took = f"{seconds[place]:.3g}" if place < len(seconds) and render.is_number(seconds[place]) else ""
+        rows.append((str(place + 1), str(step.get("label", "")), str(step.get("said", "")), took))
+    edits = [e for e in listed(known, "edited") if isinstance(e, dict)]
+    told = [_edit(e) for e in edits]
+    traces = [
+        (
+            str(t.get("shot", "")),
+            str(t.get("file", "")),
+            str(t.get("trace", "")),
+            f"{e.get('do')}: {e.get('reason')}",
+        )
+        for e in edits
+        for t in listed(e, "listed")
+        if isinstance(t, dict)
+    ]
+    return {"rows": rows, "edits": told, "traces": traces}
+
+
+def _edit(e: dict[str, Any]) -> str:
+    """Return what an edit did, in words."""
+    did = {"kill": "zeroed", "reverse": "changed in sign"}.get(str(e.get("do")), "edited")
+    n, named = e.get("traces", 0), len(listed(e, "listed"))
+    rest = "" if named == n else f"; the first {named} are listed"
+    return f"Step {e.get('step')}: {n} traces {did}, where {e.get('reason')}{rest}."
+
+
 def wavefields(facts: RunFacts) -> dict[str, Any] | None:
     """Wavefields that were stored for later, and the run whose wavefields made this image; None without either."""
     made, stored = _origin(section(facts.run, "reimage")), _stored(section(facts.run, "wavefields"))

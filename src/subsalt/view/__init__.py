@@ -11,6 +11,7 @@ from subsalt.view.gate import Flag, gate_map
 from subsalt.view.image_gathers import ImageGather, image_gathers
 from subsalt.view.reading import gather_file, picture, time_file
 from subsalt.view.records import gather, gathers
+from subsalt.view.signal import Stage, signal_steps
 from subsalt.view.slices import compare, model, sections
 from subsalt.view.time_pictures import time_pictures
 from subsalt.view.time_run import read_time_run
@@ -19,6 +20,7 @@ from subsalt.view.time_sections import time_sections
 __all__ = [
     "Flag",
     "ImageGather",
+    "Stage",
     "compare",
     "fold",
     "fold_map",
@@ -33,6 +35,7 @@ __all__ = [
     "scan_map",
     "scan_panels",
     "sections",
+    "signal_steps",
     "survey_map",
     "time_file",
     "time_pictures",

@@ -7,7 +7,7 @@ remains is `COLUMNS`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.io.files import InputFile, raw_bytes
-from subsalt.io.scan.findings import components_between, coordinate_findings, sensors
+from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
-from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, bin_positions, column, header_for
-from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers
+from subsalt.io.segy.geometry import (
+    POSITION_NAMES,
+    ScannedFile,
+    bin_positions,
+    column,
+    header_column,
+    header_for,
+    needed_for,
+)
+from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers, save_index
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
 from subsalt.parallel.comm import Comm
@@ -50,7 +58,8 @@ BINNING: dict[str, tuple[type, int]] = {
     "bin_x": (np.float64, 1),
     "bin_y": (np.float64, 1),
 }
-_ALL_COLUMNS = COLUMNS | BINNING
+#: by which positions from files of their own are joined
+NUMBERS: dict[str, tuple[type, int]] = {"source_point": (np.int32, 1), "source_line": (np.int32, 1)}
 
 
 @dataclass
@@ -68,6 +77,8 @@ class PrestackScan:
     columns : dict of ndarray
         One value (or pair) per usable trace, in the order of the files; ``said`` is the signed offset of the header, m.
         Those of `BINNING` are there only where they are not zero everywhere.
+    headers : dict of ndarray
+        One value per usable trace of each header value that was asked for.
     dead, auxiliary, excluded : int
         Traces of these kinds in all files.
     kept_dead : ndarray, int64
@@ -82,6 +93,7 @@ class PrestackScan:
     stamps: list[int]
     first: NDArray[np.int64]
     columns: dict[str, NDArray[Any]]
+    headers: dict[str, NDArray[np.float64]]
     dead: int
     auxiliary: int
     excluded: int
@@ -90,17 +102,33 @@ class PrestackScan:
     scalars: list[int]
 
 
-def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Comm) -> PrestackScan:
+def scan_prestack(
+    paths: Iterable[Path],
+    header: HeaderBytes,
+    fix: Fix,
+    comm: Comm,
+    extra: Sequence[str] = (),
+    *,
+    placed: bool = False,
+) -> PrestackScan:
     """Return what the headers of files say, each rank having read a part. Collective.
+
+    Parameters
+    ----------
+    extra : sequence of str
+        Header values to keep of every trace, see `subsalt.io.segy.geometry.header_column`.
+    placed : bool
+        Coordinates of the headers do not count: positions are from files of their own, joined by numbers, which make
+        columns, `NUMBERS`, and ``z``, the depth of the source.
 
     Raises
     ------
     SubsaltError
         On all ranks, when a file cannot be read.
     """
-    layouts, stamps, scalars = _open_files(list(paths), header, fix, comm)
+    layouts, stamps, scalars = _open_files(list(paths), header, fix, comm, placed)
     first = np.concatenate([[0], np.cumsum([lay.n_traces for lay in layouts])]).astype(np.int64)
-    part = _Part(fix, first)
+    part = _Part(fix, first, COLUMNS | BINNING | (NUMBERS | {"z": (np.float64, 1)} if placed else {}), extra)
     with comm.together():
         lo, hi = (int(first[-1]) * (comm.rank + i) // comm.size for i in (0, 1))
         for f, layout in enumerate(layouts):
@@ -108,14 +136,15 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
             if a < b:
                 with InputFile(layout.path) as file:
                     for start in range(a, b, _PIECE):
-                        some = _some_traces(layout, start - int(first[f]), min(b, start + _PIECE) - start)
-                        part.read(file, f, some, header_for(layout, header), start)
+                        n = min(b, start + _PIECE) - start
+                        part.read(file, f, layout, header_for(layout, header), start, n)
     told = comm.allgather(plain(part.facts()))
     columns = {}
-    for name, (_, width) in _ALL_COLUMNS.items():
-        if name in COLUMNS or any(name in one["binning"] for one in told):
+    for name, (_, width) in part.kinds.items():
+        if name not in BINNING or any(name in one["binning"] for one in told):
             flat = comm.allgather_array(part.column(name).reshape(-1))
             columns[name] = flat.reshape(-1, 2) if width == 2 else flat
+    headers = {name: comm.allgather_array(part.header(name)) for name in extra}
     refuse_unmatched(fix.exclude, np.any([one["matched"] for one in told], axis=0))
     intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
     for one in told:
@@ -128,6 +157,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
         stamps,
         first,
         columns,
+        headers,
         sum(one["dead"] for one in told),
         sum(one["auxiliary"] for one in told),
         sum(one["excluded"] for one in told),
@@ -141,7 +171,7 @@ def scan_prestack(paths: Iterable[Path], header: HeaderBytes, fix: Fix, comm: Co
 
 
 def _open_files(
-    names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm
+    names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm, placed: bool
 ) -> tuple[list[FileLayout], list[int], list[int]]:
     """Return layouts and times of change of the files, and scalars of coordinates; each rank opens some. Collective."""
     told: list[dict[str, Any]] = []
@@ -149,8 +179,12 @@ def _open_files(
         for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
             with InputFile(path) as file:
                 layout = find_layout(file, header, fix)
+                if fix.index is not None:
+                    save_index(file, layout, header_for(layout, header), fix.index)
                 some = _sampled(file, layout, header, fix)
-                layout.findings += coordinate_findings(some, fix)
+                layout.findings += (
+                    geometry_errors(some, fix, placed) if placed else coordinate_findings(some, fix)
+                )
                 # the text of 40 lines is of no use here, and there may be thousands of files
                 told.append(
                     replace(layout, text=[]).to_json()
@@ -183,28 +217,34 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     return ScannedFile.of(some, values, header, fix, picks)
 
 
-def _some_traces(layout: FileLayout, first: int, n: int) -> FileLayout:
-    """Return a part of a file as a file that begins later and ends earlier."""
-    return replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
-
-
 class _Part:
     """The traces whose headers this rank reads."""
 
-    def __init__(self, fix: Fix, first: NDArray[np.int64]) -> None:
-        self._fix, self._first = fix, first
-        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in _ALL_COLUMNS}
+    def __init__(
+        self,
+        fix: Fix,
+        first: NDArray[np.int64],
+        kinds: dict[str, tuple[type, int]],
+        extra: Sequence[str] = (),
+    ) -> None:
+        self._fix, self._first, self.kinds = fix, first, kinds
+        self._headers: dict[str, list[NDArray[np.float64]]] = {name: [] for name in extra}
+        self._pieces: dict[str, list[NDArray[Any]]] = {name: [] for name in kinds}
         self._dead_numbers: list[NDArray[np.int64]] = []
         self._dead = self._auxiliary = self._excluded = 0
         self._matched = np.zeros(len(fix.exclude), bool)
         self._intervals: dict[int, set[int]] = {}
         self._z = {"source": [np.inf, -np.inf], "receiver": [np.inf, -np.inf]}
 
-    def read(self, file: InputFile, f: int, some: FileLayout, header: HeaderBytes, start: int) -> None:
-        """Add some traces of file `f`, of which the first has number `start`."""
-        n = some.n_traces
-        values = read_headers(file, some, header, _NAMES)
+    def read(
+        self, file: InputFile, f: int, layout: FileLayout, header: HeaderBytes, start: int, n: int
+    ) -> None:
+        """Add `n` traces of file `f`, of which the first has number `start`."""
+        in_file = start - int(self._first[f])
+        names = needed_for([*_NAMES, *self._headers])
+        values = read_headers(file, layout, header, names, in_file, n, self._fix.index)
         number = np.arange(start, start + n, dtype=np.int64)
+        some = replace(layout, n_traces=n)
         one = ScannedFile.of(some, values, header, self._fix, number - self._first[f])
         self._matched |= one.matched
         dead, out, places = one.dead, one.excluded, one.positions
@@ -225,16 +265,23 @@ class _Part:
             "rcv": places.rcv[:, :2],
             "said": places.offset,
             "delay": places.delay,
+            "z": places.src[:, 2],
         }
-        for name, (kind, _) in _ALL_COLUMNS.items():
+        for name, (kind, _) in self.kinds.items():
             values_of = known[name] if name in known else column(values, name, n)
             self._pieces[name].append(values_of[use].astype(kind))
+        for name, pieces in self._headers.items():
+            pieces.append(header_column(name, one, self._fix)[use])
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of all that was added, and let go of its pieces."""
-        kind, width = _ALL_COLUMNS[name]
+        kind, width = self.kinds[name]
         pieces = self._pieces.pop(name)
         return np.concatenate([np.empty((0, 2) if width == 2 else 0, kind), *pieces])
+
+    def header(self, name: str) -> NDArray[np.float64]:
+        """Return one of the header values asked for, of all that was added."""
+        return np.concatenate([np.empty(0), *self._headers.pop(name)])
 
     def dead_numbers(self) -> NDArray[np.int64]:
         """Return the numbers of dead traces that are kept."""

@@ -8,9 +8,9 @@ Traces in blocks, read by a thread while whoever asked works on the block before
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import Finding, GeometryError
 from subsalt.io.files import ReadAhead, as_paths
+from subsalt.io.geometry.join import SurveyGeometry
 from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
 from subsalt.io.scan.findings import late_findings, said_once
 from subsalt.io.scan.traces import TraceSet
-from subsalt.io.segy.geometry import unit_factor
+from subsalt.io.segy.geometry import GEOMETRY_STATIC, unit_factor
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.segy.reading import refuse
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
@@ -68,6 +69,21 @@ def trace_findings(scan: PrestackScan, delay: NDArray[np.float64], fix: Fix) -> 
 __all__ = ["BinGeometry", "LineGeometry", "TraceFiles", "TraceTable", "azimuths", "open_traces"]
 
 
+class Treatment(Protocol):
+    """What is done to traces before they are imaged.
+
+    Attributes
+    ----------
+    scratch : int
+        Bytes that it takes beside the traces that come in and go out.
+    """
+
+    scratch: int
+
+    def __call__(self, rows: NDArray[np.int64], traces: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the traces of some rows of the table, (len(rows), table.time.nt), of those that were read."""
+
+
 @dataclass
 class TraceTable:
     """Usable traces in canonical order: that of the files as given, then of the traces in them.
@@ -85,7 +101,7 @@ class TraceTable:
     cdp, ffid, channel : ndarray, (n,), int32
         Header values (bytes 21, 9, 13); zeros where the files have none.
     time : TimeAxis
-        Of all traces.
+        Of all traces, once they are treated; that of what is read is ``files.time``.
     files : TraceFiles
         Where the samples are.
     line : LineGeometry or None
@@ -94,6 +110,10 @@ class TraceTable:
         Line numbers (bytes 189, 193); None where they are zero everywhere.
     bin_x, bin_y : ndarray, (n,), float64, or None
         Map position of the bin (bytes 181, 185), m; None where they are zero everywhere.
+    headers : dict of str to ndarray, (n,), float64
+        Header values that the treatment asks for.
+    treatment : Treatment, optional
+        What is done to traces before they are imaged.
     notes : dict
         What was found and decided, for the report: dead_traces, auxiliary_traces, warnings, positions, offsets,
         elevations.
@@ -116,6 +136,8 @@ class TraceTable:
     crossline: NDArray[np.int32] | None = None
     bin_x: NDArray[np.float64] | None = None
     bin_y: NDArray[np.float64] | None = None
+    headers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    treatment: Treatment | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
@@ -130,11 +152,19 @@ class TraceTable:
     @property
     def nbytes(self) -> int:
         """Bytes of all columns."""
-        return sum(column.nbytes for column in self._columns().values())
+        return sum(column.nbytes for column in [*self._columns().values(), *self.headers.values()])
 
     def take(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> TraceTable:
         """Return the table of some rows, with the same files."""
-        return replace(self, **{name: column[index] for name, column in self._columns().items()})
+        headers = {name: column[index] for name, column in self.headers.items()}
+        return replace(
+            self, headers=headers, **{name: column[index] for name, column in self._columns().items()}
+        )
+
+    def traces(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the traces of ascending rows, (len(rows), time.nt), read from the files and treated."""
+        found = self.files.read(self.number[rows])
+        return found if self.treatment is None else self.treatment(rows, found)
 
     def trace_set(self) -> TraceSet:
         """Return these traces for the rules on single traces."""
@@ -163,7 +193,9 @@ def open_traces(
     *,
     line: LineGeometry | None = None,
     bins: BinGeometry | None = None,
+    geometry: SurveyGeometry | None = None,
     comm: Comm | None = None,
+    extra: Sequence[str] = (),
 ) -> TraceTable:
     """Read the headers of prestack SEG-Y and SU files; the traces stay there.
 
@@ -177,8 +209,12 @@ def open_traces(
         Positions of a 2-D line from CDP numbers and offsets; coordinates of the headers do not count then.
     bins : BinGeometry, optional
         Midpoints at the positions of the bins (bytes 181, 185), sources and receivers from offsets; likewise.
+    geometry : SurveyGeometry, optional
+        Positions from files of their own, joined by the numbers in the headers; likewise.
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
+    extra : sequence of str
+        Header values to keep of every trace, see `subsalt.io.segy.geometry.header_column`.
 
     Returns
     -------
@@ -194,7 +230,8 @@ def open_traces(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scan = scan_prestack(names, header, fix, comm or single())
+    placed = geometry is not None
+    scan = scan_prestack(names, header, fix, comm or single(), extra, placed=placed)
     findings = said_once([f for lay in scan.layouts for f in lay.findings], map(str, names))
     refuse(findings)
     refuse_mixed_samples(scan.layouts)
@@ -219,12 +256,16 @@ def open_traces(
         "feet": any(unit_factor(lay, fix) != 1.0 for lay in scan.layouts),
         "elevations": {name: list(span) for name, span in scan.elevations.items()},
     }
-    src, rcv = place(columns, header, line if bins is None else bins, notes)
+    if geometry is not None:
+        src, rcv = _by_files(geometry, columns, scan, notes)
+    else:
+        src, rcv = place(columns, header, line if bins is None else bins, notes)
     del columns["said"]
     if fix.channels == "reversed":
         rcv = _reversed(columns["ffid"], rcv)
     d = rcv - src
     offset = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
+    binning: dict[str, Any] = {name: columns[name] for name in BINNING if name in columns}
     return TraceTable(
         number=columns["number"],
         src=src,
@@ -237,10 +278,46 @@ def open_traces(
         time=time,
         files=_files(scan, columns["number"], time, late, fix),
         line=line,
+        headers=scan.headers,
         notes=notes,
         findings=findings,
-        **{name: columns[name] for name in BINNING if name in columns},
+        **binning,
     )
+
+
+@dataclass
+class _Numbered:
+    """What joins traces with positions from files of their own, see `subsalt.io.geometry.join.Traces`."""
+
+    ffid: NDArray[np.int32]
+    channel: NDArray[np.int32]
+    source_point: NDArray[np.int32]
+    source_line: NDArray[np.int32]
+    file: NDArray[np.int64]
+    paths: list[str]
+
+
+def _by_files(
+    geometry: SurveyGeometry, columns: dict[str, NDArray[Any]], scan: PrestackScan, notes: dict[str, Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return sources and receivers, (n, 2) each, as files of positions have them."""
+    names = ("ffid", "channel", "source_point", "source_line")
+    numbers = {n: columns[n] if n in names[:2] else columns.pop(n) for n in names}
+    file = np.searchsorted(scan.first, columns["number"], side="right") - 1
+    traces = _Numbered(**numbers, file=file, paths=[lay.path for lay in scan.layouts])
+    src, rcv = geometry.placed(traces, columns.pop("z"))
+    for name, points in (("source_z", src), ("receiver_z", rcv)):
+        if name in scan.headers:
+            scan.headers[name] = points[:, 2].copy()
+    if GEOMETRY_STATIC in scan.headers:
+        scan.headers[GEOMETRY_STATIC] = geometry.statics(traces)
+    notes["positions"] = {"from": "files", "joined_by": geometry.by}
+    notes["geometry"] = geometry.facts
+    notes["offsets"] = {"in_headers": bool(columns["said"].any()), "disagree": 0}
+    notes["elevations"] = {
+        name: [float(p[:, 2].min()), float(p[:, 2].max())] for name, p in (("source", src), ("receiver", rcv))
+    }
+    return src[:, :2].copy(), rcv[:, :2].copy()
 
 
 def azimuths(d: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -303,6 +380,13 @@ def stream_bytes(size: int, nt: int, trace_bytes: int) -> int:
     return 2 * size * nt * 4 + min(PIECE + GAP + trace_bytes, size * (trace_bytes + GAP))
 
 
+def treatment_bytes(size: int, table: TraceTable) -> int:
+    """Return what treating a block takes beside `stream_bytes`: the block as read, as treated, and between, bytes."""
+    if table.treatment is None:
+        return 0
+    return 4 * size * (table.files.time.nt + table.time.nt) + table.treatment.scratch
+
+
 class TraceBlocks(ReadAhead[int]):
     """Blocks of a selection of traces in table order, read ahead by a thread.
 
@@ -348,7 +432,13 @@ class TraceBlocks(ReadAhead[int]):
 
     def _read_block(self, first: int, buffer: NDArray[np.float32]) -> None:
         rows = self._rows(first)
-        self.bytes_read += self._table.files.read_into(self._table.number[rows], buffer[: len(rows)])
+        table, number = self._table, self._table.number[rows]
+        if table.treatment is None:
+            self.bytes_read += table.files.read_into(number, buffer[: len(rows)])
+            return
+        read = np.empty((len(rows), table.files.time.nt), np.float32)
+        self.bytes_read += table.files.read_into(number, read)
+        buffer[: len(rows)] = table.treatment(rows, read)
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """Yield (rows of the table, their traces (m, nt)); what reading met is raised here."""

@@ -189,9 +189,10 @@ def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     return [*_scalars(one, fix), *_units(one, fix), *_bins(one, fix), *_components(one, fix)]
 
 
-def geometry_errors(one: ScannedFile, fix: Fix) -> list[Finding]:
-    """Return the findings of level error that make positions useless."""
-    return [f for f in (*_units(one, fix), *_components(one, fix)) if f.level == "error"]
+def geometry_errors(one: ScannedFile, fix: Fix, placed: bool = False) -> list[Finding]:
+    """Return the findings of level error that make positions useless; `placed`: those of the headers do not count."""
+    units = () if placed else _units(one, fix)
+    return [f for f in (*units, *_components(one, fix)) if f.level == "error"]
 
 
 def _offsets_agree(one: ScannedFile) -> bool:
@@ -505,6 +506,6 @@ def _missing(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
         yield _warn(
             "W225",
             "source and receiver coordinates (bytes 73, 77, 81, 85) are all zero",
-            "say where they are: [data.bytes] ..., or give the geometry in a CSV; a time migration places a 2-D line "
+            "say where they are: [data.bytes] ..., or in [data.geometry]; a time migration places a 2-D line "
             "by [data] cdp_line; scan alone needs none",
         )

@@ -43,10 +43,19 @@ _SAME = [
 ]
 
 
+#: findings that do not matter when positions are from files of their own
+OF_HEADER_POSITIONS = {
+    *("E235", "E236", "E240", "E243", "E380", "W381", "W216", "W240", "W241", "W242", "W243", "W263"),
+    *(f"W{n}" for n in range(220, 228)),
+}
+
+
 def scan(
     paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     header: HeaderBytes | None = None,
     fix: Fix | None = None,
+    *,
+    placed: bool = False,
 ) -> ScanResult:
     """Say what SEG-Y and SU files hold.
 
@@ -58,6 +67,8 @@ def scan(
         Where header values lie; rev 1 when left out.
     fix : Fix, optional
         Values that replace those of the headers.
+    placed : bool
+        Positions are from files of their own: nothing is said of those in the headers.
 
     Returns
     -------
@@ -106,6 +117,8 @@ def scan(
         result.findings += amplitude_findings(measured, fix, shots=result.kind == "shots")
     if result.kind != "shots":
         result.findings = [f for f in result.findings if f.code != "E238"]
+    if placed:
+        result.findings = [f for f in result.findings if f.code not in OF_HEADER_POSITIONS]
     result.findings = said_once(result.findings, map(str, names))
     return result
 

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError
 from subsalt.io.files import InputFile
 from subsalt.io.segy.exclude import excluded
-from subsalt.io.segy.headers import PRESETS, FileLayout, Fix, HeaderBytes, apply_scalar, read_headers
+from subsalt.io.segy.headers import (
+    PRESETS,
+    FileLayout,
+    Fix,
+    HeaderBytes,
+    apply_scalar,
+    read_headers,
+    save_index,
+)
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
 
@@ -27,6 +35,7 @@ POSITION_NAMES = (
     "ffid",
     "channel",
     "source_point",
+    "source_line",
     "cdp",
     "trace_id",
     "offset",
@@ -146,11 +155,49 @@ def positions(
     if fix.delay is not None:
         delay = np.full(n, fix.delay)
     else:
-        ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
-        # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
-        ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
-        delay = apply_scalar(column(values, "delay", n), ts) / 1000.0
+        delay = milliseconds(values, "delay", n, fix) / 1000.0
     return TracePositions(src, rcv, column(values, "offset", n) * length, delay)
+
+
+def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDArray[np.float64]:
+    """Return a time of the headers (n,), ms, its scalar (byte 215) applied."""
+    ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
+    # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
+    ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
+    return apply_scalar(column(values, name, n), ts)
+
+
+#: column of the static corrections in files of positions, s
+GEOMETRY_STATIC = "geometry_static"
+#: corrections of times in the trace headers
+STATICS = ("source_static", "receiver_static", "total_static")
+
+
+def header_column(name: str, scanned: ScannedFile, fix: Fix) -> NDArray[np.float64]:
+    """Return one value of every trace of a file, (n,), as steps on traces use it.
+
+    Parameters
+    ----------
+    name : str
+        A header value as it stands in the file; one of `STATICS`, in s; ``source_z`` or ``receiver_z``, m, positive
+        down.
+    scanned : ScannedFile
+        Read with the names of `needed_for`.
+    """
+    if name in ("source_z", "receiver_z"):
+        return (scanned.positions.src if name == "source_z" else scanned.positions.rcv)[:, 2]
+    if name == GEOMETRY_STATIC:
+        # of files of positions, which are joined with all traces later
+        return np.zeros(scanned.layout.n_traces)
+    if name in STATICS:
+        return milliseconds(scanned.values, name, scanned.layout.n_traces, fix) / 1000.0
+    return column(scanned.values, name, scanned.layout.n_traces).astype(np.float64)
+
+
+def needed_for(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the header values to read so that `header_column` knows these columns."""
+    more = [name for name in columns if name not in ("source_z", "receiver_z", GEOMETRY_STATIC)]
+    return tuple(dict.fromkeys([*POSITION_NAMES, *more]))
 
 
 def bin_positions(
@@ -343,7 +390,9 @@ def open_headers(
     """Read layout and the named header values of one file."""
     layout = find_layout(file, header, fix)
     header = header_for(layout, header)
-    values = read_headers(file, layout, header, list(names))
+    if fix.index is not None:
+        save_index(file, layout, header, fix.index)
+    values = read_headers(file, layout, header, list(names), index=fix.index)
     settle_dt(layout, header, [int(v) for v in np.unique(column(values, "dt", layout.n_traces))[:1000]])
     return ScannedFile.of(layout, values, header, fix)
 

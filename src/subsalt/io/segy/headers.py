@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from subsalt.errors import ConfigError, Finding, MemoryPlanError, SegyError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.publish import human
 from subsalt.io.segy.exclude import Exclusion
+from subsalt.io.segy.index import BLOCK, Place, columns_of, open_index, write_index
 from subsalt.io.segy.samples import FORMATS, decode
 from subsalt.parallel.relay import plain
 
@@ -31,6 +33,9 @@ _SHORT = {
     "elevation_scalar": "i2",
     "coordinate_scalar": "i2",
     "coordinate_units": "i2",
+    "source_static": "i2",
+    "receiver_static": "i2",
+    "total_static": "i2",
     "delay": "i2",
     "ns": "u2",
     "dt": "u2",
@@ -46,6 +51,7 @@ class HeaderBytes:
     ffid: int = 9
     channel: int = 13
     source_point: int = 17
+    source_line: int = 0
     cdp: int = 21
     trace_id: int = 29
     offset: int = 37
@@ -59,6 +65,9 @@ class HeaderBytes:
     receiver_x: int = 81
     receiver_y: int = 85
     coordinate_units: int = 89
+    source_static: int = 99
+    receiver_static: int = 101
+    total_static: int = 103
     delay: int = 109
     ns: int = 115
     dt: int = 117
@@ -194,6 +203,9 @@ class Fix:
         Refuse traces that are there twice, use the first of them, or use all.
     noisy : {"error", "keep"}
         Refuse traces that are far stronger than their neighbours, or use them.
+    index : str, optional
+        Folder of saved header indexes, or ``beside``: made there when missing. Left out, an index beside a file is used
+        where there is one.
     """
 
     scalar: int | None = None
@@ -222,6 +234,7 @@ class Fix:
     exclude: tuple[Exclusion, ...] = ()
     duplicates: Literal["error", "first", "keep"] = "error"
     noisy: Literal["error", "keep"] = "error"
+    index: str | None = None
 
     def __post_init__(self) -> None:
         checks = {
@@ -371,13 +384,27 @@ def header_blocks(file: InputFile, layout: FileLayout) -> Iterator[tuple[int, ND
 
 
 def read_headers(
-    file: InputFile, layout: FileLayout, header: HeaderBytes, names: Sequence[str]
+    file: InputFile,
+    layout: FileLayout,
+    header: HeaderBytes,
+    names: Sequence[str],
+    first: int = 0,
+    n: int | None = None,
+    index: str | None = None,
 ) -> dict[str, NDArray]:
-    """Return the named header values of every trace, in native byte order; values the file lacks are left
-    out.
+    """Return the named header values of `n` traces from `first` on, of all when left out, in native byte order.
+
+    Values that the file lacks are left out. They come from the saved index of the file (`index`, see `Fix`) where there
+    is one that agrees with it.
     """
     kind = header.dtype(layout.endian)
     names = [n for n in names if n in (kind.names or ())]
+    n = layout.n_traces - first if n is None else n
+    if (saved := open_index(file, place_of(layout), TRACE_HEADER, index)) is not None:
+        found = saved.values(first, n, kind, names)
+        if found is not None:
+            return found
+    layout = replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
     need = layout.n_traces * sum(kind[n].itemsize for n in names)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if need > memory // 2:
@@ -390,9 +417,59 @@ def read_headers(
     out = {n: np.empty(layout.n_traces, kind[n].newbyteorder("=")) for n in names}
     for start, raw in header_blocks(file, layout):
         view = raw.view(kind).reshape(-1)
-        for n in names:
-            out[n][start : start + len(view)] = view[n]
+        for name in names:
+            out[name][start : start + len(view)] = view[name]
     return out
+
+
+def place_of(layout: FileLayout) -> Place:
+    """Return where the headers of a file lie."""
+    return Place(layout.size, layout.first_trace, layout.trace_bytes, layout.n_traces, layout.endian)
+
+
+def save_index(
+    file: InputFile, layout: FileLayout, header: HeaderBytes, folder: str | None = None
+) -> tuple[Path, bool]:
+    """Return the path of the saved header index of a file, and whether it was made: not when there is one that agrees.
+
+    Parameters
+    ----------
+    header : HeaderBytes
+        Its values are kept, and those of rev 1.
+    folder : str, optional
+        Where it goes; beside the file when left out.
+
+    Notes
+    -----
+    Holds 16 MB of headers at a time.
+    """
+    place, order = place_of(layout), ">" if layout.endian == "big" else "<"
+    columns = {c for h in (HeaderBytes(), header) for c in columns_of(h.dtype(layout.endian)).values()}
+    both = np.dtype(
+        {
+            "names": [f"{offset} {code}" for offset, code in sorted(columns)],
+            "formats": [order + code for _, code in sorted(columns)],
+            "offsets": [offset for offset, _ in sorted(columns)],
+            "itemsize": TRACE_HEADER,
+        }
+    )
+    saved = open_index(file, place, TRACE_HEADER, folder)
+    if saved is not None and saved.values(0, 1, both, list(both.names or ())) is not None:
+        return saved.path, False
+    blocks = _in_blocks(header_blocks(file, layout), both)
+    return write_index(file, place, both, folder, blocks), True
+
+
+def _in_blocks(parts: Iterator[tuple[int, NDArray[np.uint8]]], kind: np.dtype) -> Iterator[NDArray]:
+    """Yield headers as structured arrays of `BLOCK`, the last one with what is left."""
+    rest = np.empty(0, kind)
+    for _, raw in parts:
+        rest = np.concatenate([rest, raw.view(kind).reshape(-1)])
+        while len(rest) >= BLOCK:
+            yield rest[:BLOCK]
+            rest = rest[BLOCK:]
+    if len(rest):
+        yield rest
 
 
 def read_traces(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) -> NDArray[np.float32]:

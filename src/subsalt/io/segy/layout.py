@@ -86,7 +86,7 @@ def _refuse_positions(where: str, raw: bytes, more: bytes, order: str, header: H
         raise SegyError(
             f"{where} holds the coordinates {', '.join(f'{v:.10g}' for v in long)} (source x, y, receiver x, y); its "
             f"header (bytes 73 to 88) says {', '.join(f'{v:.10g}' for v in plain)}; extensions are not read",
-            "copy the coordinates into bytes 73 to 88 with a scalar in byte 71, or give the geometry in a CSV",
+            "copy the coordinates into bytes 73 to 88 with a scalar in byte 71, or use [data.geometry]",
             code="E258",
         )
 

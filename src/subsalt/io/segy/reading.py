@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,14 +16,17 @@ from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, Finding, GeometryError, SegyError
 from subsalt.io.files import InputFile, as_paths
+from subsalt.io.geometry.join import SurveyGeometry
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (
-    POSITION_NAMES,
+    GEOMETRY_STATIC,
     ScannedFile,
     ShotTable,
     column,
     first_of_repeats,
+    header_column,
+    needed_for,
     open_headers,
     shot_table,
 )
@@ -34,8 +37,17 @@ from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 
 
+@dataclass
 class TraceReader(TraceFiles):
-    """Reads traces of one shot from the survey's files."""
+    """Reads traces of one shot from the survey's files.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray, (n traces,)
+        Header values of all traces, those that somebody asked for (`header_column`).
+    """
+
+    columns: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return the traces (len(rows), nt) of `shot`, of all receivers when `rows` is None, checked to be finite."""
@@ -51,32 +63,37 @@ class TraceReader(TraceFiles):
 
 @dataclass
 class _Live:
-    """Numbers, map positions and offsets of the traces that count, in the order of the files."""
+    """Numbers, map positions and offsets of the traces that count, in the order of the files; the file of each."""
 
     index: NDArray[np.int64]
     ffid: NDArray
     channel: NDArray
+    source_point: NDArray
+    source_line: NDArray
     offset: NDArray[np.float64]
     src: NDArray[np.float64]
     rcv: NDArray[np.float64]
+    file: NDArray[np.int64]
+    paths: list[str]
 
     @classmethod
     def of(cls, scanned: list[ScannedFile], use: NDArray[np.bool_]) -> _Live:
         """Return the traces `use` of all files."""
         index = np.nonzero(use)[0].astype(np.int64)
-        ffid, channel = (
-            np.concatenate([column(s.values, name, s.layout.n_traces) for s in scanned])[index]
-            for name in ("ffid", "channel")
-        )
-        offset, src, rcv = (
-            np.concatenate([getattr(s.positions, name) for s in scanned])[index]
+        columns = {
+            name: np.concatenate([column(s.values, name, s.layout.n_traces) for s in scanned])[index]
+            for name in ("ffid", "channel", "source_point", "source_line")
+        } | {
+            name: np.concatenate([getattr(s.positions, name) for s in scanned])[index]
             for name in ("offset", "src", "rcv")
-        )
-        return cls(index, ffid, channel, offset, src, rcv)
+        }
+        file = np.repeat(np.arange(len(scanned)), [s.layout.n_traces for s in scanned])[index]
+        return cls(index=index, **columns, file=file, paths=[s.layout.path for s in scanned])
 
     def take(self, rows: NDArray[np.int64]) -> _Live:
         """Return some of the traces."""
-        return _Live(*(getattr(self, f.name)[rows] for f in fields(self)))
+        some = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name != "paths"}
+        return _Live(**some, paths=self.paths)
 
 
 def read_survey(
@@ -89,7 +106,9 @@ def read_survey(
     frame: Frame | None = None,
     shot_key: Literal["auto", "ffid", "source"] = "auto",
     receivers: Literal["coordinates", "offset"] = "coordinates",
+    geometry: SurveyGeometry | None = None,
     exact_line: bool = False,
+    columns: Sequence[str] = (),
 ) -> Survey:
     """Read the geometry of SEG-Y or SU shots; the traces stay in the files until `Survey.traces`.
 
@@ -110,8 +129,12 @@ def read_survey(
     receivers : {"coordinates", "offset"}
         Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the
         source.
+    geometry : SurveyGeometry, optional
+        Positions from files of their own, joined by the numbers in the headers, whose coordinates do not count then.
     exact_line : bool
         Only a line that lies on map x to the last digit keeps map x as local x, see `acquisition.line.fit_stations`.
+    columns : sequence of str
+        Header values that the reader of the survey keeps of every trace, see `subsalt.io.segy.geometry.header_column`.
 
     Returns
     -------
@@ -125,33 +148,62 @@ def read_survey(
         A file cannot be read.
     GeometryError
         Coordinates are missing, or the files do not share one time axis.
+    FindingsError
+        Traces have no place in `geometry`.
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
-    scanned = _scanned(names, header, fix)
+    scanned = _scanned(names, header, fix, needed_for(columns), geometry is not None)
     layouts = [s.layout for s in scanned]
     dead = np.concatenate([s.dead for s in scanned])
     notes: dict[str, object] = {}
     use = _usable(scanned, header, fix, notes)
     live = _Live.of(scanned, use)
+    if geometry is not None:
+        live.src, live.rcv = geometry.placed(live, live.src[:, 2])
+        notes |= {"positions": "tables", "geometry": geometry.facts}
     if fix.duplicates == "first":
         rows = first_of_repeats(live)
         notes["duplicates_left_out"] = len(live.index) - len(rows)
         live = live.take(rows)
-    table = shot_table(live.ffid, live.src, shot_key)
+    by_number = geometry is not None and geometry.by == "record" and shot_key == "auto"
+    table = shot_table(live.ffid, live.src, "ffid" if by_number else shot_key)
     notes["shot_key"] = table.key
     notes["swap_xy"] = fix.swap_xy
-    rcv = _receivers(live.src, live.rcv, live.offset, line, receivers)
-    fit = fit_stations(live.src, rcv, exact_line)
-    dims, frame, says = settled(live.src, fit, ndim, line, frame)
+    if geometry is None:
+        rcv = _receivers(live.src, live.rcv, live.offset, line, receivers)
+        stations = live.src, rcv
+    else:
+        rcv = live.rcv
+        order = [rows for _, rows in _by_shot(table)]
+        stations = live.src[[rows[0] for rows in order]], rcv[np.concatenate(order)]
+    fit = fit_stations(*stations, exact_line)
+    dims, frame, says = settled(stations[0], fit, ndim, line, frame)
     if dims == 2:
-        notes["line"] = line_facts(live.src, rcv, fit, frame, says)
+        notes["line"] = line_facts(*stations, fit, frame, says)
     src, rcv = _local(live.src, rcv, dims, frame, notes)
     time, shift = common_time_axis(layouts, np.concatenate([s.positions.delay for s in scanned]), use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
+    kept = {
+        name: np.concatenate([header_column(name, s, fix) for s in scanned])
+        for name in columns
+        if name != GEOMETRY_STATIC
+    }
+    if GEOMETRY_STATIC in columns and geometry is not None:
+        kept[GEOMETRY_STATIC] = np.zeros(int(first[-1]))
+        kept[GEOMETRY_STATIC][live.index] = geometry.statics(live)
     reader = TraceReader(
-        layouts, None, first, time, shift, np.flatnonzero(dead), fix.nan, fix.polarity or 1, gap=0
+        layouts,
+        None,
+        first,
+        time,
+        shift,
+        np.flatnonzero(dead),
+        fix.nan,
+        fix.polarity or 1,
+        gap=0,
+        columns=kept,
     )
     shots = []
     for k, rows in _by_shot(table):
@@ -160,15 +212,20 @@ def read_survey(
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
 
 
-def _scanned(names: Sequence[Path], header: HeaderBytes, fix: Fix) -> list[ScannedFile]:
-    """Return the headers of all files; refuse files with errors, and those of other samples."""
+def _scanned(
+    names: Sequence[Path], header: HeaderBytes, fix: Fix, values: Sequence[str], placed: bool
+) -> list[ScannedFile]:
+    """Return the headers of all files; refuse files with errors, and those of other samples.
+
+    `placed` says that their coordinates do not count.
+    """
     scanned = []
     for path in names:
         with InputFile(path) as file:
-            scanned.append(open_headers(file, header, fix, POSITION_NAMES))
+            scanned.append(open_headers(file, header, fix, values))
     refuse(
         [f for s in scanned for f in s.layout.findings]
-        + [f for s in scanned for f in geometry_errors(s, fix)]
+        + [f for s in scanned for f in geometry_errors(s, fix, placed)]
     )
     refuse_mixed_samples([s.layout for s in scanned])
     return scanned
@@ -192,6 +249,8 @@ def _usable(
             code="E325",
         )
     notes |= {"dead_traces": int(dead.sum()), "auxiliary_traces": int(auxiliary.sum())}
+    kinds = np.concatenate([column(s.values, "trace_id", s.layout.n_traces) for s in scanned])[use]
+    notes["trace_ids"] = np.unique(kinds).tolist()
     if fix.exclude:
         notes["excluded_traces"] = int(left_out.sum())
     return use
@@ -224,7 +283,9 @@ def _receivers(
         )
     if receivers == "offset":
         if not offset.any():
-            raise GeometryError("offsets (byte 37) are all zero", "give the geometry in a CSV", code="E321")
+            raise GeometryError(
+                "offsets (byte 37) are all zero", "give positions in [data.geometry]", code="E321"
+            )
         turn = Frame(0.0, 0.0, fit_line(src).frame.azimuth if src[:, :2].any() else 0.0)
         step = turn.to_world(np.column_stack([offset, np.zeros((len(offset), 2))]))
         return np.column_stack([src[:, :2] + step[:, :2], rcv[:, 2]])
@@ -234,7 +295,7 @@ def _receivers(
             hint = '; the offsets (byte 37) are set: [data] receivers = "offset" uses them'
         raise GeometryError(
             "receiver coordinates (bytes 81, 85) are all zero",
-            f"say where they are: [data.bytes] receiver_x = ..., or give a CSV{hint}",
+            f"say where they are: [data.bytes] receiver_x = ..., or in [data.geometry]{hint}",
             code="E322",
         )
     if not src[:, :2].any() and len(src) > 1 and offset.any():
@@ -243,7 +304,7 @@ def _receivers(
         if np.abs(d - np.abs(offset)).max() > 1.0 + 0.02 * d.max():
             raise GeometryError(
                 "source coordinates (bytes 73, 77) are all zero and the offsets (byte 37) contradict that",
-                "say where they are: [data.bytes] source_x = ..., or give a CSV",
+                "say where they are: [data.bytes] source_x = ..., or in [data.geometry]",
                 code="E323",
             )
     return rcv
@@ -312,6 +373,7 @@ def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
             reader.first,
             reader.dead,
             late,
+            *reader.columns.values(),
         )
     ]
     told = {
@@ -325,17 +387,21 @@ def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
         "nan": reader.nan,
         "polarity": reader.polarity,
         "late": reader.shift is not None,
+        "columns": list(reader.columns),
     }
     return told, arrays
 
 
 def _unpacked(told: dict[str, Any], arrays: list[NDArray]) -> Survey:
     """Return the survey that `_packed` described."""
-    ids, counts, src, rcv, index, first, dead, late = arrays
+    ids, counts, src, rcv, index, first, dead, late, *columns = arrays
     time = TimeAxis(**told["time"])
     layouts = [FileLayout.from_json(facts) for facts in told["layouts"]]
     shift = late if told["late"] else None
-    reader = TraceReader(layouts, None, first, time, shift, dead, told["nan"], told["polarity"], gap=0)
+    kept = dict(zip(told["columns"], columns, strict=True))
+    reader = TraceReader(
+        layouts, None, first, time, shift, dead, told["nan"], told["polarity"], gap=0, columns=kept
+    )
     ends = np.cumsum(counts)
     shots = [
         Shot(int(i), src[k], rcv[e - n : e], trace_index=index[e - n : e])

@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from subsalt import kernels
+from subsalt.check.mutes import mute_findings
+from subsalt.check.steps import step_findings
 from subsalt.errors import Finding
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
+from subsalt.job.signal.traces import flow_of
 from subsalt.job.units import auto_to_none
 from subsalt.methods.kirchhoff.job import is_line, place
 from subsalt.methods.kirchhoff.rules.first_breaks import break_findings
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
     from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.job import KirchhoffJob
     from subsalt.methods.kirchhoff.rules.image import KirchhoffContext
+
+
+#: traces whose offsets are held against the mutes of `[[signal]]`
+OFFSETS = 2000
 
 
 def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
@@ -117,8 +126,11 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     """Return what is found about the traces, and keep their numbers with the facts."""
     assert c.table is not None
     c.facts["traces"] = prestack_facts(c.table, c.grid)
-    fix = header_options(job.data)[1]
+    fix = header_options(job)[1]
     found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
+    if (flow := flow_of(c.table)) is not None:
+        some = np.linspace(0, len(c.table) - 1, min(len(c.table), OFFSETS)).astype(np.int64)
+        found += [*mute_findings(flow, c.table.offset[some], 0), *step_findings(flow)]
     # nothing to learn of traces that are wrong already
     if job.data.first_breaks != "ignore" and not any(f.level == "error" for f in found):
         found += break_findings(c.table, c.velocity)

@@ -20,6 +20,7 @@ import numpy as np
 from subsalt import kernels
 from subsalt.acquisition.image_grid import LocationBox
 from subsalt.errors import SubsaltError
+from subsalt.job.signal.traces import flow_of
 from subsalt.kernels.cuda.kirchhoff import traces_bytes
 from subsalt.kernels.kirchhoff import Medium, Where, block_sum
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
@@ -294,6 +295,10 @@ def time_of(
             f"the CPU at the rate measured with {int(row['threads'])} threads"
         )
     preparing = sharing * share.traces * nt / float(row["prepared_samples_per_s"])
+    flow = flow_of(setup.table)
+    if flow is not None:
+        # a thread takes them through the steps while those before are summed, on the same cores
+        preparing += sharing * share.traces * flow.per_trace / threads
     reading = share.traces * (HEADER + 4 * nt) / files_at.reading(world.ranks)
     # rank 0 writes headers and samples in order; the others bring theirs
     writers = min(world.ranks, 4)

@@ -21,6 +21,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BaseJob
 from subsalt.job.data_sections import PrestackDataSection
+from subsalt.job.signal import AnyStep
 from subsalt.methods.kirchhoff import placing
 from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.placing import Placement
@@ -266,6 +267,9 @@ class KirchhoffJob(BaseJob):
         description="how the image is made: kirchhoff"
     )
     data: PrestackDataSection = Field(description="the recorded traces, in any order")
+    signal: list[AnyStep] | None = Field(
+        None, description="steps on the traces before they are summed, in order"
+    )
     velocity: VelocitySection = Field(description="rms velocity in two-way time")
     kirchhoff: KirchhoffSection = Field(
         default_factory=KirchhoffSection, description="output grid, gathers, and how traces are summed"
@@ -282,10 +286,13 @@ class KirchhoffJob(BaseJob):
     def open_table(self, comm: Comm | None = None) -> TraceTable:
         """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
         from subsalt.job.data import open_prestack
-        from subsalt.job.inputs import data_files
 
-        table: TraceTable = self.remember("table", lambda: open_prestack(self.data, data_files(self), comm))
+        table: TraceTable = self.remember("table", lambda: open_prestack(self, comm))
         return table
+
+    def signal_source(self) -> TraceTable:
+        """Return the table of all usable traces."""
+        return self.open_table()
 
     def image_grid(self, table: TraceTable) -> ImageGrid:
         """Return where the image stands: as `[kirchhoff]` says, and as the traces do where it says nothing."""
@@ -340,10 +347,11 @@ class KirchhoffJob(BaseJob):
 
     def input_files(self) -> dict[str, list[Path]]:
         """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
-        from subsalt.job.inputs import data_files
+        from subsalt.job.inputs import data_files, geometry_files, signal_files
         from subsalt.methods.kirchhoff.velocity.load import velocity_files
 
-        return {"data.files": data_files(self)} | velocity_files(self.velocity, self.resolve)
+        files = {"data.files": data_files(self)} | geometry_files(self) | signal_files(self)
+        return files | velocity_files(self.velocity, self.resolve)
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from subsalt.errors import MemoryPlanError
-from subsalt.io.prestack.table import stream_bytes
+from subsalt.io.prestack.table import stream_bytes, treatment_bytes
 from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
 from subsalt.kernels.cuda.kirchhoff import pairs_bytes, traces_bytes
 from subsalt.methods.kirchhoff.cutting import Block, block_bytes, cut
@@ -177,6 +177,8 @@ def _fitted(
         "prepared traces": size * prepared_bytes(nt, options),
         "traces read ahead": stream_bytes(size, nt, setup.table.files.trace_bytes),
     }
+    if setup.table.treatment is not None:
+        traces["signal steps"] = treatment_bytes(size, setup.table)
     device: dict[str, int] = {}
     if world.gpu is not None:
         there, traces["prepared traces"] = traces_bytes(size, prepared_bytes(nt, options), options)

@@ -29,6 +29,7 @@ import numpy as np
 from subsalt import kernels
 from subsalt.errors import CorruptionError, SubsaltError
 from subsalt.io.prestack.table import TraceBlocks
+from subsalt.job.signal.summary import signal_facts, signal_spent
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.cutting import Block, recut
 from subsalt.methods.kirchhoff.duration import share_of, time_of
@@ -357,6 +358,7 @@ class BlocksRun(MethodRun):
             gpu = gpus.of_run(job.parallel.device)
         self.sharing = World.of(everybody, self.threads, gpu)
         self.layout = layout_for(job, self.setup, everybody, self.sharing)
+        self.signal = signal_facts(self.setup.table, everybody, self.state.clock)
 
     def units(self) -> Sequence[Block]:
         """Return the blocks: those of the layout, or those of an earlier start, what is left of them cut anew."""
@@ -375,7 +377,7 @@ class BlocksRun(MethodRun):
 
     def facts(self) -> dict[str, Any]:
         """Return grid, classes, velocity, traces and plan."""
-        return beginning_facts(self.setup, self.layout)
+        return beginning_facts(self.setup, self.layout) | self.signal
 
     def predict(self, left: Sequence[Block]) -> dict[str, Any]:
         """Return what the blocks that are left take; on rank 0."""
@@ -431,6 +433,7 @@ class BlocksRun(MethodRun):
                 found["contributions"] += file.contributions
                 found["traces_summed"] += file.traces
         self.counted = everybody.allgather(vars(self.runner.counted))
+        self.signal_seconds = signal_spent(self.setup.table, everybody)
         return {name: everybody.sum(value) for name, value in found.items()}
 
     def parallel_facts(self) -> dict[str, Any]:
@@ -439,7 +442,8 @@ class BlocksRun(MethodRun):
 
     def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
         """Return where the blocks lie, and what was summed in this start."""
-        return ending_facts(self.blocks, rows, self.written, spent, self.counted)
+        facts = ending_facts(self.blocks, rows, self.written, spent, self.counted)
+        return facts | ({"signal_seconds": self.signal_seconds} if self.signal_seconds else {})
 
     def finish(self) -> list[Path]:
         """Draw the finished run, and remove the restart points."""

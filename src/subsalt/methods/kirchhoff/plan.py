@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.errors import Finding, FindingsError, SubsaltError
+from subsalt.job.signal.summary import signal_plan, signal_row
 from subsalt.job.units import auto_to_none
 from subsalt.methods.kirchhoff.duration import KirchhoffTime, Share, measured, share_of, time_of
 from subsalt.methods.kirchhoff.memory import Layout, layout_of
@@ -83,6 +84,8 @@ def _rows(plan: KirchhoffPlan) -> list[tuple[str, str]]:
                 f"each of {work.traces} {times:.2f} times{busiest}",
             )
         )
+    if plan.signal:
+        rows.append(("signal", signal_row(plan.signal)))
     parts = ", ".join(f"{name} {size(count)}" for name, count in plan.disk.parts.items())
     rows.append(("disk", f"{size(plan.disk.total)} of {size(plan.disk.free)} free: {parts}"))
     spent = plan.duration
@@ -127,6 +130,8 @@ class KirchhoffPlan:
         Bytes of a trace in the files.
     findings : list of Finding
         Warnings, and the errors that a run would raise.
+    signal : dict
+        What `[[signal]]` takes; empty without steps.
     """
 
     job: str
@@ -142,6 +147,7 @@ class KirchhoffPlan:
     duration: KirchhoffTime
     trace_bytes: int = 0
     findings: list[Finding] = field(default_factory=list)
+    signal: dict[str, Any] = field(default_factory=dict)
 
     @property
     def error(self) -> SubsaltError | None:
@@ -200,6 +206,7 @@ class KirchhoffPlan:
                 "bytes": self.share.all_traces * self.trace_bytes,
             },
             "disk": self.disk.to_dict(),
+            **({"signal": self.signal} if self.signal else {}),
             "time": self.duration.to_dict(),
             "findings": [vars(f) for f in self.findings],
         }
@@ -260,6 +267,7 @@ def plan_kirchhoff(job: KirchhoffJob, request: PlanRequest) -> KirchhoffPlan:
         disk,
         spent,
         setup.table.files.trace_bytes,
+        signal=signal_plan(setup.table, share.all_traces),
     )
     plan.findings.extend(f for f in checked.findings if f.level == "warning")
     plan.findings.extend(_findings(plan, setup))

@@ -16,7 +16,16 @@ from subsalt.errors import Finding, SubsaltError
 from subsalt.io.segy.headers import HeaderBytes
 from subsalt.job import text as toml_out
 from subsalt.job import units
-from subsalt.job.starter import InitResult, common_pattern, expand, refuse_existing, relative, round_down
+from subsalt.job.starter import (
+    InitResult,
+    common_pattern,
+    expand,
+    findings_of,
+    positions_of,
+    refuse_existing,
+    relative,
+    round_down,
+)
 
 if TYPE_CHECKING:
     from subsalt.io.prestack.table import TraceTable
@@ -54,6 +63,7 @@ def write_time_job(
     *,
     vrms: str | None = None,
     cdp_spacing: str | None = None,
+    geometry: Sequence[str] = (),
     preset: str = "rev1",
     force: bool = False,
 ) -> InitResult:
@@ -69,6 +79,8 @@ def write_time_job(
         Rms velocity: a file, a number or a quantity; without it one that grows with time is guessed.
     cdp_spacing : str, optional
         Distance of CDPs of a 2-D line whose traces have no coordinates, m.
+    geometry : sequence of str
+        Files of positions (SPS, P1/90, P1/11) or patterns, for traces whose headers have none.
     preset : str
         Header layout.
     force : bool
@@ -84,11 +96,11 @@ def write_time_job(
 
     refuse_existing(path, force)
     spacing = None if cdp_spacing is None else units.parse(cdp_spacing, "length")
-    survey = _Survey(expand(files), preset, spacing)
+    survey = _Survey(expand(files), preset, spacing, geometry)
     parts = [
         f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate {path.name}`\n"
         + toml_out.table("", {"title": path.stem, "method": "kirchhoff"}),
-        _data(files, path.parent, preset, spacing, survey),
+        _data(files, path.parent, preset, spacing, survey, geometry),
         _velocity(vrms, path.parent, survey),
         _kirchhoff(survey),
         OPTIONS,
@@ -102,7 +114,9 @@ def write_time_job(
 class _Survey:
     """What the files tell; a part that cannot be read leaves its default, and is said."""
 
-    def __init__(self, paths: list[Path], preset: str, cdp_spacing: float | None) -> None:
+    def __init__(
+        self, paths: list[Path], preset: str, cdp_spacing: float | None, positions: Sequence[str]
+    ) -> None:
         from subsalt.io.prestack.positions import LineGeometry
         from subsalt.io.prestack.table import open_traces
         from subsalt.methods.kirchhoff.job import is_line
@@ -115,7 +129,7 @@ class _Survey:
         header = HeaderBytes.preset(preset)
         try:
             if cdp_spacing is None:
-                table = open_traces(paths, header)
+                table = open_traces(paths, header, geometry=positions_of(positions))
             else:
                 # where the first CDP lies decides nothing about distances
                 table = open_traces(paths, header, line=LineGeometry(cdp_spacing, 0))
@@ -123,7 +137,7 @@ class _Survey:
             self.findings += table.findings
             self.line = is_line(table)
         except SubsaltError as error:
-            self.findings.append(Finding(error.code, "error", error.message, error.fix))
+            self.findings += findings_of(error)
 
     @property
     def record(self) -> float:
@@ -143,7 +157,14 @@ class _Survey:
             return None, ""
 
 
-def _data(files: Sequence[str], folder: Path, preset: str, spacing: float | None, survey: _Survey) -> str:
+def _data(
+    files: Sequence[str],
+    folder: Path,
+    preset: str,
+    spacing: float | None,
+    survey: _Survey,
+    geometry: Sequence[str],
+) -> str:
     items: dict[str, object] = {"files": [relative(f, folder) for f in files]}
     if len(files) > 4 and (pattern := common_pattern(files)):
         items["files"] = [relative(pattern, folder)]
@@ -154,6 +175,9 @@ def _data(files: Sequence[str], folder: Path, preset: str, spacing: float | None
         survey.read.append(comments["files"])
     if preset != "rev1":
         items["preset"] = preset
+    if geometry:
+        items["geometry"] = {"files": [relative(f, folder) for f in geometry]}
+        comments["geometry"] = "positions, not those of the headers"
     if spacing is not None and survey.table is not None:
         items["cdp_line"] = {"spacing": spacing, "first_cdp": int(survey.table.cdp.min())}
         comments["cdp_line"] = "positions from CDP numbers and offsets"

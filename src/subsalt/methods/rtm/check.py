@@ -24,6 +24,7 @@ from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
 from subsalt.job.model import load_parameters, share_headers
+from subsalt.job.signal.traces import recorded
 from subsalt.kernels.tuning import forced_rows
 from subsalt.methods.rtm.grouping import Decision, group_size
 from subsalt.methods.rtm.need import Needs
@@ -170,7 +171,7 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
 
     def plan() -> Decision:
         setup = MigrationSetup.build(
-            model, wavelet, survey.time, context.propagation, context.imaging, image_grid
+            model, wavelet, context.record or survey.time, context.propagation, context.imaging, image_grid
         )
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
         gpu = gpus.of_run(job.parallel.device, machine_if_known())
@@ -250,6 +251,9 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if files_there:
         context.parameters = load(reader.parameters) or {}
         context.survey = load(lambda: _survey(job))
+        if context.survey is not None:
+            # rules look at what was recorded
+            context.record, context.survey = context.survey.time, recorded(context.survey)
         if job.data is not None and job.data.slices is None:
             context.scan = load(lambda: _scan(job))
         if "vp" in context.parameters and not _values_wrong(context.parameters):
@@ -339,13 +343,6 @@ def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
     return out
 
 
-#: findings of the scan that do not matter when the geometry stands in tables
-OF_HEADER_POSITIONS = {
-    *("E235", "E236", "E240", "E243", "E380", "W381", "W216", "W240", "W241", "W242", "W243", "W263"),
-    *(f"W{n}" for n in range(220, 228)),
-}
-
-
 def _survey(job: Job) -> Any:
     return (
         job.load_survey() if job.data is not None else (job.acquisition_survey() if job.acquisition else None)
@@ -356,10 +353,8 @@ def _scan(job: Job) -> Any:
     from subsalt.io.scan.scan import scan
 
     assert job.data is not None
-    header, fix = header_options(job.data)
-    found = scan(data_files(job), header, fix)
-    if job.data.geometry is not None:
-        found.findings = [f for f in found.findings if f.code not in OF_HEADER_POSITIONS]
+    header, fix = header_options(job)
+    found = scan(data_files(job), header, fix, placed=job.data.geometry is not None)
     if job.data.receivers == "offset":  # the coordinates of receivers do not count
         found.findings = [_placed_by_offsets(f) for f in found.findings if f.code != "E380"]
     if job.data.shot_key != "auto":  # the job says what tells shots apart

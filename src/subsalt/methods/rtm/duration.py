@@ -123,6 +123,9 @@ class RunTimes:
             found |= self._storing(choice, shot, group, found)
         accumulators = len(condition_of(setup.imaging.condition).accumulators)
         found["partial image"] = self.around.publish + accumulators * FLOAT * window / write
+        if setup.flow is not None:
+            # beside the shot before, on the same cores
+            found["trace input"] += traces * setup.flow.per_trace / self.decision.world.threads
         return found
 
     @property

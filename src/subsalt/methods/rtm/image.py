@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError, SubsaltError
+from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.image_sum import ILLUMINATION, ImageSum, light_of, open_partial, read_partial
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
@@ -109,9 +110,9 @@ def _without_sums(survey: Survey) -> SubsaltError:
         )
     if not used.live:
         return ConfigError(
-            f"the image is zero throughout: the step [data.mute] zeros all traces; {read.live} of {read.size} samples "
+            f"the image is zero throughout: {_steps(survey)} zeros all traces; {read.live} of {read.size} samples "
             f"are not zero before it ({which})",
-            f"mend velocity and delay of [data.mute], or leave it out, and start again with --recompute; {KEPT}",
+            f"correct it, or leave it out, and start again with --recompute; {KEPT}",
             code="E844",
         )
     return ConfigError(
@@ -121,6 +122,14 @@ def _without_sums(survey: Survey) -> SubsaltError:
         + KEPT,
         code="E844",
     )
+
+
+def _steps(survey: Survey) -> str:
+    """Return what happens to the traces before they are imaged, in words."""
+    flow = flow_of(survey)
+    if flow is None or flow.short:
+        return "the step [data.mute]"
+    return "[[signal]] (" + "; ".join(step.label() for step in flow.steps) + ")"
 
 
 def refuse_region(image: NDArray[np.float32], world: Comm) -> None:

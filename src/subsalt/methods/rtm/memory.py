@@ -56,6 +56,9 @@ def shot_memory(
     # as they came; to be injected, in double and in single precision; and those that a run reads ahead
     ahead = FLOAT * recorded if several and not image else 0
     plan["traces"] = nr * (FLOAT * recorded + (DOUBLE + FLOAT) * stepped + ahead)
+    if setup.flow is not None:
+        # as recorded and as they leave the steps, for the next shot while this one is computed
+        plan["signal steps"] = FLOAT * nr * (setup.flow.time.nt + recorded) + setup.flow.scratch()
     model = plan["model arrays"]
     stages = [
         model + making + nr * (FLOAT * recorded + DOUBLE * stepped),

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
+from subsalt.job.signal.summary import signal_facts, signal_spent
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision
@@ -293,6 +294,7 @@ class ShotsRun(MethodRun):
         self.plan = plan_ranks(job, self.setup, self.survey.shots, everybody, self.state.folder)
         with everybody.together():
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
+        self.signal = signal_facts(self.survey, everybody, self.state.clock)
 
     def numerics(self) -> dict[str, object]:
         """Return what computes; storage of the model and a backward wavefield are classes of their own."""
@@ -324,7 +326,8 @@ class ShotsRun(MethodRun):
     def facts(self) -> dict[str, Any]:
         """Return grid, time axes, model and plan."""
         facts = beginning_facts(self.setup, self.survey)
-        return facts | {"memory_plan": self.plan.need.arrays, "plan": self.plan.to_dict()}
+        facts |= {"memory_plan": self.plan.need.arrays, "plan": self.plan.to_dict()}
+        return facts | self.signal
 
     def predict(self, left: Sequence[Shot]) -> dict[str, Any]:
         """Return what the shots take that have to be propagated."""
@@ -385,6 +388,7 @@ class ShotsRun(MethodRun):
     def totals(self) -> dict[str, Any]:
         """Return the points computed, and those of the grids."""
         total = self.state.world.sum
+        self.signal_seconds = signal_spent(self.survey, self.state.world)
         return {
             "point_steps": total(self.runner.point_steps),
             "grid_point_steps": total(self.runner.grid_point_steps),
@@ -400,7 +404,7 @@ class ShotsRun(MethodRun):
         told = records_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
         state.findings += findings_of(told)
         image = self.written.image
-        return {
+        return ({"signal_seconds": self.signal_seconds} if self.signal_seconds else {}) | {
             "checkpoint": facts_of(self.plan, told),
             "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
             "image": {"path": Path(image).name, "sha256": self.written.sha256},

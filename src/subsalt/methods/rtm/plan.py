@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.acquisition.survey import Survey
+from subsalt.check.geometry import fewer_runs
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.errors import ConfigError, Finding, SubsaltError
+from subsalt.job.signal.summary import signal_plan, signal_row
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.modelling import ModellingSetup
@@ -147,6 +149,8 @@ def _rows(plan: Plan) -> list[str]:
         rows.append(("model", _redundant(read.model_read, read.model_wanted, "per shot")))
     if read.traces_wanted:
         rows.append(("traces", _redundant(read.traces_read, read.traces_wanted, "of that shot")))
+    if plan.signal:
+        rows.append(("signal", signal_row(plan.signal)))
     rows.append(("disk", _disk(disk)))
     rows += [("", f"{other.where}: {_disk(other)}") for other in plan.scratch]
     spent = plan.duration
@@ -246,6 +250,8 @@ class Plan:
         What goes to other file systems than that of the run directory.
     findings : list of Finding
         Warnings, and the errors that a run would raise.
+    signal : dict
+        What `[[signal]]` takes; empty without steps.
     """
 
     job: str
@@ -262,6 +268,7 @@ class Plan:
     survey: Totals | None = None
     scratch: list[Disk] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    signal: dict[str, Any] = field(default_factory=dict)
 
     @property
     def error(self) -> SubsaltError | None:
@@ -317,6 +324,7 @@ class Plan:
             "reading": self.reading.to_dict(),
             "disk": self.disk.to_dict(),
             "scratch": [{"where": str(d.where), **d.to_dict()} for d in self.scratch],
+            **({"signal": self.signal} if self.signal else {}),
             "time": self.duration.to_dict(),
             "checkpoint": self._checkpoint(),
             "findings": [vars(f) for f in self.findings],
@@ -391,6 +399,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
             Surroundings.of(known, folder),
         ),
         scratch=scratch,
+        signal=signal_plan(survey, sum(len(s.rcv) for s in survey.shots)),
     )
     if decision.choice is not None:
         plan = replace(
@@ -398,7 +407,8 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
             largest_shot=of_shot(needs, decision, needs.worst_shots[0]),
             survey=of_survey(needs, decision),
         )
-    return replace(plan, findings=[*_fewer(job, world), *_findings(plan)])
+    proposed = fewer_runs(survey) if job.data is not None and job.data.slices is None else ()
+    return replace(plan, findings=[*proposed, *_fewer(job, world), *_findings(plan)])
 
 
 def setup_of(job: Job) -> tuple[Setup, Survey, int]:

@@ -6,7 +6,7 @@ What the shots of a job share: its survey, the setup of their migration, and wha
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
 from subsalt.job.data import open_survey
+from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.traces import propagation_axis, source_samples
 from subsalt.parallel.comm import world
 from subsalt.physics import storage
@@ -29,6 +30,7 @@ from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
+    from subsalt.job.signal.flow import Flow
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class MigrationSetup:
         Wavelet on the propagation axis, dispersed beforehand.
     image_grid : Grid
         Of the image. Sums over shots stand on the grid of the model, where waves are computed.
+    flow : Flow, optional
+        The steps that traces go through before they are injected.
     """
 
     model: ModelLike
@@ -67,6 +71,7 @@ class MigrationSetup:
     image_step: int
     signature: NDArray[np.float64]
     image_grid: Grid
+    flow: Flow | None = None
 
     @classmethod
     def build(
@@ -181,6 +186,7 @@ def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetu
     options, model = job.propagation_options, model.moved_to(survey.frame)
     gated, _ = gate(model, options)
     dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
-    return MigrationSetup.build(
+    setup = MigrationSetup.build(
         model, job.wavelet(dt), survey.time, options, job.imaging_options, job.open_model().grid
     )
+    return replace(setup, flow=flow_of(survey))

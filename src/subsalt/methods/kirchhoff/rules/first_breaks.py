@@ -62,9 +62,9 @@ def break_findings(table: TraceTable, velocity: FieldVelocity | None = None) -> 
     odd = list(_time_zero(good))
     yield from odd
     if early is not None and not odd:
-        yield from _water_break(good, early, table.time.t0)
+        yield from _water_break(good, early, table.files.time.t0)
     if early is not None and good:
-        yield from _speed(good, early, table.time.dt)
+        yield from _speed(good, early, table.files.time.dt)
 
 
 def _groups(keys: NDArray[np.int32], most: int) -> Iterator[NDArray[np.int64]]:
@@ -89,7 +89,7 @@ def _record(table: TraceTable, rows: NDArray[np.int64]) -> ShotBreaks | None:
         data = table.files.read(table.number[rows[pick]])
     except SubsaltError:
         return None  # somebody else's finding
-    return breaks_of(shot, pick, data, table.time.dt, table.time.t0)
+    return breaks_of(shot, pick, data, table.files.time.dt, table.files.time.t0)
 
 
 def _named(found: list[ShotBreaks]) -> str:
@@ -233,7 +233,7 @@ def _unit(seen: float, low: float) -> str:
 def _beneath_the_middle(table: TraceTable, velocity: FieldVelocity) -> Velocity | None:
     """Return the rms velocity at the median midpoint, by time; None where it cannot be had."""
     middle = np.median(table.midpoint, axis=0)[None]
-    axis = TimeAxis(200, max(table.time.duration, table.time.dt) / 199)
+    axis = TimeAxis(200, max(table.files.time.duration, table.files.time.dt) / 199)
     try:
         v = np.asarray(velocity.at(middle, axis)[0], dtype=np.float64).reshape(-1)
     except SubsaltError:
@@ -254,5 +254,5 @@ def _moveouts(table: TraceTable, velocity: Velocity) -> list[tuple[float, float,
             data = table.files.read(table.number[few])
         except SubsaltError:
             continue
-        out.append(flatness(data, table.offset[few], table.time.dt, table.time.t0, velocity))
+        out.append(flatness(data, table.offset[few], table.files.time.dt, table.files.time.t0, velocity))
     return out

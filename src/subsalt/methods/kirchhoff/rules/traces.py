@@ -12,6 +12,7 @@ from subsalt.check.repeated import one_place
 from subsalt.check.units import interval_findings
 from subsalt.errors import Finding
 from subsalt.io.files import InputFile
+from subsalt.io.geometry.join import described
 from subsalt.io.prestack.table import TraceTable
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.findings import sample_findings
@@ -55,6 +56,8 @@ def prestack_findings(
     """
     fix = fix or Fix()
     yield from table.findings
+    if "geometry" in table.notes:
+        yield ok(described(table.notes["geometry"]), **table.notes["geometry"])
     yield from sample_interval(table)
     yield from sampled_findings(table, fix)
     yield from missing_offsets(table)
@@ -89,9 +92,9 @@ def prestack_facts(table: TraceTable, grid: ImageGrid | None = None) -> dict[str
         "files": len(table.files.paths),
         "dead_traces": table.notes.get("dead_traces", 0),
         "auxiliary_traces": table.notes.get("auxiliary_traces", 0),
-        "samples": table.time.nt,
-        "dt_s": table.time.dt,
-        "first_sample_s": table.time.t0,
+        "samples": table.files.time.nt,
+        "dt_s": table.files.time.dt,
+        "first_sample_s": table.files.time.t0,
         "positions": table.notes.get("positions", {}),
         "field_records": len(np.unique(table.ffid)),
         "cdps": [int(table.cdp.min()), int(table.cdp.max())],
@@ -113,7 +116,7 @@ def prestack_facts(table: TraceTable, grid: ImageGrid | None = None) -> dict[str
 
 def sample_interval(table: TraceTable) -> Iterator[Finding]:
     """Yield an error for a sample interval that is a thousand times too long or too short."""
-    yield from interval_findings(table.time.nt, table.time.dt, table.files.layouts[0].dt_source)
+    yield from interval_findings(table.files.time.nt, table.files.time.dt, table.files.layouts[0].dt_source)
 
 
 def sampled_findings(table: TraceTable, fix: Fix) -> Iterator[Finding]:
@@ -308,7 +311,7 @@ def elevations(table: TraceTable) -> Iterator[Finding]:
 def image_times(table: TraceTable, grid: ImageGrid) -> Iterator[Finding]:
     """Yield an error when image and records have no time in common."""
     first, last = grid.time.t0, grid.time.duration
-    begin, end = table.time.t0, table.time.duration
+    begin, end = table.files.time.t0, table.files.time.duration
     text = f"image from {first:g} to {last:g} s, records from {begin:g} to {end:g} s"
     if last < begin or first > end:
         yield error(

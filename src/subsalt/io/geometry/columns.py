@@ -1,0 +1,157 @@
+"""Text files of fixed columns, read a piece at a time: lines as rows of characters, fields as numbers.
+
+A survey's files may hold 10^8 characters; a piece of them is held at one time, and what remains are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.errors import DataError, Finding
+from subsalt.io.files import InputFile, raw_bytes
+
+#: bytes of a file that are read at one time
+PIECE = 2 << 20
+#: no number of a survey is larger
+MOST = 1e12
+#: a line of more bytes is no line of a text
+LONGEST = 16 << 20
+#: columns of a card; what lies beyond is no part of any record read here
+CARD = 80
+#: lines of one kind of fault that are listed, and that are counted
+LISTED, COUNTED = 5, 1000
+
+
+@dataclass
+class Cards:
+    """Lines of a file, (n, 80) characters each padded with blanks, and their numbers from 1."""
+
+    path: str
+    text: NDArray[np.uint8]
+    number: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def of(self, kinds: bytes) -> Cards:
+        """Return the lines whose first character is one of `kinds`."""
+        rows = np.isin(self.text[:, 0], np.frombuffer(kinds, np.uint8))
+        return Cards(self.path, self.text[rows], self.number[rows])
+
+    def words(self, first: int, last: int) -> NDArray[np.bytes_]:
+        """Return the characters of columns `first` to `last` (from 1) without blanks around them, (n,)."""
+        part = np.ascontiguousarray(self.text[:, first - 1 : last])
+        return np.strings.strip(part.view(f"S{last - first + 1}").reshape(-1))
+
+    def numbers(
+        self, first: int, last: int, faults: Faults, what: str, default: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return columns `first` to `last` as numbers, (n,); NaN, and a fault, where they are none.
+
+        Parameters
+        ----------
+        default : float, optional
+            Of blank columns; a fault when left out.
+        """
+        words = self.words(first, last)
+        blank = words == b""
+        if default is not None:
+            words = np.where(blank, b"0", words)
+        try:
+            out = words.astype(np.float64)
+        except ValueError:
+            out = np.array([_number(w) for w in words])
+        bad = ~(np.abs(out) < MOST)  # NaN, too
+        if default is not None:
+            out[blank] = default
+            bad &= ~blank
+        out[bad] = np.nan
+        for row in np.flatnonzero(bad):
+            faults.add(
+                int(self.number[row]), f"{what} (columns {first}-{last}) is {words[row].decode('latin-1')!r}"
+            )
+        return out
+
+
+def _number(word: bytes) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return float("nan")
+
+
+class Faults:
+    """Lines of a file that cannot be read, collected for one message."""
+
+    def __init__(self, path: str, kind: str) -> None:
+        self.path, self.kind = path, kind
+        self.lines: dict[int, str] = {}
+
+    def add(self, line: int, what: str) -> None:
+        """Note what is wrong with a line; the first fault of a line counts."""
+        if len(self.lines) < COUNTED:
+            self.lines.setdefault(line, what)
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield one error for the file."""
+        if not self.lines:
+            return
+        listed = "; ".join(f"line {n}: {what}" for n, what in list(self.lines.items())[:LISTED])
+        most = "at least " * (len(self.lines) == COUNTED)
+        more = f"; and {most}{len(self.lines) - LISTED} more lines" if len(self.lines) > LISTED else ""
+        yield Finding(
+            "E362",
+            "error",
+            f"{self.path} cannot be read as {self.kind}: {listed}{more}",
+            "correct these lines; docs/reference/formats.md has the columns",
+            {"file": self.path, "lines": list(self.lines)[:50]},
+        )
+
+
+def no_text(path: Path) -> DataError:
+    """Return the error of a file that has no lines."""
+    return DataError(
+        f"{path} is no text of records: a line of it is longer than {LONGEST >> 20} MB",
+        "name SPS, P1/90 or P1/11 files",
+        code="E362",
+    )
+
+
+def read_cards(path: Path) -> Iterator[Cards]:
+    """Yield the lines of a file in pieces, in order; line ends of any system, blanks for control characters."""
+    with InputFile(path) as file:
+        at, line, rest = 0, 1, np.empty(0, np.uint8)
+        while at < file.size or len(rest):
+            piece = np.empty(min(PIECE, file.size - at), np.uint8)
+            if len(piece):
+                file.read_into(at, raw_bytes(piece))
+            at += len(piece)
+            data = np.concatenate([rest, piece])
+            ends = np.flatnonzero(data == 10)
+            if at >= file.size:  # the last line may have no end
+                ends = np.append(ends, len(data)) if not len(ends) or ends[-1] != len(data) - 1 else ends
+                rest = np.empty(0, np.uint8)
+            elif not len(ends):
+                rest = data
+                if len(rest) > LONGEST:
+                    raise no_text(path)
+                continue
+            else:
+                rest = data[ends[-1] + 1 :]
+            yield _cards(str(path), data, ends, line)
+            line += len(ends)
+
+
+def _cards(path: str, data: NDArray[np.uint8], ends: NDArray[np.int64], first: int) -> Cards:
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    column = np.arange(CARD)
+    at = begins[:, None] + column
+    inside = at < ends[:, None]
+    text = np.where(inside, data[np.minimum(at, len(data) - 1)] if len(data) else 32, 32).astype(np.uint8)
+    text[text < 32] = 32
+    return Cards(path, text, np.arange(first, first + len(ends), dtype=np.int64))

@@ -1,0 +1,225 @@
+"""The flow of a job: the steps of `[[signal]]` in the order written, made ready for one time axis.
+
+Traces go through all steps a few at a time, so that what is between two steps stays small whatever block was read.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
+from subsalt.job.signal.edit import Edited
+from subsalt.job.signal.mute import Mute, Muting
+from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
+
+#: traces that go through all steps together
+CHUNK = 64
+#: bytes of working memory per sample and trace of a chunk: a few arrays in double precision, and those of a transform
+SCRATCH = 64
+#: units of facts, by the end of their names
+UNITS = {"s": "s", "hz": "Hz", "db": "dB"}
+#: reads samples of traces by their place in a shot
+Read = Callable[[NDArray[np.int64]], Traces]
+
+
+def in_words(facts: Mapping[str, float]) -> str:
+    """Return facts of a step as text: the end of a name is the unit of its value, as in ``largest_gain_db``."""
+    out = []
+    for name, value in facts.items():
+        words, _, unit = name.rpartition("_")
+        out.append(f"{words.replace('_', ' ')} {value:.4g} {UNITS[unit]}")
+    return ", ".join(out)
+
+
+class Flow:
+    """Steps for traces of one time axis.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        In order.
+    time : TimeAxis
+        Of the traces as recorded.
+    resolve : callable
+        Returns the path of a file that a step names.
+    short : bool
+        The one step is that of `[data.mute]`.
+    lines : sequence of int
+        Where the steps are in the job file, for messages; 0 where that is not known.
+
+    Attributes
+    ----------
+    out : TimeAxis
+        Of the traces that leave the last step.
+    seconds : ndarray, (steps,)
+        Processor time of each step so far in this process.
+    sample : Headers or None
+        Of a few traces of the survey, for `per_trace`.
+
+    Raises
+    ------
+    FindingsError
+        With everything that does not fit.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        time: TimeAxis,
+        resolve: Resolve,
+        *,
+        short: bool = False,
+        lines: Sequence[int] = (),
+    ) -> None:
+        self.steps, self.time, self.short, self.lines = tuple(steps), time, short, tuple(lines)
+        self.operators: list[Operator] = []
+        found: list[Finding] = []
+        for place, step in enumerate(self.steps):
+            try:
+                made = step.operator(time, resolve)
+            except SubsaltError as error:
+                found.append(self._finding(place, error))
+                continue
+            if isinstance(made, Edited):
+                made.place = place
+            self.operators.append(made)
+            time = made.out
+        if found:
+            raise FindingsError(found, exit_code=ConfigError.exit_code)
+        self.out = time
+        self.seconds = np.zeros(len(self.steps))
+        self.sample: Headers | None = None
+
+    def name(self, place: int) -> str:
+        """Return what messages call a step."""
+        return "[data.mute]" if self.short else f"[[signal]] {place + 1} ({self.steps[place].title})"
+
+    def _finding(self, place: int, error: SubsaltError) -> Finding:
+        line = self.lines[place] if place < len(self.lines) else 0
+        where = self.name(place) + (f", line {line}" if line else "")
+        evidence: dict[str, object] = {"step": place + 1, "line": line or None}
+        return Finding(error.code, "error", f"{where}: {error.message}", error.fix, evidence)
+
+    def needs(self) -> tuple[str, ...]:
+        """Return the names of the header values that the steps need."""
+        return tuple(dict.fromkeys(name for step in self.steps for name in step.needs()))
+
+    @property
+    def looks_at_headers(self) -> bool:
+        """Whether a step has something to refuse once it knows the headers of all traces."""
+        return any(type(made).require is not Operator.require for made in self.operators)
+
+    def require(self, headers: Headers) -> None:
+        """Raise `FindingsError` when steps do not fit the headers of all traces of a survey."""
+        found = []
+        for place, made in enumerate(self.operators):
+            try:
+                made.require(headers)
+            except SubsaltError as error:
+                found.append(self._finding(place, error))
+        if found:
+            raise FindingsError(found, exit_code=ConfigError.exit_code)
+
+    @property
+    def of_gathers(self) -> list[Edited]:
+        """The steps that look at a shot as a whole before they act on its traces."""
+        return [made for made in self.operators if isinstance(made, Edited) and made.of_gathers]
+
+    def mutes(self) -> Iterator[tuple[str, Mute, Muting]]:
+        """Yield name, keys and operator of the steps that mute."""
+        for place, (step, made) in enumerate(zip(self.steps, self.operators, strict=True)):
+            if isinstance(step, Mute) and isinstance(made, Muting):
+                yield self.name(place), step, made
+
+    def apply(self, traces: Traces, headers: Headers, steps: int | None = None) -> Traces:
+        """Return traces (n, out.nt) of traces (n, time.nt), after the first `steps` of the steps, after all when None.
+
+        Notes
+        -----
+        A trace comes out the same whatever traces are beside it.
+        """
+        made = self.operators[:steps]
+        last = made[-1].out if made else self.time
+        out = np.empty((len(traces), last.nt), traces.dtype)
+        for a in range(0, len(traces), CHUNK):
+            rows = slice(a, a + CHUNK)
+            part, its = traces[rows], headers.take(rows)
+            for place, one in enumerate(made):
+                begin = clock.thread_time()
+                part = one.apply(part, its)
+                self.seconds[place] += clock.thread_time() - begin
+            out[rows] = part
+        return out
+
+    def adjoint(self, traces: Traces, headers: Headers) -> Traces:
+        """Return traces (n, time.nt) of traces (n, out.nt): the transposes of all steps in reverse order.
+
+        Raises
+        ------
+        ConfigError
+            E790, when a step is no linear map.
+        """
+        for made in self.operators[::-1]:
+            traces = made.adjoint(traces, headers)
+        return traces
+
+    def marks(self, read: Read, headers: Headers) -> dict[int, NDArray[np.int8]]:
+        """Return the marks of the steps that look at a whole shot.
+
+        Parameters
+        ----------
+        read : callable
+            Returns some traces of the shot, as recorded.
+        headers : Headers
+            Of all its traces.
+        """
+        found: dict[int, NDArray[np.int8]] = {}
+        n = len(headers)
+        for made in self.of_gathers:
+            known = Headers(headers.shot, headers.offset, headers.values, found)
+            measured: dict[str, NDArray[np.float64]] = {"rms": np.zeros(n), "peak": np.zeros(n)}
+            for a in range(0, n, CHUNK):
+                rows = np.arange(a, min(a + CHUNK, n))
+                part = self.apply(read(rows), known.take(rows), made.place)
+                for name, values in made.measure(part).items():
+                    measured[name][rows] = values
+            found[made.place] = made.marks(measured, known)
+        return found
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Return the steps as plan and report have them."""
+        return [
+            {"step": step.title, "label": step.label(), "said": in_words(made.facts), **made.facts}
+            for step, made in zip(self.steps, self.operators, strict=True)
+        ]
+
+    def scratch(self) -> int:
+        """Return the bytes that the steps take beside the traces that come in and go out."""
+        return SCRATCH * CHUNK * max([self.time.nt, *(made.out.nt for made in self.operators)])
+
+    @cached_property
+    def per_trace(self) -> float:
+        """Processor time of all steps per trace here, s, measured on noise with headers of the survey (`sample`)."""
+        headers = self.sample
+        if headers is None or not len(headers):
+            return 0.0
+        noise = np.random.default_rng(0).standard_normal((len(headers), self.time.nt)).astype(np.float32)
+        marks = {made.place: np.zeros(len(headers), np.int8) for made in self.of_gathers}
+        headers = replace(headers, marks=marks)
+        before, spent = self.seconds.copy(), []
+        for _ in range(3):
+            begin = clock.thread_time()
+            self.apply(noise, headers)
+            spent.append((clock.thread_time() - begin) / len(headers))
+        self.seconds = before
+        # what looks at whole shots goes through the steps before it once more
+        again = sum(made.place for made in self.of_gathers) / len(self.steps)
+        return min(spent) * (1.0 + again)

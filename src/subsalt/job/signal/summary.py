@@ -1,0 +1,216 @@
+"""What plan, run.json, report and pictures say of the steps: cost, edited traces, a shot between two steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import Survey, TimeAxis
+from subsalt.errors import ConfigError, GeometryError
+from subsalt.job.signal.edit import Edited
+from subsalt.job.signal.step import Headers, Traces
+from subsalt.job.signal.traces import flow_of
+
+if TYPE_CHECKING:
+    from subsalt.io.prestack.table import TraceTable
+    from subsalt.parallel.comm import Comm
+    from subsalt.timing import Phases
+
+#: traces of a table that are looked at together where no step looks at shots
+PIECE = 1 << 16
+#: traces whose edit a report lists one by one
+LISTED = 1000
+
+
+def signal_facts(source: Survey | TraceTable, comm: Comm, clock: Phases) -> dict[str, Any]:
+    """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective."""
+    flow = flow_of(source)
+    if flow is None or flow.short:
+        return {}
+    with clock("trace input"):
+        return {"signal": {"steps": flow.facts(), "edited": edited(source, comm), "time": vars(flow.out)}}
+
+
+def signal_spent(source: Survey | TraceTable, comm: Comm) -> list[float]:
+    """Return the processor time of each step in this start, s, the sum over all ranks. Collective."""
+    flow = flow_of(source)
+    if flow is None or flow.short:
+        return []
+    return [float(sum(parts)) for parts in zip(*comm.allgather(flow.seconds.tolist()), strict=True)]
+
+
+def signal_plan(source: Survey | TraceTable, traces: int) -> dict[str, Any]:
+    """Return what a plan says of `[[signal]]`, empty without steps.
+
+    Parameters
+    ----------
+    traces : int
+        Traces that go through the steps, each as often as it is read.
+    """
+    flow = flow_of(source)
+    if flow is None or flow.short:
+        return {}
+    return {"steps": flow.facts(), "seconds_per_trace": flow.per_trace, "seconds": traces * flow.per_trace}
+
+
+def signal_row(plan: dict[str, Any]) -> str:
+    """Return the line of a plan on the steps."""
+    return (
+        f"{', '.join(step['step'] for step in plan['steps'])}; {1e3 * plan['seconds_per_trace']:.2g} ms of processor "
+        f"time a trace, {plan['seconds']:.3g} s in all"
+    )
+
+
+@dataclass(frozen=True)
+class Between:
+    """The traces of a shot between two steps: what came before them, samples, axis, and where the next step cuts."""
+
+    label: str
+    traces: Traces
+    time: TimeAxis
+    curves: list[NDArray[np.float64]]
+
+
+def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, Headers, list[Between]]:
+    """Return a shot's number, the headers of its traces, and these as recorded and after every step.
+
+    Parameters
+    ----------
+    shot : int, optional
+        Id of a shot of a survey, field record number in a table; the one in the middle when None.
+
+    Raises
+    ------
+    ConfigError
+        When there are no steps, or no such shot.
+    """
+    flow = flow_of(source)
+    if flow is None:
+        raise ConfigError(
+            "the job has no steps on its traces", "add [[signal]] tables, or [data.mute]", code="E102"
+        )
+    its = _Shots(source, by_shot=True)
+    numbers = [s.id if its.of_survey else s for s in its.pieces]
+    number = numbers[len(numbers) // 2] if shot is None else shot
+    if number not in numbers:
+        raise GeometryError(
+            f"there is no shot {number}; shots run from {min(numbers)} to {max(numbers)}",
+            "choose one of those: `subsalt scan` lists them",
+            code="E304",
+        )
+    chosen = its.pieces[numbers.index(number)]
+    headers, data = its.marked(chosen), its.recorded(chosen)
+    operators = flow.operators
+    out = [Between("as recorded", data, flow.time, operators[0].curves(headers))]
+    for place, (step, made) in enumerate(zip(flow.steps, operators, strict=True)):
+        data = made.apply(data, headers)
+        curves = operators[place + 1].curves(headers) if place + 1 < len(operators) else []
+        out.append(Between(step.label(), data, made.out, curves))
+    return number, headers, out
+
+
+def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
+    """Return what the steps of type ``edit`` do: step, condition, number of traces, and which. Collective.
+
+    Shots that have to be looked at are shared among the ranks, and every rank knows their marks at the end.
+    """
+    flow = flow_of(source)
+    steps = [] if flow is None else [made for made in flow.operators if isinstance(made, Edited)]
+    if not steps:
+        return []
+    its = _Shots(source)
+    pieces = its.pieces[comm.rank :: comm.size]
+    with comm.together():
+        own = [its.marked(piece) for piece in pieces]
+    found = []
+    for made in steps:
+        if made.of_gathers:
+            marks = [headers.marks[made.place] for headers in own]
+            everywhere = comm.allgather_array(np.concatenate([np.empty(0, np.int8), *marks]))
+            its.remember(made.place, everywhere, comm.size)
+        rows = [(piece, np.flatnonzero(made.edited(h))) for piece, h in zip(pieces, own, strict=True)]
+        count = comm.sum(sum(len(some) for _, some in rows))
+        listed = [its.named(piece, int(row)) for piece, some in rows for row in some[:LISTED]][:LISTED]
+        together = sorted(
+            (one for part in comm.allgather(listed) for one in part), key=lambda one: tuple(one.values())
+        )
+        found.append(
+            {
+                "step": made.place + 1,
+                "do": made.step.do,
+                "reason": made.step.where,
+                "traces": count,
+                "listed": together[:LISTED],
+            }
+        )
+    return found
+
+
+class _Shots:
+    """The shots of a survey or of a table, one like the other; traces in pieces where no step looks at shots.
+
+    Parameters
+    ----------
+    source : Survey or TraceTable
+        With a flow.
+    by_shot : bool
+        Pieces of a table are its field records, whatever the steps look at.
+    """
+
+    def __init__(self, source: Any, by_shot: bool = False) -> None:
+        self.source = source
+        self.of_survey = isinstance(source, Survey)
+        if self.of_survey:
+            self.pieces: list[Any] = list(source.shots)
+        elif by_shot or source.treatment.flow.of_gathers:
+            self.pieces = np.unique(source.ffid).tolist()
+        else:
+            self.pieces = [np.arange(a, min(a + PIECE, len(source))) for a in range(0, len(source), PIECE)]
+
+    def _rows(self, piece: Any) -> NDArray[np.int64]:
+        """Return the rows of a table that a piece has."""
+        found: NDArray[np.int64] = piece
+        return found if isinstance(piece, np.ndarray) else self.source.treatment.rows_of(piece)
+
+    def marked(self, piece: Any) -> Headers:
+        """Return the headers of a piece with the marks of its traces."""
+        if self.of_survey:
+            return self.source.reader.marked(piece)
+        return self.source.treatment.marked(self._rows(piece))
+
+    def recorded(self, piece: Any) -> Traces:
+        """Return the traces of a piece as they are in the files."""
+        if self.of_survey:
+            return self.source.reader.inner(piece)
+        return self.source.files.read(self.source.number[self._rows(piece)])
+
+    def remember(self, place: int, marks: NDArray[np.int8], ranks: int) -> None:
+        """Keep the marks of all shots, those of one rank after those of another."""
+        at = 0
+        for rank in range(ranks):
+            for piece in self.pieces[rank::ranks]:
+                if self.of_survey:
+                    end = at + len(piece.rcv)
+                    self.source.reader.remember(piece, place, marks[at:end])
+                else:
+                    rows = self._rows(piece)
+                    end = at + len(rows)
+                    self.source.treatment.remember(rows, place, marks[at:end])
+                at = end
+
+    def named(self, piece: Any, row: int) -> dict[str, Any]:
+        """Return shot, file and trace in the file of one trace."""
+        if self.of_survey:
+            shot, files = piece.id, self.source.reader.inner
+            number = None if piece.trace_index is None else int(piece.trace_index[row])
+        else:
+            at = int(self._rows(piece)[row])
+            shot, number, files = int(self.source.ffid[at]), int(self.source.number[at]), self.source.files
+        if number is None or not hasattr(files, "where"):
+            return {"shot": shot, "file": "", "trace": row + 1}
+        path, trace = files.where(number)
+        return {"shot": shot, "file": Path(path).name, "trace": trace}
