@@ -358,6 +358,12 @@ MISTAKES = {
     "azimuth in 2-D": ("E526", lambda: tilted(theta=30.0, phi=45.0)),
     "rough tilt": ("W539", lambda: tilted(theta=checkerboard(30.0))),
     "noisy tilt": ("W543", lambda: tilted(theta=checkerboard(4.0))),
+    "slow mode as fast as P": (
+        "W542",
+        lambda: dataclasses.replace(
+            tilted(theta=30.0), propagation=PropagationOptions(order=16, source_taper=None)
+        ),
+    ),
     "thin tilted model": ("W544", lambda: tilted(shape=(101, 24), theta=20.0)),
     "TTI without theta": ("E540", lambda: vti_asked("tti")),
     "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),

@@ -10,6 +10,8 @@ from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import first_index, slabs
 from subsalt.errors import Finding
+from subsalt.numerics.stencil import ORDERS, Stencil
+from subsalt.physics import slow_mode as slow
 from subsalt.physics.storage import VELOCITY_ERROR, storage_error
 
 #: share of the stability bound below which a time step is refused: a wrong unit is a factor of 1000, and the maps
@@ -141,6 +143,44 @@ def anisotropy(context: Context) -> Iterator[Finding]:
         '[propagation] anisotropy = "reject"',
         count=count,
         gap=gap,
+    )
+
+
+@rule("stability", "model")
+def slow_mode(context: Context) -> Iterator[Finding]:
+    """Waves of the slow mode that come with the P wave on a grid."""
+    model, stencil = gated(context), context.propagation.weights
+    epsilon, delta = model.volume("epsilon"), model.volume("delta")
+    if model.medium != "tti" or epsilon is None or delta is None:
+        return
+    widest, at = 0.0, (0.0, 0.0)
+    for start, part in slabs(epsilon):
+        gap = part - delta[start : start + len(part)]
+        i = np.unravel_index(int(np.argmax(gap)), gap.shape)
+        if gap[i] > widest:
+            widest, at = float(gap[i]), (float(part[i]), float(part[i] - gap[i]))
+    speed = slow.speed(stencil, *at)
+    context.facts["slow_mode_speed"] = speed
+    if speed < slow.BEHIND:
+        return
+    lower = [
+        Stencil(m, stencil.kind) for m in ORDERS if m < stencil.order and (m > 2 or stencil.kind == "taylor")
+    ]
+    good = [s.order for s in lower if slow.speed(s, *at) < slow.BEHIND]
+    yield warning(
+        "W542",
+        f"where epsilon = {at[0]:.3g} and delta = {at[1]:.3g}, waves of the slow mode run at up to {speed:.2f} times "
+        f"the P velocity on this grid ({stencil}): they arrive with the P wave, along axes of the grid"
+        + ("" if context.propagation.source_taper else "; no source taper keeps sources from emitting them"),
+        (
+            f"[propagation] order = {good[-1]}, in which they stay behind"
+            if good
+            else "a smaller epsilon - delta"
+        )
+        + ("" if context.propagation.source_taper else "; or leave source_taper out"),
+        speed=speed,
+        epsilon=at[0],
+        delta=at[1],
     )
 
 
