@@ -60,12 +60,11 @@ def open_geometry(job: BaseJob) -> SurveyGeometry | None:
     )
 
 
-def header_options(job: BaseJob) -> tuple[Any, Any]:
-    """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`."""
+def header_options(section: TracesSection, base: Path = Path()) -> tuple[Any, Any]:
+    """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`; names count from `base`."""
     from subsalt.io.segy.headers import Fix, HeaderBytes
     from subsalt.io.segy.index import BESIDE
 
-    section: TracesSection = job.data
     header = HeaderBytes.preset(section.preset)
     fixes = section.fix.model_dump(exclude_none=True)
     fixes["trace_ids"] = tuple(section.fix.trace_ids) if section.fix.trace_ids else None
@@ -78,7 +77,9 @@ def header_options(job: BaseJob) -> tuple[Any, Any]:
         exclude=exclude,
         duplicates=getattr(section, "duplicates", None) or "error",
         noisy=section.noisy_traces or "error",
-        index=section.index if section.index in (None, BESIDE) else str(job.resolve(section.index)),
+        index=section.index
+        if section.index in (None, BESIDE)
+        else str(base / Path(section.index).expanduser()),
     )
     return replace(header, **section.bytes), fix
 
@@ -135,7 +136,7 @@ def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> S
     """Return the selected shots of SEG-Y or SU files, untreated."""
     from subsalt.io.segy.reading import read_survey
 
-    header, fix = header_options(job)
+    header, fix = header_options(section, job.base)
     files = data_files(job)
     ndim: Any = {"3d": 3, "auto": None}.get(section.line, 2)
     frame, says = frame_given(job, frame)
@@ -263,7 +264,7 @@ def open_prestack(job: BaseJob, comm: Comm | None = None) -> TraceTable:
 
     section: PrestackDataSection = job.data
     files, geometry = data_files(job), open_geometry(job)
-    header, fix = header_options(job)
+    header, fix = header_options(section, job.base)
     extra = tuple(name for name in header_names(job) if name not in OF_TABLES)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
     table = open_traces(

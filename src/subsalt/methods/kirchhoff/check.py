@@ -126,7 +126,7 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     """Return what is found about the traces, and keep their numbers with the facts."""
     assert c.table is not None
     c.facts["traces"] = prestack_facts(c.table, c.grid)
-    fix = header_options(job)[1]
+    fix = header_options(job.data, job.base)[1]
     found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
     if (flow := flow_of(c.table)) is not None:
         some = np.linspace(0, len(c.table) - 1, min(len(c.table), OFFSETS)).astype(np.int64)

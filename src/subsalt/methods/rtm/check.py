@@ -353,7 +353,7 @@ def _scan(job: Job) -> Any:
     from subsalt.io.scan.scan import scan
 
     assert job.data is not None
-    header, fix = header_options(job)
+    header, fix = header_options(job.data, job.base)
     found = scan(data_files(job), header, fix, placed=job.data.geometry is not None)
     if job.data.receivers == "offset":  # the coordinates of receivers do not count
         found.findings = [_placed_by_offsets(f) for f in found.findings if f.code != "E380"]
