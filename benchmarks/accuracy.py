@@ -214,7 +214,9 @@ def predicted(medium: str) -> list[dict[str, Any]]:
 def checked(name: str, entry: Entry) -> bool:
     """Return whether the records are right; end the run when those of the peer, or of our default, are not."""
     limit = ACCURACY * (ROOM if entry.peer else 1.0)
-    if not entry.error <= limit and (entry.peer or entry.setting.order == OUR_ORDERS[entry.setting.medium][0]):
+    if not entry.error <= limit and (
+        entry.peer or entry.setting.order == OUR_ORDERS[entry.setting.medium][0]
+    ):
         raise SystemExit(
             f"{name}: error {entry.error:.3%} over the records, more than {limit:.2%}: {entry.each}"
         )

@@ -234,7 +234,8 @@ def forward(
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
-        Fields of `PropagationOptions`, and ``aperture``. On a grid that is chosen, without a tilt, the order is 12 unless it is given.
+        Fields of `PropagationOptions`, and ``aperture``. On a grid that is chosen, without a tilt, the order is 12
+        unless it is given.
 
     Returns
     -------

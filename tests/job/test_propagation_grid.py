@@ -238,7 +238,10 @@ def test_arrays_take_a_grid_too(line):
     by_spacing = forward(model, survey, wavelet, grid=used.grid.spacing[0], layer=8)
     assert by_spacing.data.tobytes() == forward(used, survey, wavelet, layer=8).data.tobytes()
     chosen = forward(model, survey, wavelet, grid="auto", layer=8)
-    assert chosen.data.tobytes() == forward(model, survey, wavelet, grid="auto", order=12, layer=8).data.tobytes()
+    assert (
+        chosen.data.tobytes()
+        == forward(model, survey, wavelet, grid="auto", order=12, layer=8).data.tobytes()
+    )
     for wrong in ({"grid": "coarse"}, {"grid": 0}, {"grid": True}, {"grid": "auto", "accuracy": 2}):
         with pytest.raises(ConfigError) as found:
             forward(model, survey, wavelet, **wrong)

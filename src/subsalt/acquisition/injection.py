@@ -6,9 +6,9 @@ A wavefield sampled at an off-grid point is the sum over the 2r nearest nodes pe
 
 as a product over the axes; injection is its transpose. With r = 4 and b = 6.31 (Hicks 2002) that is right up to half of
 the Nyquist wavenumber. Fitted weights of orders 10 to 16 carry waves closer to it, for which the support is wider
-(`support_of`): a Ricker wavelet then errs by 0.03 % per axis, where r = 4 errs by 0.4 and 1 %. On a node the weights are a unit spike. Under a free
-surface the nodes above row 0 are images of those below with the opposite sign, so their weights are
-subtracted there.
+(`support_of`): a Ricker wavelet then errs by 0.03 % per axis, where r = 4 errs by 0.4 and 1 %. On a node the weights
+are a unit spike. Under a free surface the nodes above row 0 are images of those below with the opposite sign, so their
+weights are subtracted there.
 
 References
 ----------
@@ -176,7 +176,9 @@ def sinc_points(
         When a point needs nodes outside the grid, or lies above the free surface.
     """
     if radius not in KAISER_B:
-        raise ConfigError(f"sinc radius {radius} is not one of {sorted(KAISER_B)}", f"use {RADIUS}", code="E154")
+        raise ConfigError(
+            f"sinc radius {radius} is not one of {sorted(KAISER_B)}", f"use {RADIUS}", code="E154"
+        )
     where = np.asarray(index, dtype=np.float64).reshape(-1, 3)
     if not np.isfinite(where).all():
         bad = int(np.nonzero(~np.isfinite(where).all(axis=1))[0][0])

@@ -63,7 +63,10 @@ class PropagationSection(Section):
     """How wavefields are computed."""
 
     medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
-    order: int = Field(PropagationOptions.order, description="order in space: 2, 4, ... 16; 12 to model without a tilt on a grid that is chosen")
+    order: int = Field(
+        PropagationOptions.order,
+        description="order in space: 2, 4, ... 16; 12 to model without a tilt on a grid that is chosen",
+    )
     stencil: Kind = Field(
         "fitted",
         description="weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",

@@ -155,7 +155,9 @@ class Domain:
     def plane(self) -> Plane:
         """The whole computational grid from above."""
         nx, ny, _ = self.grid.shape3
-        return Plane(nx, ny, self.medium, radius_of(self.options.order), self._psi_width, self.options.support)
+        return Plane(
+            nx, ny, self.medium, radius_of(self.options.order), self._psi_width, self.options.support
+        )
 
     def everybody(self) -> list[Domain]:
         """Return the parts of all ranks of the group."""

@@ -98,7 +98,9 @@ class RankArrays:
         near = np.rint(x)
         node = np.abs(x - near) <= ON_NODE
         first = np.where(node, near, np.floor(x) - self.options.support + 1)
-        return first.astype(np.int64), np.where(node, near, np.floor(x) + self.options.support).astype(np.int64)
+        return first.astype(np.int64), np.where(node, near, np.floor(x) + self.options.support).astype(
+            np.int64
+        )
 
     @cached_property
     def _index(self) -> NDArray[np.float64]:
@@ -256,7 +258,9 @@ class RankArrays:
             "model arrays": self.parameters * word * self.points,
             "absorbing layer": FLOAT * sum(self.layer),
             "image accumulators": sums * FLOAT * self.domain.interior.size,
-            "points and samples": (self.receivers + 1) * (POINT + self.options.support * WEIGHTS) + series + TABLES,
+            "points and samples": (self.receivers + 1) * (POINT + self.options.support * WEIGHTS)
+            + series
+            + TABLES,
         }
         return {name: size for name, size in need.items() if size}
 
