@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -54,20 +55,23 @@ def weights_between(source: Grid, target: Grid, axis: int, edge: Edge = "nearest
     wide = max(h, target.spacing[axis])
     at = (target.axis(axis) - source.origin[axis]) / h
     reach = REACH * wide / h
+    first, last = np.ceil(at - reach).astype(int), np.floor(at + reach).astype(int)
+    counts = last - first + 1
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    # all target points in one row: one call for the functions of all weights
+    index = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
+    d = (index - np.repeat(at, counts)) * h / wide
+    raw = fixedmath.sinc(d) * fixedmath.bessel_i0(KAISER * np.sqrt(np.clip(1 - (d / REACH) ** 2, 0, None)))
+    if edge == "nearest" or n == 1:
+        inside = np.clip(index, 0, n - 1)
+    else:
+        inside = (n - 1) - np.abs((n - 1) - np.abs(index) % (2 * n - 2))
     columns, values, ends = [], [], [0]
-    for x in at:
-        index = np.arange(math.ceil(x - reach), math.floor(x + reach) + 1)
-        d = (index - x) * h / wide
-        raw = fixedmath.sinc(d) * fixedmath.bessel_i0(
-            KAISER * np.sqrt(np.clip(1 - (d / REACH) ** 2, 0, None))
-        )
-        total = math.fsum(raw)
-        if edge == "nearest" or n == 1:
-            inside = np.clip(index, 0, n - 1)
-        else:
-            inside = (n - 1) - np.abs((n - 1) - np.abs(index) % (2 * n - 2))
+    for begin, end in pairwise(starts.tolist()):
+        weights = raw[begin:end].tolist()
+        total = math.fsum(weights)
         known: dict[int, float] = {}
-        for i, w in zip(inside.tolist(), raw.tolist(), strict=True):
+        for i, w in zip(inside[begin:end].tolist(), weights, strict=True):
             known[i] = known.get(i, 0.0) + w
         columns += list(known)
         values += [w / total for w in known.values()]

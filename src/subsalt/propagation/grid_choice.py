@@ -8,6 +8,7 @@ what of its spectrum would fold back stays below the accuracy as well.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -95,6 +96,7 @@ def points_needed(stencil: Stencil, tilted: bool, accuracy: float) -> float:
     return stencil.points(tilted) * found / standard
 
 
+@cache
 def _coarsest(stencil: Stencil, accuracy: float) -> float | None:
     """Return the fewest points whose error is below the accuracy; None when no number of points has it."""
     good = np.flatnonzero(waveform_error(stencil, _POINTS) <= accuracy)
