@@ -22,10 +22,12 @@ FAR = 40 * SHORTEST
 DELAY, TAIL = 1.5 / F0, 2.4 / F0
 #: sampling interval of the records, s
 DT = 0.002
+#: before the inverse transform of time dispersion waves of 2.5 F0 are early by this factor at the largest time step here,
+#: 2.8 ms: 1 / sqrt(1 - (2.5 pi F0 dt)^2)
+EARLY = 1.12
 #: from the source to the walls behind it, from the farthest receivers to those beyond, in shortest wavelengths along
-#: the axis of symmetry. No echo comes before a modelling ends, which is 2 / F0 after the record: what a trace ends in
-#: is spread by the inverse transform of time dispersion. Before that transform waves are early, those of 2.5 F0 by 13 %
-#: at the largest time steps here
+#: the axis of symmetry. No echo comes before a modelling ends, which is 2 / F0 after the record, however early: what a
+#: trace ends in is spread by the inverse transform
 BEHIND, BEYOND = 20.0, 8.0
 #: epsilon = delta, tilt and azimuth of the axis of symmetry: with another delta a source in an anisotropic medium emits
 #: the slow mode of the equations too, which no exact solution of the P wave has

@@ -25,7 +25,7 @@ T = 2.0
 #: so many that a strike after the first one comes in time, also where all is fast
 SHOTS = 16
 #: samples of a trace: short shots, and such that the others go on for longer than the silence that is allowed
-SHORT, LONG = 2001, 3501
+SHORT, LONG = 2001, 5001
 
 
 @pytest.fixture(scope="module")

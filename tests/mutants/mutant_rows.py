@@ -74,8 +74,8 @@ LAYER = [
         "Layer",
         "a tap of Psi",
         "native/kernels/absorb.hpp",
-        "term = fma(d.w[3], sub(a2, b3), term);",
-        "term = fma(d.w[3], sub(a2, b2), term);",
+        "const Vec change = sub(ahead_both, b_k), change2 = sub(a_k, behind_both);",
+        "const Vec change = sub(ahead_both, behind_both), change2 = sub(a_k, behind_both);",
         "test_kernels.py",
         "native",
     ),
@@ -335,9 +335,9 @@ TRACES = [
     Mutant(
         "Traces",
         "slope of the mute",
-        "src/subsalt/job/data.py",
-        "line = section.delay + offset / section.velocity",
-        "line = section.delay + offset / (1.01 * section.velocity)",
+        "src/subsalt/job/signal/mute.py",
+        "way = offset / self.velocity",
+        "way = offset / (1.01 * self.velocity)",
         "job/test_load.py",
     ),
     Mutant(
