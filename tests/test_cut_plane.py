@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subsalt.acquisition.injection import RADIUS
+from subsalt.acquisition.injection import HICKS
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError
 from subsalt.propagation.blocks import GAIN, Plane, cut_plane, shapes
@@ -46,8 +46,8 @@ def test_ghost_rows_hold_the_support_of_a_receiver(medium, order):
     # whose middle row a rank owns: three rows below it and four above, whatever the stencil
     for p in domains((2, 3), medium, boundary="none", order=order):
         y = p.across
-        assert y.first <= max(0, y.lo - RADIUS + 1)
-        assert y.last >= min(y.nx, y.hi + RADIUS)
+        assert y.first <= max(0, y.lo - HICKS.radius + 1)
+        assert y.last >= min(y.nx, y.hi + HICKS.radius)
         assert p.slab.ghost_lo in (0, order // 2 * (2 if medium == "tti" else 1))
 
 

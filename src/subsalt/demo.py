@@ -124,8 +124,8 @@ MOST_CELLS_OFF = 1.5
 SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
 #: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
 RECORDED = {
-    ("fma", 16): "d4af7fc3210cb0c7d4f14f4d8fd50001126a7dc76b973ba9b1ec4905c9a1f2c8",
-    ("fma", 4): "83db5e7f8259885fecbd39ba7ad54a3fe7185fe59bf033302a3b25d73358ec4e",
+    ("fma", 16): "5a61749c031e9e3ab7014164daee35166673915848be05db3c4445ce6763a8c3",
+    ("fma", 4): "4ca86dbd8cb36c980a9da9a4a520b8b5a26aab915f72f3071c451100668e49f6",
 }
 
 MODEL_JOB = """\

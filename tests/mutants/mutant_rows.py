@@ -137,8 +137,8 @@ POINTS = [
         "Points",
         "Kaiser b 6.31 to 6.13",
         "src/subsalt/acquisition/injection.py",
-        "4: 6.31,",
-        "4: 6.13,",
+        "HICKS = Window(4, 6.31)",
+        "HICKS = Window(4, 6.13)",
         "test_injection.py",
     ),
     Mutant(

@@ -5,10 +5,9 @@ A wavefield sampled at an off-grid point is the sum over the 2r nearest nodes pe
     w(t) = sinc(t) I0(b sqrt(1 - (t/r)^2)) / I0(b),     t the distance in cells
 
 as a product over the axes; injection is its transpose. With r = 4 and b = 6.31 (Hicks 2002) that is right up to half of
-the Nyquist wavenumber. Fitted weights of orders 10 to 16 carry waves closer to it, for which the support is wider
-(`support_of`): a Ricker wavelet then errs by 0.03 % per axis, where r = 4 errs by 0.4 and 1 %. On a node the weights
-are a unit spike. Under a free surface the nodes above row 0 are images of those below with the opposite sign, so their
-weights are subtracted there.
+the Nyquist wavenumber. Fitted weights of orders 10 to 16 carry waves closer to it and take other windows (`window_of`).
+On a node the weights are a unit spike. Under a free surface the nodes above row 0 are images of those below with the
+opposite sign, so their weights are subtracted there.
 
 References
 ----------
@@ -19,6 +18,7 @@ functions, Geophysics 67, 156-165.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,11 +28,18 @@ from subsalt.errors import ConfigError, GeometryError
 from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
 
-#: shape parameter of the Kaiser window by radius in cells: of 4 the least largest error up to half of Nyquist, of 6 and
-#: 8 the least error of a Ricker wavelet on the coarsest grids of fitted weights of order 12 and 16
-KAISER_B = {4: 6.31, 6: 6.44, 8: 6.49}
 
-RADIUS = 4
+class Window(NamedTuple):
+    """A Kaiser window: half its width in cells, and its shape b."""
+
+    radius: int
+    b: float
+
+
+#: the least largest error up to half of the Nyquist wavenumber (Hicks 2002)
+HICKS = Window(4, 6.31)
+#: the least error of a Ricker wavelet on the coarsest grids of fitted weights of order 12 and of order 16
+COARSE, COARSEST = Window(4, 4.89), Window(6, 5.45)
 
 #: distance in cells within which a point counts as lying on a node
 ON_NODE = 1e-6
@@ -138,18 +145,25 @@ class Points:
         return Box(tuple(int(v) for v in lo), tuple(int(v) for v in hi))  # type: ignore[arg-type]
 
 
-def support_of(weights: Stencil) -> int:
-    """Return half the width of a support in cells, on a grid as coarse as the weights in space allow."""
+def window_of(weights: Stencil) -> Window:
+    """Return the window for grids as coarse as the weights in space allow.
+
+    Notes
+    -----
+    A Ricker wavelet errs by 0.06 % per axis at order 8, 0.21 % at order 12 and 0.11 % at order 16; with `HICKS` by 0.4
+    and 1 % at these. A wider window at order 12 would err less, and what it costs for each receiver and step was more
+    than what the coarser grid saves where receivers are many.
+    """
     if weights.kind == "taylor" or weights.order <= 8:
-        return RADIUS
-    return 6 if weights.order <= 12 else 8
+        return HICKS
+    return COARSE if weights.order <= 12 else COARSEST
 
 
 def sinc_points(
     shape3: tuple[int, int, int],
     index: ArrayLike,
     ndim: int,
-    radius: int = RADIUS,
+    window: Window = HICKS,
     free_surface_row: int | None = None,
     name: str = "point",
 ) -> Points:
@@ -163,8 +177,8 @@ def sinc_points(
         Positions in cells from the first node of the computational grid (`Grid.to_index`).
     ndim : int
         2 or 3; in 2-D the y axis is not looked at.
-    radius : int
-        Half the width of the support, cells.
+    window : Window
+        Of the sinc; its radius is half the width of the support.
     free_surface_row : int, optional
         Row z on which the pressure vanishes; None without a free surface.
     name : str
@@ -175,10 +189,9 @@ def sinc_points(
     GeometryError
         When a point needs nodes outside the grid, or lies above the free surface.
     """
-    if radius not in KAISER_B:
-        raise ConfigError(
-            f"sinc radius {radius} is not one of {sorted(KAISER_B)}", f"use {RADIUS}", code="E154"
-        )
+    radius = window.radius
+    if not 1 <= radius <= 8:
+        raise ConfigError(f"sinc radius {radius} is not one of 1 to 8", f"use {HICKS.radius}", code="E154")
     where = np.asarray(index, dtype=np.float64).reshape(-1, 3)
     if not np.isfinite(where).all():
         bad = int(np.nonzero(~np.isfinite(where).all(axis=1))[0][0])
@@ -193,13 +206,13 @@ def sinc_points(
             continue
         row = free_surface_row if axis == 2 else None
         base[:, axis], weights[:, axis] = _axis_weights(
-            shape3[axis], where[:, axis], radius, row, f"{name}|{letter}"
+            shape3[axis], where[:, axis], window, row, f"{name}|{letter}"
         )
     return Points(base, weights)
 
 
 def support_reach(
-    index: ArrayLike, ndim: int, radius: int = RADIUS
+    index: ArrayLike, ndim: int, radius: int = HICKS.radius
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return how many cells each point needs below and above its position, (n, 3) each.
 
@@ -214,9 +227,10 @@ def support_reach(
 
 
 def _axis_weights(
-    n: int, x: NDArray[np.float64], radius: int, free_row: int | None, label: str
+    n: int, x: NDArray[np.float64], window: Window, free_row: int | None, label: str
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return first nodes (n,) and weights (n, 2 radius) along one axis of `n` nodes."""
+    radius = window.radius
     width = 2 * radius
     name, letter = label.split("|")
     if n < width:
@@ -229,7 +243,7 @@ def _axis_weights(
     spike = np.abs(x - nearest) <= ON_NODE
     first = np.where(spike, nearest - radius + 1, np.floor(x) - radius + 1).astype(np.int64)
     offsets = np.arange(width)
-    w = _kaiser_sinc(first[:, None] + offsets - x[:, None], radius)
+    w = _kaiser_sinc(first[:, None] + offsets - x[:, None], window)
     w[spike] = 0.0
     w[spike, radius - 1] = 1.0
 
@@ -268,9 +282,9 @@ def _axis_weights(
     return start.astype(np.int32), out
 
 
-def _kaiser_sinc(t: NDArray[np.float64], radius: int) -> NDArray[np.float64]:
-    """Return the windowed sinc at distances `t` in cells; zero from `radius` outwards."""
-    b = KAISER_B[radius]
+def _kaiser_sinc(t: NDArray[np.float64], of: Window) -> NDArray[np.float64]:
+    """Return the windowed sinc at distances `t` in cells; zero from the radius outwards."""
+    radius, b = of
     inside = np.maximum(0.0, 1.0 - (t / radius) * (t / radius))
     window = fixedmath.bessel_i0(b * np.sqrt(inside)) / fixedmath.bessel_i0(b)
     return np.where(np.abs(t) < radius, fixedmath.sinc(t) * window, 0.0)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from subsalt.acquisition.injection import RADIUS
+from subsalt.acquisition.injection import HICKS
 from subsalt.errors import ConfigError
 from subsalt.kernels.passes import PACE, Cuts, depth_for
 from subsalt.kernels.tuning import DEEPEST
@@ -61,7 +61,7 @@ class Plane:
     medium: str
     radius: int
     layer: int
-    support: int = RADIUS
+    support: int = HICKS.radius
 
     def along(self, axis: int, parts: int) -> tuple[Slab, ...]:
         """Return the cut along x (0) or y (1).

@@ -287,7 +287,7 @@ class Domain:
         index = self.grid.to_index(np.atleast_2d(positions))
         surface = 0 if self.options.free_surface else None
         return injection.sinc_points(
-            self.grid.shape3, index, self.grid.ndim, self.options.support, free_surface_row=surface
+            self.grid.shape3, index, self.grid.ndim, self.options.window, free_surface_row=surface
         )
 
     def mine(self, points: injection.Points) -> tuple[injection.Points, NDArray[np.intp]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from subsalt import kernels
-from subsalt.acquisition.injection import support_of
+from subsalt.acquisition.injection import Window, window_of
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import Kind, Stencil, default_kind
@@ -90,9 +90,14 @@ class PropagationOptions:
         return Stencil(self.order, self.stencil or default_kind(self.order))
 
     @property
+    def window(self) -> Window:
+        """The window of sources and receivers between nodes."""
+        return window_of(self.weights)
+
+    @property
     def support(self) -> int:
-        """Half the width of the support of a source or receiver between nodes, cells."""
-        return support_of(self.weights)
+        """Half the width of their support, cells."""
+        return self.window.radius
 
     @property
     def dt_reserve(self) -> float:
