@@ -22,7 +22,7 @@ FAR = 40 * SHORTEST
 DELAY, TAIL = 1.5 / F0, 2.4 / F0
 #: sampling interval of the records, s
 DT = 0.002
-#: before the inverse transform of time dispersion waves of 2.5 F0 are early by this factor at the largest time step here,
+#: before the inverse transform of time dispersion waves of 2.5 F0 are early by this factor at the largest time step,
 #: 2.8 ms: 1 / sqrt(1 - (2.5 pi F0 dt)^2)
 EARLY = 1.12
 #: from the source to the walls behind it, from the farthest receivers to those beyond, in shortest wavelengths along
