@@ -242,7 +242,8 @@ def measure(medium: str, options: argparse.Namespace) -> dict[str, Any]:
                 entry.tune()
                 first[name] = entry.round()
             right = [name for name, e in found.items() if checked(name, e)]
-            limit = SLOW * min(s for name, s in first.items() if found[name].peer)
+            counted = [n for n, e in found.items() if e.peer and e.setting.scheme != BESIDE]
+            limit = SLOW * min(first[name] for name in counted)
             left_out = [name for name, e in found.items() if e.peer and first[name] > limit]
             taking_turns = [name for name in found if name not in left_out]
             for i in range(options.rounds):
@@ -256,7 +257,6 @@ def measure(medium: str, options: argparse.Namespace) -> dict[str, Any]:
             for entry in found.values():
                 if entry.worker is not None:
                     entry.worker.close()
-    counted = [n for n in taking_turns if found[n].peer and found[n].setting.scheme != BESIDE]
     best = min(counted, key=lambda n: rows[n]["seconds"])
     ours = [name for name in found if not found[name].peer]
     return {
