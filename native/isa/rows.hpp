@@ -28,8 +28,8 @@ struct RowKernels {
     decltype(&Layer<0>::term_z) term_z;
 };
 
-/// Radii whose single rows have kernels of their own too: of wider ones only pairs of rows do, which are nearly all
-/// there are: every kernel costs a second to compile.
+/// The widest radius whose single rows have kernels of their own. Nearly all rows are done in pairs, and every kernel
+/// costs a second to compile, so single rows of wider stencils take the kernel of a run-time radius.
 constexpr int widest_single = 4;
 
 template <int M, int Dim, Fetch F, class S>

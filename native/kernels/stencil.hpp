@@ -123,7 +123,7 @@ SUBSALT_INLINE void pairs_of_two_planes(const float* p, const float* p2, Vec& mi
     });
 }
 
-/// The same along x at p and at its neighbour p2 in the plane beyond.
+/// acc + sum_k c_k (w[+k] + w[-k]) along x, at p and at its neighbour p2 in the plane beyond.
 template <int M>
 SUBSALT_INLINE void add_d2_two_planes(Vec& acc, Vec& acc2, const float* p, const float* p2, Vec mid, Vec mid2,
                                       const Reach& r, const Weights& c) {
