@@ -433,9 +433,13 @@ PUBLISH, TRACE_SAMPLE = 0.02, 5e-8
 LEDGER_FILES = 8
 
 
+#: of the rules that are checked before a run, beside what grows with the model: 0.4 to 0.7 s on Zen 4
+CHECK = 0.5
+
+
 #: of the pictures of an image in 2-D and in 3-D, and of the report: 1.0 to 1.5 and 1.5 to 2.2 s on Zen 4 and on Intel
-#: (family 6, model 167)
-PICTURES, REPORT = {2: 1.2, 3: 1.9}, 0.1
+#: (family 6, model 167), fold and hits of a time migration included; and of a page of its gathers
+PICTURES, GATHER_PAGE, REPORT = {2: 1.2, 3: 1.9}, 0.8, 0.1
 
 
 #: phases in which wavefields are advanced

@@ -32,7 +32,7 @@ from subsalt.methods.kirchhoff.cutting import Block, reach
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work
-from subsalt.plan.model import HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
+from subsalt.plan.model import CHECK, GATHER_PAGE, HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.rates import faster, machine_if_known, worth_again
 from subsalt.plan.world import World
 
@@ -294,6 +294,7 @@ def time_of(
             f"model: {rate / 1e9:.0f} G contributions/s of {gpu.name}, assumed from its copies; traces are prepared on "
             f"the CPU at the rate measured with {int(row['threads'])} threads"
         )
+    drawn = PICTURES[2 if 1 in setup.grid.shape else 3] + GATHER_PAGE * (setup.classes.kind != "image")
     preparing = sharing * share.traces * nt / float(row["prepared_samples_per_s"])
     flow = flow_of(setup.table)
     if flow is not None:
@@ -304,6 +305,7 @@ def time_of(
     writers = min(world.ranks, 4)
     phases = {
         "start": float(row["start_seconds"]),
+        "check": CHECK,
         "headers": table * (HEADER / READ + TRACE_ROW) / world.ranks,
         "ledger": LEDGER_FILES * around.publish,
         "velocity": setup.grid.size * setup.nt * VELOCITY_SAMPLE / world.ranks,
@@ -313,7 +315,7 @@ def time_of(
         # a GPU sums a block of traces while the next one is prepared
         "sum": summing if gpu is None else max(0.0, summing - preparing),
         "output": 6 * around.publish + sum(files.values()) / (writers * files_at.writing(writers)),
-        "pictures": PICTURES[2 if 1 in setup.grid.shape else 3] if pictures else 0.0,
+        "pictures": drawn if pictures else 0.0,
         "report": REPORT,
     }
     return KirchhoffTime(phases, [note], rate, str(row.get("date", "")))

@@ -26,6 +26,7 @@ from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.cuts import exchange_of
 from subsalt.plan.gpu import LAUNCHES, PIN
 from subsalt.plan.model import (
+    CHECK,
     HERE,
     KERNELS,
     LEDGER_FILES,
@@ -184,7 +185,7 @@ class RunTimes:
         setup, files, around = needs.setup, writes.files, self.around
         total = self._of_shots(shots)
         grid = setup.model.grid
-        found = {"start": parts.start, "check": 0.1 + len(needs.volumes) * FLOAT * grid.size / READ}
+        found = {"start": parts.start, "check": CHECK + len(needs.volumes) * FLOAT * grid.size / READ}
         found["ledger"] = LEDGER_FILES * around.publish
         if isinstance(setup, MigrationSetup):
             choice = self.decision.choice
