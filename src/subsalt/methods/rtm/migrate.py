@@ -295,7 +295,6 @@ class ShotsRun(MethodRun):
         self.plan = plan_ranks(job, self.setup, self.survey.shots, everybody, self.state.folder)
         with everybody.together():
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
-        self.signal = signal_facts(self.survey, everybody, self.state.clock)
 
     def numerics(self) -> dict[str, object]:
         """Return what computes; storage of the model and a backward wavefield are classes of their own."""
@@ -311,6 +310,9 @@ class ShotsRun(MethodRun):
     def units(self) -> Sequence[Shot]:
         """Return the shots; those that partial images or kept wavefields serve are not propagated."""
         state, ledger, shots = self.state, self.state.ledger, self.survey.shots
+        self.signal = signal_facts(
+            self.survey, state.world, state.clock, state.kept_marks(), state.request.say
+        )
         if ledger is not None:
             ledger.plan([s.id for s in shots])
             review_last_start(ledger, state.request.resume)
