@@ -249,7 +249,7 @@ class RunState:
         """Return where marks of traces by their samples are kept; None on other ranks than the first."""
         if self.ledger is None:
             return None
-        get, put = (partial(f, "signal_marks") for f in (self.ledger.get, self.ledger.set))
+        get, put = partial(self.ledger.get, "signal_marks"), partial(self.ledger.set, "signal_marks")
         return KeptMarks(self.folder, self.run_id, get, put)
 
     @property
