@@ -29,7 +29,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 def test_a_turned_survey_and_model_give_the_same_image_with_numbers_and_map(home, tmp_path):
-    job = write(tmp_path, TRIPLE, output="")
+    job = write(tmp_path, TRIPLE)
     run = migrate_job(job)
     found = volume.read(run.image)
     assert np.array_equal(found.values, volume.read(migrate_job(home).image).values)
