@@ -72,28 +72,28 @@ def files(folder):
     volume.write(folder / "vp.rsf", GRID, vp)
 
 
-def image(folder, name, theta, shots="tilted.shots", extra=""):
+def image(run, folder, name, theta, shots="tilted.shots", extra=""):
     """Migrate with a constant tilt and return the image."""
     job = write_job(folder, MIGRATE.format(shots=shots, theta=theta) + extra, f"{name}.toml")
-    done = subsalt("migrate", job)
-    assert done.returncode == 0, done.stderr
+    code, _, err = run("migrate", job)
+    assert code == 0, err
     return np.load(folder / f"{name}.run" / "image.npy")
 
 
-def test_a_tilted_line_from_job_to_image(tmp_path):
+def test_a_tilted_line_from_job_to_image(tmp_path, subsalt_command):
     files(tmp_path)
     job = write_job(tmp_path, MODEL.format(theta=30), "tilted.toml")
-    checked = subsalt("check", job, "--json")
-    assert checked.returncode == 0, checked.stderr
-    facts = json.loads(checked.stdout)
+    code, out, err = subsalt_command("check", job, "--json")
+    assert code == 0, err
+    facts = json.loads(out)
     assert facts["errors"] == facts["warnings"] == 0
     assert facts["anisotropy_map"].endswith("anisotropy.png")
     assert (tmp_path / "tilted.check" / "anisotropy.png").read_bytes()[:4] == b"\x89PNG"
-    done = subsalt("model", job)
-    assert done.returncode == 0, done.stderr
+    code, _, err = subsalt_command("model", job)
+    assert code == 0, err
 
-    tilted = image(tmp_path, "right", 30)
-    upright = image(tmp_path, "wrong", 30, extra='\n[propagation]\nmedium = "vti"\n')
+    tilted = image(subsalt_command, tmp_path, "right", 30)
+    upright = image(subsalt_command, tmp_path, "wrong", 30, extra='\n[propagation]\nmedium = "vti"\n')
     run = json.loads((tmp_path / "right.run" / "run.json").read_text())
     assert run["job"]["model"]["theta"] == {"value": 30.0}
     # the step at 245 m is a peak in the middle of the line; a quarter of a wavelength tells it from others
@@ -101,18 +101,18 @@ def test_a_tilted_line_from_job_to_image(tmp_path):
     assert depth == pytest.approx(245, abs=2000 / 12 / 4)
     assert not np.array_equal(tilted, upright)
     # an upright axis and a tilt of zero are one medium, hence one image
-    np.testing.assert_array_equal(image(tmp_path, "zero", 0), upright)
+    np.testing.assert_array_equal(image(subsalt_command, tmp_path, "zero", 0), upright)
 
 
-def test_a_tilted_axis_is_the_same_axis_turned_round(tmp_path):
+def test_a_tilted_axis_is_the_same_axis_turned_round(tmp_path, subsalt_command):
     files(tmp_path)
     model = Job.from_toml(write_job(tmp_path, MODEL.format(theta=150), "a.toml")).load_model()
     other = Job.from_toml(write_job(tmp_path, MODEL.format(theta=-30), "b.toml")).load_model()
     # 150 degrees is turned by pi in single precision
     np.testing.assert_allclose(model.theta, other.theta, atol=3e-7)
-    result = subsalt("check", tmp_path / "a.toml", "--no-map")
-    assert "W425" in result.stdout
-    assert "theta is outside -90 to 90 degrees: 150" in result.stdout
+    _, out, _ = subsalt_command("check", tmp_path / "a.toml", "--no-map")
+    assert "W425" in out
+    assert "theta is outside -90 to 90 degrees: 150" in out
 
 
 WRONG = {
@@ -148,7 +148,7 @@ def test_wrong_input_is_one_line_what_and_one_line_how(tmp_path, name, subsalt_c
     assert subsalt_command("explain", code)[0] == 0
 
 
-def test_init_writes_the_tilt(tmp_path):
+def test_init_writes_the_tilt(tmp_path, subsalt_command):
     from job_files import write_files
 
     write_files(tmp_path)
@@ -156,8 +156,8 @@ def test_init_writes_the_tilt(tmp_path):
     volume.write(tmp_path / "theta.rsf", Grid((81, 51), (10.0, 10.0)), theta)
     given = ["--from", tmp_path / "shots.sgy", "--vp", tmp_path / "vp.rsf"]
     given += [a for n in ("epsilon", "delta", "theta") for a in (f"--{n}", tmp_path / f"{n}.rsf")]
-    made = subsalt("init", tmp_path / "new.toml", *given)
-    assert made.returncode == 0, made.stderr
+    code, _, err = subsalt_command("init", tmp_path / "new.toml", *given)
+    assert code == 0, err
     job = Job.from_toml(tmp_path / "new.toml")
     # values below pi/2 in a file that declares nothing
     assert job.model.theta.unit == "radians"

@@ -9,6 +9,7 @@ import pytest
 from segy_maker import make_segy
 
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import ConfigError, DataError, MissingInputError, ModelError
 from subsalt.io.export import export
 from subsalt.io.scan.scan import scan
@@ -356,7 +357,7 @@ def cube(path, ni=3, nj=4, dt=8000, **change):
 def test_foreign_volumes(tmp_path):
     v = volume.read(cube(tmp_path / "a.sgy"))
     assert v.grid == Grid((3, 4, 6), (25, 25, 8), (0, 0, 0))
-    assert open_segy_volume(tmp_path / "a.sgy").lines == (10, 2, 5, 1)
+    assert open_segy_volume(tmp_path / "a.sgy").lines == LineNumbers(10, 2, 5, 1)
     assert v.values[2, 1, 0] == 9
     # traces in another order, line numbers elsewhere, coordinates by hand
     order = RNG.permutation(12)

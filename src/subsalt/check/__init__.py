@@ -34,6 +34,7 @@ SUBJECTS = (
     "grids",
     "line",
     "geometry",
+    "turned",
     "repeated",
     "mutes",
     "steps",

@@ -43,6 +43,8 @@ class Context:
         Model parameters by name.
     resampling : bool
         The job gives a grid on which all volumes are interpolated.
+    covering : bool
+        That grid is made to cover the survey.
     model : ModelLike, optional
         On its grid, smoothed, before the anisotropy gate.
     computed : ModelLike, optional
@@ -71,6 +73,7 @@ class Context:
 
     parameters: dict[str, Parameter] = field(default_factory=dict)
     resampling: bool = False
+    covering: bool = False
     model: ModelLike | None = None
     computed: ModelLike | None = None
     accuracy: float | None = None

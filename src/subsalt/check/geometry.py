@@ -14,6 +14,7 @@ from subsalt.acquisition.survey import Survey
 from subsalt.check.context import Context, Layout, Points, SampledShot, error, named, ok, rule, warning
 from subsalt.check.context import leave_out as leave_shots_out
 from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
+from subsalt.check.turned import along_the_lines
 from subsalt.check.units import FOOT
 from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
@@ -115,6 +116,7 @@ def overlap(context: Context) -> Iterator[Finding]:
         f"survey and model do not overlap: {where}",
         _exchange(lay, both, context)
         or _guess(lay, both, context)
+        or along_the_lines(lay, context)
         or _origin_cure(lay, both, context) + _shift(context, offset, shift),
         offset=[float(offset[i]) for i in lay.axes],
     )
@@ -312,7 +314,7 @@ def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
         # one mistake in all headers would have moved the sources, too
         return _receivers_alone(lay)
     if inside < 0.5:
-        guess = guess or _guess(lay, points, context)
+        guess = guess or _guess(lay, points, context) or along_the_lines(lay, context)
     return f"{guess}; else " if guess else ""
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, rule, warning
 from subsalt.earth.planes import Parameter, Planes
+from subsalt.earth.tilt import on_grid
 from subsalt.errors import Finding
 
 #: planes of a window of a volume, values of one in all, and windows that are looked at
@@ -55,7 +56,10 @@ def axis_against_layers(context: Context) -> Iterator[Finding]:
         return
     if context.facts.get("_vp_wrong") or context.facts.get("_axes_wrong") or context.facts.get("_null_vp"):
         return
-    found = misfits(theta, vp, context.parameters.get("phi"))
+    phi = context.parameters.get("phi")
+    if phi is not None and context.model is not None:
+        phi = on_grid(phi, context.model.frame)
+    found = misfits(theta, vp, phi)
     if found is None:
         return
     given = found.pop("given")

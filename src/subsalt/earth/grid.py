@@ -190,3 +190,10 @@ class Frame:
         pts[..., 0] = self.x0 + c * lx - s * ly
         pts[..., 1] = self.y0 + s * lx + c * ly
         return pts
+
+
+def map_corners(grid: Grid, frame: Frame) -> NDArray[np.float64]:
+    """Return map coordinates of the corners of a 3-D grid, (4, 2), m: around it from the first node, along x first."""
+    (x, y, _), (far_x, far_y, _) = grid.origin, grid.last
+    around = [[x, y, 0.0], [far_x, y, 0.0], [far_x, far_y, 0.0], [x, far_y, 0.0]]
+    return frame.to_world(np.array(around))[:, :2]

@@ -322,6 +322,8 @@ class Parameter:
         What the reader of the file noticed.
     given : dict
         The keys of its table in the job, for cures that can be pasted.
+    place : str
+        What the file says of its lines on the map, in words.
     """
 
     name: str
@@ -333,6 +335,7 @@ class Parameter:
     unit: str | None = None
     findings: list[Finding] = field(default_factory=list)
     given: dict[str, Any] = field(default_factory=dict)
+    place: str = ""
 
     def table(self, **changes: object) -> str:
         """Return the parameter as the job would give it with other keys: ``vp = {file = "vp.rsf", unit = "ft/s"}``."""

@@ -271,7 +271,9 @@ def export(
         return {"source": str(source), "path": os.fspath(target), "kind": "copy"}
     vol = volume.read(src, key=key, unit=unit)
     label = key or ("image" if src.stem == "image" else "values")
-    volume.write(target, vol.grid, vol.values, vol.frame, text=[*_text_of(src), *text], name=label)
+    volume.write(
+        target, vol.grid, vol.values, vol.frame, text=[*_text_of(src), *text], name=label, lines=vol.lines
+    )
     return {"source": str(source), "path": os.fspath(target), "kind": "volume", "shape": list(vol.grid.shape)}
 
 

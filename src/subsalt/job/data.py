@@ -89,7 +89,7 @@ def survey_frame(job: RtmTables) -> Frame | None:
     section = job.data.frame if job.data else None
     if section is None:
         return None
-    return Frame(section.x0, section.y0, math.radians(section.azimuth))
+    return Frame(section.x0, section.y0, math.radians(section.azimuth), bool(section.flip))
 
 
 def frame_given(job: RtmTables, model: Frame | None) -> tuple[Frame | None, str]:

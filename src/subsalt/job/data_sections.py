@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from subsalt.earth.tilt import CountedFrom
 from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.units import (
@@ -42,6 +43,13 @@ class FrameSection(Section):
     x0: Length = Field(0.0, description="map x of the local point (0, 0)")
     y0: Length = Field(0.0, description="map y of the local point (0, 0)")
     azimuth: Angle = Field(0.0, description="degrees from map x to local x, towards map y")
+    # None, not false: what is left out is no part of the identity of runs of earlier versions
+    flip: bool | None = Field(None, description="true: local y lies to the right of local x, not to its left")
+
+    @field_validator("flip")
+    @classmethod
+    def _false_says_nothing(cls, value: bool | None) -> bool | None:
+        return value or None
 
 
 class FixSection(Section):
@@ -406,6 +414,10 @@ class ValueSection(Section):
     flip: str | None = Field(None, description="axes that run backwards in the file, such as z")
     scale: float | None = Field(None, description="factor on the values, after their unit")
     shift: float | None = Field(None, description="added to the values, after unit and factor; SI, degrees")
+    counted_from: CountedFrom | None = Field(
+        None,
+        description="phi: from x (of the grid, towards y), map x (towards map y), or north (map y, clockwise)",
+    )
 
     @field_validator("axes", "flip")
     @classmethod
@@ -505,6 +517,18 @@ class ModelSection(Section):
     @classmethod
     def _angle(cls, value: object) -> object:
         return _value_section(value, "angle")
+
+    @model_validator(mode="after")
+    def _azimuths_alone_have_a_zero(self) -> ModelSection:
+        for name in ("vp", "epsilon", "delta", "theta"):
+            section = getattr(self, name)
+            if section is not None and section.counted_from is not None:
+                raise ConfigError(
+                    f"{name} has counted_from, which says where the azimuth phi is counted from",
+                    "move it to phi",
+                    code="E104",
+                )
+        return self
 
 
 class GridSection(Section):

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from subsalt import physics
 from subsalt.earth.building import Builder, Smoothing
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Mapped, Parameter, Planes
 from subsalt.earth.regrid import carried
 from subsalt.earth.streamed import Files, Form, StreamedModel
+from subsalt.earth.tilt import on_grid
 from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
 from subsalt.io.files import COUNTED
@@ -49,12 +51,12 @@ def load_parameter(job: RtmTables, name: str) -> Parameter | None:
     if section is None:
         return None
     if section.file is None:
+        source, given = f"[model] {name}", section.model_dump(include={"counted_from"}, exclude_none=True)
         if section.z is not None:
-            return Parameter(
-                name, np.array(section.value), depths=np.array(section.z), source=f"[model] {name}"
-            )
+            depths = np.array(section.z)
+            return Parameter(name, np.array(section.value), depths=depths, source=source, given=given)
         assert isinstance(section.value, float | int)
-        return Parameter(name, float(section.value), source=f"[model] {name}")
+        return Parameter(name, float(section.value), source=source, given=given)
     vol = job.remember(f"volume {name}", lambda: open_file(job, name))
     unit = section.unit or known_unit(vol.unit, PARAMETERS[name])
     planes, grid = turned(vol, section)
@@ -64,7 +66,15 @@ def load_parameter(job: RtmTables, name: str) -> Parameter | None:
         values = convert(planes.read(0, len(planes)))
     given = section.model_dump(exclude_none=True)
     return Parameter(
-        name, values, grid, vol.frame, source=section.file, unit=unit, findings=vol.findings, given=given
+        name,
+        values,
+        grid,
+        vol.frame,
+        source=section.file,
+        unit=unit,
+        findings=vol.findings,
+        given=given,
+        place=vol.place,
     )
 
 
@@ -188,6 +198,37 @@ def frame_of_model(job: RtmTables, given: dict[str, Parameter]) -> Frame:
     return frame_given(job, frame_of(given))[0] or Frame()
 
 
+def line_numbers(job: RtmTables, grid: Grid) -> LineNumbers | None:
+    """Return how the lines of an image on `grid` are numbered; None where nobody says it.
+
+    `[output]` says it for an axis, or the SEG-Y file of vp for both, where the nodes of `grid` lie on its lines.
+    """
+    section, vp, found = job.output, job.model.vp, None
+    if grid.ndim == 3 and vp.file is not None and suffix_of(vp.file) == ".sgy" and not (vp.axes or vp.flip):
+        vol = job.remember("volume vp", partial(open_file, job, "vp"))
+        found = None if vol.lines is None else vol.lines.on(vol.grid, grid)
+    if section.inline is None and section.crossline is None:
+        return found
+    found = found or LineNumbers()
+    inline = section.inline or [found.first_inline, found.inline_step]
+    crossline = section.crossline or [found.first_crossline, found.crossline_step]
+    return LineNumbers(*inline, *crossline)
+
+
+def _of_grid(given: dict[str, Parameter], grid: Grid, frame: Frame) -> dict[str, Parameter]:
+    """Return the parameters with the azimuth of the tilt as it is counted on the grid."""
+    phi = given.get("phi")
+    if phi is None or phi.given.get("counted_from", "x") == "x":
+        return given
+    if grid.ndim == 2:
+        raise ConfigError(
+            f"phi is counted from {phi.given['counted_from']}, and the model is 2-D: its axis leans along the line",
+            "leave phi out and give theta a sign, positive towards +x",
+            code="E104",
+        )
+    return given | {"phi": on_grid(phi, frame)}
+
+
 def load_model(job: RtmTables) -> EarthModel:
     """Return the earth model of a job in memory, on one grid, smoothed when asked for."""
     return model_files(job, single()).whole()
@@ -221,7 +262,10 @@ def model_files(job: RtmTables, comm: Comm) -> Files:
         sigma = section.smoothing
         axis = sigma if section.tilt_smoothing is None else section.tilt_smoothing
         builder = Builder(grid, job.grid is not None, Smoothing(sigma, axis, section.smoothing_top))
-        volumes, angles = builder.scalars(given), builder.angles(given)
+        volumes, angles = (
+            builder.scalars(given),
+            builder.angles(_of_grid(given, grid, frame_of_model(job, given))),
+        )
     volumes |= builder.axis(angles, comm)
     stencil = job.propagation_options.weights
     return Files(

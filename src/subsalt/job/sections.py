@@ -278,6 +278,31 @@ class OutputSection(Section):
         ["segy", "rsf"], description="formats of the image: segy, rsf, npy, npz, vti, nc, zarr"
     )
     pictures: bool = Field(True, description="write PNG sections and the survey map")
+    inline: list[int] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="number of the first inline (along x), and step, in SEG-Y",
+    )
+    crossline: list[int] | None = Field(
+        None,
+        min_length=2,
+        max_length=2,
+        description="number of the first crossline (along y), and step, in SEG-Y",
+    )
+
+    @model_validator(mode="after")
+    def _numbers_of_lines(self) -> OutputSection:
+        for name in ("inline", "crossline"):
+            given = getattr(self, name)
+            if given is not None and not (abs(given[0]) <= 10**9 and 1 <= given[1] <= 10_000):
+                raise ConfigError(
+                    f"{name} = {given}",
+                    f"give the first number, within 10^9, and the step, 1 to 10000: {name} = [1001, 2]; for numbers "
+                    "that fall along an axis turn the frame, or set flip = true in it",
+                    code="E104",
+                )
+        return self
 
 
 class Positions(Section):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subsalt.acquisition.line import MAP_X, described
+from subsalt.acquisition.line import MAP_X, described, heading
+from subsalt.acquisition.turned import turned
 from subsalt.check.line import frame_key, frames_along, varies_along_x
 from subsalt.check.tilt import looks_like_radians
 from subsalt.earth.grid import Frame
@@ -299,7 +300,7 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
     """Return the lines of `[data]` on where a 2-D line lies, and what has to be confirmed of its x = 0."""
     line = None if guess.survey is None else guess.survey.notes.get("line")
     if not isinstance(line, dict):
-        return ""
+        return _turned(model, guess)
     about = [f"# The shots lie on a line {described(line)}."]
     if line["says"] == MAP_X:
         return "\n".join([*about, "# It runs along map x: x of the model is map x.", ""])
@@ -328,6 +329,35 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
             "# you have to say where its x = 0 lies. Take the # away from the frame that is true, or write your own:",
         ]
     return "\n".join([*about, *(f"# {text}  # {what}" for text, what in ways), ""])
+
+
+def _turned(model: dict[str, str | None], guess: _Guess) -> str:
+    """Return the lines of `[data]` on a 3-D survey whose lines run at an angle to the map."""
+    found = None if guess.survey is None else turned(guess.survey)
+    if found is None:
+        return ""
+    about = f"# The lines of the survey run {heading(found.degrees % 360.0)}."
+    files = [text for text in model.values() if text is not None and Path(text).exists()]
+    if not files:
+        guess.read.append(f"azimuth {found.degrees:g} degrees of the lines")
+        return f"{about}\n# The axes of the grid run along them, from this place on the map:\nframe = {found.key}\n"
+    if _of_files(model)[0] is not None:
+        return f"{about}\n# The model file says where it lies on the map: no frame is needed here.\n"
+    guess.findings.append(
+        Finding(
+            "W398",
+            "warning",
+            f"the lines of the survey run {heading(found.degrees % 360.0)}, and nothing says where on the map "
+            f"{', '.join(files)} lies: the axes of the model are taken for those of the map",
+            f"if the axes of the model run along the lines: [data] frame = {found.key}, with the map coordinates of "
+            "its own origin",
+        )
+    )
+    return (
+        f"{about}\n# Nothing says where on the map the model lies: its axes are taken for those of the map. If they\n"
+        "# run along the lines, take the # away and give the map coordinates of the model's origin:\n"
+        f"# frame = {found.key}\n"
+    )
 
 
 def _of_files(model: dict[str, str | None]) -> tuple[Frame | None, list[str]]:

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from subsalt.earth.grid import Frame, Grid, map_corners
+from subsalt.earth.line_numbers import LineNumbers
+from subsalt.errors import ConfigError, ModelError
+from subsalt.io.volumes.planes import frame_from
 from subsalt.report import render, time_image
 from subsalt.report.facts import Picture, RunFacts, listed, section
 
@@ -208,5 +212,34 @@ def line(facts: RunFacts) -> dict[str, Any] | None:
         known or any(frame[k] for k in ("x0", "y0", "azimuth_deg", "flip") if k in frame)
     ):
         rows.append(("local (0, 0) on the map", f"({frame['x0']:.2f}, {frame['y0']:.2f})"))
-        rows.append(("local x, from map x towards map y", f"{frame['azimuth_deg']:.6f} degrees"))
+        turn = f"{frame['azimuth_deg']:.6f} degrees"
+        rows.append(
+            (
+                "local x, from map x towards map y",
+                f"{turn}, local y to its right" if frame.get("flip") else turn,
+            )
+        )
+    rows += _corners(facts)
     return {"rows": rows} if rows else None
+
+
+def _corners(facts: RunFacts) -> list[tuple[str, str]]:
+    """Return the corners of a 3-D image on the map with their line numbers, where it has a place or numbers."""
+    said, lines = section(facts.run, "image_grid"), section(facts.run, "lines")
+    try:
+        frame = frame_from(
+            [section(facts.run, "frame")[k] for k in ("x0", "y0", "azimuth", "flip")], "run.json"
+        )
+        grid = Grid(*(tuple(said[k]) for k in ("shape", "spacing", "origin")))
+        numbers = LineNumbers(**lines)
+    except (ConfigError, ModelError, KeyError, TypeError, ValueError):
+        return []
+    if grid.ndim != 3 or (frame == Frame() and not lines):
+        return []
+    (i, j), (last_i, last_j) = (numbers.first_inline, numbers.first_crossline), numbers.last(*grid.shape[:2])
+    around = ((i, j), (last_i, j), (last_i, last_j), (i, last_j))
+    rows = [
+        (f"inline {a}, crossline {b} of the image on the map", f"({x:.2f}, {y:.2f})")
+        for (a, b), (x, y) in zip(around, map_corners(grid, frame), strict=True)
+    ]
+    return [*rows, ("numbers of its lines", numbers.described(*grid.shape[:2]))] if lines else rows

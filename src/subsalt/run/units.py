@@ -9,10 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from subsalt.errors import Finding
+from subsalt.io.kept_marks import KeptMarks
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.watchdog import note
@@ -242,6 +244,13 @@ class RunState:
     def folder(self) -> Path:
         """The run directory."""
         return self.request.run_dir
+
+    def kept_marks(self) -> KeptMarks | None:
+        """Return where marks of traces by their samples are kept; None on other ranks than the first."""
+        if self.ledger is None:
+            return None
+        get, put = partial(self.ledger.get, "signal_marks"), partial(self.ledger.set, "signal_marks")
+        return KeptMarks(self.folder, self.run_id, get, put)
 
     @property
     def images(self) -> Path:

@@ -19,7 +19,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
 from subsalt.view import style
-from subsalt.view.cuts import Placed, cuts_at, fold, last_point, moved, placed, volume_of
+from subsalt.view.cuts import Placed, cuts_at, fold, last_point, moved, place_text, placed, volume_of
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, Sheet, fit, legend, png_path
 from subsalt.view.style import Length
 
@@ -241,7 +241,7 @@ def survey_map(
         spread = moved(np.concatenate([shot.src[None], shot.rcv]), survey, frame)
     counts = fold(survey, grid, bins, frame)
     scene = Scene(where, vp, window, spread, frame if coordinates == "map" and grid.ndim == 3 else None)
-    sheet = Sheet(out, title, run_id, facts(where, counts[0]))
+    sheet = Sheet(out, title, run_id, facts(where, counts[0]) + place_text(grid, frame))
     if grid.ndim == 2:
         line = survey.notes.get("line")
         plan = line if isinstance(line, dict) and line.get("stations") else None

@@ -5,6 +5,7 @@ Where a survey lies on a model: positions in its local coordinates, what lies ou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Survey
-from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.grid import Frame, Grid, map_corners
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, GeometryError, ModelError
 from subsalt.view import style
@@ -309,6 +310,16 @@ class Look:
     src: NDArray = field(default_factory=lambda: np.zeros((0, 3)))
     rcv: NDArray = field(default_factory=lambda: np.zeros((0, 3)))
     reflectors: Sequence[Mapping[str, Any]] = ()
+
+
+def place_text(grid: Grid, frame: Frame | None) -> str:
+    """Return where a 3-D grid with a place lies on the map, for the facts below a heading; else empty."""
+    if frame is None or frame == Frame() or grid.ndim != 3:
+        return ""
+    (x0, y0), _, (x1, y1), _ = map_corners(grid, frame)
+    side = ", y to its right" if frame.flip else ""
+    turn = math.degrees(frame.azimuth) % 360.0
+    return f" · x runs {turn:.2f}° from map x{side}; on the map from ({x0:.2f}, {y0:.2f}) to ({x1:.2f}, {y1:.2f})"
 
 
 def survey_points(survey: Survey | None, frame: Frame | None = None) -> tuple[NDArray, NDArray]:

@@ -17,7 +17,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
 from subsalt.view import style
-from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, draw_cut, survey_points, volume_of
+from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, draw_cut, place_text, survey_points, volume_of
 from subsalt.view.pages import BOTTOM, LEFT, RIGHT, Sheet, bar, fit, overview, png_path, single
 from subsalt.view.style import Length
 
@@ -194,6 +194,7 @@ def sections(
         how.reflectors,
     )
     sheet = Sheet(out, how.title, how.run_id, f"clip {how.clip:g} % of |a| (±{limit:.3g})")
+    sheet = sheet.saying(sheet.about + place_text(grid, frame))
     planes = cuts_at(grid, how.at, volume)
     written: dict[str, Path] = {}
     if grid.ndim == 3:

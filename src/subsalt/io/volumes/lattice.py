@@ -33,6 +33,8 @@ class Lattice:
         Local coordinates of the first trace.
     lines : tuple of int
         First inline, step, first crossline, step.
+    misfit : float, optional
+        How far a trace lies beside the lattice, at most, m; None without coordinates.
     """
 
     shape: tuple[int, int]
@@ -42,6 +44,7 @@ class Lattice:
     frame: Frame
     lines: tuple[int, int, int, int]
     findings: list[Finding] = field(default_factory=list)
+    misfit: float | None = None
 
 
 def fit_lattice(
@@ -178,6 +181,7 @@ def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: F
         lattice.frame = Frame() if ni > 1 and nj > 1 else Frame(0.0, y0)
     else:
         lattice.frame = Frame(x0, y0, azimuth, flip)
+    lattice.misfit = misfit * unit
     lattice.spacing = (_round(ha, ni, unit), _round(hb, nj, unit))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.earth.planes import Moved, Planes
 from subsalt.errors import DataError, Finding, ModelError
 from subsalt.io.files import InputFile, raw_bytes
@@ -65,8 +66,10 @@ class OpenVolume:
         File name, with the key for NPZ.
     findings : list of Finding
         Oddities; of SEG-Y, how the depth step was taken.
-    lines : tuple of int
-        Of SEG-Y: first inline, inline step, first crossline, crossline step, as numbered in the file.
+    lines : LineNumbers, optional
+        Of SEG-Y in 3-D: how the file numbers inlines and crosslines.
+    misfit : float, optional
+        Of SEG-Y with coordinates in 3-D: how far a trace lies beside the grid fitted to all of them, at most, m.
     """
 
     grid: Grid
@@ -75,7 +78,20 @@ class OpenVolume:
     unit: str = ""
     source: str = ""
     findings: list[Finding] = field(default_factory=list)
-    lines: tuple[int, ...] = ()
+    lines: LineNumbers | None = None
+    misfit: float | None = None
+
+    @property
+    def place(self) -> str:
+        """What the file says of its lines, in words; empty when it numbers none."""
+        if self.lines is None:
+            return ""
+        said = self.lines.described(*self.grid.shape[:2])
+        return (
+            said
+            if self.misfit is None
+            else f"{said}, traces at most {self.misfit:.3f} m beside the grid of them all"
+        )
 
 
 @dataclass(frozen=True)
@@ -173,11 +189,12 @@ class OwnPlanes:
 
 @dataclass(frozen=True)
 class VolumeLabel:
-    """What is written beside the values of a volume: where it lies, lines of provenance, the name of its array."""
+    """What is written beside the values of a volume: its place, provenance, name of its array, numbers of its lines."""
 
     frame: Frame = field(default_factory=Frame)
     text: Sequence[str] = ()
     name: str = "values"
+    lines: LineNumbers | None = None
 
 
 #: bytes in another form (byte order, type, order of axes) that are held beside the result at one time

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import DataError
 from subsalt.io.files import raw_bytes
 from subsalt.io.segy.rev1 import Expectation, binary_header, choose_scalar, trace_rows
@@ -71,6 +72,8 @@ class ImageRows:
         Where the grid lies on the map.
     text : sequence of str
         Provenance for the textual header.
+    lines : LineNumbers, optional
+        Numbers of inlines and crosslines; the crosslines of a section run along x.
 
     Raises
     ------
@@ -78,8 +81,10 @@ class ImageRows:
         When SEG-Y cannot say the depth step.
     """
 
-    def __init__(self, grid: Grid, frame: Frame, text: Sequence[str]) -> None:
-        self.grid = grid
+    def __init__(
+        self, grid: Grid, frame: Frame, text: Sequence[str], lines: LineNumbers | None = None
+    ) -> None:
+        self.grid, self.lines = grid, lines or LineNumbers()
         nx, ny, nz = grid.shape3
         dz, z0 = grid.spacing3[2], grid.origin3[2]
         self.interval = interval = round(dz * 1000)
@@ -99,7 +104,7 @@ class ImageRows:
                 f"DEPTH STEP {dz!r} M, FIRST DEPTH {z0!r} M, {nz} SAMPLES, DOWN",
                 "INTERVAL FIELDS (BYTES 3217, 117) HOLD THE DEPTH STEP IN MILLIMETRES",
                 "DELAY FIELD (BYTE 109, SCALAR 215) HOLDS THE FIRST DEPTH IN METRES",
-                f"INLINE 189: 1..{nx if grid.ndim == 3 else 1}, CROSSLINE 193: 1..{ny if grid.ndim == 3 else nx}",
+                self._numbering(),
                 f"CDP X 181, CDP Y 185, SCALAR (71) {scalar}",
                 *_place(grid, frame),
                 *text,
@@ -108,6 +113,21 @@ class ImageRows:
         self.head = header + binary_header(nz, interval, 1, sorting=4)
         self.plane_bytes = ny * (240 + 4 * nz)
         self.size = len(self.head) + nx * self.plane_bytes
+
+    def _numbering(self) -> str:
+        """Return the line of the textual header on inlines and crosslines."""
+        nx, ny, _ = self.grid.shape3
+        numbers = self.lines
+        ends = numbers.last(nx, ny) if self.grid.ndim == 3 else numbers.last(1, nx)
+        firsts, steps = (
+            (numbers.first_inline, numbers.first_crossline),
+            (numbers.inline_step, numbers.crossline_step),
+        )
+        inline, crossline = (
+            f"{first}..{last}" + f" STEP {step}" * (step != 1)
+            for first, last, step in zip(firsts, ends, steps, strict=True)
+        )
+        return f"INLINE 189: {inline}, CROSSLINE 193: {crossline}"
 
     def offset(self, plane: int) -> int:
         """Return where a plane begins in the file."""
@@ -119,8 +139,11 @@ class ImageRows:
         raw, t = trace_rows(n * ny, nz)
         ix, iy = np.repeat(np.arange(first + 1, first + n + 1), ny), np.tile(np.arange(1, ny + 1), n)
         t["line_sequence"] = t["file_sequence"] = t["cdp"] = (ix - 1) * ny + iy
-        t["inline"] = ix if self.grid.ndim == 3 else 1
-        t["crossline"] = iy if self.grid.ndim == 3 else ix
+        if self.grid.ndim == 3:
+            t["inline"] = np.repeat(self.lines.inlines(first, n), ny)
+            t["crossline"] = np.tile(self.lines.crosslines(ny), n)
+        else:
+            t["inline"], t["crossline"] = self.lines.first_inline, self.lines.crosslines(first + n)[first:]
         t["ffid"], t["channel"] = t["inline"], t["crossline"]
         t["ensemble_sequence"] = t["trace_id"] = t["use"] = t["coordinate_units"] = 1
         xy = np.round(self.world[first : first + n].reshape(-1, 2) * -self.scalar).astype(np.int32)
@@ -139,6 +162,7 @@ def write_image(
     grid: Grid,
     frame: Frame | None = None,
     text: Sequence[str] = (),
+    lines: LineNumbers | None = None,
 ) -> None:
     """Write a depth image as SEG-Y rev 1, IEEE float.
 
@@ -153,6 +177,8 @@ def write_image(
     text : sequence of str
         Provenance for the textual header; keep time, host and path out of it, so that equal images are equal
         files.
+    lines : LineNumbers, optional
+        Numbers of inlines and crosslines; 1, 2, ... when left out.
 
     Raises
     ------
@@ -161,8 +187,8 @@ def write_image(
 
     Notes
     -----
-    Inline numbers 1, 2, ... follow x (byte 189), crossline numbers y (byte 193), coordinates stand in 181/185
-    (and 73/77) with their scalar in 71. A 2-D image is inline 1. The interval field holds the depth step in
+    Inline numbers follow x (byte 189), crossline numbers y (byte 193), coordinates stand in 181/185 (and 73/77) with
+    their scalar in 71. A 2-D image is one inline, its crosslines follow x. The interval field holds the depth step in
     millimetres, the delay field (109, with 215) the first depth in metres; the textual header says both.
     """
     own, failure = OwnPlanes.of(image), None
@@ -175,7 +201,7 @@ def write_image(
         failure = DataError("the image has values that are not finite", "look for what made them", "E250")
     ranks.agree(failure)
     nx, ny, nz = grid.shape3
-    rows, a3 = ImageRows(grid, frame or Frame(), text), a.reshape(len(a), ny, nz)
+    rows, a3 = ImageRows(grid, frame or Frame(), text, lines), a.reshape(len(a), ny, nz)
     expected = Expectation(False, nx * ny, nz, rows.interval)
     expected.gather(
         rows.traces(0, a3[:1])[0] if len(a) and first == 0 else None,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import Finding, ModelError, SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.segy.geometry import column, open_headers, unit_factor
@@ -140,7 +141,15 @@ def open_segy_volume(
     dz, z0 = _depths(lay, one.values, length, request, findings)
     grid = _grid(lay, lattice, dz, z0, request)
     planes = SegyPlanes(lay, lattice.order, grid.shape)
-    return OpenVolume(grid, lattice.frame, planes, findings=findings, lines=lattice.lines)
+    lines = LineNumbers(*lattice.lines) if grid.ndim == 3 else None
+    return OpenVolume(
+        grid,
+        lattice.frame,
+        planes,
+        findings=findings,
+        lines=lines,
+        misfit=None if lines is None else lattice.misfit,
+    )
 
 
 def _keep_place(lattice: Lattice, lay: FileLayout) -> None:

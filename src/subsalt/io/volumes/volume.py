@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.io.segy.headers import FileLayout
 from subsalt.io.volumes.netcdf import open_netcdf, write_netcdf
@@ -66,6 +67,8 @@ class Volume:
         File name, with the key for NPZ.
     findings : list of Finding
         Oddities.
+    lines : LineNumbers, optional
+        Of SEG-Y in 3-D: how the file numbers inlines and crosslines.
     """
 
     grid: Grid
@@ -74,6 +77,7 @@ class Volume:
     unit: str = ""
     source: str = ""
     findings: list[Finding] = field(default_factory=list)
+    lines: LineNumbers | None = None
 
 
 def read(
@@ -107,7 +111,9 @@ def read(
     """
     opened = open_volume(path, key=key, spacing=spacing, origin=origin, rsf_outside=rsf_outside)
     values = opened.planes.read(0, len(opened.planes))
-    volume = Volume(opened.grid, opened.frame, values, opened.unit, opened.source, opened.findings)
+    volume = Volume(
+        opened.grid, opened.frame, values, opened.unit, opened.source, opened.findings, opened.lines
+    )
     if unit is not None:
         if unit not in UNITS:
             raise ConfigError(
@@ -173,6 +179,7 @@ def write(
     *,
     text: Sequence[str] = (),
     name: str = "values",
+    lines: LineNumbers | None = None,
 ) -> None:
     """Write a volume in the format of the suffix.
 
@@ -190,6 +197,8 @@ def write(
         Provenance: lines of the SEG-Y textual header, attributes or comments elsewhere.
     name : str
         Name of the array in formats that have names.
+    lines : LineNumbers, optional
+        Numbers of inlines and crosslines, for SEG-Y; 1, 2, ... when left out.
 
     Raises
     ------
@@ -206,7 +215,7 @@ def write(
         raise ModelError(
             f"values have shape {a.shape}, the grid has {grid.shape}", "pass their grid", code="E401"
         )
-    _WRITERS[suffix](path, grid, a, VolumeLabel(frame or Frame(), text, name))
+    _WRITERS[suffix](path, grid, a, VolumeLabel(frame or Frame(), text, name, lines))
 
 
 def write_planes(
@@ -217,6 +226,7 @@ def write_planes(
     *,
     text: Sequence[str] = (),
     name: str = "values",
+    lines: LineNumbers | None = None,
 ) -> None:
     """Write a volume of which every rank has some planes; the bytes are those of `write`. Collective.
 
@@ -228,7 +238,7 @@ def write_planes(
         Of the whole volume.
     own : OwnPlanes
         This rank's part.
-    frame, text, name
+    frame, text, name, lines
         As in `write`.
     """
     suffix = suffix_of(path)
@@ -237,13 +247,13 @@ def write_planes(
             f"{path}: ranks cannot write {suffix} together", f"use one of {', '.join(PLANE_FORMATS)}"
         )
     part = replace(own, values=np.ascontiguousarray(own.values, dtype=np.float32))
-    _WRITERS[suffix](path, grid, part, VolumeLabel(frame or Frame(), text, name))
+    _WRITERS[suffix](path, grid, part, VolumeLabel(frame or Frame(), text, name, lines))
 
 
 def _write_sgy(
     path: str | os.PathLike[str], grid: Grid, values: NDArray | OwnPlanes, label: VolumeLabel
 ) -> None:
-    write_image(path, values, grid, label.frame, label.text)
+    write_image(path, values, grid, label.frame, label.text, label.lines)
 
 
 _WRITERS: dict[str, Callable[..., None]] = {
@@ -275,6 +285,8 @@ def packed(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
         "unit": volume.unit,
         "source": volume.source,
         "traces": 0 if sorted_already else len(planes.order),
+        "lines": None if volume.lines is None else asdict(volume.lines),
+        "misfit": volume.misfit,
     }
     return told, np.empty(0, np.int64) if sorted_already else planes.order
 
@@ -291,4 +303,6 @@ def unpacked(told: dict[str, Any], order: NDArray[np.int64]) -> OpenVolume:
         told["unit"],
         told["source"],
         [Finding(**f) for f in told["findings"]],
+        None if told["lines"] is None else LineNumbers(**told["lines"]),
+        told["misfit"],
     )

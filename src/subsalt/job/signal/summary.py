@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time as clock
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.io.kept_marks import KeptMarks, nothing
 from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.step import Headers, Traces
 from subsalt.job.signal.traces import flow_of
@@ -22,17 +25,35 @@ if TYPE_CHECKING:
 
 #: traces of a table that are looked at together where no step looks at shots
 PIECE = 1 << 16
+#: seconds between two words on how far the look at all shots is
+TELL = 10.0
 #: traces whose edit a report lists one by one
 LISTED = 1000
 
 
-def signal_facts(source: Survey | TraceTable, comm: Comm, clock: Phases) -> dict[str, Any]:
-    """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective."""
+def signal_facts(
+    source: Survey | TraceTable,
+    comm: Comm,
+    phases: Phases,
+    kept: KeptMarks | None = None,
+    say: Callable[[str], None] = nothing,
+) -> dict[str, Any]:
+    """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective.
+
+    `kept`, on rank 0, are the marks of an earlier start, or where this one keeps its own; `say` is told how far the
+    look at all shots is.
+    """
     flow = flow_of(source)
     if flow is None or flow.short:
         return {}
-    with clock("trace input"):
-        return {"signal": {"steps": flow.facts(), "edited": edited(source, comm), "time": vars(flow.out)}}
+    with phases("trace input"):
+        return {
+            "signal": {
+                "steps": flow.facts(),
+                "edited": edited(source, comm, kept, say),
+                "time": vars(flow.out),
+            }
+        }
 
 
 def signal_spent(source: Survey | TraceTable, comm: Comm) -> list[float]:
@@ -113,7 +134,12 @@ def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, H
     return number, headers, out
 
 
-def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
+def edited(
+    source: Survey | TraceTable,
+    comm: Comm,
+    kept: KeptMarks | None = None,
+    say: Callable[[str], None] = nothing,
+) -> list[dict[str, Any]]:
     """Return what the steps of type ``edit`` do: step, condition, number of traces, and which. Collective.
 
     Shots that have to be looked at are shared among the ranks, and every rank knows their marks at the end.
@@ -123,15 +149,21 @@ def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
     if not steps:
         return []
     its = _Shots(source)
+    gathers = [made.place for made in steps if made.of_gathers]
+    known = bool(gathers) and _known(its, gathers, comm, kept)
     pieces = its.pieces[comm.rank :: comm.size]
     with comm.together():
-        own = [its.marked(piece) for piece in pieces]
+        own = list(_looked_at(its, pieces, say if gathers and not known else nothing))
+    if gathers and not known:
+        for place in gathers:
+            marks = [headers.marks[place] for headers in own]
+            everywhere = comm.allgather_array(np.concatenate([np.empty(0, np.int8), *marks]))
+            its.remember(place, everywhere, comm.size)
+        with comm.together():
+            if kept is not None:
+                kept.save(np.stack([its.remembered(place) for place in gathers]))
     found = []
     for made in steps:
-        if made.of_gathers:
-            marks = [headers.marks[made.place] for headers in own]
-            everywhere = comm.allgather_array(np.concatenate([np.empty(0, np.int8), *marks]))
-            its.remember(made.place, everywhere, comm.size)
         rows = [(piece, np.flatnonzero(made.edited(h))) for piece, h in zip(pieces, own, strict=True)]
         count = comm.sum(sum(len(some) for _, some in rows))
         listed = [its.named(piece, int(row)) for piece, some in rows for row in some[:LISTED]][:LISTED]
@@ -148,6 +180,31 @@ def edited(source: Survey | TraceTable, comm: Comm) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _known(its: _Shots, places: list[int], comm: Comm, kept: KeptMarks | None) -> bool:
+    """Give all ranks the marks of an earlier start; return whether there are any. Collective."""
+    with comm.together():
+        marks = None if kept is None else kept.load((len(places), its.traces))
+    if not comm.bcast(marks is not None):
+        return False
+    everywhere = (
+        np.empty((len(places), its.traces), np.int8) if marks is None else np.ascontiguousarray(marks)
+    )
+    comm.bcast_array(everywhere)
+    for place, row in zip(places, everywhere, strict=True):
+        its.remember(place, row, 1)
+    return True
+
+
+def _looked_at(its: _Shots, pieces: list[Any], say: Callable[[str], None]) -> Iterator[Headers]:
+    """Yield the headers of pieces with their marks; tell how far it is from time to time."""
+    told = clock.monotonic()
+    for n, piece in enumerate(pieces):
+        if clock.monotonic() - told > TELL:
+            told = clock.monotonic()
+            say(f"[[signal]] looks at all shots, for conditions on samples: {n} of {len(pieces)}")
+        yield its.marked(piece)
 
 
 class _Shots:
@@ -201,6 +258,17 @@ class _Shots:
                     end = at + len(rows)
                     self.source.treatment.remember(rows, place, marks[at:end])
                 at = end
+
+    @property
+    def traces(self) -> int:
+        """Traces of all pieces."""
+        return sum(len(s.rcv) for s in self.pieces) if self.of_survey else len(self.source)
+
+    def remembered(self, place: int) -> NDArray[np.int8]:
+        """Return the marks of all traces, those of one piece after those of another."""
+        return np.concatenate(
+            [np.empty(0, np.int8), *(self.marked(piece).marks[place] for piece in self.pieces)]
+        )
 
     def named(self, piece: Any, row: int) -> dict[str, Any]:
         """Return shot, file and trace in the file of one trace."""

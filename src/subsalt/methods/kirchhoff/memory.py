@@ -22,7 +22,6 @@ from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work
 from subsalt.plan.gpu import Gpu
 from subsalt.plan.world import MPI, PROGRAM, World
-from subsalt.view.time_sections import time_picture_bytes
 
 #: bytes of a block where memory is not asked to be kept: larger ones have restart points that take long to write
 LARGEST_BLOCK = 2 << 30
@@ -136,6 +135,9 @@ def layout_of(
 
 def _drawing(found: Layout, setup: KirchhoffSetup, world: World) -> Layout:
     """Return a layout with what pictures take when all blocks are done; refused where that does not fit."""
+    # all that draws: runs without pictures do not load it
+    from subsalt.view.time_sections import time_picture_bytes
+
     beside = {name: found.arrays[name] for name in ("program", "MPI", "trace table") if name in found.arrays}
     found = replace(found, drawing=beside | {"pictures": time_picture_bytes(setup.grid)})
     if found.total <= found.limit:

@@ -358,11 +358,12 @@ class BlocksRun(MethodRun):
             gpu = gpus.of_run(job.parallel.device)
         self.sharing = World.of(everybody, self.threads, gpu)
         self.layout = layout_for(job, self.setup, everybody, self.sharing)
-        self.signal = signal_facts(self.setup.table, everybody, self.state.clock)
 
     def units(self) -> Sequence[Block]:
         """Return the blocks: those of the layout, or those of an earlier start, what is left of them cut anew."""
         state = self.state
+        table = self.setup.table
+        self.signal = signal_facts(table, state.world, state.clock, state.kept_marks(), state.request.say)
         self.points = RestartPoints(state.folder, state.run_id)
         self.blocks = blocks_of_run(
             state.ledger,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subsalt.acquisition.image_grid import ImageGrid
+from subsalt.acquisition.turned import ALONG, direction_of_steps
+from subsalt.earth.grid import Frame
 from subsalt.errors import Finding, SubsaltError
 from subsalt.io.segy.headers import HeaderBytes
 from subsalt.job import text as toml_out
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 #: bins of a survey whose headers have no line numbers, m
 BIN = 25.0
+#: traces whose receivers say how the lines of a survey run
+STEPS = 100_000
 #: offset classes that are proposed for gathers
 CLASSES = 30
 #: nominal offsets up to which gathers have a trace for each
@@ -237,15 +241,20 @@ def _kirchhoff(survey: _Survey) -> str:
 
 
 def _guessed_grid(table: TraceTable) -> dict[str, Any]:
-    """Return bins along the map axes that hold all midpoints."""
-    low, high = table.midpoint.min(axis=0), table.midpoint.max(axis=0)
+    """Return bins along the lines of receivers, or along the map axes where there are none, that hold all midpoints."""
+    same = (np.diff(table.src[:STEPS], axis=0) == 0).all(axis=1)
+    degrees = direction_of_steps(np.diff(table.rcv[:STEPS], axis=0)[same]) or 0.0
+    degrees = degrees if abs(degrees) >= ALONG else 0.0
+    along = Frame(0.0, 0.0, math.radians(degrees))
+    midpoint = along.to_local(np.column_stack([table.midpoint, np.zeros(len(table.midpoint))]))[:, :2]
+    low, high = midpoint.min(axis=0), midpoint.max(axis=0)
     origin = [BIN * math.floor(v / BIN) for v in low]
     count = [1 + math.ceil((v - o) / BIN) for v, o in zip(high, origin, strict=True)]
     return {
         "inline": {"first": 1, "last": count[0]},
         "crossline": {"first": 1, "last": count[1]},
-        "origin": origin,
-        "azimuth": 0.0,
+        "origin": [round(float(v), 2) + 0.0 for v in along.to_world(np.array([[*origin, 0.0]]))[0, :2]],
+        "azimuth": -degrees + 0.0,
         "spacing": [BIN, BIN],
     }
 

@@ -225,6 +225,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     load = Loader()
     context = check.Context(
         resampling=job.grid is not None,
+        covering=job.grid is not None and job.grid.depth is not None,
         modelling=job.data is None,
         accuracy=job.propagation.accuracy if job.propagation.grid == "auto" else None,
         judge_breaks=job.data is None or job.data.first_breaks != "ignore",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
+from subsalt.job.model import line_numbers
 from subsalt.job.signal.summary import signal_facts, signal_spent
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import Writes, duration_of
@@ -294,7 +295,6 @@ class ShotsRun(MethodRun):
         self.plan = plan_ranks(job, self.setup, self.survey.shots, everybody, self.state.folder)
         with everybody.together():
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
-        self.signal = signal_facts(self.survey, everybody, self.state.clock)
 
     def numerics(self) -> dict[str, object]:
         """Return what computes; storage of the model and a backward wavefield are classes of their own."""
@@ -310,6 +310,9 @@ class ShotsRun(MethodRun):
     def units(self) -> Sequence[Shot]:
         """Return the shots; those that partial images or kept wavefields serve are not propagated."""
         state, ledger, shots = self.state, self.state.ledger, self.survey.shots
+        self.signal = signal_facts(
+            self.survey, state.world, state.clock, state.kept_marks(), state.request.say
+        )
         if ledger is not None:
             ledger.plan([s.id for s in shots])
             review_last_start(ledger, state.request.resume)
@@ -326,6 +329,8 @@ class ShotsRun(MethodRun):
     def facts(self) -> dict[str, Any]:
         """Return grid, time axes, model and plan."""
         facts = beginning_facts(self.setup, self.survey)
+        lines = line_numbers(self.job, self.setup.image_grid) if self.state.world.is_root else None
+        facts |= {"lines": asdict(lines)} if lines is not None else {}
         facts |= {"memory_plan": self.plan.need.arrays, "plan": self.plan.to_dict()}
         return facts | self.signal
 

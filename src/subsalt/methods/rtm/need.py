@@ -39,7 +39,6 @@ from subsalt.plan.world import MPI, PROGRAM, World
 from subsalt.propagation.blocks import Plane, slabs_alone
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import CheckpointOptions
-from subsalt.view.pages import picture_bytes
 
 #: the libraries of tapers around sources in anisotropic media, beside that
 TAPERS = 15_000_000
@@ -404,6 +403,9 @@ class Needs:
         Alone it has all planes; beside others a share of them, and the rest as a file that it looks at.
         """
         grid = setup.image_grid
+        # all that draws: runs without pictures do not load it
+        from subsalt.view.pages import picture_bytes
+
         nx = grid.shape3[0]
         share = FLOAT * grid.size * -(-nx // self.ranks) // nx
         light = len(condition_of(setup.imaging.condition).accumulators) > 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from subsalt import __version__
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box, Frame, Grid
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.io.publish import make_folder, sha256_file
@@ -20,6 +21,7 @@ from subsalt.io.volumes import volume
 from subsalt.io.volumes.planes import OwnPlanes
 from subsalt.io.volumes.segy_image import map_image
 from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
+from subsalt.job.model import line_numbers
 from subsalt.methods.rtm.image import ImagePlanes, refuse_region
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
@@ -111,13 +113,14 @@ class RunOutputs:
     def _volumes(self, planes: ImagePlanes) -> list[Path]:
         """Write image and illumination; return their files. Collective."""
         grid, frame, world, written = self.grid, self.setup.model.frame, self.world, []
+        lines = self._lines()
         text = [f"{k}: {v}" for k, v in provenance_of(self.setup, self.survey, self.run_id).items()]
         names = list(dict.fromkeys(["segy", *self.job.output.formats]))
         for name in sorted(names, key=lambda n: SUFFIX[n] not in PLANE_FORMATS):
             path = self.folder / f"image{SUFFIX[name]}"
             if SUFFIX[name] in PLANE_FORMATS:
                 own = OwnPlanes(planes.first, planes.image, world)
-                write_planes(path, grid, own, frame, text=text, name="image")
+                write_planes(path, grid, own, frame, text=text, name="image", lines=lines)
             else:
                 with world.together():
                     if world.is_root:
@@ -129,6 +132,17 @@ class RunOutputs:
             write_planes(path, grid, own, frame, text=text, name="illumination")
             written.append(path)
         return written
+
+    def _lines(self) -> LineNumbers | None:
+        """Return how the lines of the image are numbered; None: 1, 2, ... Collective."""
+        with self.world.together():
+            found = None
+            if self.world.is_root:
+                found = line_numbers(self.job, self.setup.image_grid)
+                if found is not None and self.region is not None and self.grid.ndim == 3:
+                    found = found.on(self.setup.image_grid, self.grid)
+        told = self.world.bcast(None if found is None else list(astuple(found)))
+        return None if told is None else LineNumbers(*told)
 
     def _whole(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the whole image: what this process has, or the published file as far as it is looked at."""
