@@ -221,7 +221,8 @@ def _rows(made: SourceWavelet, path: Path) -> list[tuple[str, str]]:
         rows.append(
             ("modelled", f"{facts['spreading']}, {ghost} ghost, {facts['velocity_m_per_s']:.0f} m/s{told}")
         )
-    if facts.get("steps"):
-        rows.append(("steps", "; ".join(facts["steps"])))
+    for label, name in (("steps", "steps"), ("filters", "filters")):
+        if facts.get(name):
+            rows.append((label, "; ".join(facts[name]) + " (on the wavelet)" * (name == "filters")))
     rows += [("not used", text) for text in facts.get("steps_left_out", [])]
     return rows

@@ -28,10 +28,12 @@ DEEP = 50.0
 
 @dataclass(frozen=True, eq=False)
 class Direct:
-    """Direct waves of one shot, moved to the time of the source: recorded, modelled, and their samples."""
+    """Direct waves of one shot, recorded and modelled, every `dt` from `start` after their traveltime on."""
 
     shot: int
     offset: NDArray[np.float64]
+    start: float
+    dt: float
     recorded: NDArray[np.float64]
     modelled: NDArray[np.float64]
 
@@ -79,7 +81,7 @@ def source_wavelet(
         if direct is not None:
             room = (2 * WIDE + APART - 0.4) / 3
             limit = style.clip_limit(direct.recorded, 99.0)
-            time = TimeAxis(direct.recorded.shape[1], wavelet.dt, wavelet.t0)
+            time = TimeAxis(direct.recorded.shape[1], direct.dt, direct.start)
             for k, (name, values) in enumerate(
                 (
                     (f"shot {direct.shot}, direct waves", direct.recorded),

@@ -34,6 +34,7 @@ from subsalt.methods.rtm.wavelet_job import (
     conditioned,
     dimension,
     faded,
+    through_steps,
 )
 
 if TYPE_CHECKING:
@@ -127,7 +128,8 @@ def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None
     order = {s.id: i for i, s in enumerate(its.survey.shots)}
     shots = sorted([*fits, *left], key=lambda s: order[s.shot])
     w = wavelets.from_samples(faded(shape), its.survey.time.dt, its.wave.start, name="direct waves")
-    return SourceWavelet(w, "direct waves", its.facts, shots, _example(example, shape, fits))
+    shown = _example(example, shape, fits, its)
+    return SourceWavelet(through_steps(w, job), "direct waves", its.facts, shots, shown)
 
 
 def _settle(its: _Survey) -> None:
@@ -311,11 +313,12 @@ def _require_one(fits: list[ShotFit]) -> None:
 
 
 def _example(
-    made: tuple[Shot, Aligned] | None, shape: NDArray[np.float64], fits: list[ShotFit]
+    made: tuple[Shot, Aligned] | None, shape: NDArray[np.float64], fits: list[ShotFit], of: _Survey
 ) -> Example | None:
     """Return a shot for the picture, modelled with its scale."""
     if made is None:
         return None
     shot, its = made
     scale = next(s.scale for s in fits if s.shot == shot.id)
-    return Example(shot.id, shot.offset[its.rows], its.traces, scale * its.modelled(shape))
+    begin, dt = of.wave.start, of.survey.time.dt
+    return Example(shot.id, shot.offset[its.rows], begin, dt, its.traces, scale * its.modelled(shape))

@@ -4,7 +4,9 @@ What is estimated is the source function s of ``(1/v^2) p_tt - lap p = s(t) delt
 put there, it models the direct waves of the traces with their amplitudes. It is the same function for a point and for a
 line source, so that traces which `to2d` will turn into those of line sources are compared with waves in 3-D.
 
-Traces are those that would be imaged, without the steps of `[[signal]]` that would spoil their direct waves (`spoils`).
+Direct waves are looked at before the filters among the steps of `[[signal]]`, which would spread stronger waves over
+them; filters act on the wavelet instead, which is the same. Steps that would spoil direct waves (`spoils`) are left
+out.
 """
 
 from __future__ import annotations
@@ -83,10 +85,12 @@ class WaveletOptions:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """Direct waves of one shot beside what the wavelet models."""
+    """Direct waves of one shot, from so long after their traveltime, beside what the wavelet models."""
 
     shot: int
     offset: NDArray[np.float64]
+    start: float
+    dt: float
     recorded: NDArray[np.float64]
     modelled: NDArray[np.float64]
 
@@ -172,14 +176,21 @@ def spoils(step: Step) -> str:
     return ""
 
 
+def is_filter(step: Step) -> bool:
+    """Return whether a step does to a wavelet what it does to a trace, wherever the wavelet comes."""
+    alike = (Bandpass, Designature, Resample)
+    return isinstance(step, alike) or (isinstance(step, Shift) and step.time is not None)
+
+
 def conditioned(job: Job, survey: Survey) -> tuple[Survey, dict[str, Any]]:
-    """Return the survey with the steps that leave its direct waves as they are, and which steps these are."""
+    """Return the survey with the steps that act on single traces, and what becomes of which step."""
     if not isinstance(survey.reader, TreatedReader):
-        return survey, {"steps": [], "steps_left_out": []}
+        return survey, {"steps": [], "filters": [], "steps_left_out": []}
     flow = survey.reader.flow
-    kept = [step for step in flow.steps if not spoils(step)]
+    kept = [step for step in flow.steps if not spoils(step) and not is_filter(step)]
     said = {
         "steps": [step.label() for step in kept],
+        "filters": [step.label() for step in flow.steps if is_filter(step)],
         "steps_left_out": [f"{step.label()}: {why}" for step in flow.steps if (why := spoils(step))],
     }
     plain = replace(recorded(survey), reader=survey.reader.inner)
@@ -225,21 +236,13 @@ def from_signature(job: Job, file: Path, dt: float | None = None) -> SourceWavel
             code="E855",
         )
     w = through_steps(made.scaled(4.0 * math.pi), job)
-    facts = {"file": str(file), "steps": [s.label() for s in _filters(job)]}
-    return SourceWavelet(replace(w, name="signature"), "signature", facts)
-
-
-def _filters(job: Job) -> list[Step]:
-    """Return the steps of a job that do to a wavelet what they do to a trace, wherever it comes."""
-    alike = (Bandpass, Designature, Resample, Shift)
-    return [
-        s for s in job.signal or [] if isinstance(s, alike) and not (isinstance(s, Shift) and s.time is None)
-    ]
+    facts = {"file": str(file), "filters": [s.label() for s in job.signal or [] if is_filter(s)]}
+    return SourceWavelet(w, "signature", facts)
 
 
 def through_steps(w: Wavelet, job: Job) -> Wavelet:
     """Return a wavelet after the filters among the steps of a job, at the interval of its records; as it is without."""
-    steps = _filters(job)
+    steps = [step for step in job.signal or [] if is_filter(step)]
     if not steps:
         return w
     time = recorded(job.signal_source()).time
@@ -262,7 +265,8 @@ def _through(w: Wavelet, flow: Flow) -> Wavelet:
     out = flow.apply(samples, Headers(np.zeros(1, np.int64), np.zeros(1)))[0]
     live = np.flatnonzero(np.abs(out) > 1e-3 * np.abs(out).max())
     cut = slice(int(live[0]), int(live[-1]) + 1)
-    return wavelets.from_samples(out[cut], flow.out.dt, flow.out.t0 + flow.out.dt * cut.start)
+    first = flow.out.t0 + flow.out.dt * cut.start
+    return wavelets.from_samples(out[cut], flow.out.dt, first, name=w.name)
 
 
 def from_spectrum(job: Job, phase: Phase, asked: WaveletOptions) -> SourceWavelet:
@@ -302,8 +306,9 @@ def from_spectrum(job: Job, phase: Phase, asked: WaveletOptions) -> SourceWavele
 
     made = (filters.zero_phase if phase == "zero" else filters.minimum_phase)(wanted, half, survey.time.dt)
     values = faded(made.taps, both=phase == "zero")
-    values = values / np.abs(values).max()
     w = wavelets.from_samples(values, survey.time.dt, made.first * survey.time.dt, name=f"{phase} phase")
+    w = through_steps(w, job)
+    w = w.scaled(1.0 / float(np.abs(w.samples).max()))
     facts |= {"phase": phase, "traces": count, "spreading": f"{ndim}-D"}
     return SourceWavelet(w, "spectrum", facts)
 
