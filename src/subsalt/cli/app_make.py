@@ -285,8 +285,8 @@ def wavelet(
     """Estimate the source wavelet of a job: from direct waves, from a signature, or from the spectrum of its traces.
 
     From direct waves: one wavelet for all shots by least squares against the modelled wave through water or near
-    surface, one scale per shot, with residual and correlation of each. Shots are read one after the other. Filters among the
-    steps of [[signal]] act on the wavelet; mute, gain and to2d are left out, as is said. The file goes into [source] as
+    surface, one scale per shot, with residual and correlation of each. Shots are read one after the other. Filters
+    among the steps of [[signal]] act on the wavelet; mute, gain and to2d are left out. The file goes into [source] by
     the lines that are printed.
     """
     wavelet_command.wavelet(job, asked, json)

@@ -30,14 +30,17 @@ class Options:
         ),
     ] = None
     signature_dt: Annotated[
-        str | None, typer.Option(help="Its sample interval, when the file has no times.")
+        str | None, typer.Option(metavar="TIME", help="Its sample interval, when the file has no times.")
     ] = None
     phase: Annotated[
         str | None,
-        typer.Option(help="Take the mean spectrum of the traces, with this phase: zero or minimum."),
+        typer.Option(
+            metavar="PHASE", help="Take the mean spectrum of the traces, with this phase: zero or minimum."
+        ),
     ] = None
     velocity: Annotated[
-        str | None, typer.Option(help="Velocity of the direct wave; that of the model at the sources.")
+        str | None,
+        typer.Option(metavar="V", help="Velocity of the direct wave; that of the model at the sources."),
     ] = None
     offsets: Annotated[
         str | None,
@@ -47,11 +50,16 @@ class Options:
         ),
     ] = None
     start: Annotated[
-        str | None, typer.Option(help="Time of the wavelet's first sample; half a period before it begins.")
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Time of the wavelet's first sample; half a period before it begins."
+        ),
     ] = None
     length: Annotated[
         str | None,
-        typer.Option(help="Length of the wavelet; four periods, or less where other waves follow."),
+        typer.Option(
+            metavar="TIME", help="Length of the wavelet; four periods, or less where other waves follow."
+        ),
     ] = None
     free_surface: Annotated[
         bool | None,

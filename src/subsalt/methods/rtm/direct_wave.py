@@ -122,6 +122,8 @@ def other_arrivals(model: ModelLike, shot: Shot, rows: NDArray[np.int64], v: flo
     x = np.sqrt(((shot.rcv[rows, :2] - shot.src[:2]) ** 2).sum(axis=1))
     zs, zr = shot.src[2], shot.rcv[rows, 2]
     own = float(model.at(shot.src[None])[0])
+    # a direct wave that is slower than in the model does not make other waves later
+    v = max(v, own)
     below = (z > max(zs, float(zr.max(initial=zs)))) & (np.abs(column - own) > CONTRAST * own)
     if not below.any():
         return np.full(len(rows), math.inf)

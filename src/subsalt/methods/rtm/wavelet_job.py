@@ -26,7 +26,7 @@ from subsalt.acquisition.first_breaks import dominant_period, spread
 from subsalt.acquisition.source_shape import ShotFit
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.errors import DataError
+from subsalt.errors import DataError, MissingInputError
 from subsalt.io.publish import publish_text
 from subsalt.job.signal.bandpass import Bandpass
 from subsalt.job.signal.designature import Designature
@@ -225,6 +225,8 @@ def from_signature(job: Job, file: Path, dt: float | None = None) -> SourceWavel
     A point source sends out s(t - r / v) / (4 pi r), so that s is 4 pi times the signature. Filters among the steps of
     the job act on it as they act on the traces.
     """
+    if not file.exists():
+        raise MissingInputError(f"the signature {file} does not exist", "correct --signature", code="E116")
     made = wavelets.from_file(file, dt)
     survey = job.signal_source()
     time = recorded(survey).time
