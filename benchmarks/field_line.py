@@ -127,7 +127,7 @@ def main() -> None:
     steps.run("init", "line.toml", "--from", "line.sgy", "--vp", "vp.rsf", "--force", done=(0, 65))
     before = (folder / "line.toml").read_text()
     (folder / "line.toml").write_text(edited(before, "before the wavelet"))
-    wavelet_s, fit = steps.run("wavelet", "line.toml", "--free-surface")
+    wavelet_s, fit = steps.run("wavelet", "line.toml")
     after = edited((folder / "line.toml").read_text(), "after it")
     (folder / "line.toml").write_text(after)
     steps.run("check", "line.toml")

@@ -11,8 +11,8 @@ file of 749,552,400 bytes. Source and cable are 6 and 10 m deep. FOLDER receives
     truth.json    what was done to the traces: scale of every shot, dead, reversed and wild traces, misfires
 
 A trace is a sum of events, each a shifted source function: the direct wave with its ghost (exact for the water over a
-free surface), the sea floor, seven layers and the first multiple of the sea floor as hyperbolas with the rms velocity
-of the column at the midpoint, head waves along the sea floor, and diffractions from points. All have the ghosts of
+free surface), the sea floor, seven layers and the first multiple of the sea floor with the moveout of the column at
+the midpoint (shifted hyperbolas), head waves along the sea floor, and diffractions from points. All have the ghosts of
 source and receiver. Noise is white and swell, and differs from shot to shot. Everything follows from the number of the
 shot: the same file each time, and the first 20 shots of the line are the line of 20 shots.
 """
@@ -45,13 +45,13 @@ GRID = Grid((2285, 320), (12.5, 12.5))
 #: mean depth, relief and wavelength (m), and reflection coefficient of every reflector; the first is the sea floor
 REFLECTORS = (
     (355.0, 15.0, 9000.0, 0.25),
-    (640.0, 30.0, 7000.0, 0.06),
-    (980.0, 40.0, 5200.0, -0.05),
-    (1350.0, 60.0, 6100.0, 0.07),
-    (1820.0, 90.0, 8000.0, 0.10),
-    (2350.0, 120.0, 7100.0, 0.08),
-    (2900.0, 80.0, 11000.0, -0.06),
-    (3400.0, 60.0, 9000.0, 0.09),
+    (640.0, 20.0, 7000.0, 0.06),
+    (980.0, 20.0, 5200.0, -0.05),
+    (1350.0, 30.0, 6100.0, 0.07),
+    (1820.0, 45.0, 8000.0, 0.10),
+    (2350.0, 50.0, 7100.0, 0.08),
+    (2900.0, 60.0, 11000.0, -0.06),
+    (3400.0, 40.0, 9000.0, 0.09),
 )
 #: points that diffract: distance from one to the next along the line, m, and their depths
 EVERY, POINTS = 1500.0, (1500.0, 2100.0, 2650.0)
@@ -82,9 +82,9 @@ def depth_of(reflector: tuple[float, float, float, float], x: np.ndarray) -> np.
     return mean + relief * np.sin(2.0 * np.pi * x / length + mean)
 
 
-def velocity() -> np.ndarray:
-    """Return vp on `GRID`: water, then sediments whose velocity grows with the depth below the sea floor."""
-    x, z = GRID.axis(0)[:, None], GRID.axis(1)[None, :]
+def velocity(below: float = 0.0) -> np.ndarray:
+    """Return vp at the nodes of `GRID`, or so far below them: water, then sediments, faster with depth."""
+    x, z = GRID.axis(0)[:, None], GRID.axis(1)[None, :] + below
     floor = depth_of(REFLECTORS[0], x)
     return np.where(z < floor, WATER, BELOW + 0.5 * (z - floor)).astype(np.float32)
 
@@ -111,15 +111,22 @@ class Line:
         self.integral = np.cumsum(w) * FINE
         # time and rms velocity from the surface down to every depth of the columns of the model, every 25 m
         self.x = GRID.axis(0)[::2]
-        slow = 1.0 / velocity()[::2].astype(np.float64)
+        slow = 1.0 / velocity(0.5 * GRID.spacing[1])[::2].astype(np.float64)
         self.time = np.concatenate(
             [np.zeros((len(slow), 1)), np.cumsum(2.0 * GRID.spacing[1] * slow, axis=1)], axis=1
         )
         path = np.concatenate(
             [np.zeros((len(slow), 1)), np.cumsum(2.0 * GRID.spacing[1] / slow, axis=1)], axis=1
         )
-        self.rms = np.sqrt(path / np.maximum(self.time, 1e-9))
+        fourth = np.concatenate(
+            [np.zeros((len(slow), 1)), np.cumsum(2.0 * GRID.spacing[1] / slow**3, axis=1)], axis=1
+        )
+        square = path / np.maximum(self.time, 1e-9)
+        self.rms = np.sqrt(square)
         self.rms[:, 0] = WATER
+        # mean fourth power of the velocity over the square of the mean square: what bends a moveout off its hyperbola
+        self.bend = np.ones_like(square)
+        self.bend[:, 1:] = (fourth / np.maximum(self.time, 1e-9) / np.maximum(square, 1.0) ** 2)[:, 1:]
         self.direct = abs(self._near())
         self.done: dict[str, object] = {"scale": {}, "dead": {}, "reversed": {}, "wild": {}, "misfires": []}
 
@@ -178,10 +185,10 @@ class Line:
         middle = xs - 0.5 * x
         for place, reflector in enumerate(REFLECTORS):
             z = depth_of(reflector, middle)
-            t0, v = self.column(self.time, middle, z), self.column(self.rms, middle, z)
-            self._hyperbola(out, x, t0, v, reflector[3], WIDE if place == 0 else 0.0)
+            t0, v, s = (self.column(what, middle, z) for what in (self.time, self.rms, self.bend))
+            self._reflection(out, x, (t0, v, s), reflector[3], WIDE if place == 0 else 0.0)
             if place == 0:
-                self._hyperbola(out, x, 2.0 * t0, v, -(reflector[3] ** 2))
+                self._reflection(out, x, (2.0 * t0, v, s), -(reflector[3] ** 2))
         self._head(out, x, middle)
         for n in range(int((xs + 2000.0) // EVERY) + 1):
             where = EVERY * (n + 0.5)
@@ -189,18 +196,22 @@ class Line:
                 self._diffraction(out, xs, x, where, POINTS[n % len(POINTS)])
         return out
 
-    def _hyperbola(
+    def _reflection(
         self,
         out: np.ndarray,
         x: np.ndarray,
-        t0: np.ndarray,
-        v: np.ndarray,
+        column: tuple[np.ndarray, np.ndarray, np.ndarray],
         coefficient: float,
         wide: float = 0.0,
     ) -> None:
-        """Add a reflection; `wide` is by how much its coefficient has grown where the wave grazes."""
-        when = np.sqrt(t0**2 + (x / v) ** 2)
-        sine = np.minimum(WATER * x / (v * v * when), 0.999)
+        """Add a reflection; `wide` is by how much its coefficient has grown where the wave grazes.
+
+        Its time is that of a shifted hyperbola (Castle 1994), right to the fourth order of offset in any column.
+        """
+        t0, v, s = column
+        root = np.sqrt((t0 / s) ** 2 + x**2 / (s * v * v))
+        when = t0 * (1.0 - 1.0 / s) + root
+        sine = np.minimum(WATER * x / (s * v * v * root), 0.999)
         cosine = np.sqrt(1.0 - sine**2)
         # spreading of reflections in layers (Newman 1973)
         size = coefficient * (1.0 + wide * sine**4) / (4.0 * np.pi * v * v * when / WATER)

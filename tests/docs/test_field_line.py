@@ -67,7 +67,7 @@ def test_the_readme_edits_at_most_ten_lines_that_make_a_job(line, job):
 def test_the_wavelet_put_in_comes_out(line, job):
     _, _, folder = line
     read = job[0]
-    made = from_direct_waves(read, WaveletOptions(free_surface=True))
+    made = from_direct_waves(read, WaveletOptions())
     put_in = through_steps(wavelet.from_file(folder / "wavelet.txt"), read)
     a = np.interp(made.wavelet.times(), put_in.times(), put_in.samples, left=0, right=0)
     size = np.sqrt((put_in.samples**2).sum() * (made.wavelet.samples**2).sum())
