@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native packages/lab/src tests/lab/programs tests/
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -164,6 +164,9 @@ founding-job: build ## the founding small case as a job: FOLDER=/scratch/foundin
 bench-kirchhoff: build ## the founding Kirchhoff case as a whole job: [LARGE=1] [RANKS=2] [THREADS=1] [DIVIDE=5]
 	@$(PY) benchmarks/kirchhoff_founding.py $(FOLDER) $(if $(LARGE),--large) --ranks $(or $(RANKS),1) \
 		--threads $(or $(THREADS),2) $(if $(DIVIDE),--divide $(DIVIDE)) $(if $(PUBLISH),--publish)
+
+bench-line: build ## a field line from its file to its image: FOLDER=/scratch/line [SHOTS=20] [LINE="--no-rtm"]
+	@$(PY) benchmarks/field_line.py $(or $(FOLDER),build/line) $(if $(SHOTS),--shots $(SHOTS)) $(LINE)
 
 clean: ## remove the virtual environment and everything built
 	rm -rf build dist $(VENV) demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

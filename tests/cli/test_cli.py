@@ -21,6 +21,7 @@ COMMANDS = (
     "doctor",
     "scan",
     "init",
+    "wavelet",
     "check",
     "model",
     "migrate",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, error, rule, warning
+from subsalt.check.context import Context, error, ok, rule, warning
 from subsalt.check.geometry import two_way_time
 from subsalt.errors import Finding
 from subsalt.numerics.fixedmath import ramp
@@ -101,6 +101,8 @@ def mute_findings(
     """
     for name, step, made in flow.mutes():
         time = made.time
+        if step.measured is not None:
+            yield _of_first_breaks(name, step)
         share = made.kept(x)
         kept = float(share.mean())
         live = kept > 0 and not (context is not None and _zeroed(context, made))
@@ -125,6 +127,23 @@ def mute_findings(
         else:
             more = "" if kept == 0 else ", and none that is not zero"
             yield error("E314", text + more, cure, **evidence)
+
+
+def _of_first_breaks(name: str, step: Any) -> Finding:
+    """Return where a mute behind the first breaks lies, or a warning when they are poor, and nothing is muted."""
+    edge = step.measured
+    if not edge.reason:
+        return ok(
+            f"{name}  zero before {step.delay:g} s + x / {step.velocity:g} m/s, behind the first breaks of "
+            f"{edge.clear} of {edge.looked} shots"
+        )
+    return warning(
+        "W319",
+        f"{name} mutes nothing: {edge.reason}",
+        'give the edge: kind = "linear", velocity = 1500, delay = 0.2; or leave the step out',
+        clear=edge.clear,
+        looked=edge.looked,
+    )
 
 
 def _long_taper(name: str, taper: float, time: Any) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Sub-commands before an image: demo, doctor, scan, init, check, model."""
+"""Sub-commands before an image: demo, doctor, scan, init, wavelet, check, model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from subsalt.cli import ranks
+from subsalt.cli import ranks, wavelet_command
 from subsalt.cli.app_root import JobFile, Json, Strict, app, example
 from subsalt.cli.commands import check_or_stop, show_result
 from subsalt.cli.output import Out, finding_dict, spread
@@ -265,6 +265,31 @@ def init(
     )
     if _show_start(out, job, result):
         raise typer.Exit(DataError.exit_code)
+
+
+@app.command(
+    short_help="Estimate the source wavelet of a job.",
+    epilog=example(
+        "subsalt wavelet survey.toml",
+        "subsalt wavelet survey.toml --offsets 0:600 --free-surface",
+        "subsalt wavelet survey.toml --signature gun.txt",
+        "subsalt wavelet survey.toml --phase minimum",
+    ),
+)
+@spread
+def wavelet(
+    job: JobFile,
+    asked: wavelet_command.Options,
+    json: Json = False,
+) -> None:
+    """Estimate the source wavelet of a job: from direct waves, from a signature, or from the spectrum of its traces.
+
+    From direct waves: one wavelet for all shots by least squares against the modelled wave through water or near
+    surface, one scale per shot, with residual and correlation of each. Shots are read one after the other. Filters
+    among the steps of [[signal]] act on the wavelet; mute, gain and to2d are left out. The file goes into [source] by
+    the lines that are printed.
+    """
+    wavelet_command.wavelet(job, asked, json)
 
 
 @app.command(

@@ -8,6 +8,7 @@ joined by the numbers of shots and channels.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from subsalt.job.data_sections import parse_ranges
 from subsalt.job.errors import line_of
 from subsalt.job.inputs import data_files, existing, expand_files
 from subsalt.job.positions import read_table, table_names
+from subsalt.job.signal.first_break_edge import BreakEdge, asks, edge_of, measured
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.mute import Mute
 from subsalt.job.signal.traces import OF_POSITIONS, OF_TABLES, treated, treated_table
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
     from subsalt.job.data_sections import DataSection, PrestackDataSection, TracesSection
     from subsalt.job.sections import RtmTables
+    from subsalt.job.signal.step import Step
 
 
 def open_geometry(job: BaseJob) -> SurveyGeometry | None:
@@ -127,9 +130,9 @@ def open_survey(job: RtmTables, frame: Frame | None = None, comm: Comm | None = 
         files = data_files(job)
         place, _ = frame_given(job, frame)
         dense = slice_survey(files, section.slices.sources, section.slices.depth, place)
-        return with_treatment(select_shots(dense, section.shots), job)
+        return with_treatment(select_shots(dense, section.shots), job, comm or single())
     survey = read_once(lambda: _read_survey(job, section, frame), comm or single())
-    return with_treatment(survey, job)
+    return with_treatment(survey, job, comm or single())
 
 
 def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> Survey:
@@ -196,8 +199,13 @@ def select_shots(survey: Survey, selection: str | list[int]) -> Survey:
     return survey.select(sorted(want))
 
 
-def flow_of_job(job: BaseJob, time: TimeAxis) -> Flow | None:
+def flow_of_job(job: BaseJob, time: TimeAxis, edge: Callable[[], BreakEdge] | None = None) -> Flow | None:
     """Return the steps of `[[signal]]`, or that of `[data.mute]`, on records of a time axis; None without any.
+
+    Parameters
+    ----------
+    edge : callable, optional
+        Measures the edge behind the first breaks, for a mute that asks for it.
 
     Raises
     ------
@@ -207,7 +215,9 @@ def flow_of_job(job: BaseJob, time: TimeAxis) -> Flow | None:
     from subsalt.io.segy.geometry import GEOMETRY_STATIC
 
     mute = getattr(job.data, "mute", None)
-    steps = job.signal or []
+    steps: list[Step] = list(job.signal or [])
+    if edge is not None and asks(steps):
+        steps = measured(steps, edge())
     if mute is not None:
         steps = [Mute(step="mute", velocity=mute.velocity, delay=mute.delay, taper=mute.taper)]
     if not steps:
@@ -232,9 +242,15 @@ def header_names(job: BaseJob) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for step in job.signal or [] for name in step.needs()))
 
 
-def with_treatment(survey: Survey, job: RtmTables) -> Survey:
-    """Return the survey with a reader that takes its traces through the steps of the job."""
-    flow = None if survey.reader is None else flow_of_job(job, survey.time)
+def with_treatment(survey: Survey, job: RtmTables, comm: Comm) -> Survey:
+    """Return the survey with a reader that takes its traces through the steps of the job; collective over `comm`."""
+
+    def edge() -> BreakEdge:
+        with comm.together():
+            found = vars(edge_of(survey)) if comm.is_root else None
+        return BreakEdge(**comm.bcast(found))
+
+    flow = None if survey.reader is None else flow_of_job(job, survey.time, edge)
     return survey if flow is None else treated(survey, flow)
 
 

@@ -28,6 +28,8 @@ from subsalt.errors import (
 from subsalt.job import text as toml_out
 from subsalt.job import units
 from subsalt.job.inputs import PARAMETERS
+from subsalt.job.signal.first_break_edge import edge_of
+from subsalt.job.signal.mute import FIRST_BREAKS
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.options import PropagationOptions
 
@@ -40,7 +42,6 @@ ROUND = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.25, 7.5, 8.0)
 #: what a stranger finds below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
 # Further keys, each with its default (subsalt explain KEY tells more; docs/reference/job.md has all):
-# [data.mute]                     # zero the direct arrival: needs velocity
 # [propagation]
 # order = 8                       # order in space
 # free_surface = false            # the sea surface reflects
@@ -249,7 +250,7 @@ def write_job(
     source = _source(peak, f0 is None, guess)
     parts = [
         f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
-        f"{path.name}`\n" + toml_out.table("", {"title": path.stem}),
+        f"{path.name}`\n" + toml_out.table("", {"title": path.stem}) + _signal(guess),
         _data(files, folder, preset, guess, geometry) + _place(model, guess),
         _model(model, folder, guess),
         _grid(vp, peak, guess),
@@ -294,6 +295,24 @@ def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess, geomet
         items["receivers"] = "offset"
         comments["receivers"] = "no receiver coordinates: placed by the offset (byte 37) along the line"
     return toml_out.table("data", items, comments)
+
+
+def _signal(guess: _Guess) -> str:
+    """Return the steps on the traces: a mute behind the first breaks, or why there is none."""
+    if guess.survey is None or guess.survey.reader is None:
+        return ""
+    edge = edge_of(guess.survey)
+    if edge.reason:
+        return (
+            f"# No mute of the direct wave: {edge.reason}. By hand:\n"
+            '# signal = [{ step = "mute", velocity = 1500, delay = 0.2 }]\n'
+        )
+    said = f"{edge.delay:g} s + x / {edge.velocity:g} m/s, by {edge.clear} of {edge.looked} shots"
+    guess.read.append(f"mute behind the first breaks, {said}")
+    return (
+        "signal = [  # steps on the traces, in this order\n"
+        f'  {{ step = "mute", kind = "{FIRST_BREAKS}" }},  # the direct wave: before {said}\n]\n'
+    )
 
 
 def _place(model: dict[str, str | None], guess: _Guess) -> str:

@@ -1,13 +1,14 @@
 """`mute`: zero parts of the traces, with a smooth edge.
 
-===============  ===========================================================================
-kind             edge, at horizontal offset x
-===============  ===========================================================================
-``linear``       delay + x / velocity
-``hyperbolic``   delay + sqrt(t0^2 + (x / velocity)^2): a direct wave or a reflection
-``table``        linear between pairs of offset and time, constant outside
-``polygons``     closed polygons in offset and time, from a file; what lies inside is zeroed
-===============  ===========================================================================
+================  ==========================================================================
+kind              edge, at horizontal offset x
+================  ==========================================================================
+``linear``        delay + x / velocity
+``hyperbolic``    delay + sqrt(t0^2 + (x / velocity)^2): a direct wave or a reflection
+``table``         linear between pairs of offset and time, constant outside
+``polygons``      closed polygons in offset and time, from a file; what lies inside is zeroed
+``first-breaks``  delay + a line behind the first breaks of the survey (`subsalt.job.signal.first_break_edge`)
+================  ==========================================================================
 
 `side` says which side of the edge goes. The ramp is the polynomial 3 x^2 - 2 x^3 over `taper`, beside what is zeroed:
 it needs no cosine, whose last bit depends on the machine.
@@ -15,11 +16,11 @@ it needs no cosine, whose last bit depends on the machine.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
@@ -27,6 +28,9 @@ from subsalt.job.positions import read_table
 from subsalt.job.signal.step import Headers, Resolve, Step, Weighted
 from subsalt.job.units import NonNegativeLength, NonNegativeTime, Time, Velocity
 from subsalt.numerics.fixedmath import ramp
+
+if TYPE_CHECKING:
+    from subsalt.job.signal.first_break_edge import BreakEdge
 
 #: columns of a file of polygons: offsets in m, times in s
 COLUMNS = ("polygon", "offset", "time")
@@ -36,7 +40,10 @@ KEYS: dict[str, tuple[set[str], set[str]]] = {
     "hyperbolic": ({"velocity"}, {"delay", "t0", "side"}),
     "table": ({"offsets", "times"}, {"side"}),
     "polygons": ({"file"}, set()),
+    "first-breaks": (set(), {"delay"}),
 }
+#: the kind whose edge is measured on the traces
+FIRST_BREAKS = "first-breaks"
 
 
 class Mute(Step):
@@ -45,13 +52,14 @@ class Mute(Step):
     title = "mute"
 
     step: Literal["mute"] = Field(description="zero parts of the traces")
-    kind: Literal["linear", "hyperbolic", "table", "polygons"] = Field(
-        "linear", description="form of the edge"
+    kind: Literal["linear", "hyperbolic", "table", "polygons", "first-breaks"] = Field(
+        "linear",
+        description="form of the edge; first-breaks: a line behind the first arrivals, measured (RTM)",
     )
     velocity: Velocity | None = Field(
         None, description="linear, hyperbolic: velocity of the edge over offset"
     )
-    delay: Time = Field(0.0, description="linear, hyperbolic: added to the times of the edge")
+    delay: Time = Field(0.0, description="linear, hyperbolic, first-breaks: added to the times of the edge")
     t0: NonNegativeTime = Field(0.0, description="hyperbolic: time at zero offset")
     offsets: list[NonNegativeLength] | None = Field(None, description="table: offsets, growing")
     times: list[Time] | None = Field(None, description="table: times of the edge at these offsets")
@@ -60,6 +68,13 @@ class Mute(Step):
         "above", description="zero what comes before the edge, or after it"
     )
     taper: NonNegativeTime = Field(0.1, description="length of the smooth ramp beside what is zeroed")
+
+    _edge: BreakEdge | None = PrivateAttr(None)
+
+    @property
+    def measured(self) -> BreakEdge | None:
+        """The edge that was measured, of kind first-breaks."""
+        return self._edge
 
     @model_validator(mode="after")
     def _keys_of_the_kind(self) -> Mute:
@@ -87,8 +102,20 @@ class Mute(Step):
                 raise ConfigError(f"offsets = {self.offsets} do not grow", "sort the pairs", code="E104")
         return self
 
+    def behind(self, edge: BreakEdge) -> Mute:
+        """Return the step with the edge that was measured; nothing is muted where first breaks are poor."""
+        made = self.model_copy(update={"velocity": edge.velocity, "delay": self.delay + edge.delay})
+        made._edge = edge
+        return made
+
     def operator(self, time: TimeAxis, resolve: Resolve) -> Muting:
         """Return the mute of these records."""
+        if self.kind == FIRST_BREAKS and self._edge is None:
+            raise ConfigError(
+                "a mute of kind first-breaks is measured on shots, for reverse time migration",
+                'give kind = "linear" with velocity and delay',
+                code="E104",
+            )
         if self.file is not None:
             return Polygons(time, self, read_table(resolve(self.file, "file"), COLUMNS))
         return Edge(time, self)
@@ -103,6 +130,8 @@ class Mute(Step):
             part = np.clip((offset - knots[i]) / (knots[i + 1] - knots[i]), 0.0, 1.0)
             return values[i] + part * (values[i + 1] - values[i])
         assert self.velocity is not None
+        if self._edge is not None and self._edge.reason:
+            return np.full(len(offset), -np.inf)
         way = offset / self.velocity
         if self.kind == "hyperbolic":
             return self.delay + np.sqrt(self.t0 * self.t0 + way * way)
@@ -119,7 +148,10 @@ class Mute(Step):
             "hyperbolic": f"hyperbola, {self.t0:g} s, {self.velocity or 0:g} m/s",
             "table": f"table of {len(self.offsets or [])} offsets",
             "polygons": f"polygons of {self.file}",
+            "first-breaks": f"first breaks, {self.delay:g} s + x / {self.velocity or 0:g} m/s",
         }[self.kind]
+        if self._edge is not None and self._edge.reason:
+            return f"no mute: {self._edge.reason}"
         return f"mute {'' if self.kind == 'polygons' else self.side + ' '}{said}"
 
 
@@ -150,6 +182,8 @@ class Edge(Muting):
 
     def curves(self, headers: Headers) -> list[NDArray[np.float64]]:
         """Return the edge."""
+        if self.step.measured is not None and self.step.measured.reason:
+            return []
         return [self.step.edge(headers.offset)]
 
 

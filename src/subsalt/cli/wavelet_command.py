@@ -1,0 +1,236 @@
+"""What `subsalt wavelet` does: the source wavelet of a job, its quality, its picture, and the lines for the job."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from subsalt.cli.output import Out, usage
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+    from subsalt.methods.rtm.wavelet_job import SourceWavelet, WaveletOptions
+
+#: shots left out that are named; --json has all
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the command."""
+
+    signature: Annotated[
+        Path | None,
+        typer.Option(
+            help="Take a far-field signature (pressure times distance) from this file.", readable=False
+        ),
+    ] = None
+    signature_dt: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Its sample interval, when the file has no times.")
+    ] = None
+    phase: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PHASE", help="Take the mean spectrum of the traces, with this phase: zero or minimum."
+        ),
+    ] = None
+    velocity: Annotated[
+        str | None,
+        typer.Option(metavar="V", help="Velocity of the direct wave; that of the model at the sources."),
+    ] = None
+    offsets: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NEAR:FAR",
+            help="Offsets of the traces that are used, m; those whose direct wave comes alone, by the model.",
+        ),
+    ] = None
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Time of the wavelet's first sample; half a period before it begins."
+        ),
+    ] = None
+    length: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Length of the wavelet; four periods, or less where other waves follow."
+        ),
+    ] = None
+    free_surface: Annotated[
+        bool | None,
+        typer.Option(
+            "--free-surface/--no-free-surface",
+            help="The traces contain the ghosts of the sea surface; as [propagation] free_surface.",
+        ),
+    ] = None
+    spreading: Annotated[
+        str, typer.Option(help="How waves of the traces spread: 2d, 3d; auto: as those of the job.")
+    ] = "auto"
+    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", readable=False, help="File of the wavelet; JOB.wavelet.txt beside the job."
+        ),
+    ] = None
+
+
+def wavelet(path: Path, asked: Options, as_json: bool) -> None:
+    """Estimate, write and draw the wavelet of a job."""
+    from subsalt.job.job import Job
+    from subsalt.methods.rtm import wavelet_job
+    from subsalt.view.source_wavelet import Direct, source_wavelet
+
+    out, options = Out(as_json), options_of(asked)
+    job = Job.from_toml(path)
+    if not isinstance(job, Job):
+        raise usage(f"{path} is a time migration, which has no source wavelet", "name a job of RTM")
+    if asked.shots is not None:
+        job = job.with_shots(asked.shots)
+    target = asked.out or job.base / f"{job.name}.wavelet.txt"
+    if target.suffix not in (".txt", ".dat", ".csv"):
+        raise usage(f"--out {target}: a wavelet is written as text", "end its name in .txt")
+    made = _estimate(job, asked, options)
+    wavelet_job.write(made, target)
+    title = f"{job.title or job.name}: source wavelet from {'its ' * (made.way == 'spectrum')}{made.way}"
+    picture = source_wavelet(
+        made.wavelet,
+        target.with_suffix(".png"),
+        title=title,
+        about=", ".join(_summary(made)),
+        shots=made.shots,
+        direct=None if made.example is None else Direct(**vars(made.example)),
+    )
+    lines = wavelet_job.lines_for_job(target, job)
+    for label, text in _rows(made, target):
+        out.row(label, text)
+    out.row("picture", str(picture))
+    out.say("for the job:")
+    for line in lines:
+        out.say(f"    {line}")
+    out.json({"file": target, "picture": picture, "job_lines": lines, **made.to_dict()})
+
+
+def options_of(asked: Options) -> WaveletOptions:
+    """Return the options in SI, or refuse what makes no sense, before any file is read."""
+    from subsalt.job import units
+    from subsalt.methods.rtm.wavelet_job import WaveletOptions
+
+    if asked.signature is not None and asked.phase is not None:
+        raise usage("--signature and --phase", "give one of them: a signature keeps its phase")
+    if asked.phase not in (None, "zero", "minimum"):
+        raise usage(f"--phase {asked.phase}", "use zero or minimum")
+    if asked.signature_dt is not None and asked.signature is None:
+        raise usage("--signature-dt without --signature", "name the file of the signature")
+    if asked.spreading not in ("auto", "2d", "3d"):
+        raise usage(f"--spreading {asked.spreading}", "use auto, 2d or 3d")
+    of_direct = ("velocity", "offsets", "start", "free_surface")
+    given = [name for name in of_direct if getattr(asked, name) is not None]
+    if given and (asked.signature is not None or asked.phase is not None):
+        other = "--signature" if asked.signature is not None else "--phase"
+        raise usage(f"--{given[0].replace('_', '-')} is for direct waves, not for {other}", "leave it out")
+
+    def value(name: str, kind: str, low: float = 0.0) -> float | None:
+        text = getattr(asked, name)
+        number = None if text is None else units.parse(_number(text), kind)
+        if number is not None and not low < number < math.inf:
+            raise usage(f"--{name} {text} is out of range", "give a positive number, or one with its unit")
+        return number
+
+    return WaveletOptions(
+        velocity=value("velocity", "velocity"),
+        offsets=_span(asked.offsets),
+        start=value("start", "time", -math.inf),
+        length=value("length", "time"),
+        free_surface=asked.free_surface,
+        spreading=asked.spreading,  # type: ignore[arg-type]
+    )
+
+
+def _number(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _span(text: str | None) -> tuple[float, float] | None:
+    """Return the offsets of ``NEAR:FAR``."""
+    if text is None:
+        return None
+    near, _, far = text.partition(":")
+    try:
+        span = float(near or 0.0), float(far or "inf")
+    except ValueError:
+        span = (1.0, 0.0)
+    if not 0 <= span[0] < span[1]:
+        raise usage(f"--offsets {text}", "write NEAR:FAR in metres, such as 0:600")
+    return span
+
+
+def _estimate(job: Job, asked: Options, options: WaveletOptions) -> SourceWavelet:
+    """Return the wavelet by the way that is asked for."""
+    from subsalt.job import units
+    from subsalt.methods.rtm.wavelet_direct import from_direct_waves
+    from subsalt.methods.rtm.wavelet_job import from_signature, from_spectrum
+    from subsalt.run import progress
+
+    if asked.signature is not None:
+        dt = None if asked.signature_dt is None else units.parse(_number(asked.signature_dt), "time")
+        return from_signature(job, asked.signature, dt)
+    if asked.phase is not None:
+        return from_spectrum(job, asked.phase, options)  # type: ignore[arg-type]
+    with progress.for_stream("wavelet") as bar:
+        return from_direct_waves(job, options, bar)
+
+
+def _summary(made: SourceWavelet) -> list[str]:
+    """Return what a line says of the wavelet."""
+    w = made.wavelet
+    out = [f"{w.nt} samples of {1e3 * w.dt:g} ms from {1e3 * w.t0:g} ms"]
+    facts = made.to_dict()
+    if made.shots:
+        out.append(
+            f"{facts['shots_used']} of {len(made.shots)} shots, residual {100 * facts['residual']:.1f} %, "
+            f"correlation {facts['correlation']:.4f}"
+        )
+    return out
+
+
+def _rows(made: SourceWavelet, path: Path) -> list[tuple[str, str]]:
+    """Return the rows that are printed."""
+    w, facts = made.wavelet, made.facts
+    summary = _summary(made)
+    rows = [
+        (
+            "wavelet",
+            f"{path}: {summary[0]}, peak at {1e3 * w.peak_time:.0f} ms, {w.f0:.0f} Hz, below 3 % from {w.fmax:.0f} Hz",
+        )
+    ]
+    if made.shots:
+        used = made.used
+        scales = [s.scale for s in used]
+        rows.append(("shots", f"{summary[1]}; scales {min(scales):.3g} to {max(scales):.3g}"))
+        left = [s for s in made.shots if s.reason]
+        rows += [("left out", f"shot {s.shot}: {s.reason}") for s in left[:SHOWN]]
+        if len(left) > SHOWN:
+            rows.append(("", f"and {len(left) - SHOWN} more (--json has all)"))
+        if facts["traces_left_out"]:
+            words = ", ".join(f"{n} {name}" for name, n in facts["traces_left_out"].items())
+            rows.append(("traces", f"left out in their shots: {words}"))
+        seen = facts["first_break_velocity_m_per_s"]
+        told = "" if seen is None else f", first breaks {seen:.0f} m/s"
+        ghost = "with" if facts["free_surface"] else "without"
+        rows.append(
+            ("modelled", f"{facts['spreading']}, {ghost} ghost, {facts['velocity_m_per_s']:.0f} m/s{told}")
+        )
+    for label, name in (("steps", "steps"), ("filters", "filters")):
+        if facts.get(name):
+            rows.append((label, "; ".join(facts[name]) + " (on the wavelet)" * (name == "filters")))
+    rows += [("not used", text) for text in facts.get("steps_left_out", [])]
+    return rows

@@ -1,0 +1,324 @@
+"""The source wavelet of a job from the direct waves of its traces, one for all shots, with the quality of each shot.
+
+First a sample of the shots is looked at: dominant period, when first breaks come after the traveltime of the direct
+wave, and for how long that is the only wave. From these follow start and length of the wavelet, and whether the
+velocity is that of the first breaks. Then all shots are read, one after the other; of each three sums remain
+(`subsalt.acquisition.source_shape`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition import wavelet as wavelets
+from subsalt.acquisition.first_breaks import dominant_period, spread
+from subsalt.acquisition.source_shape import ShotFit, ShotSums, common_shape
+from subsalt.acquisition.survey import Shot
+from subsalt.errors import DataError, SubsaltError
+from subsalt.methods.rtm import direct_wave
+from subsalt.methods.rtm.direct_wave import FEWEST_TRACES, Aligned, DirectWave
+from subsalt.methods.rtm.wavelet_job import (
+    PERIODS,
+    SAMPLE,
+    TRACES,
+    Example,
+    Progress,
+    SourceWavelet,
+    WaveletOptions,
+    conditioned,
+    dimension,
+    faded,
+    through_steps,
+)
+
+if TYPE_CHECKING:
+    from subsalt.earth.model_like import ModelLike
+    from subsalt.job.job import Job
+
+#: dominant periods that a wavelet has at least
+FEWEST_PERIODS = 2.0
+#: misfit of the model's moveout to that of first breaks over the offsets used, in dominant periods
+MISFIT = 0.5
+#: share of the shots that has to fit one wavelet
+MOST = 0.5
+
+
+class _Survey:
+    """The shots of a job with what is known of their direct waves.
+
+    Parameters
+    ----------
+    job : Job
+        With `[data]`.
+    asked : WaveletOptions
+        What is given.
+    """
+
+    def __init__(self, job: Job, asked: WaveletOptions) -> None:
+        self.asked = asked
+        self.survey, self.facts = conditioned(job, job.signal_source())
+        self.model: ModelLike = job.open_model()
+        free = job.propagation.free_surface if asked.free_surface is None else asked.free_surface
+        self.surface = self.model.grid.origin3[2] if free else None
+        self.ndim = dimension(job, self.survey, asked)
+        self.wave = DirectWave(self.ndim, self.surface, 0.0, 0)
+
+    def velocity(self, shot: Shot) -> float:
+        """Return the velocity of the direct wave of a shot, m/s."""
+        if self.asked.velocity is not None:
+            return self.asked.velocity
+        around = np.concatenate([shot.src[None], shot.rcv])
+        return float(np.median(self.model.at(around)))
+
+    def rows(self, shot: Shot) -> NDArray[np.int64]:
+        """Return the traces of a shot within the offsets that are asked for, off the source."""
+        x = shot.offset
+        near, far = self.asked.offsets or (0.0, math.inf)
+        apart = np.sqrt(((shot.rcv - shot.src) ** 2).sum(axis=1)) > 0
+        return np.flatnonzero((x >= near) & (x <= far) & apart)
+
+    def alone(self, shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return for how long after its traveltime the direct wave is the only one, s, (n,)."""
+        v = self.velocity(shot)
+        direct, mirrored = self.wave.distances(shot, rows)
+        last = direct if mirrored is None else mirrored
+        end = self.survey.time.duration - last / v
+        if self.asked.offsets is not None:
+            return end
+        return np.minimum(end, direct_wave.other_arrivals(self.model, shot, rows, v) - last / v)
+
+    def chosen(self, shot: Shot) -> NDArray[np.int64]:
+        """Return the traces of a shot that are used: those in which the direct wave is alone for its length."""
+        rows = self.rows(shot)
+        w, dt = self.wave, self.survey.time.dt
+        end = self.survey.time.duration
+        # what arrives later is as long as the direct wave, and begins as early
+        long = (w.n - 1) * dt + (w.start if self.asked.offsets is not None else 0.0)
+        rows = rows[self.alone(shot, rows) >= long]
+        direct, _ = w.distances(shot, rows)
+        rows = rows[direct / self.velocity(shot) + w.start + (w.n - 1) * dt <= end]
+        return rows[spread(len(rows), TRACES)] if len(rows) else rows
+
+
+def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None = None) -> SourceWavelet:
+    """Return the wavelet whose direct waves are those of the traces of a job, read shot by shot.
+
+    Raises
+    ------
+    DataError
+        E855: longer than the records; E856: no shot with enough traces that show their direct wave alone; E857: the
+        velocity is not that of the first breaks; E858: the shots do not have one wavelet.
+    """
+    its = _Survey(job, asked)
+    its.facts |= {"spreading": f"{its.ndim}-D", "free_surface": its.surface is not None}
+    _settle(its)
+    sums, early, example = _gathered(its, progress)
+    if not sums:
+        raise _no_traces(its, early)
+    shape, fits = common_shape(sums)
+    _require_one(fits)
+    its.facts["traces_left_out"] = {k: n for k, n in sum((e[1] for e in early), Counter()).items() if n}
+    left = [ShotFit(shot, 0, 0.0, 0.0, 1.0, reason) for shot, _, reason in early if reason]
+    order = {s.id: i for i, s in enumerate(its.survey.shots)}
+    shots = sorted([*fits, *left], key=lambda s: order[s.shot])
+    w = wavelets.from_samples(faded(shape), its.survey.time.dt, its.wave.start, name="direct waves")
+    shown = _example(example, shape, fits, its)
+    return SourceWavelet(through_steps(w, job), "direct waves", its.facts, shots, shown)
+
+
+def _settle(its: _Survey) -> None:
+    """Find start and length of the wavelet and hold the velocity against the first breaks, on a sample of the shots."""
+    time, asked = its.survey.time, its.asked
+    if asked.length is not None and asked.length >= time.duration - time.t0:
+        raise DataError(
+            f"a wavelet of {asked.length:g} s is longer than the records, {time.duration - time.t0:.4g} s",
+            f'give its own length: --length 0.2, or --length "{asked.length:g} ms" if that was meant',
+            code="E855",
+        )
+    looked = [its.survey.shots[i] for i in spread(len(its.survey.shots), SAMPLE)]
+    found = [one for shot in looked if (one := _look(its, shot)) is not None]
+    if not found:
+        raise _no_traces(its, [])
+    period = float(np.median([one.period for one in found]))
+    onset = np.concatenate([one.onset for one in found])
+    onset = onset[np.isfinite(onset)]
+    early = float(np.median(onset)) if len(onset) else 0.0
+    start = asked.start if asked.start is not None else early - 0.5 * period
+    room = float(np.median([one.room for one in found]))
+    length = asked.length or min(PERIODS * period, room)
+    its.facts |= {
+        "period_s": period,
+        "onset_s": early if len(onset) else None,
+        "velocity_m_per_s": float(np.median([one.velocity for one in found])),
+    }
+    if length < FEWEST_PERIODS * period and asked.length is None:
+        raise DataError(
+            f"the direct wave is alone for {1e3 * room:.0f} ms in the median shot, {room / period:.1f} periods of "
+            f"{1e3 * period:.0f} ms: too short for a wavelet",
+            "name traces and length: --offsets 0:500 --length 0.1; or give a model with the right water depth; or use "
+            "--signature or --phase",
+            code="E856",
+        )
+    n = max(2, round(length / time.dt) + 1)
+    its.wave = replace(its.wave, start=time.dt * math.floor(start / time.dt + 1e-6), n=n)
+    _require_velocity(its, found, period)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a shot of the sample says: dominant period, onsets after traveltimes, how long direct waves are alone."""
+
+    period: float
+    onset: NDArray[np.float64]
+    distance: NDArray[np.float64]
+    travel: NDArray[np.float64]
+    room: float
+    velocity: float
+
+
+def _look(its: _Survey, shot: Shot) -> _Look | None:
+    """Return what a shot says; None when it has too few traces, or cannot be read."""
+    rows = its.rows(shot)
+    if len(rows) < FEWEST_TRACES:
+        return None
+    room = its.alone(shot, rows)
+    best = np.sort(room)[-min(2 * FEWEST_TRACES, len(room))]
+    rows = rows[room >= min(best, 0.5 * room.max())]
+    rows = rows[spread(len(rows), TRACES)]
+    try:
+        data = its.survey.traces(shot, rows)
+    except SubsaltError:
+        return None
+    live = np.isfinite(data).all(axis=1) & data.any(axis=1)
+    if live.sum() < FEWEST_TRACES or best <= 0:
+        return None
+    rows, data = rows[live], data[live]
+    v = its.velocity(shot)
+    period = dominant_period(data, its.survey.time.dt)
+    distance, _ = its.wave.distances(shot, rows)
+    end = distance / v + its.alone(shot, rows)
+    onset = direct_wave.onsets(data, its.survey.time, distance / v, end, period)
+    return _Look(period, onset, distance, distance / v, float(best), v)
+
+
+def _require_velocity(its: _Survey, found: list[_Look], period: float) -> None:
+    """Raise when first breaks move out with another velocity than the direct wave is modelled with."""
+    slopes, spans = [], []
+    for one in found:
+        use = np.isfinite(one.onset)
+        slowness = direct_wave.moveout(one.distance[use], (one.onset + one.travel)[use])
+        if slowness is not None and use.mean() >= 0.6:
+            slopes.append(slowness - 1.0 / one.velocity)
+            spans.append(float(np.ptp(one.distance[use])))
+    if not slopes:
+        its.facts["first_break_velocity_m_per_s"] = None
+        return
+    v = its.facts["velocity_m_per_s"]
+    slope, span = float(np.median(slopes)), float(np.median(spans))
+    measured = 1.0 / v + slope
+    seen = 1.0 / measured if measured > 0 else math.inf
+    its.facts["first_break_velocity_m_per_s"] = seen if math.isfinite(seen) else None
+    if abs(slope) * span <= MISFIT * period:
+        return
+    where = "--velocity" if its.asked.velocity is not None else "[model] vp at sources and receivers"
+    raise DataError(
+        f"first breaks of {len(slopes)} shots move out with {seen:.0f} m/s, {where} is {v:.0f} m/s: over "
+        f"{span:.0f} m of offset that is {1e3 * abs(slope) * span:.0f} ms, and the dominant period is "
+        f"{1e3 * period:.0f} ms",
+        f"--velocity {seen:.0f} if these are direct waves; else name the offsets where direct waves come first "
+        "(--offsets 0:500), or correct the model",
+        code="E857",
+    )
+
+
+Early = tuple[int, Counter[str], str]
+
+
+def _gathered(
+    its: _Survey, progress: Progress | None
+) -> tuple[list[ShotSums], list[Early], tuple[Shot, Aligned] | None]:
+    """Return the sums of all shots with enough traces; traces left out of every shot, and why it is not there."""
+    sums: list[ShotSums] = []
+    early: list[Early] = []
+    example: tuple[int, Aligned] | None = None
+    shots = its.survey.shots
+    for i, shot in enumerate(shots):
+        counts: Counter[str] = Counter()
+        rows, reason = its.chosen(shot), ""
+        if len(rows) < FEWEST_TRACES:
+            reason = f"{len(rows)} traces show their direct wave alone"
+        else:
+            try:
+                data = its.survey.traces(shot, rows)
+            except SubsaltError as error:
+                reason = f"cannot be read: {error.message}"
+        if not reason:
+            v, time = its.velocity(shot), its.survey.time
+            made = direct_wave.aligned(its.wave, shot, rows, np.nan_to_num(data), time, v)
+            made, out = direct_wave.chosen(made, shot.id, its.wave.n)
+            counts.update(out)
+            if len(made.rows) < FEWEST_TRACES:
+                reason = f"{len(made.rows)} of {len(rows)} traces look alike"
+            else:
+                sums.append(made.sums(shot.id, its.wave.n))
+                if example is None or abs(i - len(shots) // 2) < abs(example[0] - len(shots) // 2):
+                    example = (i, made)
+        early.append((shot.id, counts, reason))
+        if progress is not None:
+            progress(i + 1, len(shots), f"shot {shot.id}")
+    return sums, early, None if example is None else (shots[example[0]], example[1])
+
+
+def _no_traces(its: _Survey, early: list[Early]) -> DataError:
+    """Return the error of a survey without a shot that has enough traces, with the reasons of a few shots."""
+    shots = its.survey.shots
+    nearest = min((float(s.offset.min()) for s in shots if len(s.rcv)), default=0.0)
+    farthest = max((float(s.offset.max()) for s in shots if len(s.rcv)), default=0.0)
+    why = Counter(reason for _, _, reason in early if reason)
+    told = f"; most often: {why.most_common(1)[0][0]}" if why else ""
+    asked = ""
+    if its.asked.offsets is not None:
+        asked = f" and --offsets asks for {its.asked.offsets[0]:g} to {its.asked.offsets[1]:g} m"
+    length = (
+        f" for the {1e3 * (its.wave.n - 1) * its.survey.time.dt:.0f} ms of the wavelet" if its.wave.n else ""
+    )
+    return DataError(
+        f"none of {len(shots)} shots has {FEWEST_TRACES} traces that show their direct wave alone{length}: offsets are "
+        f"{nearest:.0f} to {farthest:.0f} m{asked}{told}",
+        "choose offsets (--offsets 0:500) and a shorter --length; without direct waves use --signature or --phase",
+        code="E856",
+    )
+
+
+def _require_one(fits: list[ShotFit]) -> None:
+    """Raise when too few shots have the common wavelet."""
+    good = [s for s in fits if not s.reason]
+    if len(good) >= MOST * len(fits) and good:
+        return
+    middle = float(np.median([abs(s.correlation) for s in fits]))
+    reason = next(s for s in fits if s.reason)
+    raise DataError(
+        f"{len(good)} of {len(fits)} shots have one wavelet; the median correlation with it is {middle:.3f}; shot "
+        f"{reason.shot}: {reason.reason}",
+        "look at the direct waves (subsalt view FILE); name offsets where they are clear (--offsets), say whether the "
+        "records contain the ghost (--free-surface), or take shots of one source (--shots)",
+        code="E858",
+    )
+
+
+def _example(
+    made: tuple[Shot, Aligned] | None, shape: NDArray[np.float64], fits: list[ShotFit], of: _Survey
+) -> Example | None:
+    """Return a shot for the picture, modelled with its scale."""
+    if made is None:
+        return None
+    shot, its = made
+    scale = next(s.scale for s in fits if s.shot == shot.id)
+    begin, dt = of.wave.start, of.survey.time.dt
+    return Example(shot.id, shot.offset[its.rows], begin, dt, its.traces, scale * its.modelled(shape))
