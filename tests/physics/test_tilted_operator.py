@@ -49,7 +49,7 @@ def minus_v_and_minus_lap(model, weights):
     return slope.T @ slope + weights.tilt_share() * between, -sum(second)
 
 
-@pytest.mark.parametrize("weights", [taylor(2), taylor(8), fitted(4), fitted(8)], ids=str)
+@pytest.mark.parametrize("weights", [taylor(2), taylor(8), *(fitted(o) for o in (4, 8, 12, 16))], ids=str)
 @pytest.mark.parametrize("shape", [(17, 19), (9, 11, 10)])
 def test_the_kernels_apply_the_operator_as_defined(shape, weights):
     order = weights.order

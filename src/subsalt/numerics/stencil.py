@@ -158,8 +158,8 @@ class Stencil:
         """Return the grid points per shortest wavelength that a clean waveform takes.
 
         With Taylor weights about 0.1 % of phase error, with fitted ones 1 % of error of the waveform after 40 shortest
-        wavelengths, in the worst direction and medium. Of the P wave: `physics.slow_mode` says where slow waves of
-        tilted media add to it.
+        wavelengths, in the worst direction of media of epsilon up to 0.3 and delta up to 0.2 (at epsilon = delta = 0.3
+        up to 1.3 %). Of the P wave: `physics.slow_mode` says where slow waves of tilted media add to it.
         """
         if self.kind == "taylor":
             return POINTS_PER_WAVELENGTH[self.order]
