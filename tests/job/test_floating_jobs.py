@@ -13,7 +13,14 @@ from subsalt.analytic import Plane, primaries
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.methods.kirchhoff.floating import CELLS, MOST_CELLS, SmoothSurface
+from subsalt.methods.kirchhoff.floating import (
+    CELLS,
+    MOST_CELLS,
+    FloatingDatum,
+    FromFlatDatum,
+    SmoothSurface,
+)
+from subsalt.methods.kirchhoff.velocity.time_velocity import VelocityFunction
 from subsalt.run.migrate import migrate_job
 
 V, DEPTH, TIME = 2000.0, 500.0, TimeAxis(126, 0.008)
@@ -90,6 +97,36 @@ def test_a_plane_from_topography(folder, tmp_path, flat):
     other = other.changed("kirchhoff", trace_block=7).changed("parallel", threads=2)
     migrate_job(other, again)
     assert (again / "image.sgy").read_bytes() == (run / "image.sgy").read_bytes()
+
+
+def test_elevations_of_a_file(folder):
+    """Posts every 5 m on either side of the line: the surface of the stations, to the roughness that they smooth."""
+    x, y = np.repeat(np.arange(-400.0, 1200.0, 5.0), 2), np.tile([-10.0, 10.0], 320)
+    rows = "\n".join(f"{a:g},{b:g},{hill(a):.3f}" for a, b in zip(x, y, strict=True))
+    (folder / "surface.csv").write_text("x,y,elevation\n" + rows + "\n")
+    made = job(folder, DATUM | {"elevations": "surface.csv"})
+    points = np.column_stack([np.arange(0.0, 700.0, 50.0), np.zeros(14)])
+    surface = made.floating_datum(made.open_table()).surface
+    np.testing.assert_allclose(surface.at(points), hill(points[:, 0]), atol=1.0)
+    assert made.input_files()["kirchhoff.floating_datum.elevations"] == [folder / "surface.csv"]
+
+
+def test_velocities_count_from_the_floating_datum():
+    """Below a flat datum 100 m above the surface they are those of 0.1 s less, and on top those of no time."""
+    at = np.zeros((1, 3))
+    surface = SmoothSurface.through(at[:, :2], np.zeros(1), 100.0)
+    function = VelocityFunction([0.0, 1.0], [2000.0, 3000.0], eta=[0.0, 0.1])
+    moved = FromFlatDatum(function, FloatingDatum.of(surface, V, 100.0, at, at))
+    time = TimeAxis(101, 0.01)
+    v, eta = moved.at(at[:, :2], time)
+    want = np.clip(time.values() - 0.1, 0.0, 1.0)
+    np.testing.assert_allclose(v[0], 2000.0 + 1000.0 * want, rtol=1e-6)
+    np.testing.assert_allclose(eta[0], 0.1 * want, atol=1e-7)
+    # a flat datum below the surface asks for times beyond those of the image
+    deep = FromFlatDatum(function, FloatingDatum.of(surface, V, -100.0, at, at)).at(
+        at[:, :2], TimeAxis(51, 0.01)
+    )
+    np.testing.assert_allclose(deep[0][0, [0, 50]], [2100.0, 2600.0], rtol=1e-6)
 
 
 def test_one_level_has_the_bytes_of_no_datum(tmp_path):

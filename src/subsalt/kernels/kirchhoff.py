@@ -290,6 +290,10 @@ DEVICES = {
 }
 
 
+#: those of them that sum below a surface, the usual one first
+BELOW_A_SURFACE = ("cpu", "reference")
+
+
 @dataclass(frozen=True)
 class Where:
     """A block of locations, and what is summed there; see `sum_traces`.

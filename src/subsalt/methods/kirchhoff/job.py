@@ -294,15 +294,19 @@ class KirchhoffJob(BaseJob):
         section = raw.get("kirchhoff") if isinstance(raw, dict) else None
         if not isinstance(section, dict) or section.get("floating_datum") is None:
             return raw
+        from subsalt.kernels.kirchhoff import BELOW_A_SURFACE, DEVICES
+
         parallel = raw.get("parallel") or {}
         device = parallel.get("device", "auto") if isinstance(parallel, dict) else None
-        if device == "cuda":
+        if device == "auto":
+            return raw | {"parallel": parallel | {"device": BELOW_A_SURFACE[0]}}
+        if device in DEVICES and device not in BELOW_A_SURFACE:
             raise ConfigError(
-                'floating_datum has no kernel for the device "cuda"',
-                'set [parallel] device = "cpu", or leave floating_datum out',
+                f'floating_datum has no kernel for the device "{device}"',
+                f'set [parallel] device = "{BELOW_A_SURFACE[0]}", or leave floating_datum out',
                 code="E752",
             )
-        return raw | {"parallel": parallel | {"device": "cpu"}} if device == "auto" else raw
+        return raw
 
     @model_validator(mode="after")
     def _one_way_to_a_datum(self) -> KirchhoffJob:
