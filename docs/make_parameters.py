@@ -9,6 +9,7 @@ from pathlib import Path
 from subsalt.job.text import repr_default
 from subsalt.job.units import Section
 from subsalt.methods.kirchhoff.sections import (
+    FloatingDatumSection,
     KirchhoffOutputSection,
     KirchhoffParallelSection,
     KirchhoffSection,
@@ -26,9 +27,10 @@ TABLES: tuple[tuple[type[Section], tuple[str, ...]], ...] = (
         (
             *("amplitude", "aperture", "aperture_taper", "dip", "dip_taper"),
             *("antialias", "antialias_spacing", "bands", "band_choice", "stretch_mute", "stretch_taper"),
-            *("interpolation", "traveltime", "block_moveout"),
+            *("interpolation", "traveltime", "floating_datum", "block_moveout"),
         ),
     ),
+    (FloatingDatumSection, tuple(FloatingDatumSection.model_fields)),
     (KirchhoffSection, ("trace_block", "memory", "save_every")),
     (KirchhoffParallelSection, tuple(KirchhoffParallelSection.model_fields)),
     (KirchhoffOutputSection, tuple(KirchhoffOutputSection.model_fields)),
@@ -40,8 +42,10 @@ def rows(section: type[Section], keys: tuple[str, ...]) -> str:
     out = []
     for key in keys:
         field = section.model_fields[key]
-        default = repr_default(field.default) if field.default_factory is None else "{first = 0.0}"
-        out.append(f"| `{key}` | `{default}` | {field.description} |")
+        default = ""
+        if not field.is_required():
+            default = f"`{repr_default(field.default) if field.default_factory is None else '{first = 0.0}'}`"
+        out.append(f"| `{key}` | {default} | {field.description} |")
     return "\n".join(out) + "\n"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.kernels import kirchhoff, kirchhoff_reference
-from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
+from subsalt.kernels.kirchhoff_arguments import Below, Medium, TraceGeometry
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import Prepared, prepare
 
@@ -31,6 +31,7 @@ class Block:
     classes: int = 3
     spacing: tuple[float, float] = (25.0, 25.0)
     prepared: Prepared | None = None
+    below: Below | None = None
 
     def empty(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return an image, hits and fold of zeros."""
@@ -59,13 +60,8 @@ class Block:
         image, hits, fold = self.empty() if out is None else out
         eta = None if self.eta is None else self.eta[locations]
         g, p = self.geometry, self.ready()
-        some = TraceGeometry(
-            g.src[traces],
-            g.rcv[traces],
-            g.weight[traces],
-            g.slot[traces],
-            None if g.group is None else g.group[traces],
-        )
+        b = self.below
+        below = None if b is None else Below(b.zero[locations], b.surface[locations])
         integrals = None if p.integrals is None else p.integrals[traces]
         done = function(
             image[locations],
@@ -73,10 +69,10 @@ class Block:
             fold[locations],
             self.points[locations],
             AXES,
-            Medium(self.v[locations], eta),
+            Medium(self.v[locations], eta, below),
             self.time,
             replace(p, samples=p.samples[traces], integrals=integrals),
-            some,
+            g.some(traces),
             self.options,
             self.spacing,
             **how,
@@ -123,3 +119,13 @@ def make_block(
         geometry,
         KirchhoffOptions(**options),
     )
+
+
+def on_topography(block: Block, seed: int = 0) -> Block:
+    """Return the block with ends of traces up to 0.1 s above and below the locations, each location of its own."""
+    rng = np.random.default_rng(seed)
+    n, nloc = len(block.traces), len(block.points)
+    geometry = replace(
+        block.geometry, height=rng.uniform(-0.1, 0.1, (n, 2)), late=rng.uniform(-0.02, 0.02, n)
+    )
+    return replace(block, geometry=geometry, below=Below(*rng.uniform(-0.05, 0.05, (2, nloc))))

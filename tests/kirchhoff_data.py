@@ -137,7 +137,7 @@ def make_survey(
         Write them; zeros otherwise.
     cdp, ffid, channel : array, (n,), optional
         Numbers; see `canonical`.
-    elevation : float or array, (n,)
+    elevation : float or array, (n,) or (2, n)
         Of source and receiver, m.
     inline, crossline : array, (n,), optional
         Line numbers; zeros when left out.
@@ -166,8 +166,8 @@ def make_survey(
     for name, numbers_of in (("inline", inline), ("crossline", crossline)):
         if numbers_of is not None:
             t[name] = np.asarray(numbers_of)[rows]
-    heights = np.broadcast_to(np.asarray(elevation, float), (n,))[rows]
-    t["receiver_elevation"] = t["source_elevation"] = np.round(100 * heights)
+    heights = np.broadcast_to(np.asarray(elevation, float), (2, n))[:, rows]
+    t["source_elevation"], t["receiver_elevation"] = np.round(100 * heights)
     if offsets:
         t["offset"] = np.round((sign * offset)[rows])
     if coordinates:

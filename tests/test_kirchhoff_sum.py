@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kirchhoff_blocks import make_block
+from kirchhoff_blocks import make_block, on_topography
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.kernels import cpu, kirchhoff
+from subsalt.kernels.kirchhoff_arguments import Below
 
 ISAS = [isa for isa in cpu.available() if isa != "generic"]
 FMA = [isa for isa in cpu.available() if isa != "v2"]
@@ -219,3 +220,48 @@ def test_a_forced_instruction_set_is_used(monkeypatch):
         block.sum()
         block.sum(isa=ISAS[-1])
     assert used == ["", ISAS[0], ISAS[-1]]
+
+
+@pytest.mark.parametrize("eta", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_sum_below_topography_is_that_of_numpy(kind, eta):
+    block = on_topography(make_block(17, eta=eta, **KINDS[kind]))
+    want = block.reference()
+    assert want[3] > 1000
+    for isa in ISAS:
+        got = block.sum(isa=isa)
+        assert (np.abs(got[0].astype(np.float64) - want[0]) <= tolerance(block)).all()
+        for mine, other in zip(got[1:], want[1:], strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+def test_bits_below_topography_do_not_depend_on_threads_tiles_and_cuts():
+    block = on_topography(make_block(18, locations=40, traces=11, aperture=900.0))
+    want = block.sum(isa=FMA[-1])
+    for isa in FMA[:-1]:
+        assert_same(block.sum(isa=isa), want)
+    assert_same(block.sum(isa=FMA[-1], threads=3, tile=8), want)
+    out, done = block.empty(), 0
+    for traces in (slice(0, 1), slice(1, 8), slice(8, None)):
+        for locations in (slice(0, 3), slice(3, 29), slice(29, None)):
+            done += block.sum(out, locations, traces, isa=FMA[-1])[3]
+    assert_same((*out, done), want)
+
+
+def test_one_height_for_all_is_one_plane():
+    """Heights that are all alike cancel; h^2 of float32 numbers instead of double ones is one more rounding."""
+    block = make_block(19, eta=True, dip=40.0)
+    n, level = len(block.traces), np.full(len(block.points), 0.7)
+    geometry = replace(block.geometry, height=np.full((n, 2), 0.7), late=np.zeros(n))
+    flat, raised = block.sum(), replace(block, geometry=geometry, below=Below(level, level)).sum()
+    assert (np.abs(raised[0] - flat[0]) <= 0.1 * tolerance(block)).all()
+    np.testing.assert_array_equal(raised[1], flat[1])
+
+
+def test_nothing_comes_from_above_source_or_receiver():
+    """A source 0.2 s below time zero: image samples before t0 = 0.4 s lie above it."""
+    block = on_topography(make_block(20, stretch_mute=None))
+    block.geometry.height[:, 0] = block.below.zero.min() - 0.2
+    image = block.sum()[0]
+    assert not image[:, :, : int(0.4 / block.time.dt)].any()
+    assert image.any()

@@ -40,12 +40,13 @@ struct HeldMedium {
     In<float, 1> half2, quarter;
     In<float, 2> slowness2, factor, up, down, bounds;
     std::optional<In<float, 2>> depth, eta;
+    std::optional<In<double, 1>> datum;
 
     HeldMedium(Index nt, In<float, 1> half2_, In<float, 1> quarter_, In<float, 2> slowness2_, In<float, 2> factor_,
                In<float, 2> up_, In<float, 2> down_, In<float, 2> bounds_, std::optional<In<float, 2>> depth_,
-               std::optional<In<float, 2>> eta_)
+               std::optional<In<float, 2>> eta_, std::optional<In<double, 1>> datum_)
         : half2(half2_), quarter(quarter_), slowness2(slowness2_), factor(factor_), up(up_), down(down_),
-          bounds(bounds_), depth(depth_), eta(eta_) {
+          bounds(bounds_), depth(depth_), eta(eta_), datum(datum_) {
         const Index nloc = static_cast<Index>(slowness2.shape(0)), row = static_cast<Index>(slowness2.shape(1));
         if (nt < 1 || row < nt || row % kirchhoff_block != 0)
             throw std::invalid_argument("rows of the medium must be whole blocks of 16 samples");
@@ -58,6 +59,8 @@ struct HeldMedium {
         shaped(bounds, "bounds", nloc, 4);
         if (depth) shaped(*depth, "depth", nloc, row);
         if (eta) shaped(*eta, "eta", nloc, row);
+        if (datum) shaped(*datum, "datum", nloc);
+        if (datum && !eta) throw std::invalid_argument("below a surface the medium needs eta, of zeros without any");
         m = {nloc,
              nt,
              row,
@@ -71,7 +74,8 @@ struct HeldMedium {
              eta ? eta->data() : nullptr,
              up.data(),
              down.data(),
-             bounds.data()};
+             bounds.data(),
+             datum ? datum->data() : nullptr};
     }
 };
 
@@ -135,8 +139,8 @@ KirchhoffRules rules_of(int amplitude, int antialias, const std::array<Pairs, 2>
 Index kirchhoff_sum(Out<float, 3> image, Out<int32_t, 2> hits, Out<int32_t, 2> fold, In<double, 2> points,
                     const HeldMedium& medium, In<float, 4> samples, std::optional<In<double, 2>> integrals, Index ns,
                     double first, In<double, 2> src, In<double, 2> rcv, In<float, 1> weight, In<int32_t, 1> slot,
-                    In<int32_t, 1> group, const KirchhoffRules& rules, Index tile, int threads,
-                    const std::string& isa) {
+                    In<int32_t, 1> group, std::optional<In<double, 2>> height, std::optional<In<float, 1>> late,
+                    const KirchhoffRules& rules, Index tile, int threads, const std::string& isa) {
     const Index nloc = medium.m.nloc, nt = medium.m.nt, n = static_cast<Index>(samples.shape(0));
     const Index nclass = static_cast<Index>(image.shape(1)), ngroup = static_cast<Index>(fold.shape(1));
     const Index padded = static_cast<Index>(samples.shape(3));
@@ -150,6 +154,10 @@ Index kirchhoff_sum(Out<float, 3> image, Out<int32_t, 2> hits, Out<int32_t, 2> f
     shaped(slot, "slot", n);
     shaped(group, "group", n);
     if (integrals) shaped(*integrals, "integrals", n, padded);
+    if (height) shaped(*height, "height", n, 2);
+    if (late) shaped(*late, "late", n);
+    if (medium.m.datum != nullptr && !(height && late))
+        throw std::invalid_argument("below a surface the traces need height and late");
     if (ns < 1 || padded < ns + kirchhoff_pad || samples.shape(2) < 2 || samples.shape(1) < 1)
         throw std::invalid_argument("the prepared traces have no margin, or no order");
     if (rules.antialias == Antialias::triangle && !integrals)
@@ -173,7 +181,9 @@ Index kirchhoff_sum(Out<float, 3> image, Out<int32_t, 2> hits, Out<int32_t, 2> f
                                  rcv.data(),
                                  weight.data(),
                                  slot.data(),
-                                 group.data()};
+                                 group.data(),
+                                 height ? height->data() : nullptr,
+                                 late ? late->data() : nullptr};
     const KirchhoffImage out{points.data(), image.data(), hits.data(), fold.data(), nclass, ngroup};
     const Table& table = table_of(isa, threads);
     nb::gil_scoped_release release;
@@ -187,9 +197,11 @@ void bind_kirchhoff(nb::module_& parent) {
     using Row = In<float, 1>;
     using Rows = In<float, 2>;
     nb::class_<HeldMedium>(m, "Medium")
-        .def(nb::init<Index, Row, Row, Rows, Rows, Rows, Rows, Rows, std::optional<Rows>, std::optional<Rows>>(),
+        .def(nb::init<Index, Row, Row, Rows, Rows, Rows, Rows, Rows, std::optional<Rows>, std::optional<Rows>,
+                      std::optional<In<double, 1>>>(),
              "nt"_a, "half2"_a.noconvert(), "quarter"_a.noconvert(), "slowness2"_a.noconvert(), "factor"_a.noconvert(),
-             "up"_a.noconvert(), "down"_a.noconvert(), "bounds"_a.noconvert(), "depth"_a.none(), "eta"_a.none())
+             "up"_a.noconvert(), "down"_a.noconvert(), "bounds"_a.noconvert(), "depth"_a.none(), "eta"_a.none(),
+             "datum"_a.none())
         .def_prop_ro(
             "address", [](const HeldMedium& held) { return reinterpret_cast<std::uintptr_t>(&held.m); },
             "Of the struct, whose arrays are on the host.");
@@ -205,5 +217,6 @@ void bind_kirchhoff(nb::module_& parent) {
     m.def("sum", &kirchhoff_sum, "image"_a.noconvert(), "hits"_a.noconvert(), "fold"_a.noconvert(),
           "points"_a.noconvert(), "medium"_a, "samples"_a.noconvert(), "integrals"_a.none(), "ns"_a, "first"_a,
           "src"_a.noconvert(), "rcv"_a.noconvert(), "weight"_a.noconvert(), "slot"_a.noconvert(), "group"_a.noconvert(),
-          "rules"_a, "tile"_a, "threads"_a, "isa"_a, "Add traces to image traces; returns the contributions.");
+          "height"_a.none(), "late"_a.none(), "rules"_a, "tile"_a, "threads"_a, "isa"_a,
+          "Add traces to image traces; returns the contributions.");
 }

@@ -273,8 +273,8 @@ struct Sum {
 };
 
 KirchhoffTraces traces_of(const SubsaltCudaTraces& t) {
-    return {t.n,      t.bands, t.order, t.ns,  t.ns_pad, t.samples, t.integrals,
-            t.slopes, t.first, t.src,   t.rcv, t.weight, t.slot,    t.group};
+    return {t.n,     t.bands, t.order, t.ns,     t.ns_pad, t.samples, t.integrals, t.slopes,
+            t.first, t.src,   t.rcv,   t.weight, t.slot,   t.group,   nullptr,     nullptr};
 }
 
 Sum& sum_of(void* sum) {

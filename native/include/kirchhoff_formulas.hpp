@@ -14,6 +14,7 @@ template <class N>
 struct Legs {
     N src, rcv, both, product, squares;
     N src_p, rcv_p, src_q, rcv_q; // with eta only
+    N down;                       // h_s + h_r, below a surface only
 };
 
 /// t^2 of one leg, and its derivatives by h^2 and q.
@@ -45,6 +46,28 @@ SUBSALT_FORMULA Legs<N> legs_of(N src2, N rcv2, N s, N h2, [[maybe_unused]] N et
     l.both = add(l.src, l.rcv);
     l.squares = add(a, b);
     l.product = mul(l.src, l.rcv);
+    return l;
+}
+
+/// Legs from the heights of source and receiver: h becomes h + raise, which is above zero where the sample lies below
+/// both. Elsewhere no traveltime comes out, but a time before every trace. P comes multiplied by h, as the stretch
+/// wants it: J = (P_s h_s / t_s + P_r h_r / t_r) / 2.
+template <class N>
+SUBSALT_FORMULA Legs<N> legs_below(N src2, N rcv2, N s, N half, N src_raise, N rcv_raise, N eta) {
+    Legs<N> l;
+    const N floor = of<N>(1e-4f), eta2 = add(eta, eta);
+    const N src_h = add(half, src_raise), rcv_h = add(half, rcv_raise);
+    const N src_down = most(src_h, floor), rcv_down = most(rcv_h, floor);
+    const N a = square_of_leg(src2, s, mul(src_down, src_down), eta2, l.src_p, l.src_q);
+    const N b = square_of_leg(rcv2, s, mul(rcv_down, rcv_down), eta2, l.rcv_p, l.rcv_q);
+    l.src_p = mul(l.src_p, src_down);
+    l.rcv_p = mul(l.rcv_p, rcv_down);
+    l.src = root(a);
+    l.rcv = root(b);
+    l.both = where_below(of<N>(0.0f), least(src_h, rcv_h), add(l.src, l.rcv), of<N>(-1e30f));
+    l.squares = add(a, b);
+    l.product = mul(l.src, l.rcv);
+    l.down = add(src_down, rcv_down);
     return l;
 }
 

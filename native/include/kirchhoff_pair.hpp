@@ -23,6 +23,11 @@ struct Pair {
     float midpoint, weight; // |x_m|, m; of the trace with its aperture taper
 };
 
+/// Heights of source and receiver above time zero of a location, in one-way time; zero on a plane.
+struct Raise {
+    float src = 0.0f, rcv = 0.0f;
+};
+
 /// Depths v t0 / 2 above which all of a trace is muted, and below which nothing is.
 struct MuteDepths {
     float muted, whole;

@@ -21,13 +21,15 @@ struct KirchhoffMedium {
     const float* half2;          // (row): (t0 / 2)^2, at least 1e-8
     const float* quarter;        // (row): t0 / 4
     const float* slowness2;      // (nloc, row): 1 / v^2, intervals^2 / m^2
-    const float* factor;         // (nloc or 1, row): t0 / v (3-D), sqrt(2 pi dt) t0 / dt (2.5-D), 1
+    const float* factor;         // (nloc or 1, row): t0 / v (3-D), sqrt(2 pi dt) t0 / dt (2.5-D), 1; below a surface
+                                 // the same without t0
     Index factor_step;           // row, or 0 where all locations share one
     const float* depth;          // (nloc, row): v t0 / 2, m; null without a dip limit
     const float* eta;            // (nloc, row) or null
     const float* up;             // (nloc, blocks): the largest v t0 / 2 of the blocks up to this one
     const float* down;           // (nloc, blocks): the smallest of this block and those below
     const float* bounds;         // (nloc, 4): scale of x^2 and least J for any sample to live, the same for no taper
+    const double* datum;         // (nloc): height of time zero in one-way time; null: everything lies on one plane
 };
 
 /// A block of prepared traces.
@@ -40,6 +42,8 @@ struct KirchhoffTraces {
     const double *src, *rcv; // (n, 2)
     const float* weight;     // (n)
     const int32_t *slot, *group;
+    const double* height; // (n, 2): of source and receiver in one-way time, below a surface only
+    const float* late;    // (n): by how much the trace comes later than from these heights
 };
 
 /// What is summed.

@@ -25,6 +25,7 @@ struct TileGeometry {
     Index loc[most_in_tile];
     Pair pair[most_in_tile];
     MuteDepths depths[most_in_tile];
+    Raise raise[most_in_tile];
 };
 
 /// Geometry of one trace at the locations [lo, hi); differences in double precision.
@@ -39,6 +40,12 @@ inline void locate(const KirchhoffMedium& medium, const KirchhoffTraces& traces,
     }
     for (Index j = 0; j < tile.count; ++j)
         tile.depths[j] = mutes_of(tile.pair[j], rules, medium.bounds + 4 * tile.loc[j]);
+    if (medium.datum == nullptr) return;
+    const double* height = traces.height + 2 * trace;
+    for (Index j = 0; j < tile.count; ++j) {
+        const double zero = medium.datum[tile.loc[j]];
+        tile.raise[j] = {static_cast<float>(height[0] - zero), static_cast<float>(height[1] - zero)};
+    }
 }
 
 /// Blocks of samples whose entry is below `depth`; the entries do not fall.
@@ -49,26 +56,26 @@ SUBSALT_INLINE Index blocks_below(const float* entry, Index blocks, float depth)
     return count;
 }
 
-using AddTrace = Reach (*)(const KirchhoffRules&, const Trace&, const Rows&, const Pair&, float*, Index nt, Index start,
-                           Index open, Index end);
+using AddTrace = Reach (*)(const KirchhoffRules&, const Trace&, const Rows&, const Pair&, const Raise&, float*,
+                           Index nt, Index start, Index open, Index end);
 
-template <bool with_eta, Antialias antialias>
+template <Rays rays, Antialias antialias>
 AddTrace add_trace_of_order(Index order) {
-    if (order == 1) return add_trace<with_eta, antialias, 1>;
-    return order == 4 ? add_trace<with_eta, antialias, 4> : add_trace<with_eta, antialias, 0>;
+    if (order == 1) return add_trace<rays, antialias, 1>;
+    return order == 4 ? add_trace<rays, antialias, 4> : add_trace<rays, antialias, 0>;
 }
 
-template <bool with_eta>
+template <Rays rays>
 AddTrace add_trace_for(Antialias antialias, Index order) {
     switch (antialias) {
     case Antialias::interpolate:
-        return add_trace_of_order<with_eta, Antialias::interpolate>(order);
+        return add_trace_of_order<rays, Antialias::interpolate>(order);
     case Antialias::nearest:
-        return add_trace_of_order<with_eta, Antialias::nearest>(order);
+        return add_trace_of_order<rays, Antialias::nearest>(order);
     case Antialias::triangle:
-        return add_trace_of_order<with_eta, Antialias::triangle>(order);
+        return add_trace_of_order<rays, Antialias::triangle>(order);
     default:
-        return add_trace_of_order<with_eta, Antialias::none>(order);
+        return add_trace_of_order<rays, Antialias::none>(order);
     }
 }
 
@@ -93,7 +100,7 @@ inline Index sum_tile(const KirchhoffMedium& medium, const KirchhoffTraces& trac
                 kirchhoff_block * blocks_below(medium.down + loc * medium.blocks, medium.blocks, tile.depths[j].whole);
             const Rows rows(medium, loc);
             float* image = out.image + (loc * out.nclass + slot) * nt;
-            const Reach reach = add(rules, here, rows, tile.pair[j], image, nt, start, open, end);
+            const Reach reach = add(rules, here, rows, tile.pair[j], tile.raise[j], image, nt, start, open, end);
             if (reach.lo == reach.hi) continue;
             ++out.hits[loc * (nt + 1) + reach.lo];
             --out.hits[loc * (nt + 1) + reach.hi];
@@ -110,12 +117,13 @@ inline Index sum_tile(const KirchhoffMedium& medium, const KirchhoffTraces& trac
 Index kirchhoff_sum(const KirchhoffMedium& medium, const KirchhoffTraces& traces, const KirchhoffRules& rules,
                     const KirchhoffImage& out, Index tile, int threads) {
     using namespace migration;
-    const AddTrace add = medium.eta == nullptr ? add_trace_for<false>(rules.antialias, traces.order)
-                                               : add_trace_for<true>(rules.antialias, traces.order);
-    // t is not below t0: samples whose t0 is beyond the trace are not looked at
+    const AddTrace add = medium.datum != nullptr ? add_trace_for<Rays::surface>(rules.antialias, traces.order)
+                         : medium.eta != nullptr ? add_trace_for<Rays::eta>(rules.antialias, traces.order)
+                                                 : add_trace_for<Rays::straight>(rules.antialias, traces.order);
+    // on a plane t is not below t0: samples whose t0 is beyond the trace are not looked at
     const float last = traces.first + static_cast<float>(traces.ns - 1);
     Index end = medium.nt;
-    while (end > 0 && 3.9999f * medium.quarter[end - 1] > last)
+    while (medium.datum == nullptr && end > 0 && 3.9999f * medium.quarter[end - 1] > last)
         --end;
     end = (end + kirchhoff_block - 1) / kirchhoff_block * kirchhoff_block;
     if (tile <= 0) tile = medium.nloc / (4 * threads);

@@ -16,6 +16,9 @@
 //
 // P and Q are the derivatives of t_leg^2 by h^2 and by q, 1 without eta. The same in NumPy: kirchhoff_reference.py.
 //
+// Below a surface (`Rays::surface`) every leg has its own h = t0 / 2 + (height of its end - height of time zero), t0 of
+// the weight is h_s + h_r, and the trace is read `late` after t_s + t_r. Samples not below both ends are not live.
+//
 // On entry: rows of the medium hold whole vectors and finite numbers, traces have `kirchhoff_pad` zeros behind them.
 // Every lane goes through one chain of operations wherever it lies in a vector: bands that a neighbouring lane needs
 // add a zero. Per sample 35 operations, two square roots and a division, with bands 20 and a division more; 16 bytes of
@@ -29,6 +32,9 @@
 #include "kirchhoff_formulas.hpp"
 
 namespace subsalt::SUBSALT_NS::migration {
+
+/// What legs are computed from: a plane, straight or with eta; or a surface, with eta.
+enum class Rays { straight, eta, surface };
 
 /// Rows of one location.
 struct Rows {
@@ -52,6 +58,7 @@ struct Trace {
           band((order + 1) * stride), first(traces.first), last(static_cast<float>(traces.ns - 1)),
           bands(static_cast<float>(traces.bands)) {
         samples = traces.samples + trace * traces.bands * band;
+        if (traces.late != nullptr) first -= traces.late[trace];
         if (shares == nullptr) return;
         integrals = traces.integrals + trace * stride;
         slopes = traces.slopes + trace * stride;
@@ -65,21 +72,28 @@ struct Held {
     Amplitude amplitude;
     Vec src2, rcv2, src[2], rcv[2], weight;
     Vec first, last, bands, top; // of the trace; top: B - 1
+    Vec raise[2];                // heights of source and receiver above time zero, one-way time
 
-    Held(const KirchhoffRules& rules, const Trace& t, const Rows& r, const Pair& pair)
+    Held(const KirchhoffRules& rules, const Trace& t, const Rows& r, const Pair& pair, const Raise& above)
         : trace(t), rows(r), amplitude(rules.amplitude), src2(set1(pair.src2)), rcv2(set1(pair.rcv2)),
           src{set1(pair.src[0]), set1(pair.src[1])}, rcv{set1(pair.rcv[0]), set1(pair.rcv[1])},
           weight(set1(pair.weight)), first(set1(t.first)), last(set1(t.last)), bands(set1(t.bands)),
-          top(set1(t.bands - 1.0f)) {}
+          top(set1(t.bands - 1.0f)), raise{set1(above.src), set1(above.rcv)} {}
 };
 
 /// Both legs at the samples of one vector. Never copied: compilers put a copy, with members that nothing was written
 /// to, into memory, and those stores took more than half of the sum's time (gcc 12, Zen 4).
-template <bool with_eta>
+template <Rays rays>
 SUBSALT_INLINE Legs<Vec> legs_at(const Held& held, Index k) {
-    const Vec eta = with_eta ? load(held.rows.eta + k) : set1(0.0f);
-    const Vec slowness2 = load(held.rows.slowness2 + k), half2 = load(held.rows.half2 + k);
-    return legs_of<with_eta>(held.src2, held.rcv2, slowness2, half2, eta);
+    const Vec eta = rays != Rays::straight ? load(held.rows.eta + k) : set1(0.0f);
+    const Vec slowness2 = load(held.rows.slowness2 + k);
+    if constexpr (rays == Rays::surface) {
+        const Vec quarter = load(held.rows.quarter + k);
+        return legs_below(held.src2, held.rcv2, slowness2, add(quarter, quarter), held.raise[0], held.raise[1], eta);
+    } else {
+        const Vec half2 = load(held.rows.half2 + k);
+        return legs_of<rays == Rays::eta>(held.src2, held.rcv2, slowness2, half2, eta);
+    }
 }
 
 /// How far a sample is from being muted, in parts of the taper of stretch and of dip: live above 0, whole from 1 on.
@@ -90,11 +104,12 @@ struct Room {
     SUBSALT_INLINE Vec mute() const { return mul(taper(stretch), taper(dip)); }
 };
 
-template <bool with_eta>
+template <Rays rays>
 SUBSALT_INLINE Room room_at(const KirchhoffRules& rules, const Held& held, float midpoint, const Legs<Vec>& l,
                             Index k) {
     Room room{set1(1.0f), set1(1.0f)};
-    if (rules.has_stretch) room.stretch = room_of_stretch<with_eta>(rules, l, load(held.rows.quarter + k));
+    const Vec quarter = rays == Rays::surface ? set1(0.5f) : load(held.rows.quarter + k);
+    if (rules.has_stretch) room.stretch = room_of_stretch<rays != Rays::straight>(rules, l, quarter);
     if (rules.has_dip) room.dip = room_of_dip(rules, midpoint, load(held.rows.depth + k));
     return room;
 }
@@ -109,9 +124,12 @@ struct Position {
 };
 
 /// What a sample of the trace counts, without the tapers that depend on the sample. `inverse`: 1 / (t_s t_r).
+template <Rays rays>
 SUBSALT_INLINE Vec weight_at(const Held& held, const Legs<Vec>& l, Vec inverse, Index k) {
     if (held.amplitude == Amplitude::none) return held.weight;
-    return weight_of<Vec>(held.amplitude, held.weight, l, inverse, load(held.rows.factor + k));
+    Vec factor = load(held.rows.factor + k);
+    if constexpr (rays == Rays::surface) factor = mul(factor, l.down);
+    return weight_of<Vec>(held.amplitude, held.weight, l, inverse, factor);
 }
 
 /// The polynomial through a band of a trace. `fixed`: its order, 0 when known at run time only.
@@ -183,16 +201,16 @@ struct Sought {
     Vec steep; // band coordinate, or half-length of the triangle
 };
 
-template <bool with_eta, Antialias antialias, bool muted>
+template <Rays rays, Antialias antialias, bool muted>
 SUBSALT_INLINE Sought seek(const KirchhoffRules& rules, const Held& held, float midpoint, Index k) {
-    const Legs<Vec> l = legs_at<with_eta>(held, k);
+    const Legs<Vec> l = legs_at<rays>(held, k);
     const Vec inverse = div(set1(1.0f), l.product);
     const Position position(held, l);
-    Vec weight = weight_at(held, l, inverse, k);
-    if constexpr (muted) weight = mul(weight, room_at<with_eta>(rules, held, midpoint, l, k).mute());
+    Vec weight = weight_at<rays>(held, l, inverse, k);
+    if constexpr (muted) weight = mul(weight, room_at<rays>(rules, held, midpoint, l, k).mute());
     Sought sought{position.inside, where_equal(position.at, position.inside, weight, set1(0.0f)), set1(0.0f)};
     if constexpr (antialias != Antialias::none) {
-        const Vec slope = mul(load(held.rows.slowness2 + k), steepness<with_eta>(held.src, held.rcv, l));
+        const Vec slope = mul(load(held.rows.slowness2 + k), steepness<rays != Rays::straight>(held.src, held.rcv, l));
         if constexpr (antialias == Antialias::triangle)
             sought.steep = least(most(mul(slope, inverse), set1(least_half)), set1(most_half));
         else
@@ -221,15 +239,15 @@ SUBSALT_INLINE Vec add_found(const Held& held, const Sought& sought, Bands& band
 /// Add the vectors at k, k + lanes, ..., last to an image trace of nt samples, which may end in the last vector. Each
 /// is sought while the one before is read: roots and divisions take so long that what waits for them would fill the
 /// queues of the processor.
-template <bool with_eta, Antialias antialias, int fixed, bool muted>
+template <Rays rays, Antialias antialias, int fixed, bool muted>
 SUBSALT_INLINE void add_vectors(const KirchhoffRules& rules, const Held& held, float midpoint, Reach vectors,
                                 Bands& bands, float* image, Index nt) {
     const Index last = vectors.hi;
     Index k = vectors.lo;
     if (k > last) return;
-    Sought now = seek<with_eta, antialias, muted>(rules, held, midpoint, k);
+    Sought now = seek<rays, antialias, muted>(rules, held, midpoint, k);
     for (; k < last; k += lanes) {
-        const Sought next = seek<with_eta, antialias, muted>(rules, held, midpoint, k + lanes);
+        const Sought next = seek<rays, antialias, muted>(rules, held, midpoint, k + lanes);
         store(image + k, add_found<antialias, fixed>(held, now, bands, load(image + k)));
         now = next;
     }
@@ -241,33 +259,33 @@ SUBSALT_INLINE void add_vectors(const KirchhoffRules& rules, const Held& held, f
 }
 
 /// The lanes that are live, as bits. `muted`: some may be muted.
-template <bool with_eta, bool muted>
+template <Rays rays, bool muted>
 SUBSALT_INLINE unsigned live_at(const KirchhoffRules& rules, const Held& held, float midpoint, Index k, Index nt) {
-    const Legs<Vec> l = legs_at<with_eta>(held, k);
+    const Legs<Vec> l = legs_at<rays>(held, k);
     const Position position(held, l);
     const unsigned image = nt - k >= lanes ? all_lanes : (nt > k ? (1u << (nt - k)) - 1u : 0u);
     const unsigned live = bits_equal(position.at, position.inside) & image;
     if constexpr (!muted) return live;
-    return live & bits_below(set1(0.0f), room_at<with_eta>(rules, held, midpoint, l, k).smaller());
+    return live & bits_below(set1(0.0f), room_at<rays>(rules, held, midpoint, l, k).smaller());
 }
 
 /// Add a trace to the image trace `image` (nt), whose samples before `start` and from `end` on are known to be muted or
 /// beyond the trace, and from `open` on free of tapers; all three are multiples of 16. Returns the samples from the
 /// first live one to the last.
-template <bool with_eta, Antialias antialias, int fixed>
-Reach add_trace(const KirchhoffRules& rules, const Trace& trace, const Rows& rows, const Pair& pair, float* image,
-                Index nt, Index start, Index open, Index end) {
-    const Held held(rules, trace, rows, pair);
+template <Rays rays, Antialias antialias, int fixed>
+Reach add_trace(const KirchhoffRules& rules, const Trace& trace, const Rows& rows, const Pair& pair, const Raise& raise,
+                float* image, Index nt, Index start, Index open, Index end) {
+    const Held held(rules, trace, rows, pair, raise);
     const float midpoint = pair.midpoint;
     unsigned live = 0;
     Index lo = start, hi = end - lanes;
     for (; lo < end; lo += lanes)
-        if ((live = live_at<with_eta, true>(rules, held, midpoint, lo, nt)) != 0) break;
+        if ((live = live_at<rays, true>(rules, held, midpoint, lo, nt)) != 0) break;
     if (live == 0) return {0, 0};
     const Index first = lo + __builtin_ctz(live);
     for (; hi > lo; hi -= lanes) {
-        const unsigned at_end = hi >= open ? live_at<with_eta, false>(rules, held, midpoint, hi, nt)
-                                           : live_at<with_eta, true>(rules, held, midpoint, hi, nt);
+        const unsigned at_end = hi >= open ? live_at<rays, false>(rules, held, midpoint, hi, nt)
+                                           : live_at<rays, true>(rules, held, midpoint, hi, nt);
         if (at_end != 0) {
             live = at_end;
             break;
@@ -277,8 +295,8 @@ Reach add_trace(const KirchhoffRules& rules, const Trace& trace, const Rows& row
 
     Bands bands;
     const Reach fading{lo, open - lanes < hi ? open - lanes : hi}, bare{open > lo ? open : lo, hi};
-    add_vectors<with_eta, antialias, fixed, true>(rules, held, midpoint, fading, bands, image, nt);
-    add_vectors<with_eta, antialias, fixed, false>(rules, held, midpoint, bare, bands, image, nt);
+    add_vectors<rays, antialias, fixed, true>(rules, held, midpoint, fading, bands, image, nt);
+    add_vectors<rays, antialias, fixed, false>(rules, held, midpoint, bare, bands, image, nt);
     return {first, last + 1};
 }
 

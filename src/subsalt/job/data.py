@@ -264,7 +264,7 @@ def line_geometry(section: PrestackDataSection) -> LineGeometry | None:
     return LineGeometry(line.spacing, line.first_cdp, (line.x0, line.y0), line.azimuth, line.offset)
 
 
-def open_prestack(job: BaseJob, comm: Comm | None = None) -> TraceTable:
+def open_prestack(job: BaseJob, comm: Comm | None = None, more: tuple[str, ...] = ()) -> TraceTable:
     """Return the table of the traces of `[data]`, to be taken through `[[signal]]`; their samples stay in the files.
 
     Parameters
@@ -273,6 +273,8 @@ def open_prestack(job: BaseJob, comm: Comm | None = None) -> TraceTable:
         Its `[data]`, a `PrestackDataSection`, says how the files are read, and where positions come from.
     comm : Comm, optional
         Ranks that all want the table: each reads a part of the headers. Then this is collective.
+    more : tuple of str
+        Header values that are kept beside those that the steps need.
     """
     from subsalt.io.prestack.positions import BinGeometry
     from subsalt.io.prestack.table import open_traces
@@ -281,7 +283,8 @@ def open_prestack(job: BaseJob, comm: Comm | None = None) -> TraceTable:
     section: PrestackDataSection = job.data
     files, geometry = data_files(job), open_geometry(job)
     header, fix = header_options(section, job.base)
-    extra = tuple(name for name in header_names(job) if name not in OF_TABLES)
+    names = dict.fromkeys([*header_names(job), *more])
+    extra = tuple(name for name in names if name not in OF_TABLES)
     bins = None if section.bins is None else BinGeometry(section.bins.azimuth)
     table = open_traces(
         files,

@@ -123,6 +123,12 @@ def sum_traces(
     if threads < 1:
         raise ConfigError(f"threads = {threads}", "use 1 or more")
     group = geometry.slot if geometry.group is None else geometry.group
+    height = late = None
+    if medium.below is not None:
+        assert geometry.height is not None
+        assert geometry.late is not None
+        height = geometry.height / prepared.dt
+        late = (geometry.late / prepared.dt).astype(np.float32)
     return int(
         _native.kirchhoff.sum(
             image,
@@ -139,6 +145,8 @@ def sum_traces(
             geometry.weight,
             geometry.slot,
             group,
+            height,
+            late,
             _rules(options, axes, options.antialias_spacing or spacing),
             tile,
             threads,
@@ -148,7 +156,10 @@ def sum_traces(
 
 
 def medium_bytes(nt: int, options: KirchhoffOptions, eta: bool = False) -> int:
-    """Return the bytes per location of a `Medium` that has been summed with: velocities and what is derived."""
+    """Return the bytes per location of a `Medium` that has been summed with: velocities and what is derived.
+
+    A medium below a surface is one with an eta.
+    """
     row = _row(nt)
     arrays = 1 + (options.amplitude == "3d") + (options.dip is not None) + eta
     return 4 * (nt * (1 + eta) + row * arrays + 2 * row // BLOCK + 4)
@@ -199,23 +210,30 @@ def _derive(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOptions
     half2 = np.maximum((t0 / 2) ** 2, LEAST_SQUARE).astype(np.float32)
     slowness2 = np.empty((nloc, row), dtype=np.float32)
     depth = None if options.dip is None else np.empty((nloc, row), dtype=np.float32)
+    below = medium.below
     eta = None if medium.eta is None else np.empty((nloc, row), dtype=np.float32)
+    if below is not None and eta is None:
+        eta = np.zeros((nloc, row), dtype=np.float32)
     up = np.empty((nloc, row // BLOCK), dtype=np.float32)
     down = np.empty_like(up)
     if options.amplitude == "3d":
         factor = np.empty((nloc, row), dtype=np.float32)
     else:
         scale = math.sqrt(2 * fixedmath.PI * dt) if options.amplitude == "2.5d" else 0.0
-        factor = (scale * t0).astype(np.float32)[None, :]
+        # below a surface t0 is that of every trace
+        factor = (scale * (t0 if below is None else np.ones(row))).astype(np.float32)[None, :]
     for lo in range(0, nloc, AT_ONCE):
         some = slice(lo, lo + AT_ONCE)
         v = np.empty((len(medium.v[some]), row))
         v[:, :nt] = medium.v[some]
         v[:, nt:] = v[:, nt - 1 : nt]
         slowness2[some] = np.minimum(1 / (v * dt) ** 2, MOST_SLOWNESS2)
-        deep = v * (t0 * (dt / 2))
+        if below is None:
+            deep = v * (t0 * (dt / 2))
+        else:
+            deep = v * np.maximum(t0 * (dt / 2) + (below.surface - below.zero)[some, None], 0.0)
         if options.amplitude == "3d":
-            factor[some] = t0 / v
+            factor[some] = (t0 if below is None else 1.0) / v
         if depth is not None:
             depth[some] = deep
         if eta is not None and medium.eta is not None:
@@ -226,7 +244,10 @@ def _derive(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOptions
         down[some] = np.minimum.accumulate(blocks.min(axis=2)[:, ::-1], axis=1)[:, ::-1]
     bounds = _bounds(medium, options)
     quarter = (t0 / 4).astype(np.float32)
-    return _native.kirchhoff.Medium(nt, half2, quarter, slowness2, factor, up, down, bounds, depth, eta)
+    datum = None if below is None else below.zero / dt
+    return _native.kirchhoff.Medium(
+        nt, half2, quarter, slowness2, factor, up, down, bounds, depth, eta, datum
+    )
 
 
 def _bounds(medium: Medium, options: KirchhoffOptions) -> NDArray[np.float32]:
@@ -238,6 +259,10 @@ def _bounds(medium: Medium, options: KirchhoffOptions) -> NDArray[np.float32]:
     """
     out = np.ones((len(medium.v), 4), dtype=np.float32)
     if options.stretch_mute is None:
+        return out
+    if medium.below is not None:
+        # J depends on heights: no sample is skipped, none spared its taper
+        out[:, 0] = 0.0
         return out
     if options.stretch_mute < LEAST_SKIPPED:
         out[:, 1], out[:, 3] = LEAST_J, 1.0
@@ -263,6 +288,10 @@ DEVICES = {
     "cuda": "subsalt.kernels.cuda.kirchhoff",
     "reference": "subsalt.kernels.kirchhoff",
 }
+
+
+#: those of them that sum below a surface, the usual one first
+BELOW_A_SURFACE = ("cpu", "reference")
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,26 @@ class PreparedTraces(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Below:
+    """Heights at locations below a surface, as one-way times: elevation over the replacement velocity.
+
+    Parameters
+    ----------
+    zero : ndarray, (nloc,), float64
+        Of time zero of the image trace, s.
+    surface : ndarray, (nloc,), float64
+        Of the surface, from which t0 counts in the velocity and in the dip limit, s.
+    """
+
+    zero: NDArray[np.float64]
+    surface: NDArray[np.float64]
+
+    def t0(self, time: TimeAxis) -> NDArray[np.float64]:
+        """Return two-way times from the surface, (nloc, nt), s, zero above it."""
+        return np.maximum(time.values()[None] + 2 * (self.surface - self.zero)[:, None], 0.0)
+
+
 class Medium:
     """Velocities below a block of locations; what the kernel derives from them is made once and kept.
 
@@ -71,6 +91,8 @@ class Medium:
         Rms velocity at the samples of the image, m/s, positive.
     eta : ndarray, (nloc, nt), float32, optional
         Effective anisotropy of the moveout, above -0.5.
+    below : Below, optional
+        Of acquisition on a surface; on one plane when None.
 
     Raises
     ------
@@ -78,11 +100,16 @@ class Medium:
         For values that no velocity or eta can have.
     """
 
-    def __init__(self, v: NDArray[np.float32], eta: NDArray[np.float32] | None = None) -> None:
+    def __init__(
+        self, v: NDArray[np.float32], eta: NDArray[np.float32] | None = None, below: Below | None = None
+    ) -> None:
         self.v = np.ascontiguousarray(v, dtype=np.float32)
+        self.below = below
         self.eta = None if eta is None else np.ascontiguousarray(eta, dtype=np.float32)
         if self.v.ndim != 2:
             raise _misfit("medium.v", self.v.shape, "(locations, samples)")
+        if below is not None and not below.zero.shape == below.surface.shape == self.v.shape[:1]:
+            raise _misfit("medium.below", below.zero.shape, f"{self.v.shape[:1]}, as medium.v has")
         if self.eta is not None and self.eta.shape != self.v.shape:
             raise _misfit("medium.eta", self.eta.shape, f"the shape {self.v.shape} of medium.v")
         _refuse(self.v, (self.v > 0) & np.isfinite(self.v), "rms velocity", "m/s, which is not positive")
@@ -122,6 +149,10 @@ class TraceGeometry:
         Image trace, second index of the image; -1: the trace is left out.
     group : ndarray, (n,), int32, optional
         Offset class, second index of the fold; that of the image when None.
+    height : ndarray, (n, 2), float64, optional
+        Of the places below or above source and receiver from which legs count, one-way time, s; see `Below`.
+    late : ndarray, (n,), float64, optional
+        By how much a trace comes later than if it had been recorded from there, s.
     """
 
     src: NDArray[np.float64]
@@ -129,12 +160,16 @@ class TraceGeometry:
     weight: NDArray[np.float32]
     slot: NDArray[np.int32]
     group: NDArray[np.int32] | None = None
+    height: NDArray[np.float64] | None = None
+    late: NDArray[np.float64] | None = None
 
     def some(self, traces: slice) -> TraceGeometry:
         """Return that of some of the traces."""
         group = None if self.group is None else self.group[traces]
+        height = None if self.height is None else self.height[traces]
+        late = None if self.late is None else self.late[traces]
         return TraceGeometry(
-            self.src[traces], self.rcv[traces], self.weight[traces], self.slot[traces], group
+            self.src[traces], self.rcv[traces], self.weight[traces], self.slot[traces], group, height, late
         )
 
 
@@ -178,6 +213,13 @@ def check_arguments(
         ("geometry.slot", geometry.slot, (n,), np.int32),
         ("geometry.group", group, (n,), np.int32),
     ]
+    if medium.below is not None:
+        if geometry.height is None or geometry.late is None:
+            raise _misfit("geometry.height or late", None, "those of all traces, as the medium has `below`")
+        wanted += [
+            ("geometry.height", geometry.height, (n, 2), np.float64),
+            ("geometry.late", geometry.late, (n,), np.float64),
+        ]
     for name, array, shape, dtype in wanted:
         fits = array.ndim == len(shape) and all(
             want is None or have == want for have, want in zip(array.shape, shape, strict=True)

@@ -10,6 +10,9 @@ Per output sample (location x, two-way time t0), trace by trace, with h = t0 / 2
     triangle    (S(p - N) - 2 S(p) + S(p + N)) / N^2, S the trace twice integrated, N = max |slope| spacing / dt
     bands       b = B (1 - f / f_Nyquist),  f = 1 / (2 max |slope| spacing); hats of width 1 around b, or band ceil(b)
 
+Below a surface a leg has h = t0 / 2 + height of its end - height of time zero (one-way times), the weight h_s + h_r
+for t0, and J is (P_s h_s / t_s + P_r h_r / t_r) / 2; samples not below both ends are not live.
+
 Without eta P = Q = 1. Weights: common-offset migration of Bleistein, Cohen & Stockwell (2001), Zhang, Gray & Young
 (2000); eta: Alkhalifah & Tsvankin (1995); bands, triangle: Lumley, Claerbout & Bevc (1994), Abma et al. (1999).
 """
@@ -58,23 +61,27 @@ class Leg:
         Traveltime, s.
     p, q : ndarray, (nloc, nt)
         Derivatives of t^2 by h^2 and by x^2 / v^2.
+    h : ndarray, (nloc, nt)
+        One-way time straight down, s.
     """
 
     x: NDArray
     t: NDArray
     p: NDArray
     q: NDArray
+    h: NDArray
 
 
-def leg(x: NDArray, h2: NDArray, s: NDArray, eta: NDArray | None) -> Leg:
-    """Return the leg of horizontal vector `x` (nloc, 2)."""
+def leg(x: NDArray, h: NDArray, least: float, s: NDArray, eta: NDArray | None) -> Leg:
+    """Return the leg of horizontal vector `x` (nloc, 2); h^2 is at least `least`, s^2."""
+    h2 = np.maximum(h * np.abs(h), least)
     q = (x * x).sum(axis=1)[:, None] * s
     if eta is None:
-        return Leg(x, np.sqrt(h2 + q), np.ones_like(s), np.ones_like(s))
+        return Leg(x, np.sqrt(h2 + q), np.ones_like(s), np.ones_like(s), h)
     wide = 1 + 2 * eta
     u = q / (h2 + wide * q)
     t = np.sqrt(h2 + q - 2 * eta * q * u)
-    return Leg(x, t, 1 + 2 * eta * u * u, 1 - 2 * eta * u * (2 - wide * u))
+    return Leg(x, t, 1 + 2 * eta * u * u, 1 - 2 * eta * u * (2 - wide * u), h)
 
 
 def amplitude(kind: str, t0: NDArray, s: NDArray, ts: NDArray, tr: NDArray) -> NDArray:
@@ -140,7 +147,9 @@ def sum_traces(
 ) -> int:
     """Add a block of traces to the image; arguments and result of `subsalt.kernels.kirchhoff.sum_traces`."""
     t0 = time.values()[None, :]
-    h2 = np.maximum((t0 / 2) ** 2, LEAST_SQUARE * prepared.dt**2)
+    least, below = LEAST_SQUARE * prepared.dt**2, medium.below
+    zero = np.zeros(len(points)) if below is None else below.zero
+    surface_t0 = t0 if below is None else below.t0(time)
     v = medium.v.astype(np.float64)
     s = 1 / (v * v)
     eta = None if medium.eta is None else medium.eta.astype(np.float64)
@@ -148,11 +157,18 @@ def sum_traces(
     k = np.arange(time.nt)
     done = 0
     for i in np.flatnonzero(geometry.slot >= 0):
-        src, rcv = leg(points - geometry.src[i], h2, s, eta), leg(points - geometry.rcv[i], h2, s, eta)
+        ends = (0.0, 0.0) if geometry.height is None else geometry.height[i]
+        late = 0.0 if geometry.late is None else geometry.late[i]
+        src, rcv = (
+            leg(points - at[i], t0 / 2 + (end - zero)[:, None], least, s, eta)
+            for at, end in zip((geometry.src, geometry.rcv), ends, strict=True)
+        )
         midpoint = np.sqrt((((src.x + rcv.x) / 2) ** 2).sum(axis=1))[:, None]
-        at = (src.t + rcv.t - prepared.t_first) / prepared.dt
-        room = rooms(options, midpoint, src, rcv, t0, v)
+        at = (src.t + rcv.t + late - prepared.t_first) / prepared.dt
+        room = rooms(options, midpoint, src, rcv, surface_t0, v)
         live = (np.min(room, axis=0) > 0) & (at >= 0) & (at <= prepared.ns - 1)
+        if below is not None:
+            live &= (src.h > 0) & (rcv.h > 0)
         at = np.clip(at, 0, prepared.ns - 1)
         slope = _slope(src, rcv, s, np.asarray(axes), options.antialias_spacing or spacing) / prepared.dt
         if options.antialias == "triangle":
@@ -163,7 +179,7 @@ def sum_traces(
         else:
             value = interpolate(prepared.samples[i, 0], at)
         value *= np.prod([taper(r) for r in room], axis=0)
-        value *= geometry.weight[i] * amplitude(options.amplitude, t0, s, src.t, rcv.t)
+        value *= geometry.weight[i] * amplitude(options.amplitude, src.h + rcv.h, s, src.t, rcv.t)
         image[:, geometry.slot[i]] += np.where(live, value, 0.0).astype(np.float32)
         # the range: from the first live sample to the last
         reached = np.flatnonzero(live.any(axis=1))
@@ -200,6 +216,6 @@ def rooms(
     if options.stretch_mute is not None:
         most = options.stretch_mute
         with np.errstate(divide="ignore"):
-            stretch = 1 / (t0 / 4 * (src.p / src.t + rcv.p / rcv.t)) - 1
+            stretch = 2 / (src.p * src.h / src.t + rcv.p * rcv.h / rcv.t) - 1
         out.append((most - stretch) / max(options.stretch_taper * most, LEAST_TAPER))
     return out

@@ -179,6 +179,16 @@ def _eta(facts: RunFacts) -> str:
     return "none" if section(facts.job, "velocity").get("eta") is None else "as given"
 
 
+def _datum(facts: RunFacts) -> str:
+    """Return from where times count, if not from the datum of the data."""
+    found = section(facts.run, "floating_datum")
+    heights, flat, v = listed(found, "elevations"), found.get("flat"), found.get("velocity")
+    if len(heights) != 2:
+        return ""
+    at = "" if flat is None else f"{flat:g} m; "
+    return f"{at}floating datum at {heights[0]:.0f} to {heights[1]:.0f} m, replacement velocity {v:g} m/s"
+
+
 #: name in the field, key of the job file, value
 PARAMETERS: tuple[tuple[str, str, Value], ...] = (
     ("Output inlines: minimum, maximum, increment", "inline", _lines("inlines")),
@@ -186,6 +196,7 @@ PARAMETERS: tuple[tuple[str, str, Value], ...] = (
     ("Corner points of the grid", "corners", _corners),
     ("Bin size", "corners or spacing", _bins),
     ("Output times", "time", _times),
+    ("Datum", "floating_datum", _datum),
     ("Image gather type", "gathers", _gathers),
     ("Offset classes", "offset", _offsets),
     ("Azimuth sectors", "sectors", _sectors),

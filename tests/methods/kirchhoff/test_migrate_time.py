@@ -12,6 +12,7 @@ from subsalt.methods.kirchhoff.arrays import table_of
 from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import farthest, migrate_block, select, start
+from subsalt.methods.kirchhoff.floating import FloatingDatum, SmoothSurface
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity
@@ -141,9 +142,22 @@ def test_the_order_of_traces_changes_rounding_alone(line):
     assert np.abs(a - b).max() < 1e-5
 
 
-@pytest.mark.parametrize(("eta", "dip"), [(None, None), (0.15, None), (None, 35.0), (0.1, 50.0)])
-def test_traces_beyond_any_reach_add_nothing(eta, dip):
-    """Without an aperture only traces that come before the end of the record are read: the sums are those of all."""
+@pytest.mark.parametrize(
+    ("eta", "dip", "flat"),
+    [
+        (None, None, 0),
+        (0.15, None, 0),
+        (None, 35.0, 0),
+        (0.1, 50.0, 0),
+        (None, None, 100.0),
+        (None, 35.0, -300.0),
+    ],
+)
+def test_traces_beyond_any_reach_add_nothing(eta, dip, flat):
+    """Without an aperture only traces that come before the end of the record are read: the sums are those of all.
+
+    With `flat`: on topography, and a flat datum above or below it.
+    """
     rng = np.random.default_rng(2)
     src, rcv = areal_positions(np.arange(-2000, 2000, 250.0), np.arange(-2000, 2000, 250.0), [0, 500])
     traces = rng.standard_normal((len(src), 80)).astype(np.float32)
@@ -151,7 +165,13 @@ def test_traces_beyond_any_reach_add_nothing(eta, dip):
     table = table_of(traces, src, rcv, TimeAxis(80, 0.01))
     classes, options = Classes.full(table.offset), KirchhoffOptions(dip=dip, stretch_mute=None, bands=2)
     weights = trace_weights(table, classes, grid, options)
-    setup = KirchhoffSetup(grid, ConstantVelocity(2000.0, eta), table, options, classes, weights)
+    datum = None
+    if flat:
+        heights = rng.uniform(-40.0, 40.0, (2, len(src), 1))
+        ends = [np.hstack([at, height]) for at, height in zip((src, rcv), heights, strict=True)]
+        surface = SmoothSurface.through(src, 0.1 * src[:, 0], 500.0)
+        datum = FloatingDatum.of(surface, 2000.0, flat, *ends)
+    setup = KirchhoffSetup(grid, ConstantVelocity(2000.0, eta), table, options, classes, weights, datum)
     block = Block(1, grid.whole, 0, 2)
     near, made = select(setup, block), []
     assert len(near) < 0.6 * len(src)
@@ -162,6 +182,8 @@ def test_traces_beyond_any_reach_add_nothing(eta, dip):
     assert np.array_equal(made[0].image, made[1].image)
     assert np.array_equal(made[0].fold, made[1].fold)
     assert made[0].contributions == made[1].contributions > 0
+    if flat:
+        return
     # and not far from what is needed: 2 |x_m| / v = 0.79 s, or the dip at 0.59 s
     reach = min(790 * np.sqrt(1 + 2 * (eta or 0)), 1e9 if dip is None else 590 * np.tan(np.radians(dip)))
     assert reach <= farthest(setup, grid.positions()) <= reach + 2

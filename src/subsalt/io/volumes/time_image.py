@@ -44,6 +44,8 @@ class TimeImageFile:
         For the textual header: ``"IMAGE"``, ``"GATHERS"``, ``"HITS"``.
     text : sequence of str
         Provenance for the textual header.
+    datum : ndarray, (n,), float64, optional
+        Elevation of time zero at all locations, m, for bytes 53 and 57; they are 0 when None.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class TimeImageFile:
         offsets: NDArray[np.float64],
         what: str,
         text: Sequence[str],
+        datum: NDArray[np.float64] | None = None,
     ) -> None:
         if time.nt > 65535:
             raise DataError(
@@ -68,6 +71,7 @@ class TimeImageFile:
                 code="E273",
             )
         self.time, self.positions, self.numbers, self.cdp = time, positions, numbers, cdp
+        self.datum = datum
         self.offsets = np.round(offsets).astype(np.int32)
         self.interval, self.delay = microseconds(time.dt), delay(time.t0)
         self.scalar = choose_scalar(positions.reshape(-1), "coordinates")
@@ -129,6 +133,13 @@ class TimeImageFile:
             raw[:, 32:34] = (
                 np.minimum(fold.reshape(-1), _MOST_FOLD).astype(">i2").view(np.uint8).reshape(-1, 2)
             )
+        if self.datum is not None:
+            # to a centimetre: datum elevations at receiver and source, bytes 53 and 57
+            t["elevation_scalar"] = -100
+            height = (
+                np.repeat(np.round(100 * self.datum[some]), m).astype(">i4").view(np.uint8).reshape(-1, 4)
+            )
+            raw[:, 52:60] = np.tile(height, 2)
         t["samples"] = values.reshape(-1, nt)
         return raw
 

@@ -146,6 +146,10 @@ class BlockSum:
     def __init__(self, where: Where, dt: float, threads: int = 1) -> None:
         self._where, self._dt = where, dt
         w, o = where, where.options
+        if w.medium.below is not None:
+            raise ConfigError(
+                "the GPU has no kernel for legs from topography", 'set [parallel] device = "cpu"', code="E752"
+            )
         medium = kirchhoff._derived(w.medium, w.time, dt, o)
         rules = kirchhoff._rules(o, w.axes, o.antialias_spacing or w.spacing)
         image = _Image(

@@ -94,8 +94,10 @@ class Assembly:
             a, b = max(lo, i * crosslines), min(hi, (i + 1) * crosslines)
             for block in self._blocks:
                 self._add(block, i, a - i * crosslines, b - i * crosslines, a - lo, gathers, hits, fold)
-        v, eta = velocities(setup, self._points[lo:hi])
-        live = live_classes(setup.classes, fold, v, eta, setup.grid.time, setup.table.time, setup.options)
+        points = self._points[lo:hi]
+        v, eta = velocities(setup, points)
+        time, record = setup.grid.time, setup.table.time
+        live = live_classes(setup.classes, fold, v, eta, time, record, setup.options, setup.below(points))
         counts = np.cumsum(hits[:, :-1], axis=1).astype(np.int32)
         return Piece(lo, hi, gathers, stack(gathers, live), counts, fold)
 

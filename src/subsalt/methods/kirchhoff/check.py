@@ -109,6 +109,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
                 if c.options is not None and not any(f.level == "error" for f in found):
                     found += stretch_mute(table, grid, c.options, velocity)
         c.classes = load(lambda: job.classes(table))
+        c.datum = load(lambda: job.floating_datum(table))
     else:
         # the grid of the job alone may be wrong as well
         load(lambda: _grid_without_traces(job))
@@ -127,7 +128,10 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     assert c.table is not None
     c.facts["traces"] = prestack_facts(c.table, c.grid)
     fix = header_options(job.data, job.base)[1]
-    found = list(prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None))
+    topography = job.kirchhoff.floating_datum is not None
+    found = list(
+        prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None, topography)
+    )
     if (flow := flow_of(c.table)) is not None:
         some = np.linspace(0, len(c.table) - 1, min(len(c.table), OFFSETS)).astype(np.int64)
         found += [*mute_findings(flow, c.table.offset[some], 0), *step_findings(flow)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.kernels.kirchhoff import Adder, Where, block_sum
-from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
+from subsalt.kernels.kirchhoff_arguments import Medium
 from subsalt.methods.kirchhoff.cutting import Block, block_bytes, reach
 from subsalt.methods.kirchhoff.partial import Sums
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes, prepared_shape
@@ -76,15 +76,17 @@ def farthest(setup: KirchhoffSetup, points: NDArray[np.float64]) -> float:
     end of the traces. With a dip limit, ``|x_m| <= (v t0 / 2) tan(dip)``.
     """
     fastest, most_eta, end = 0.0, 0.0, max(setup.table.time.duration, 0.0)
+    deepest = setup.grid.time.duration
+    if setup.datum is not None:
+        end -= min(0.0, float(setup.datum.late.min(initial=0.0)))
+        deepest = float(setup.datum.below(points).t0(setup.grid.time).max(initial=0.0))
     for a in range(0, len(points), step := max(1, VELOCITIES // setup.nt)):
         v, eta = setup.velocity.at(points[a : a + step], setup.grid.time)
         fastest = max(fastest, float(v.max()))
         most_eta = max(most_eta, 0.0 if eta is None else float(eta.max()))
     limit = 0.5 * fastest * math.sqrt(1.0 + 2.0 * most_eta) * end
     if setup.options.dip is not None:
-        limit = min(
-            limit, 0.5 * fastest * setup.grid.time.duration * math.tan(math.radians(setup.options.dip))
-        )
+        limit = min(limit, 0.5 * fastest * deepest * math.tan(math.radians(setup.options.dip)))
     # far above any rounding of the sum: times of float32
     return limit * (1.0 + 1e-4) + 1.0
 
@@ -159,7 +161,7 @@ def migrate_block(
     """
     points = setup.grid.positions(sums.block.box)
     with phases("velocity"):
-        medium = Medium(*velocities(setup, points))
+        medium = Medium(*velocities(setup, points), setup.below(points))
     where = Where(
         sums.image,
         sums.hits,
@@ -221,13 +223,7 @@ def _add_all(
             order = np.argsort(slot, kind="stable")
             index, samples, group, slot = index[order], samples[order], group[order], slot[order]
             prepared = prepare(samples, table.time, options, threads, out=room, numbers=table.number[index])
-            geometry = TraceGeometry(
-                table.src[index],
-                table.rcv[index],
-                setup.weights[index],
-                slot.astype(np.int32),
-                group.astype(np.int32),
-            )
+            geometry = setup.geometry(index, slot.astype(np.int32), group.astype(np.int32))
         with phases("sum"), whole():
             sums.contributions = before + adder.add(prepared, geometry)
             sums.next = behind

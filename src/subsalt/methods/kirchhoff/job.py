@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from subsalt.acquisition.image_grid import ImageGrid, Lines
 from subsalt.acquisition.line import LINE_WIDTH, fit_line
@@ -21,9 +21,12 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BaseJob
 from subsalt.job.data_sections import PrestackDataSection
+from subsalt.job.inputs import existing
+from subsalt.job.positions import read_table
 from subsalt.job.signal import AnyStep
 from subsalt.methods.kirchhoff import placing
 from subsalt.methods.kirchhoff.classes import Classes
+from subsalt.methods.kirchhoff.floating import HEIGHTS, FloatingDatum, FromFlatDatum, floating_datum
 from subsalt.methods.kirchhoff.placing import Placement
 from subsalt.methods.kirchhoff.sections import (
     KirchhoffOutputSection,
@@ -33,6 +36,7 @@ from subsalt.methods.kirchhoff.sections import (
 from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
 if TYPE_CHECKING:
+    from subsalt.acquisition.image_grid import TimeVelocity
     from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.options import KirchhoffOptions
     from subsalt.methods.kirchhoff.sections import LinesSection, TimesSection
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 #: part of a sample by which the last time may miss the time axis: texts in ms are not exact in s
 ON_AXIS = 1e-3
+#: of a file of elevations
+COLUMNS = ("x", "y", "elevation")
 #: CDPs of a line without numbers: finer ones are noise of the positions
 LEAST_SPACING = 1.0
 
@@ -281,13 +287,48 @@ class KirchhoffJob(BaseJob):
         default_factory=KirchhoffOutputSection, description="what is written"
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _datum_is_for_the_processor(cls, raw: Any) -> Any:
+        """Take the processor where a floating datum is asked for, and refuse a GPU by name."""
+        section = raw.get("kirchhoff") if isinstance(raw, dict) else None
+        if not isinstance(section, dict) or section.get("floating_datum") is None:
+            return raw
+        from subsalt.kernels.kirchhoff import BELOW_A_SURFACE, DEVICES
+
+        parallel = raw.get("parallel") or {}
+        device = parallel.get("device", "auto") if isinstance(parallel, dict) else None
+        if device == "auto":
+            return raw | {"parallel": parallel | {"device": BELOW_A_SURFACE[0]}}
+        if device in DEVICES and device not in BELOW_A_SURFACE:
+            raise ConfigError(
+                f'floating_datum has no kernel for the device "{device}"',
+                f'set [parallel] device = "{BELOW_A_SURFACE[0]}", or leave floating_datum out',
+                code="E752",
+            )
+        return raw
+
+    @model_validator(mode="after")
+    def _one_way_to_a_datum(self) -> KirchhoffJob:
+        if self.kirchhoff.floating_datum is not None:
+            for place, step in enumerate(self.signal or [], 1):
+                if getattr(step, "datum", None) is not None:
+                    raise ConfigError(
+                        f"[[signal]] step {place} shifts to a datum, and [kirchhoff.floating_datum] moves sources and "
+                        "receivers as well",
+                        "leave one of them out",
+                        code="E752",
+                    )
+        return self
+
     # -- the objects that compute
 
     def open_table(self, comm: Comm | None = None) -> TraceTable:
         """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
         from subsalt.job.data import open_prestack
 
-        table: TraceTable = self.remember("table", lambda: open_prestack(self, comm))
+        more = HEIGHTS if self.kirchhoff.floating_datum is not None else ()
+        table: TraceTable = self.remember("table", lambda: open_prestack(self, comm, more))
         return table
 
     def signal_source(self) -> TraceTable:
@@ -315,6 +356,26 @@ class KirchhoffJob(BaseJob):
         )
         return made
 
+    def floating_datum(self, table: TraceTable) -> FloatingDatum | None:
+        """Return the datum of a survey on topography; None without `[kirchhoff.floating_datum]`."""
+        section = self.kirchhoff.floating_datum
+        if section is None:
+            return None
+        made: FloatingDatum = self.remember(
+            "floating datum",
+            lambda: floating_datum(
+                section, table, None if (file := self._elevations()) is None else read_table(file, COLUMNS)
+            ),
+        )
+        return made
+
+    def _elevations(self) -> Path | None:
+        """Return the file of elevations that the job names."""
+        section = self.kirchhoff.floating_datum
+        if section is None or section.elevations is None:
+            return None
+        return existing(self.resolve(section.elevations), "[kirchhoff.floating_datum] elevations")
+
     def classes(self, table: TraceTable) -> Classes:
         """Return the image traces of a location: one, or one per offset class and azimuth sector."""
         made: Classes = self.remember("classes", lambda: classes(self.kirchhoff, table))
@@ -328,9 +389,14 @@ class KirchhoffJob(BaseJob):
         def make() -> KirchhoffSetup:
             table = self.open_table(comm)
             grid, options = self.image_grid(table), self.options
-            velocity, classes = self.open_velocity(grid), self.classes(table)
+            classes, datum = self.classes(table), self.floating_datum(table)
+            if datum is not None and datum.plane:
+                datum = None
+            velocity: TimeVelocity = self.open_velocity(grid)
+            if datum is not None and datum.flat is not None:
+                velocity = FromFlatDatum(velocity, datum)
             weights = trace_weights(table, classes, grid, options, self.kirchhoff.weighting)
-            return KirchhoffSetup(grid, velocity, table, options, classes, weights)
+            return KirchhoffSetup(grid, velocity, table, options, classes, weights, datum)
 
         made: KirchhoffSetup = self.remember("setup", make)
         return made
@@ -351,6 +417,8 @@ class KirchhoffJob(BaseJob):
         from subsalt.methods.kirchhoff.velocity.load import velocity_files
 
         files = {"data.files": data_files(self)} | geometry_files(self) | signal_files(self)
+        if (elevations := self._elevations()) is not None:
+            files["kirchhoff.floating_datum.elevations"] = [elevations]
         return files | velocity_files(self.velocity, self.resolve)
 
     def of_the_image(self) -> dict[str, Any]:

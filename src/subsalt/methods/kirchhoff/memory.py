@@ -167,6 +167,8 @@ def _fitted(
 ) -> Layout:
     nt, options = setup.table.time.nt, setup.options
     fixed = {"program": PROGRAM, "trace table": setup.table.nbytes + TRACE_ENTRY * len(setup.table.number)}
+    if setup.datum is not None:
+        fixed["floating datum"] = setup.datum.nbytes
     if world.ranks > 1:
         fixed["MPI"] = MPI
     left = limit - sum(fixed.values())
@@ -186,7 +188,10 @@ def _fitted(
         there, traces["prepared traces"] = traces_bytes(size, prepared_bytes(nt, options), options)
         device = {"driver": world.gpu.context, "prepared traces": there}
     room = left - sum(traces.values())
-    eta = setup.velocity.at(setup.grid.positions()[:1], setup.grid.time)[1] is not None
+    eta = (
+        setup.datum is not None
+        or setup.velocity.at(setup.grid.positions()[:1], setup.grid.time)[1] is not None
+    )
     most = room if memory is not None else min(room, LARGEST_BLOCK)
     if world.gpu is not None:
         # what a block takes of the GPU is no more than on the host, but for the pairs

@@ -244,6 +244,7 @@ def beginning_facts(setup: KirchhoffSetup, layout: Layout) -> dict[str, Any]:
             "groups": classes.groups,
         },
         "velocity": setup.velocity.describe(),
+        **({} if setup.datum is None else {"floating_datum": setup.datum.facts()}),
         "locations": grid.size,
         "traces": {
             "in_files": int(table.notes.get("traces_in_files", len(table))),

@@ -100,9 +100,9 @@ def segy_file(
 ) -> OutputFile:
     """Return a SEG-Y file with the traces of `offsets` for each location."""
     grid = setup.grid
-    volume = TimeImageFile(
-        grid.time, grid.positions(), grid.numbers(), cdp_numbers(grid), offsets, what, text
-    )
+    places = grid.positions()
+    datum = None if setup.datum is None else setup.datum.zero(places)
+    volume = TimeImageFile(grid.time, places, grid.numbers(), cdp_numbers(grid), offsets, what, text, datum)
     gathers = what == "GATHERS"
 
     def rows(piece: Piece) -> NDArray[np.uint8]:
@@ -454,4 +454,14 @@ def provenance_of(job: KirchhoffJob, setup: KirchhoffSetup, run_id: str) -> list
         f"traveltime: {o.traveltime} rays",
         f"gathers: {kinds[c.kind]}, {c.offsets} offset classes, {c.sectors} azimuth sector{'s' * (c.sectors > 1)}",
         f"traces: {int((setup.group >= 0).sum())} of {len(setup.table)}",
+        *_datum_line(setup),
     ]
+
+
+def _datum_line(setup: KirchhoffSetup) -> list[str]:
+    """Return from where times of the image count, where that is not the datum of the data."""
+    if (datum := setup.datum) is None:
+        return []
+    low, high = datum.facts()["elevations"]
+    where = f"floating, {low:.0f} to {high:.0f} m" if datum.flat is None else f"{datum.flat:g} m"
+    return [f"datum: {where} (bytes 53, 57), replacement velocity {datum.velocity:g} m/s"]

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.sections import AutoMemory, ParallelSection
-from subsalt.job.units import Angle, AutoInt, AutoTime, Length, Section, Time
+from subsalt.job.units import Angle, AutoInt, AutoTime, Length, Section, Time, Velocity
 from subsalt.methods.kirchhoff.options import (
     Antialias,
     BandChoice,
@@ -91,6 +91,28 @@ class OffsetsSection(Section):
         return self
 
 
+class FloatingDatumSection(Section):
+    """A smooth surface through elevations, from which the times of a land survey count."""
+
+    velocity: Velocity = Field(description="replacement velocity between elevations and datum, m/s")
+    radius: Length = Field(description="distance over which elevations are averaged, m")
+    elevations: str | None = Field(
+        None, description="CSV with the columns x,y,elevation; else those of sources and receivers"
+    )
+    flat: Length | None = Field(
+        None,
+        description="elevation from which image times count, m; else the floating datum at each location",
+    )
+
+    @model_validator(mode="after")
+    def _is_a_surface(self) -> FloatingDatumSection:
+        if self.radius <= 0:
+            raise ConfigError(
+                f"floating_datum radius = {self.radius:g} m", "give a distance above 0", code="E104"
+            )
+        return self
+
+
 class KirchhoffSection(Section):
     """Kirchhoff prestack time migration: output, gathers, operator."""
 
@@ -117,6 +139,10 @@ class KirchhoffSection(Section):
     time: TimesSection = Field(
         default_factory=TimesSection,
         description="two-way times of the image {first, last, step}, s; else those of the records",
+    )
+    floating_datum: FloatingDatumSection | None = Field(
+        None,
+        description="datum of a survey on topography {velocity, radius, elevations, flat}; else one plane",
     )
     gathers: Literal["image", "offset", "full-offset"] = Field(
         "image", description="image gather type: one image, offset classes, or a trace per offset of the data"

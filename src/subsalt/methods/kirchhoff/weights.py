@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from subsalt.acquisition.image_grid import ImageGrid
     from subsalt.acquisition.survey import TimeAxis
     from subsalt.io.prestack.table import TraceTable
+    from subsalt.kernels.kirchhoff_arguments import Below
     from subsalt.methods.kirchhoff.classes import Classes
     from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
@@ -166,6 +167,7 @@ def live_classes(
     time: TimeAxis,
     record: TimeAxis,
     options: KirchhoffOptions,
+    below: Below | None = None,
 ) -> NDArray[np.float32]:
     """Return the number of live classes of every output sample, those in the taper of the stretch mute in part.
 
@@ -185,6 +187,8 @@ def live_classes(
         Of the traces.
     options : KirchhoffOptions
         With the stretch mute.
+    below : Below, optional
+        Heights of the traces, where the acquisition is on a surface: times count from there.
 
     Returns
     -------
@@ -195,7 +199,7 @@ def live_classes(
     At offset X over a flat reflector ts = tr = t/2 with the leg of the operator for x = X/2; the stretch is t/t0 - 1.
     """
     n, nt = v.shape
-    t0 = time.values()
+    down = time.values()[None] if below is None else below.t0(time)
     out = np.empty((n, nt), np.float32)
     offset, of_class = np.unique(classes.centres, return_inverse=True)
     # classes of one offset, its sectors, are live together: how many of them have traces
@@ -206,8 +210,9 @@ def live_classes(
     def weights(some: NDArray[np.float64], rows: slice, k: slice | NDArray[np.bool_]) -> NDArray[np.float64]:
         vv = v[rows, k].astype(np.float64)[:, None, :]
         e = None if eta is None else eta[rows, k].astype(np.float64)[:, None, :]
-        t = 2.0 * leg(0.5 * t0[k], 0.5 * some[:, None], vv, e)
-        weight = mute_weight(t, t0[k], options)
+        t0 = down[rows if len(down) > 1 else slice(None), k][:, None, :]
+        t = 2.0 * leg(0.5 * t0, 0.5 * some[:, None], vv, e)
+        weight = mute_weight(t, t0, options)
         weight *= (t >= record.t0) & (t <= record.duration)
         return weight
 

@@ -105,16 +105,22 @@ def _ranges(
     """Return how many samples of an image trace each trace reaches: from the first to the last, as the sum counts."""
     record = setup.table.time
     t0 = time.values()[None, :]
-    h2 = np.maximum((t0 / 2) ** 2, LEAST_SQUARE * record.dt**2)
+    least, below = LEAST_SQUARE * record.dt**2, setup.below(point[None])
+    height, late, zero = np.zeros((len(traces), 2)), np.zeros(len(traces)), 0.0
+    if setup.datum is not None and below is not None:
+        height, late, zero = setup.datum.height[traces], setup.datum.late[traces], below.zero[0]
     speed = v.astype(np.float64)
     s = 1 / (speed * speed)
     e = None if eta is None else eta.astype(np.float64)
-    src = leg(point - setup.table.src[traces], h2, s, e)
-    rcv = leg(point - setup.table.rcv[traces], h2, s, e)
+    src, rcv = (
+        leg(point - at[traces], t0 / 2 + (height[:, end] - zero)[:, None], least, s, e)
+        for end, at in enumerate((setup.table.src, setup.table.rcv))
+    )
     midpoint = np.sqrt((((src.x + rcv.x) / 2) ** 2).sum(axis=1))[:, None]
-    t = src.t + rcv.t
-    left = np.min(rooms(setup.options, midpoint, src, rcv, t0, speed), axis=0)
-    live = (left > 0) & (t >= record.t0) & (t <= record.duration)
+    t = src.t + rcv.t + late[:, None]
+    down = t0 if below is None else below.t0(time)
+    left = np.min(rooms(setup.options, midpoint, src, rcv, down, speed), axis=0)
+    live = (left > 0) & (np.minimum(src.h, rcv.h) >= 0) & (t >= record.t0) & (t <= record.duration)
     k = np.arange(time.nt)
     first = np.where(live, k, time.nt).min(axis=1)
     end = np.where(live, k + 1, 0).max(axis=1)

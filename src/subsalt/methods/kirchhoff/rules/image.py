@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
     from subsalt.io.prestack.table import TraceTable
     from subsalt.methods.kirchhoff.classes import Classes
+    from subsalt.methods.kirchhoff.floating import FloatingDatum
     from subsalt.methods.kirchhoff.options import KirchhoffOptions
     from subsalt.methods.kirchhoff.placing import Placement
     from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
@@ -58,6 +59,8 @@ class KirchhoffContext:
         Of the gathers.
     velocity : FieldVelocity or None
         Of the job.
+    datum : FloatingDatum or None
+        Of a survey on topography.
     facts : dict
         Numbers for people and programs.
     """
@@ -69,6 +72,7 @@ class KirchhoffContext:
     line: bool = False
     classes: Classes | None = None
     velocity: FieldVelocity | None = None
+    datum: FloatingDatum | None = None
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,6 +98,36 @@ def kirchhoff_findings(c: KirchhoffContext) -> Iterator[Finding]:
             yield from narrow_aperture(c)
     if c.classes is not None and c.table is not None:
         yield from class_counts(c.classes, c.table)
+    if c.datum is not None and c.grid is not None:
+        yield from datum_findings(c.datum, c.grid)
+
+
+def datum_findings(datum: FloatingDatum, grid: ImageGrid) -> Iterator[Finding]:
+    """Yield how sources and receivers are moved, and a warning of a flat datum that cuts off the top of the image."""
+    facts = datum.facts()
+    (low, high), (least, most) = facts["elevations"], facts["statics"]
+    yield Finding(
+        "I000",
+        "ok",
+        f"floating datum at {low:.0f} to {high:.0f} m; statics of {1e3 * least:+.1f} to {1e3 * most:+.1f} ms at "
+        f"{datum.velocity:g} m/s",
+        "",
+        facts,
+    )
+    if datum.flat is None:
+        return
+    below = datum.below(grid.positions())
+    lost = 2 * float((below.surface - below.zero).max())
+    if lost > grid.time.t0:
+        at = datum.velocity * float(below.surface.max())
+        yield Finding(
+            "W750",
+            "warning",
+            f"flat = {datum.flat:g} m lies below the floating datum, which comes up to {at:.0f} m in the image: its "
+            f"first {1e3 * (lost - grid.time.t0):.0f} ms are not imaged there",
+            f"set [kirchhoff.floating_datum] flat = {math.ceil(at / 10) * 10:g}",
+            {"flat": datum.flat, "lost_s": lost - grid.time.t0},
+        )
 
 
 def image(grid: ImageGrid, placement: Placement) -> Finding:

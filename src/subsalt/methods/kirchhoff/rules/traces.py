@@ -35,7 +35,11 @@ CLASSES = 12
 
 
 def prestack_findings(
-    table: TraceTable, fix: Fix | None = None, grid: ImageGrid | None = None, aperture: float | None = None
+    table: TraceTable,
+    fix: Fix | None = None,
+    grid: ImageGrid | None = None,
+    aperture: float | None = None,
+    datum: bool = False,
 ) -> Iterator[Finding]:
     """Yield everything that is odd about prestack traces, and what is in order.
 
@@ -49,6 +53,8 @@ def prestack_findings(
         The output locations.
     aperture : float, optional
         Largest distance of midpoint and location, m.
+    datum : bool
+        The migration takes heights into account.
 
     Notes
     -----
@@ -66,7 +72,8 @@ def prestack_findings(
     yield from one_source(table)
     yield from repeated_traces(table)
     yield from traces_apart(table)
-    yield from elevations(table)
+    if not datum:
+        yield from elevations(table)
     if grid is not None:
         yield from image_times(table, grid)
         found = list(on_the_grid(table, grid, aperture))
@@ -301,7 +308,8 @@ def elevations(table: TraceTable) -> Iterator[Finding]:
                 "W732",
                 f"{name}s lie at heights from {-high:g} to {-low:g} m; time migration takes all at the datum of "
                 "the data",
-                "apply statics to a flat datum first; if that was done, ignore it",
+                "set [kirchhoff.floating_datum] velocity and radius; if statics to a flat datum were applied, ignore "
+                "it",
                 low=-high,
                 high=-low,
             )
