@@ -78,6 +78,8 @@ def _handler(store: ObjectServer) -> type[BaseHTTPRequestHandler]:
                 return self.send(code or 503, b"<Error><Code>SlowDown</Code></Error>", body)
             if "secret" in key:
                 return self.send(403, b"<Error><Code>AccessDenied</Code></Error>", body)
+            if path.is_dir() and not body:  # S3 asks whether there is a bucket
+                return self.send(200, b"", body)
             if not path.is_file():
                 return self.send(404, b"<Error><Code>NoSuchKey</Code></Error>", body)
             data = path.read_bytes()
