@@ -208,6 +208,7 @@ def test_no_answer_is_a_failure(store, quick, monkeypatch):
     [
         ("{0}/bucket/none.sgy", MissingInputError, "does not exist in its store"),
         ("{0}/bucket/secret/line.sgy", MissingInputError, "may not be read"),
+        ("http://127.0.0.1:1/line.sgy", ResourceError, "the store failed 3 times, at last: ClientConnect"),
         ("memory://none/line.sgy", MissingInputError, "does not exist in its store"),
         ("nonsense://bucket/line.sgy", ConfigError, "nonsense"),
         ("https://me:word@server/line.sgy", ConfigError, "holds a password or signature"),

@@ -14,7 +14,7 @@ import os
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PosixPath
 from threading import Lock
@@ -177,14 +177,17 @@ def _explained(error: Exception, path: Path, tries: int) -> Exception:
             "give access rights as the store's own tools take them, such as AWS_PROFILE or AWS_ACCESS_KEY_ID",
             code="E111",
         )
-    if status == 404 or (isinstance(error, FileNotFoundError) and status is None):
+    unreached = next(
+        (e for e in _chain(error) if isinstance(e, ConnectionError) or "Connect" in type(e).__name__), None
+    )
+    if status == 404 or (isinstance(error, FileNotFoundError) and status is None and unreached is None):
         return MissingInputError(f"{path} does not exist in its store", "check the name", code="E110")
     if isinstance(error, TimeoutError):
         what = f"no answer within {TIMEOUT:g} s"
     elif isinstance(error, ImportError | NotImplementedError | TypeError | ValueError) and status is None:
         return ConfigError(f"{path} cannot be read through fsspec: {_short(error)}", _CONFIGURE, code="E117")
     else:
-        what = _short(error)
+        what = _short(unreached or error)
     return ResourceError(
         f"{path}: the store failed {tries} times, at last: {what}",
         "check the network and the state of the store; running the same command again continues the run",
@@ -192,19 +195,25 @@ def _explained(error: Exception, path: Path, tries: int) -> Exception:
     )
 
 
-def _status(error: BaseException | None) -> int | None:
-    """Return the HTTP status that an error, or one that it came from, was answered with."""
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and those that it came from."""
     while error is not None:
-        status, answer = getattr(error, "status", None), getattr(error, "response", None)
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the HTTP status that an error, or one that it came from, was answered with."""
+    for one in _chain(error):
+        status, answer = getattr(one, "status", None), getattr(one, "response", None)
         if isinstance(answer, dict):  # botocore
             status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", status)
         if isinstance(status, int):
             return status
-        error = error.__cause__ or error.__context__
     return None
 
 
-def _short(error: Exception) -> str:
+def _short(error: BaseException) -> str:
     return f"{type(error).__name__} {str(error)[:200]}".strip()
 
 

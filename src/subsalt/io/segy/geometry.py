@@ -146,7 +146,7 @@ def positions(
     if fix.swap_xy:
         sx, sy, gx, gy = sy, sx, gy, gx
     sz = get("source_depth", zz) - fix.z_sign * get("source_elevation", zz)
-    gz = get("receiver_depth", zz) - fix.z_sign * get("receiver_elevation", zz)
+    gz = -fix.z_sign * get("receiver_elevation", zz) + get("receiver_depth", zz)
     if fix.source_depth is not None:
         sz = np.full(n, fix.source_depth)
     if fix.receiver_depth is not None:
