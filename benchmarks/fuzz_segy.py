@@ -123,8 +123,14 @@ def _make_store(path: Path) -> None:
         ("group_coord_y", np.stack([s.rcv[:, 1] for s in made.shots]), dims[:2]),
     ):
         chunks = (1, *values.shape[1:])
+        # not compressed: damage reaches the values
         array = group.create_array(
-            name, shape=values.shape, dtype=values.dtype, chunks=chunks, dimension_names=along
+            name,
+            shape=values.shape,
+            dtype=values.dtype,
+            chunks=chunks,
+            dimension_names=along,
+            compressors=None,
         )
         array[...] = values
 

@@ -145,6 +145,7 @@ def test_intervals_finer_than_a_microsecond(tmp_path):
             "trace 5: its trace header extension .* has source_x nan",
         ),
         ({"receiver_y": float("inf")}, "trace 1: .* has receiver_y inf"),
+        ({"offset": -1e200}, "has offset -1e"),
         ({"ffid": 2**40}, f"has ffid {2**40}"),
         ({"blocks": 5}, "counts 5 extensions"),
     ],

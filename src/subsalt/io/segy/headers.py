@@ -485,7 +485,7 @@ def settled_values(values: dict[str, NDArray], layout: FileLayout, first: int = 
     Raises
     ------
     SegyError
-        A position is not finite, or a number does not fit into 32 bits.
+        A position is not finite or beyond all maps, or a number does not fit into 32 bits.
     """
     out = {n: v for n, v in values.items() if not n.startswith(wide(""))}
     for name, (_, kind) in WIDE.items():
@@ -493,7 +493,8 @@ def settled_values(values: dict[str, NDArray], layout: FileLayout, first: int = 
         if found is None or not found.any():
             continue
         whole = kind == "i8"
-        bad = np.abs(found) >= 1 << 31 if whole else ~np.isfinite(found)
+        # no place on a map is a thousand million kilometres away, nor is one that is not finite
+        bad = np.abs(found) >= 1 << 31 if whole else ~(np.abs(found) < 1e12)
         if bad.any():
             row = int(np.argmax(bad))
             raise SegyError(
