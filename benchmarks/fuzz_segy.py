@@ -1,11 +1,11 @@
-"""Question: does any damaged SEG-Y, SU, SPS, P1, RSF, NPZ, NPY, VTI or netCDF file crash, hang or exhaust the reader?
+"""Question: does any damaged SEG-Y, SU, SPS, P1, RSF, NPZ, NPY, VTI, netCDF or MDIO file crash or exhaust the reader?
 
 Each input is a small valid file with bytes flipped, header fields set to extreme values, pieces cut out,
 doubled or appended. The reader must answer, or raise one of the package's errors, within a second and within
 little memory.
 
 Usage: python benchmarks/fuzz_segy.py [--count N] [--seed S] [--kind KIND] [--json], where KIND is
-one of segy, crafted, su, traces, traces-su, sps, p190, p111, volume, rsf, npz, npy, vti, nc.
+one of segy, segy2, crafted, su, traces, traces2, traces-su, store, sps, p190, p111, volume, rsf, npz, npy, vti, nc.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import random
 import resource
+import shutil
 import struct
 import sys
 import tempfile
@@ -80,6 +82,59 @@ def _make_shots(path: Path) -> None:
     write_survey(path, _survey())
 
 
+def _make_extended(path: Path) -> None:
+    """Write records of revision 2.1: an extension behind every trace header, the records of a trailer behind all."""
+    write_survey(path, _survey())
+    raw = path.read_bytes()
+    head, size = bytearray(raw[:3600]), 240 + 4 * 20
+    head[3500:3502] = b"\2\1"
+    struct.pack_into(">h", head, 3506, 1)
+    struct.pack_into(">I", head, 3296, 0x01020304)
+    struct.pack_into(">i", head, 3528, 1)
+    out = bytes(head)
+    for at in range(3600, len(raw), size):
+        block = bytearray(240)
+        struct.pack_into(">4d", block, 96, 1.5, 0.0, 25.25, 10.0)
+        struct.pack_into(">Iid", block, 136, 20, 0, 4000.0)
+        block[232:] = b"SEG00001"
+        out += raw[at : at + 240] + block + raw[at + 240 : at + size]
+    path.write_bytes(out + b"((SEG: End))".ljust(3200))
+
+
+def _make_store(path: Path) -> None:
+    """Write the survey as a store of traces, laid out as MDIO does."""
+    import zarr
+
+    made = _survey()
+    head = np.dtype([("orig_field_record_num", "<i4"), ("coordinate_scalar", "<i2")])
+    heads = np.zeros((2, 4), head)
+    heads["orig_field_record_num"], heads["coordinate_scalar"] = [[1], [2]], -100
+    group = zarr.open_group(str(path), mode="w", zarr_format=3)
+    group.attrs["attributes"] = {"defaultVariableName": "amplitude"}
+    dims = ("shot_point", "channel", "time")
+    for name, values, along in (
+        ("amplitude", np.stack([s.data for s in made.shots]).astype(np.float32), dims),
+        ("time", 4.0 * np.arange(20), dims[2:]),
+        ("channel", np.arange(4, dtype=np.int32) + 1, dims[1:2]),
+        ("trace_mask", np.ones((2, 4), bool), dims[:2]),
+        ("headers", heads, dims[:2]),
+        ("source_coord_x", np.stack([np.full(4, s.src[0]) for s in made.shots]), dims[:2]),
+        ("group_coord_x", np.stack([s.rcv[:, 0] for s in made.shots]), dims[:2]),
+        ("group_coord_y", np.stack([s.rcv[:, 1] for s in made.shots]), dims[:2]),
+    ):
+        chunks = (1, *values.shape[1:])
+        # not compressed: damage reaches the values
+        array = group.create_array(
+            name,
+            shape=values.shape,
+            dtype=values.dtype,
+            chunks=chunks,
+            dimension_names=along,
+            compressors=None,
+        )
+        array[...] = values
+
+
 def _make_volume(path: Path) -> None:
     write_image(path, np.arange(96, dtype=np.float32).reshape(GRID.shape), GRID)
 
@@ -141,6 +196,9 @@ def _read_positions(path: Path) -> None:
 TARGETS: dict[str, tuple[str, Callable[[Path], None], Callable[[Path], None]]] = {
     "segy": (".sgy", _make_shots, _read_shots),
     "crafted": (".sgy", _make_shots, _read_crafted),
+    "segy2": (".sgy", _make_extended, _read_shots),
+    "store": (".mdio", _make_store, _read_traces),
+    "traces2": (".sgy", _make_extended, _read_traces),
     "su": (".su", _make_shots, _read_shots),
     "traces": (".sgy", _make_shots, _read_traces),
     "traces-su": (".su", _make_shots, _read_traces),
@@ -228,8 +286,11 @@ def run(kind: str, count: int, seed: int, folder: Path) -> dict[str, object]:
     suffix, make, read = TARGETS[kind]
     valid = folder / f"valid{suffix}"
     make(valid)
-    data = valid.read_bytes()
     target = folder / f"damaged{suffix}"
+    if valid.is_dir():
+        shutil.copytree(valid, target)
+    parts = {p: p.read_bytes() for p in sorted(target.rglob("*")) if p.is_file()}
+    data = b"" if parts else valid.read_bytes()
     if suffix == ".rsf":
         # the damage is to the header; its data file stays
         (folder / "valid.rsf@").rename(folder / "valid.rsf.data")
@@ -238,8 +299,11 @@ def run(kind: str, count: int, seed: int, folder: Path) -> dict[str, object]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     opened, failures, slowest = 0, [], 0.0
     for i in range(count):
-        bad = craft(rng) if kind == "crafted" else damage(data, rng)
-        target.write_bytes(bad)
+        one = rng.choice(list(parts)) if parts else target
+        bad = craft(rng) if kind == "crafted" else damage(parts.get(one, data), rng)
+        one.write_bytes(bad)
+        if parts:  # a store is another one when its root was written again
+            os.utime(target / "zarr.json")
         begin = time.perf_counter()
         try:
             with warnings.catch_warnings():
@@ -254,6 +318,8 @@ def run(kind: str, count: int, seed: int, folder: Path) -> dict[str, object]:
         except Exception:
             failures.append({"number": i, "error": traceback.format_exc(limit=-4), "hex": bad.hex()})
         slowest = max(slowest, time.perf_counter() - begin)
+        if parts:
+            one.write_bytes(parts[one])
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     return {
         "kind": kind,

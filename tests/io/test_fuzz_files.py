@@ -14,8 +14,10 @@ spec.loader.exec_module(fuzz)
 
 @pytest.mark.parametrize("kind", sorted(fuzz.TARGETS))
 def test_damaged_files(kind, tmp_path):
-    report = fuzz.run(kind, count=1200 if kind == "segy" else 300, seed=3, folder=tmp_path)
-    assert report["tried"] >= 300
+    # a store is opened by another package, ten times slower than a file
+    count = {"segy": 1200, "segy2": 100, "traces2": 100, "store": 80}.get(kind, 300)
+    report = fuzz.run(kind, count=count, seed=3, folder=tmp_path)
+    assert report["tried"] == count
     assert not report["failures"], report["failures"][:3]
     # damage that nothing notices and damage that stops must both occur, or the test tests nothing
     assert 0 < report["opened"] < report["tried"]

@@ -79,7 +79,12 @@ def doctor(
 )
 def scan(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILES...", help="SEG-Y or SU files.", readable=False)
+        list[Path],
+        typer.Argument(
+            metavar="FILES...",
+            help="SEG-Y or SU files, MDIO or Zarr stores; also s3:// or https://.",
+            readable=False,
+        ),
     ],
     preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
     first_breaks: Annotated[

@@ -178,8 +178,11 @@ class BaseJob(Section):
         return self._base / f"{self.name}.run"
 
     def resolve(self, name: str) -> Path:
-        """Return the path of a file named in the job."""
-        return self._base / Path(name).expanduser()
+        """Return the path of a file, or of an object in a store, named in the job."""
+        from subsalt.io.objects import as_path, is_url
+
+        path = as_path(name)
+        return path if is_url(path) else self._base / path.expanduser()
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
         """Return what `make` made at the first call with this key: files are read once."""
@@ -222,14 +225,10 @@ class BaseJob(Section):
         raise NotImplementedError
 
     def inputs(self) -> list[dict[str, object]]:
-        """Return path, size and SHA-256 of every input file; reads them all."""
-        from subsalt.io.publish import sha256_file
+        """Return path, size and SHA-256 of every input file, see `subsalt.job.inputs.input_facts`; reads them all."""
+        from subsalt.job.inputs import input_facts
 
-        return [
-            {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
-            for key, paths in self.input_files().items()
-            for path in paths
-        ]
+        return [input_facts(key, path) for key, paths in self.input_files().items() for path in paths]
 
     @classmethod
     def as_it_was(cls, resolved: dict[str, Any]) -> dict[str, Any]:

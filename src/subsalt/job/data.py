@@ -75,6 +75,7 @@ def header_options(section: TracesSection, base: Path = Path()) -> tuple[Any, An
     exclude = tuple(e for e in section.excluded() if not e.whole_file)
     fix = Fix(
         **fixes,
+        fields=tuple((k, v) for k, v in section.bytes.items() if isinstance(v, str)),
         dead=section.dead_traces,
         nan=section.bad_traces,
         exclude=exclude,
@@ -84,7 +85,7 @@ def header_options(section: TracesSection, base: Path = Path()) -> tuple[Any, An
         if section.index in (None, BESIDE)
         else str(base / Path(section.index).expanduser()),
     )
-    return replace(header, **section.bytes), fix
+    return replace(header, **{k: v for k, v in section.bytes.items() if isinstance(v, int)}), fix
 
 
 def survey_frame(job: RtmTables) -> Frame | None:

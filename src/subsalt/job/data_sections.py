@@ -200,12 +200,15 @@ class TracesSection(Section):
     """Files of traces, and how their headers are read."""
 
     files: list[str] = Field(
-        min_length=1, description="SEG-Y or SU files; patterns allowed, relative to the job file"
+        min_length=1,
+        description="SEG-Y or SU files, MDIO or Zarr stores; patterns allowed, relative to the job file",
     )
     preset: Literal["rev1", "su", "marine2d", "obn"] = Field(
         "rev1", description="which header bytes hold what"
     )
-    bytes: dict[str, int] = Field({}, description="header bytes that differ from the preset, 1-based")
+    bytes: dict[str, int | str] = Field(
+        {}, description="header bytes that differ from the preset, 1-based; of a store of traces also names"
+    )
     fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
     bad_traces: Literal["error", "zero"] = Field(
         "error", description="traces with NaN or Inf: stop, or set to zero"
@@ -247,7 +250,7 @@ class TracesSection(Section):
 
     @field_validator("bytes")
     @classmethod
-    def _values_exist(cls, value: dict[str, int]) -> dict[str, int]:
+    def _values_exist(cls, value: dict[str, int | str]) -> dict[str, int | str]:
         from subsalt.io.segy.headers import HeaderBytes
 
         for name in value:
@@ -259,7 +262,7 @@ class TracesSection(Section):
                     else f"known here: {', '.join(HeaderBytes.names())}"
                 )
                 raise ConfigError(f"{name!r} is no header value", fix, code="E101")
-        HeaderBytes(**value)
+        HeaderBytes(**{name: byte for name, byte in value.items() if isinstance(byte, int)})
         return value
 
 

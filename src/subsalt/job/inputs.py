@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import GeometryError, MissingInputError
+from subsalt.io.files import InputFile
+from subsalt.io.objects import StoredObject, as_path, is_url, matching, refuse_url, tree_fingerprint
+from subsalt.io.publish import sha256_file
 from subsalt.io.segy.index import SUFFIX
 from subsalt.methods import DEFAULT, METHODS, method_of
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
     from subsalt.job.sections import RtmTables
+
+#: folders that are one input each
+STORES = (".zarr", ".mdio")
 
 #: model parameters that a job may give, and what they measure
 PARAMETERS = {"vp": "velocity", "epsilon": "fraction", "delta": "fraction", "theta": "angle", "phi": "angle"}
@@ -35,16 +41,22 @@ def expand_files(job: BaseJob, patterns: list[str], key: str = "data.files") -> 
     for pattern in patterns:
         path = job.resolve(pattern)
         if glob.has_magic(pattern):
-            found = sorted(glob.glob(str(path), recursive=True), key=natural_key)
-            if not found and path.parent.is_dir() and not os.access(path.parent, os.R_OK | os.X_OK):
+            found = sorted(matching(str(path)), key=natural_key)
+            if (
+                not found
+                and not is_url(path)
+                and path.parent.is_dir()
+                and not os.access(path.parent, os.R_OK | os.X_OK)
+            ):
                 raise MissingInputError(
                     f"{key}: {path.parent} cannot be read", "check its permissions", code="E111"
                 )
             if not found:
                 raise MissingInputError(f"no file matches {path}", f"check the pattern in {key}", code="E112")
-            out += [Path(f) for f in found if not Path(f).is_dir() and not f.endswith(SUFFIX)]
+            paths = [as_path(f) for f in found if not f.endswith(SUFFIX)]
+            out += [p for p in paths if is_url(p) or not p.is_dir() or p.suffix in STORES]
         else:
-            out.append(existing(path, key))
+            out.append(existing(path, key, stored=True))
     return list(dict.fromkeys(out))
 
 
@@ -69,13 +81,20 @@ def data_files(job: BaseJob) -> list[Path]:
     return left
 
 
-def existing(path: Path, key: str) -> Path:
-    """Return the path of a file that the job names under `key`, or raise when it is not there."""
+def existing(path: Path, key: str, *, stored: bool = False) -> Path:
+    """Return the path of a file that the job names under `key`, or raise when it is not there.
+
+    `stored` says that it may be an object in a store, which is looked for where it is opened.
+    """
+    if is_url(path):
+        if not stored:
+            refuse_url(path, key)
+        return path
     if not path.exists():
         raise MissingInputError(
             f"{key}: {path} does not exist", "names count from the folder of the job file", code="E110"
         )
-    if path.is_dir() and path.suffix != ".zarr":
+    if path.is_dir() and path.suffix not in STORES:
         raise MissingInputError(
             f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110"
         )
@@ -98,7 +117,7 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
         section = getattr(job.model, name)
         if section is not None and section.file is not None:
             key = f"model.{name}.file"
-            out[key] = with_payload(existing(job.resolve(section.file), key))
+            out[key] = with_payload(existing(job.resolve(section.file), key, stored=True))
     if job.source.file is not None:
         out["source.file"] = [existing(job.resolve(job.source.file), "source.file")]
     if job.acquisition is not None:
@@ -134,13 +153,34 @@ def geometry_files(job: BaseJob) -> dict[str, list[Path]]:
 def with_payload(path: Path) -> list[Path]:
     """Return a model file and what belongs to it: the binary of an RSF header, the side file of an array."""
     if path.suffix == ".rsf":
-        names = re.findall(r'\bin\s*=\s*"?([^"\s]+)', path.read_text(encoding="latin-1")[:65536])
+        names = re.findall(r'\bin\s*=\s*"?([^"\s]+)', _head(path))
         payload = path.parent / names[-1] if names and names[-1] != "stdin" else None
         if payload is not None and payload.is_file():
             return [path, payload]
     if path.suffix == ".npy" and path.with_name(f"{path.name}.json").is_file():
         return [path, path.with_name(f"{path.name}.json")]
     return [path]
+
+
+def _head(path: Path) -> str:
+    """Return the beginning of a text."""
+    with InputFile(path) as file:
+        return file.read_at(0, min(file.size, 1 << 16)).decode("latin-1")
+
+
+def input_facts(key: str, path: Path) -> dict[str, object]:
+    """Return key, name, size and SHA-256 of what a job reads.
+
+    Of an object in a store the hash is that of its size and version as the store tells them, and of all its bytes
+    where it tells no version.
+    """
+    if path.suffix in STORES and (is_url(path) or path.is_dir()):
+        size, digest = tree_fingerprint(path)
+        return {"key": key, "path": str(path), "bytes": size, "sha256": digest}
+    if is_url(path):
+        stored = StoredObject(path)
+        return {"key": key, "path": str(path), "bytes": stored.size, "sha256": stored.fingerprint()}
+    return {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
 
 
 def schema_text() -> str:

@@ -81,7 +81,7 @@ def load_parameter(job: RtmTables, name: str) -> Parameter | None:
 def open_file(job: RtmTables, name: str) -> OpenVolume:
     """Open the file of one parameter of `[model]`."""
     section: ValueSection = getattr(job.model, name)
-    path = existing(job.resolve(section.file or ""), f"model.{name}.file")
+    path = existing(job.resolve(section.file or ""), f"model.{name}.file", stored=True)
     return open_volume(
         path,
         key=section.key or (name if path.suffix == ".npz" else None),

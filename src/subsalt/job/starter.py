@@ -25,6 +25,7 @@ from subsalt.errors import (
     MissingInputError,
     SubsaltError,
 )
+from subsalt.io.objects import as_path, is_url, matching
 from subsalt.job import text as toml_out
 from subsalt.job import units
 from subsalt.job.inputs import PARAMETERS
@@ -102,16 +103,16 @@ def expand(names: Sequence[str]) -> list[Path]:
 
     out: list[Path] = []
     for name in names:
-        found = sorted(glob.glob(name, recursive=True), key=natural_key) if glob.has_magic(name) else [name]
+        found = sorted(matching(name), key=natural_key) if glob.has_magic(name) else [name]
         if not found:
             raise MissingInputError(f"no file matches {name}", "check the pattern", code="E112")
-        out += [Path(f) for f in found if not f.endswith(SUFFIX)]
+        out += [as_path(f) for f in found if not f.endswith(SUFFIX)]
     return list(dict.fromkeys(out))
 
 
 def relative(name: str, folder: Path) -> str:
     """Return a file name or pattern as seen from the folder of the job file."""
-    if os.path.isabs(name):
+    if os.path.isabs(name) or is_url(as_path(name)):
         return name
     return Path(os.path.relpath(name, folder)).as_posix()
 
@@ -385,10 +386,10 @@ def _of_files(model: dict[str, str | None]) -> tuple[Frame | None, list[str]]:
 
     frame, varying = None, []
     for name, text in model.items():
-        if text is None or not Path(text).exists():
+        if text is None or not as_path(text).exists():
             continue
         try:
-            found = volume.open_volume(Path(text), key=name if Path(text).suffix == ".npz" else None)
+            found = volume.open_volume(as_path(text), key=name if text.endswith(".npz") else None)
         except SubsaltError:
             continue  # said where the file is looked at for its values
         frame = frame or (found.frame if found.frame != Frame() else None)
@@ -411,14 +412,14 @@ def common_pattern(files: Sequence[str]) -> str:
 def _parameter(parameter: str, text: str, folder: Path, guess: _Guess) -> object:
     """Return how a model parameter is written: a number, or a file with the unit its values seem to have."""
     kind = PARAMETERS[parameter]
-    if units.split_quantity(text) is not None and not Path(text).exists():
+    if units.split_quantity(text) is not None and not as_path(text).exists():
         return units.parse(text, kind)
     name = relative(text, folder)
     if kind == "fraction":
         return name
     from subsalt.io.volumes import volume
 
-    path = Path(text)
+    path = as_path(text)
     try:
         found = volume.read(path, key=parameter if path.suffix == ".npz" else None)
     except SubsaltError as error:
@@ -458,7 +459,7 @@ def depth_of(record: float, surface: float, gradient: float = 0.6) -> float:
 
 def _grid(vp: str | None, peak: float, guess: _Guess) -> str:
     """Return the grid table; empty when a model file brings the grid."""
-    if vp is not None and (units.split_quantity(vp) is None or Path(vp).exists()):
+    if vp is not None and (units.split_quantity(vp) is None or as_path(vp).exists()):
         return ""
     slow = units.parse(vp, "velocity") if vp is not None else (1500.0 if guess.marine else 1800.0)
     spacing = round_down(slow / (Stencil.of(PropagationOptions.order).points() * 2.5 * peak))

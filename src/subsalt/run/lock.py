@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from subsalt.errors import CannotCreateError
 from subsalt.host import kills_for_memory
-from subsalt.io.publish import explain_os_error, sha256_file, write_all
+from subsalt.io.publish import explain_os_error, write_all
+from subsalt.job.inputs import input_facts
 from subsalt.numerics.side_by_side import each
 from subsalt.parallel.comm import Comm
 
@@ -178,7 +179,7 @@ def inputs_of(job: BaseJob, world: Comm) -> list[dict[str, object]]:
 
         def facts_of(i: int) -> dict[str, object]:
             key, path = files[i]
-            return {"key": key, "path": str(path), "bytes": path.stat().st_size, "sha256": sha256_file(path)}
+            return input_facts(key, path)
 
         mine = dict(zip(numbers, each(facts_of, numbers), strict=True))
     found = {int(i): facts for some in world.allgather(mine) for i, facts in some.items()}

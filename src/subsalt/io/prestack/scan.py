@@ -6,7 +6,6 @@ remains is `COLUMNS`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.files import InputFile
 from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (
@@ -26,8 +25,9 @@ from subsalt.io.segy.geometry import (
     header_column,
     header_for,
     needed_for,
+    refuse_depth,
 )
-from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_headers, save_index
+from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_headers, save_index, settled_values
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
 from subsalt.parallel.comm import Comm
@@ -178,6 +178,7 @@ def _open_files(
     with comm.together():
         for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
             with InputFile(path) as file:
+                refuse_depth(file)
                 layout = find_layout(file, header, fix)
                 if fix.index is not None:
                     save_index(file, layout, header_for(layout, header), fix.index)
@@ -189,7 +190,7 @@ def _open_files(
                 told.append(
                     replace(layout, text=[]).to_json()
                     | {
-                        "stamp": os.fstat(file.fd).st_mtime_ns,
+                        "stamp": file.stamp,
                         "sensors": sensors(some),
                         "scalars": sorted({int(v) for v in column(some.values, "coordinate_scalar", 1)}),
                     }
@@ -208,11 +209,11 @@ def _open_files(
 def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix) -> ScannedFile:
     """Return headers and positions of traces spread over a file, as if it had no others."""
     picks = np.unique(np.linspace(0, layout.n_traces - 1, min(_SAMPLE, layout.n_traces)).astype(np.int64))
-    raw = np.empty((len(picks), TRACE_HEADER), np.uint8)
-    for row, trace in zip(raw, picks, strict=True):
-        file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, raw_bytes(row))
-    view = raw.view(header_for(layout, header).dtype(layout.endian)).reshape(-1)
-    values = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
+    raw = np.empty((len(picks), layout.header_read), np.uint8)
+    file.read_rows((layout.first_trace + picks * layout.trace_bytes).tolist(), raw)
+    view = raw.view(header_for(layout, header).dtype(layout.endian, layout.extended)).reshape(-1)
+    found = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
+    values = settled_values(found, layout)
     some = replace(layout, n_traces=len(picks))
     return ScannedFile.of(some, values, header, fix, picks)
 

@@ -96,8 +96,7 @@ def read_bytes(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) ->
     if size == layout.trace_bytes and int(index[-1]) - int(index[0]) == len(index) - 1:
         file.read_into(layout.first_trace + int(index[0]) * layout.trace_bytes, raw_bytes(raw))
     else:
-        for row, trace in zip(raw, index, strict=True):
-            file.read_into(layout.first_trace + int(trace) * layout.trace_bytes, raw_bytes(row))
+        file.read_rows((layout.first_trace + index * layout.trace_bytes).tolist(), raw)
     return raw[:, layout.header_bytes :]
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import ConfigError
+from subsalt.errors import ConfigError, SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.segy.exclude import excluded
 from subsalt.io.segy.headers import (
@@ -26,6 +26,7 @@ from subsalt.io.segy.headers import (
     apply_scalar,
     read_headers,
     save_index,
+    wide,
 )
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
@@ -123,7 +124,8 @@ def positions(
     Notes
     -----
     Source depth below the surface (49) counts downward from the source elevation (45): z = depth - elevation.
-    A receiver lies at z = -elevation (41).
+    A receiver lies at z = -elevation (41), and deeper where an extension of the header (rev 2) has its depth. Lengths
+    in extensions have no scalar.
     """
     n = layout.n_traces
     length = unit_factor(layout, fix)
@@ -137,14 +139,14 @@ def positions(
         xy = zz = np.int32(1)
 
     def get(name: str, scalar: NDArray | np.int32) -> NDArray[np.float64]:
-        return apply_scalar(column(values, name, n), scalar) * length
+        return lengths(values, name, scalar, n) * length
 
     sx, sy = get("source_x", xy), get("source_y", xy)
     gx, gy = get("receiver_x", xy), get("receiver_y", xy)
     if fix.swap_xy:
         sx, sy, gx, gy = sy, sx, gy, gx
     sz = get("source_depth", zz) - fix.z_sign * get("source_elevation", zz)
-    gz = -fix.z_sign * get("receiver_elevation", zz)
+    gz = -fix.z_sign * get("receiver_elevation", zz) + get("receiver_depth", zz)
     if fix.source_depth is not None:
         sz = np.full(n, fix.source_depth)
     if fix.receiver_depth is not None:
@@ -156,7 +158,14 @@ def positions(
         delay = np.full(n, fix.delay)
     else:
         delay = milliseconds(values, "delay", n, fix) / 1000.0
-    return TracePositions(src, rcv, column(values, "offset", n) * length, delay)
+    return TracePositions(src, rcv, get("offset", np.int32(1)), delay)
+
+
+def lengths(values: dict[str, NDArray], name: str, scalar: NDArray | np.int32, n: int) -> NDArray[np.float64]:
+    """Return a length (n,) in units of the file: that of the extension where it has one, else scaled."""
+    plain = apply_scalar(column(values, name, n), scalar)
+    found = values.get(wide(name))
+    return plain if found is None else np.where(found != 0, found, plain)
 
 
 def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDArray[np.float64]:
@@ -206,7 +215,7 @@ def bin_positions(
     """Return map x and y of the bin (CDP) of all traces, (n,) each, m; zeros when the file has none."""
     n = layout.n_traces
     scalar, length = _scalar(values, n, fix), unit_factor(layout, fix)
-    x, y = (apply_scalar(column(values, name, n), scalar) * length for name in ("cdp_x", "cdp_y"))
+    x, y = (lengths(values, name, scalar, n) * length for name in ("cdp_x", "cdp_y"))
     return (y, x) if fix.swap_xy else (x, y)
 
 
@@ -402,3 +411,13 @@ def header_for(layout: FileLayout, header: HeaderBytes) -> HeaderBytes:
     otherwise.
     """
     return PRESETS["su"] if layout.kind == "su" and header == HeaderBytes() else header
+
+
+def refuse_depth(file: InputFile) -> None:
+    """Raise `SegyError` for a store whose samples are over depth: records are over time."""
+    if file.over == "depth":
+        raise SegyError(
+            f"{file.path}: its samples are over depth, recorded traces are over time",
+            "a model in depth is named in [model]",
+            code="E264",
+        )

@@ -44,6 +44,30 @@ _SHORT = {
 }
 
 
+#: values that the first extension of trace headers (SEG00001, rev 2) has in 64 bits: byte in it and type; what it has
+#: replaces what the header says, unless the job says itself where to read it
+WIDE = {
+    "ffid": (17, "i8"),
+    "cdp": (25, "i8"),
+    "receiver_elevation": (33, "f8"),
+    "receiver_depth": (41, "f8"),
+    "source_elevation": (49, "f8"),
+    "source_depth": (57, "f8"),
+    "source_x": (97, "f8"),
+    "source_y": (105, "f8"),
+    "receiver_x": (113, "f8"),
+    "receiver_y": (121, "f8"),
+    "offset": (129, "f8"),
+    "cdp_x": (161, "f8"),
+    "cdp_y": (169, "f8"),
+}
+
+
+def wide(name: str) -> str:
+    """Return what the value of the extension is called among header values."""
+    return f"wide_{name}"
+
+
 @dataclass(frozen=True)
 class HeaderBytes:
     """First byte of each trace-header value, from 1; 0 means that it is absent."""
@@ -106,16 +130,27 @@ class HeaderBytes:
         """Names of all values."""
         return tuple(f.name for f in fields(cls))
 
-    def dtype(self, endian: str) -> np.dtype:
-        """Return a structured type over the 240 bytes of a trace header; absent values are left out."""
+    def dtype(self, endian: str, extended: bool = False) -> np.dtype:
+        """Return a structured type over a trace header of 240 bytes, or 480 with its first extension.
+
+        Absent values are left out.
+        """
         order = ">" if endian == "big" else "<"
-        present = [n for n in self.names() if getattr(self, n) > 0]
+        found = {n: (getattr(self, n), _SHORT.get(n, "i4")) for n in self.names() if getattr(self, n) > 0}
+        if extended:
+            # a value whose byte was changed is read there
+            usual = {f.name: f.default for f in fields(self)}
+            found |= {
+                wide(n): (TRACE_HEADER + byte, kind)
+                for n, (byte, kind) in WIDE.items()
+                if getattr(self, n, None) == usual.get(n)
+            }
         return np.dtype(
             {
-                "names": present,
-                "formats": [order + _SHORT.get(n, "i4") for n in present],
-                "offsets": [getattr(self, n) - 1 for n in present],
-                "itemsize": TRACE_HEADER,
+                "names": list(found),
+                "formats": [order + kind for _, kind in found.values()],
+                "offsets": [byte - 1 for byte, _ in found.values()],
+                "itemsize": TRACE_HEADER * (1 + extended),
             }
         )
 
@@ -206,6 +241,8 @@ class Fix:
     index : str, optional
         Folder of saved header indexes, or ``beside``: made there when missing. Left out, an index beside a file is used
         where there is one.
+    fields : tuple of (str, str)
+        Header values and the names that a store of traces has for them.
     """
 
     scalar: int | None = None
@@ -235,6 +272,7 @@ class Fix:
     duplicates: Literal["error", "first", "keep"] = "error"
     noisy: Literal["error", "keep"] = "error"
     index: str | None = None
+    fields: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         checks = {
@@ -298,6 +336,10 @@ class FileLayout:
         Sample interval, s; 0 when no header has one.
     dt_source : str
         Which header `dt` is from.
+    extended : bool
+        The first extension of the trace headers holds values that replace those of the header (`WIDE`).
+    fields : dict of str to str
+        Names that a store of traces has for header values.
     """
 
     path: str
@@ -324,6 +366,8 @@ class FileLayout:
     text_encoding: str = ""
     findings: list[Finding] = field(default_factory=list)
     sample_endian: Endian | None = None
+    extended: bool = False
+    fields: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as JSON, for another rank."""
@@ -347,6 +391,11 @@ class FileLayout:
         return FORMATS[self.format].name
 
     @property
+    def header_read(self) -> int:
+        """Bytes of a trace header that hold values."""
+        return TRACE_HEADER * (1 + self.extended)
+
+    @property
     def sample_offset(self) -> int:
         """Bytes from the start of a trace to its first sample."""
         return self.header_bytes
@@ -360,26 +409,23 @@ _CONTIGUOUS = 8192
 
 
 def header_blocks(file: InputFile, layout: FileLayout) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Yield (number of the first trace, the 240-byte headers (n, 240)) in blocks; the array is reused."""
-    block = _BLOCK if layout.trace_bytes > _CONTIGUOUS else max(1, (16 << 20) // layout.trace_bytes)
+    """Yield (number of the first trace, headers (n, `header_read`)) in blocks; the array is reused."""
+    # of a store, samples would be decoded for nothing
+    contiguous = layout.trace_bytes <= _CONTIGUOUS and not file.over
+    block = _BLOCK if not contiguous else max(1, (16 << 20) // layout.trace_bytes)
     block = min(block, layout.n_traces)
-    if layout.trace_bytes <= _CONTIGUOUS:
+    if contiguous:
         whole = np.empty((block, layout.trace_bytes), np.uint8)
         for start in range(0, layout.n_traces, block):
             part = whole[: min(block, layout.n_traces - start)]
             file.read_into(layout.first_trace + start * layout.trace_bytes, raw_bytes(part))
-            yield start, np.ascontiguousarray(part[:, :TRACE_HEADER])
+            yield start, np.ascontiguousarray(part[:, : layout.header_read])
         return
-    heads = np.empty((block, TRACE_HEADER), np.uint8)
+    heads = np.empty((block, layout.header_read), np.uint8)
     for start in range(0, layout.n_traces, block):
         part = heads[: min(block, layout.n_traces - start)]
         at = layout.first_trace + start * layout.trace_bytes
-        flat = raw_bytes(part)
-        for i in range(0, len(flat), TRACE_HEADER):
-            row = flat[i : i + TRACE_HEADER]
-            if os.preadv(file.fd, [row], at) != TRACE_HEADER:
-                file.read_into(at, row)
-            at += layout.trace_bytes
+        file.read_rows(range(at, at + len(part) * layout.trace_bytes, layout.trace_bytes), part)
         yield start, part
 
 
@@ -397,13 +443,14 @@ def read_headers(
     Values that the file lacks are left out. They come from the saved index of the file (`index`, see `Fix`) where there
     is one that agrees with it.
     """
-    kind = header.dtype(layout.endian)
-    names = [n for n in names if n in (kind.names or ())]
+    file.name_fields(layout.fields)
+    kind = header.dtype(layout.endian, layout.extended)
+    names = wanted_names(kind, names)
     n = layout.n_traces - first if n is None else n
-    if (saved := open_index(file, place_of(layout), TRACE_HEADER, index)) is not None:
+    if (saved := open_index(file, place_of(layout), layout.header_read, index)) is not None:
         found = saved.values(first, n, kind, names)
         if found is not None:
-            return found
+            return settled_values(found, layout, first)
     layout = replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
     need = layout.n_traces * sum(kind[n].itemsize for n in names)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -419,6 +466,46 @@ def read_headers(
         view = raw.view(kind).reshape(-1)
         for name in names:
             out[name][start : start + len(view)] = view[name]
+    return settled_values(out, layout, first)
+
+
+def wanted_names(kind: np.dtype, names: Sequence[str]) -> list[str]:
+    """Return those of some names that headers of a type have, and what extensions have in their places."""
+    there = set(kind.names or ())
+    more = [wide(n) for n in names] + [wide("receiver_depth")] * ("receiver_elevation" in names)
+    return [n for n in [*names, *more] if n in there]
+
+
+def settled_values(values: dict[str, NDArray], layout: FileLayout, first: int = 0) -> dict[str, NDArray]:
+    """Return header values in which the whole numbers of extensions (`WIDE`) have replaced those of the headers.
+
+    Positions remain beside those of the headers, which have a scalar; where all are zero they are left out. `first` is
+    the number of the first trace in the file.
+
+    Raises
+    ------
+    SegyError
+        A position is not finite or beyond all maps, or a number does not fit into 32 bits.
+    """
+    out = {n: v for n, v in values.items() if not n.startswith(wide(""))}
+    for name, (_, kind) in WIDE.items():
+        found = values.get(wide(name))
+        if found is None or not found.any():
+            continue
+        whole = kind == "i8"
+        # no place on a map is a thousand million kilometres away, nor is one that is not finite
+        bad = np.abs(found) >= 1 << 31 if whole else ~(np.abs(found) < 1e12)
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise SegyError(
+                f"{layout.path} trace {first + row + 1}: its trace header extension (SEG00001) has {name} {found[row]}",
+                f"correct it, or say which bytes of the header to read: [data.bytes] {name} = ...",
+                code="E258",
+            )
+        if whole:
+            out[name] = np.where(found != 0, found, values[name]).astype(np.int32)
+        else:
+            out[wide(name)] = found
     return out
 
 
@@ -444,16 +531,20 @@ def save_index(
     Holds 16 MB of headers at a time.
     """
     place, order = place_of(layout), ">" if layout.endian == "big" else "<"
-    columns = {c for h in (HeaderBytes(), header) for c in columns_of(h.dtype(layout.endian)).values()}
+    columns = {
+        c
+        for h in (HeaderBytes(), header)
+        for c in columns_of(h.dtype(layout.endian, layout.extended)).values()
+    }
     both = np.dtype(
         {
             "names": [f"{offset} {code}" for offset, code in sorted(columns)],
             "formats": [order + code for _, code in sorted(columns)],
             "offsets": [offset for offset, _ in sorted(columns)],
-            "itemsize": TRACE_HEADER,
+            "itemsize": layout.header_read,
         }
     )
-    saved = open_index(file, place, TRACE_HEADER, folder)
+    saved = open_index(file, place, layout.header_read, folder)
     if saved is not None and saved.values(0, 1, both, list(both.names or ())) is not None:
         return saved.path, False
     blocks = _in_blocks(header_blocks(file, layout), both)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import struct
 import zlib
 from dataclasses import dataclass
@@ -21,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import SubsaltError
+from subsalt.errors import ConfigError, SubsaltError
 from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.objects import is_url
 from subsalt.io.publish import atomic_write, make_folder
 
 #: traces of a block
@@ -41,6 +41,12 @@ _CELL = np.dtype([("base", "<i8"), ("width", "<u8"), ("at", "<u8")])
 
 def index_path(path: Path, folder: str | None) -> Path:
     """Return where the index of a file is: beside it, or in a folder under a name that tells its place."""
+    if folder in (None, BESIDE) and is_url(path):
+        raise ConfigError(
+            f"{path} is an object in a store: no index can be saved beside it",
+            'name a folder: [data] index = "...", or --index-folder',
+            code="E117",
+        )
     if folder is None or folder == BESIDE:
         return path.with_name(f"{path.name}{SUFFIX}")
     place = hashlib.sha256(str(path.resolve().parent).encode()).hexdigest()[:12]
@@ -62,11 +68,12 @@ def _facts(file: InputFile, place: Place, header_bytes: int) -> dict[str, Any]:
     """Return what a file must be for an index of it to count."""
     digest = hashlib.sha256(file.read_at(0, min(place.first_trace, HEAD)) if place.first_trace else b"")
     picks = np.unique(np.linspace(0, place.n_traces - 1, min(SPREAD, place.n_traces)).astype(np.int64))
-    for trace in picks.tolist():
-        digest.update(file.read_at(place.first_trace + trace * place.trace_bytes, header_bytes))
+    heads = np.empty((len(picks), header_bytes), np.uint8)
+    file.read_rows((place.first_trace + picks * place.trace_bytes).tolist(), heads)
+    digest.update(raw_bytes(heads))
     return {
         "size": place.size,
-        "changed_ns": os.fstat(file.fd).st_mtime_ns,
+        "changed_ns": file.stamp,
         "first_trace": place.first_trace,
         "trace_bytes": place.trace_bytes,
         "traces": place.n_traces,
@@ -111,10 +118,12 @@ class IndexWriter:
         cells, at = np.zeros(len(self.columns), _CELL), self._at
         parts: list[bytes] = []
         for cell, column in zip(cells, self.columns, strict=True):
-            values = headers[self._names[column]].astype(np.int64)
+            values = headers[self._names[column]]
+            # of a floating-point number its bits
+            values = values.astype("f8").view("i8") if values.dtype.kind == "f" else values.astype(np.int64)
             base = int(values.min())
             span = int(values.max()) - base
-            width = next(w for w in (0, 1, 2, 4) if span < 1 << 8 * w)
+            width = next(w for w in (0, 1, 2, 4, 8) if span < 1 << 8 * w)
             cell["base"], cell["width"], cell["at"] = base, width, at
             if width:
                 parts.append((values - base).astype(f"<u{width}").tobytes())
@@ -194,11 +203,10 @@ class HeaderIndex:
                 for name, c in zip(names, columns, strict=True):
                     cell = self._cells[b, c]
                     width, at = int(cell["width"]), int(cell["at"]) - self._begin(b)
+                    values = np.full(hi - lo, cell["base"])
                     if width:
-                        whole = np.frombuffer(data, f"<u{width}", hi - lo, at)
-                        out[name][part] = whole[some].astype(np.int64) + cell["base"]
-                    else:
-                        out[name][part] = cell["base"]
+                        values += np.frombuffer(data, f"<u{width}", hi - lo, at).astype(np.int64)
+                    out[name][part] = values[some].view("f8") if out[name].dtype.kind == "f" else values[some]
         return out
 
     def _begin(self, b: int) -> int:
@@ -214,6 +222,8 @@ class HeaderIndex:
 
 def open_index(file: InputFile, place: Place, header_bytes: int, folder: str | None) -> HeaderIndex | None:
     """Return the index of a file; None when there is none, it is of another state of the file, or is damaged."""
+    if folder is None and is_url(file.path):
+        return None
     path = index_path(file.path, folder)
     if not path.is_file():
         return None

@@ -3,8 +3,8 @@
 Headers contradict each other in the wild; the length of the file is the evidence that decides. Nothing here trusts a
 header value: each is tried against the length, and the file is refused with the numbers when nothing fits.
 
-Trace headers of rev 2 have further blocks of 240 bytes, and layouts that a file describes itself. Values come from
-the first 240 bytes. What the further blocks say otherwise is refused by name, never read wrongly.
+Files of rev 2 may describe the layout of their trace headers themselves; what they say otherwise than the job is
+refused by name, never read wrongly.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from subsalt.errors import Finding, SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.scan.statistics import USUAL_FORMATS, likeliest_format
-from subsalt.io.segy.headers import TRACE_HEADER, Endian, FileLayout, Fix, HeaderBytes, apply_scalar, fix_text
+from subsalt.io.segy.extension import extended_ns, take_extensions
+from subsalt.io.segy.headers import TRACE_HEADER, Endian, FileLayout, Fix, HeaderBytes, fix_text
 from subsalt.io.segy.samples import FORMATS, READABLE, TEXT_HEADER, decode_text
 from subsalt.io.segy.sampling import agreement, explained, find_dt, find_ns, text_headers
 
 #: name of the first extension of the standard, in its last eight bytes
-_FIRST = "SEG00001"
 #: names of values in a layout, and ours
 _NAMES = {
     "ffid": "ffid", "chan": "channel", "espnum": "source_point", "cdp": "cdp", "trctype": "trace_id",
@@ -37,67 +35,6 @@ _NAMES = {
     "iline": "inline", "xline": "crossline", "sp": "shot_point", "sp_scal": "shot_point_scalar",
     "tm_scal": "time_scalar",
 }  # fmt: skip
-#: traces whose extensions are looked at
-_LOOKED_AT = 8
-
-
-def refuse_extensions(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix) -> None:
-    """Raise `SegyError` when the first extension of the trace headers says something else than the header itself."""
-    if layout.header_bytes <= TRACE_HEADER:
-        return
-    order = ">" if layout.endian == "big" else "<"
-    for trace in sorted({i * (layout.n_traces - 1) // (_LOOKED_AT - 1) for i in range(_LOOKED_AT)}):
-        raw = file.read_at(layout.first_trace + trace * layout.trace_bytes, 2 * TRACE_HEADER)
-        more = raw[TRACE_HEADER:]
-        if _name(more) != _FIRST:
-            continue
-        where = f"{layout.path} trace {trace + 1}: its trace header extension ({_FIRST})"
-        (blocks,) = struct.unpack_from(order + "H", more, 156)
-        # the header itself may or may not be counted
-        if blocks and blocks * TRACE_HEADER not in (layout.header_bytes, layout.header_bytes - TRACE_HEADER):
-            raise SegyError(
-                f"{where} counts {blocks} extensions, byte 3507 says {layout.header_bytes // TRACE_HEADER - 1}: traces "
-                "with different numbers of headers are not read",
-                "write the file with one number of headers for all traces, such as none",
-                code="E258",
-            )
-        (ns,) = struct.unpack_from(order + "I", more, 136)
-        if ns and ns != layout.ns and fix.ns is None:
-            raise SegyError(
-                f"{where} says {ns} samples, {layout.ns} fit the file",
-                f"[data.fix] ns = {layout.ns} if that is right",
-                code="E258",
-            )
-        _refuse_positions(where, raw, more, order, header, fix)
-
-
-def _refuse_positions(where: str, raw: bytes, more: bytes, order: str, header: HeaderBytes, fix: Fix) -> None:
-    """Raise `SegyError` when an extension holds other coordinates than the trace header."""
-
-    def value(byte: int, kind: str) -> int:
-        return int(struct.unpack_from(order + kind, raw, byte - 1)[0]) if byte else 0
-
-    scalar = value(header.coordinate_scalar, "h") if fix.scalar is None else fix.scalar
-    names = ("source_x", "source_y", "receiver_x", "receiver_y")
-    plain = [float(apply_scalar(np.array(value(getattr(header, n), "i")), scalar)) for n in names]
-    long = struct.unpack_from(order + "4d", more, 96)
-    worst = max(abs(a - b) for a, b in zip(plain, long, strict=True))
-    if any(long) and not worst <= 1.0:
-        raise SegyError(
-            f"{where} holds the coordinates {', '.join(f'{v:.10g}' for v in long)} (source x, y, receiver x, y); its "
-            f"header (bytes 73 to 88) says {', '.join(f'{v:.10g}' for v in plain)}; extensions are not read",
-            "copy the coordinates into bytes 73 to 88 with a scalar in byte 71, or use [data.geometry]",
-            code="E258",
-        )
-
-
-def _name(block: bytes) -> str:
-    """Return the name in the last eight bytes of a header."""
-    for code in ("ascii", "cp037"):
-        text = block[-8:].decode(code, errors="replace")
-        if text.startswith("SEG"):
-            return text
-    return ""
 
 
 def mapping_findings(file: InputFile, layout: FileLayout, header: HeaderBytes) -> list[Finding]:
@@ -203,6 +140,7 @@ def find_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     SegyError
         With the reason, when it is not SEG-Y or SU that we can read.
     """
+    file.name_fields(dict(fix.fields))
     refuse_foreign(file.path, file.read_at(0, min(file.size, 128)))
     su = file.path.suffix.lower() == ".su" if fix.kind is None else fix.kind == "su"
     if su and fix.kind is None and _looks_like_segy(file, header, fix):
@@ -216,9 +154,9 @@ def find_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
             if fix.kind is None and _looks_like_su(file, header):
                 raise _misnamed(file, "SU", "SEG-Y", "su") from None
             raise
-        refuse_extensions(file, layout, header, fix)
+        take_extensions(file, layout, fix)
         layout.findings += mapping_findings(file, layout, header)
-    layout.sample_endian = fix.sample_endian
+    layout.sample_endian, layout.fields = fix.sample_endian, dict(fix.fields)
     return layout
 
 
@@ -266,6 +204,13 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     _refuse_compressed(file, head)
     binary = head[TEXT_HEADER:]
     lines, encoding = decode_text(head[:TEXT_HEADER])
+    if binary[96:100] == b"\x02\x01\x04\x03":
+        raise SegyError(
+            f"{file.path}: its byte-order constant (byte 3297) says that the bytes of each pair are exchanged; such "
+            "files are not read",
+            "exchange them first, for example with dd conv=swab",
+            code="E258",
+        )
     endian, code = _format(binary, fix)
     if code not in READABLE:
         raise _unreadable(file, code, header, fix)
@@ -294,6 +239,7 @@ def _segy_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     )
     candidates = {
         "the extended binary header (byte 3269)": said.of_rev2(3269, "i"),
+        "the trace header extension (byte 137)": extended_ns(file, layout, first),
         "the binary header (byte 3221)": layout.ns_binary,
     }
     try:
@@ -344,7 +290,7 @@ def _traces(file: InputFile, said: _BinaryHeader, fix: Fix) -> tuple[int, int, i
         first, n_ext = FIRST_TRACE + fix.text_headers * TEXT_HEADER, fix.text_headers
     else:
         first, n_ext = _first_trace(file, said.value(3505, "h"), said.of_rev2(3521, "Q"))
-    end = file.size - TEXT_HEADER * max(0, said.of_rev2(3529, "i"))
+    end = file.size - TEXT_HEADER * _trailers(file, said, first)
     if end - first < said.trace_header_bytes:
         raise SegyError(
             f"{file.path} has no traces: headers take {first} of its {file.size} bytes",
@@ -352,6 +298,21 @@ def _traces(file: InputFile, said: _BinaryHeader, fix: Fix) -> tuple[int, int, i
             code="E212",
         )
     return first, n_ext, end
+
+
+def _trailers(file: InputFile, said: _BinaryHeader, first: int) -> int:
+    """Return how many records of 3200 bytes follow the traces (byte 3529); -1 there leaves their number open."""
+    n: int = said.of_rev2(3529, "i")
+    if n >= 0:
+        return n
+    # a record of text is printable in one of the encodings; samples are not
+    found = 0
+    while n == -1 and file.size - (found + 1) * TEXT_HEADER > first:
+        record = file.read_at(file.size - (found + 1) * TEXT_HEADER, TEXT_HEADER)
+        if decode_text(record)[1] == "unreadable" or record.count(0) > TEXT_HEADER // 4:
+            break
+        found += 1
+    return found
 
 
 def _refuse_miscounted(

@@ -28,6 +28,7 @@ from subsalt.io.segy.geometry import (
     header_column,
     needed_for,
     open_headers,
+    refuse_depth,
     shot_table,
 )
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
@@ -222,6 +223,7 @@ def _scanned(
     scanned = []
     for path in names:
         with InputFile(path) as file:
+            refuse_depth(file)
             scanned.append(open_headers(file, header, fix, values))
     refuse(
         [f for s in scanned for f in s.layout.findings]

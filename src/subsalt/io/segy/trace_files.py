@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -138,7 +137,7 @@ class TraceFiles:
                 "do not change the files of a running survey; start again",
                 code="E218",
             )
-        if self.stamps is not None and os.fstat(file.fd).st_mtime_ns != self.stamps[f]:
+        if self.stamps is not None and file.stamp != self.stamps[f]:
             raise SegyError(
                 f"{lay.path} was written to after its headers were read",
                 "do not change the files of a running survey; start again",
@@ -194,10 +193,14 @@ def _read_piece(
     begin, end = place[np.r_[0, far]], place[np.r_[far - 1, len(place) - 1]] + 1
     base = np.concatenate([[0], np.cumsum((end - begin) * size)])
     raw = np.empty(int(base[-1]), np.uint8)
-    for a, n, lo in zip(begin, end - begin, base[:-1], strict=True):
-        try:
-            file.read_into(lay.first_trace + int(a) * size, raw_bytes(raw[lo : lo + n * size]))
-        except (ResourceError, SegyError) as e:
-            raise type(e)(f"{e.message} (traces {int(a) + 1} to {int(a + n)})", e.fix, e.code) from e
+    outs = [raw_bytes(raw[lo:hi]) for lo, hi in pairwise(base.tolist())]
+    if file.is_remote:
+        file.read_ranges((lay.first_trace + begin * size).tolist(), outs)
+    else:
+        for a, b, out in zip(begin.tolist(), end.tolist(), outs, strict=True):
+            try:
+                file.read_into(lay.first_trace + a * size, out)
+            except (ResourceError, SegyError) as e:
+                raise type(e)(f"{e.message} (traces {a + 1} to {b})", e.fix, e.code) from e
     run = np.searchsorted(begin, place, side="right") - 1
     return raw, base[run] + (place - begin[run]) * size

@@ -6,15 +6,15 @@ Sums are exact (integers), so that the same file gives the same grid on every ma
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame
 from subsalt.errors import Finding, ModelError
-from subsalt.io.segy.geometry import column
-from subsalt.io.segy.headers import FileLayout, Fix, apply_scalar
+from subsalt.io.segy.geometry import column, lengths
+from subsalt.io.segy.headers import FileLayout, Fix, apply_scalar, wide
 
 
 @dataclass
@@ -127,7 +127,13 @@ def _slope(x: NDArray[np.int64], axis: int) -> float:
 def _place(lattice: Lattice, values: dict[str, NDArray], lay: FileLayout, fix: Fix, length: float) -> None:
     """Set spacing, origin and frame from the coordinates, when there are any."""
     n = lay.n_traces
-    for names in (("cdp_x", "cdp_y"), ("source_x", "source_y")):
+    pairs = ("cdp_x", "cdp_y"), ("source_x", "source_y")
+    if any(wide(k) in values for names in pairs for k in names):
+        # of 64 bits: as whole millimetres, like those of headers
+        said = column(values, "coordinate_scalar", n) if fix.scalar is None else np.int32(fix.scalar)
+        exact = {k: np.rint(1000.0 * lengths(values, k, said, n)) for names in pairs for k in names}
+        values, fix = {**values, **exact}, replace(fix, scalar=-1000)
+    for names in pairs:
         x, y = (column(values, k, n)[lattice.order].astype(np.int64).reshape(lattice.shape) for k in names)
         if n > 1 and (np.ptp(x) or np.ptp(y)):
             break

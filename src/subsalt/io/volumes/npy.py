@@ -17,6 +17,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Planes
 from subsalt.errors import ModelError
 from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.objects import as_path
 from subsalt.io.publish import atomic_write, human, publish_text
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.planes import (
@@ -64,14 +65,15 @@ def _numbers(data: Bytes, offset: int, shape: tuple[int, ...], dtype: np.dtype, 
 
 def open_npy(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
     """Open a ``.npy`` array of numbers; its size is checked against the file."""
-    a = _open_array(Path(path))
+    a = _open_array(as_path(path))
     said = read_grid_file(path, a.shape)
     frame = frame_from(said["frame"], grid_file(path)) if said else Frame()
     return OpenVolume(request.grid(path, a.shape, said.get("spacing_m"), said.get("origin_m")), frame, a)
 
 
 def _open_array(name: Path) -> Planes:
-    with InputFile(name, ModelError) as file, os.fdopen(os.dup(file.fd), "rb") as stream:
+    with InputFile(name, ModelError) as file:
+        stream = io.BytesIO(file.read_at(0, min(file.size, _MOST_TEXT)))
         shape, dtype, columns = _header(stream, str(name))
         need = math.prod(shape) * dtype.itemsize
         have = file.size - stream.tell()
@@ -285,7 +287,7 @@ class NpzFile:
 
 def grid_file(path: str | os.PathLike[str]) -> Path:
     """Return the name of the side file that says where the array of a ``.npy`` file lies."""
-    return Path(f"{os.fspath(path)}.json")
+    return as_path(f"{os.fspath(path)}.json")
 
 
 def write_npy(

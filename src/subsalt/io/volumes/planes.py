@@ -8,7 +8,6 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ from subsalt.earth.line_numbers import LineNumbers
 from subsalt.earth.planes import Moved, Planes
 from subsalt.errors import DataError, Finding, ModelError
 from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.objects import as_path
 from subsalt.parallel.comm import Comm, single
 
 #: what the map coordinates of columns are called where a file has room for them
@@ -223,7 +223,7 @@ class FileBytes:
     """
 
     def __init__(self, path: str | os.PathLike[str], error: type[DataError] = ModelError) -> None:
-        self.path, self._error = Path(path), error
+        self.path, self._error = as_path(path), error
 
     def fetch(self, offset: int, out: memoryview) -> int:
         """Fill `out` with the bytes from `offset`; return how many bytes were read for that."""
@@ -315,10 +315,9 @@ class RawPlanes(FilePlanes):
             return super().take(index)
         inside = np.ravel_multi_index(tuple(index[:, 1:].T), self.shape[1:]) * self.itemsize
         raw = np.empty(len(index), self.stored)
-        view = raw_bytes(raw)
         with InputFile(self.data.path, ModelError) as file:
-            for k, at in enumerate(self.offset + index[:, 0] * self.stride + inside):
-                file.read_into(int(at), view[k * self.itemsize : (k + 1) * self.itemsize])
+            places = (self.offset + index[:, 0] * self.stride + inside).tolist()
+            file.read_rows(places, raw.view(np.uint8).reshape(len(index), self.itemsize))
         self._count(len(index), raw.nbytes)
         return to_float32(raw)
 

@@ -17,6 +17,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Planes
 from subsalt.errors import DataError, ModelError
 from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.objects import as_path
 from subsalt.io.publish import human, publish_text
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.planes import (
@@ -92,7 +93,7 @@ def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
     ModelError
         When the header is not RSF, or its ``in=`` leads outside.
     """
-    name = Path(path)
+    name = as_path(path)
     with InputFile(name, ModelError) as file:
         raw = file.read_at(0, min(file.size, _MAX_HEADER))
     head, mark, _ = raw.partition(_SAME_FILE)

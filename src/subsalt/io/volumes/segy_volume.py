@@ -132,6 +132,12 @@ def open_segy_volume(
     """
     header, fix, request = header or HeaderBytes(), fix or Fix(), request or VolumeRequest()
     with InputFile(path) as file:
+        if file.over == "time":
+            raise ModelError(
+                f"{path}: its samples are over time, a model is over depth",
+                "name recorded traces in [data]; convert a model in time to depth first",
+                code="E264",
+            )
         one = open_headers(file, header, fix, VOLUME_HEADERS)
     lay = one.layout
     length = unit_factor(lay, fix)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError, SegyError
 from subsalt.io.files import InputFile
-from subsalt.io.segy.geometry import column, open_headers, unit_factor
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, apply_scalar, read_traces
+from subsalt.io.segy.geometry import column, lengths, open_headers, unit_factor
+from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_traces
 from subsalt.io.segy.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
 from subsalt.io.segy.samples import encode_text
 
@@ -265,7 +265,7 @@ def open_image_traces(
     offset = one.positions.offset
     order = np.lexsort((np.arange(n), offset, crossline, inline)).astype(np.int64)
     scalar = column(one.values, "coordinate_scalar", n)
-    xy = np.stack([apply_scalar(column(one.values, k, n), scalar) for k in ("cdp_x", "cdp_y")], axis=1)
+    xy = np.stack([lengths(one.values, k, scalar, n) for k in ("cdp_x", "cdp_y")], axis=1)
     return ImageTraces(
         lay,
         TimeAxis(lay.ns, lay.dt, float(delay[0])),

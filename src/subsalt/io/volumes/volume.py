@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import ConfigError, Finding, ModelError
+from subsalt.io.objects import as_path, is_url, refuse_url
 from subsalt.io.segy.headers import FileLayout
 from subsalt.io.volumes.netcdf import open_netcdf, write_netcdf
 from subsalt.io.volumes.npy import open_npy, open_npz, write_npy, write_npz_volume
@@ -144,6 +145,8 @@ def open_volume(
     chunks. A deflated NPZ is unpacked from its beginning up to the planes asked for; VTK files and arrays in Fortran
     order have x fastest, so that every read goes through all of the file: for large models convert these to RSF.
     """
+    if is_url(as_path(path)) and suffix_of(path) not in STORED:
+        refuse_url(as_path(path), "volume")
     suffix = suffix_of(path)
     if suffix not in _OPENERS:
         raise ModelError(
@@ -168,6 +171,7 @@ _OPENERS: dict[str, Callable[[str | os.PathLike[str], VolumeRequest], OpenVolume
     ".vti": open_vti,
     ".nc": open_netcdf,
     ".zarr": open_zarr,
+    ".mdio": _open_sgy,
 }
 
 
@@ -265,6 +269,8 @@ _WRITERS: dict[str, Callable[..., None]] = {
     ".nc": write_netcdf,
     ".zarr": write_zarr,
 }
+#: formats that are read from object stores
+STORED = (".sgy", ".rsf", ".npy", ".zarr", ".mdio")
 #: formats that ranks write together, each its own planes
 PLANE_FORMATS = (".sgy", ".rsf", ".npy")
 

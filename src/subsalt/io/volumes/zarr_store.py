@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
-from subsalt.errors import ConfigError, MissingInputError, ModelError
+from subsalt.errors import MissingInputError, ModelError, SubsaltError
+from subsalt.io.objects import as_path, is_url
 from subsalt.io.publish import publish_folder
+from subsalt.io.trace_store import METRES, dimensions, unit_of, zarr_package
 from subsalt.io.volumes.planes import (
     MAP_NAMES,
     FilePlanes,
@@ -21,28 +23,19 @@ from subsalt.io.volumes.planes import (
     map_axes,
     to_float32,
 )
-
-
-def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError as e:
-        raise ConfigError(
-            "Zarr needs the package zarr, which is not installed", "pip install 'zarr>=3'", code="E113"
-        ) from e
-    return zarr
+from subsalt.io.volumes.segy_volume import open_segy_volume
 
 
 def require_zarr() -> None:
     """Raise `ConfigError` when Zarr stores can be neither read nor written."""
-    _zarr()
+    zarr_package()
 
 
 def write_zarr(
     path: str | os.PathLike[str], grid: Grid, values: NDArray[np.float32], label: VolumeLabel
 ) -> None:
     """Write a group with the array and its coordinates; it appears complete or not at all."""
-    zarr, frame = _zarr(), label.frame
+    zarr, frame = zarr_package(), label.frame
     dims = ["x", "depth"] if grid.ndim == 2 else ["x", "y", "depth"]
     with publish_folder(path) as folder:
         group = zarr.open_group(str(folder), mode="w")
@@ -75,28 +68,55 @@ def write_zarr(
 
 
 def open_zarr(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
-    """Open an array of 2 or 3 dimensions."""
-    zarr = _zarr()
-    if not os.path.isdir(path):
+    """Open an array of 2 or 3 dimensions, or the volume of a store of traces (MDIO)."""
+    zarr = zarr_package()
+    if not is_url(as_path(path)) and not os.path.isdir(path):
         raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
     try:
         group = zarr.open_group(os.fspath(path), mode="r")
+        arrays = dict(group.arrays())
+        if "headers" in arrays or "trace_mask" in arrays:
+            return open_segy_volume(path, request=request)
         key = request.pick(
-            path, [n for n, a in group.arrays() if len(a.shape) in (2, 3) and n not in MAP_NAMES]
+            path, [n for n, a in arrays.items() if len(a.shape) in (2, 3) and n not in MAP_NAMES]
         )
-        array = group[key]
+        array = arrays[key]
         if array.dtype.hasobject or array.dtype.kind not in "fiub" or array.nbytes > 1 << 42:
             raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E224")
         attrs = dict(group.attrs)
-    except ModelError:
+        steps, first = _along(path, arrays, array)
+    except SubsaltError:
         raise
     except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
         raise _damaged(path, e) from e
     said = attrs.get("frame")
     frame = frame_from(said, path) if isinstance(said, list) and len(said) == 4 else Frame()
-    spacing, origin = _floats(attrs.get("spacing_m")), _floats(attrs.get("origin_m"))
+    spacing, origin = _floats(attrs.get("spacing_m")) or steps, _floats(attrs.get("origin_m")) or first
     planes = ZarrPlanes(path, array)
-    return OpenVolume(request.grid(path, planes.shape, spacing, origin), frame, planes)
+    return OpenVolume(request.grid(path, planes.shape, spacing, origin), frame, planes, unit_of(array))
+
+
+def _along(path: object, arrays: dict[str, Any], array: Any) -> tuple[list[float] | None, list[float] | None]:
+    """Return spacing and origin, m, as the arrays have them that are named after the dimensions; None without all."""
+    places: list[Any] = [arrays.get(name) for name in dimensions(array)]
+    if len(places) != len(array.shape) or any(
+        p is None or tuple(p.shape) != (n,) or n < 2 for p, n in zip(places, array.shape, strict=True)
+    ):
+        return None, None
+    steps, first = [], []
+    for place in places:
+        unit = unit_of(place)
+        x = np.asarray(place[...], np.float64) * METRES.get(unit or "m", np.nan)
+        step = (x[-1] - x[0]) / (len(x) - 1)
+        if not (step > 0 and np.abs(np.diff(x) - step).max() <= 1e-3 * step):
+            raise ModelError(
+                f"{path}: {place.name.strip('/')} does not grow in even steps of m, km, cm or ft (unit {unit!r})",
+                "write even steps in one of these units, or give spacing and origin in the job",
+                code="E225",
+            )
+        steps.append(float(step))
+        first.append(float(x[0]))
+    return steps, first
 
 
 def _damaged(path: object, error: Exception) -> ModelError:

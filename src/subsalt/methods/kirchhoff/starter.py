@@ -15,6 +15,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.turned import ALONG, direction_of_steps
 from subsalt.earth.grid import Frame
 from subsalt.errors import Finding, SubsaltError
+from subsalt.io.objects import as_path
 from subsalt.io.segy.headers import HeaderBytes
 from subsalt.job import text as toml_out
 from subsalt.job import units
@@ -196,7 +197,7 @@ def _velocity(vrms: str | None, folder: Path, survey: _Survey) -> str:
         return toml_out.table(
             "velocity", {"v": guess}, {"v": 'rms, a guess: put yours here, or file = "vrms.txt"'}
         )
-    if units.split_quantity(vrms) is not None and not Path(vrms).exists():
+    if units.split_quantity(vrms) is not None and not as_path(vrms).exists():
         return toml_out.table("velocity", {"v": units.parse(vrms, "velocity")}, {"v": "rms, m/s"})
     items = {"file": relative(vrms, folder)}
     return toml_out.table("velocity", items, {"file": 'rms velocity in two-way time; see kind = "rms"'})

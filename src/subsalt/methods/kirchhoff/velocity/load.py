@@ -386,4 +386,4 @@ def velocity_files(section: VelocitySection, resolve: Resolve) -> dict[str, list
     named = {"velocity.file": section.file}
     if section.eta is not None:
         named["velocity.eta.file"] = section.eta.file
-    return {k: with_payload(existing(resolve(f), k)) for k, f in named.items() if f is not None}
+    return {k: with_payload(existing(resolve(f), k, stored=True)) for k, f in named.items() if f is not None}
