@@ -70,3 +70,15 @@ def test_entries_stand_under_the_heading_of_their_hundred(file):
 def test_unknown_codes_get_a_suggestion():
     assert errors.lookup("E999") is None
     assert "did you mean" in errors.suggest("E41")
+
+
+def test_a_cure_with_a_long_list_of_traces_is_printed_with_its_beginning():
+    def cure(count):
+        numbers = ", ".join(str(7 * i + 1) for i in range(count))
+        return f'[data] exclude = [{{file = "a.sgy", traces = "{numbers}"}}]; or noisy_traces = "keep"'
+
+    short, long = (errors.Finding("E246", "error", "noise", cure(n)) for n in (20, 500))
+    assert short.short_fix == short.fix
+    assert long.short_fix.startswith(long.fix[:100])
+    assert len(long.short_fix) < 250
+    assert '..."}]; or noisy_traces = "keep" (--json has the whole list)' in long.short_fix

@@ -15,6 +15,7 @@ the entry point ``subsalt.messages``. They are read when the first code is looke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -237,6 +238,10 @@ class DemoFailure(SubsaltError, AssertionError):
     default_code = "E812"
 
 
+#: a text of more numbers and ranges than anybody reads
+_LONG_LIST = re.compile(r'("[\d, -]{80,120},)[\d, -]{80,}"')
+
+
 @dataclass(frozen=True)
 class Finding:
     """One result of a check: what, the evidence, and the cure.
@@ -260,6 +265,12 @@ class Finding:
     message: str
     fix: str = ""
     evidence: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def short_fix(self) -> str:
+        """The fix as it is printed: of a long list of traces the beginning, since ``--json`` has it whole."""
+        short = _LONG_LIST.sub(r'\1..."', self.fix)
+        return short if short == self.fix else f"{short} (--json has the whole list)"
 
 
 class FindingsError(DataError):

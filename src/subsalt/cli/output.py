@@ -79,7 +79,7 @@ class Out:
             code = "" if f.level == "ok" else f"{f.code}  "
             print(f"{word} {code}{printable(f.message)}", file=stream)
             if f.fix:
-                print(f"{'':<7} {paint('fix:', 'fix', stream)} {printable(f.fix)}", file=stream)
+                print(f"{'':<7} {paint('fix:', 'fix', stream)} {printable(f.short_fix)}", file=stream)
         stream.flush()
 
     def error(self, error: SubsaltError) -> None:

@@ -218,6 +218,6 @@ def _findings(result: ScanResult) -> list[str]:
     for f in sorted(result.findings, key=lambda f: f.level != "error"):
         counts[f.code] += 1
         if counts[f.code] <= _SHOWN:
-            lines.append(f"{f.level:<7} {f.code}  {f.message}" + (f". fix: {f.fix}" if f.fix else ""))
+            lines.append(f"{f.level:<7} {f.code}  {f.message}" + (f". fix: {f.short_fix}" if f.fix else ""))
     lines += [f"        {code}  and {n - _SHOWN} more like it" for code, n in counts.items() if n > _SHOWN]
     return lines
