@@ -12,6 +12,7 @@ fuzz = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(fuzz)
 
 
+@pytest.mark.filterwarnings("ignore:The data type")
 @pytest.mark.parametrize("kind", sorted(fuzz.TARGETS))
 def test_damaged_files(kind, tmp_path):
     # a store is opened by another package, ten times slower than a file

@@ -34,7 +34,7 @@ from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 
 #: traces whose headers become positions at one time
-_PIECE = 1 << 18
+PIECE = 1 << 18
 #: traces of a file, spread over it, that answer what its coordinates are
 _SAMPLE = 1000
 
@@ -135,8 +135,8 @@ def scan_prestack(
             a, b = max(lo, int(first[f])), min(hi, int(first[f + 1]))
             if a < b:
                 with InputFile(layout.path) as file:
-                    for start in range(a, b, _PIECE):
-                        n = min(b, start + _PIECE) - start
+                    for start in range(a, b, PIECE):
+                        n = min(b, start + PIECE) - start
                         part.read(file, f, layout, header_for(layout, header), start, n)
     told = comm.allgather(plain(part.facts()))
     columns = {}

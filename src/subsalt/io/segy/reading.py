@@ -186,6 +186,7 @@ def read_survey(
     time, shift = common_time_axis(layouts, np.concatenate([s.positions.delay for s in scanned]), use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
+    notes["traces_in_files"] = int(first[-1])
     kept = {
         name: np.concatenate([header_column(name, s, fix) for s in scanned])
         for name in columns

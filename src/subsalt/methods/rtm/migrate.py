@@ -292,7 +292,7 @@ class ShotsRun(MethodRun):
         """Choose time step and windows, the ranks that share a shot, and how snapshots are kept."""
         job, everybody = self.job, self.state.world
         self.setup = migration_setup(job, self.model, self.survey)
-        self.plan = plan_ranks(job, self.setup, self.survey.shots, everybody, self.state.folder)
+        self.plan = plan_ranks(job, self.setup, self.survey, everybody, self.state.folder)
         with everybody.together():
             check_formats(job, self.setup.image_grid, everybody, self.survey.frame)
 

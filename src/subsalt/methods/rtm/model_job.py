@@ -116,7 +116,7 @@ def model_job(
         gated, _ = gate(model, options)
         dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
         setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
-        plan = plan_ranks(job, setup, survey.shots, everybody)
+        plan = plan_ranks(job, setup, survey, everybody)
         run_id = job.run_id(inputs_of(job, everybody))
     numerics = numerics_of(device.describe(), options)
     mine, by = {"run_id": run_id, "numerics": str(numerics["class"])}, kernels.label(numerics)

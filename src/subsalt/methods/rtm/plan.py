@@ -17,7 +17,7 @@ from subsalt.job.signal.summary import signal_plan, signal_row
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.need import Needs, Setup, measured
+from subsalt.methods.rtm.need import Needs, Setup, headers_of, measured
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
@@ -206,6 +206,8 @@ def _where(plan: Plan) -> str:
         return "while partial images are summed"
     if need.stage == "pictures":
         return "while pictures are drawn"
+    if need.stage == "headers":
+        return "while headers are read"
     if need.part is None:
         return f"shot {need.shot}"
     part, ranks = need.part, math.prod(need.part.counts)
@@ -369,6 +371,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
         streamed=streamed,
         gpu=gpu,
         pictures=migrates and job.output.pictures,
+        headers=headers_of(survey),
     )
     folder = request.run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
     if request.measure and request.machine is None and gpu is None and kernels.is_compiled(device.name):

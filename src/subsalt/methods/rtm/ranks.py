@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt.acquisition.survey import Shot
+from subsalt.acquisition.survey import Survey
 from subsalt.kernels import threads_to_use
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import Decision, group_size
-from subsalt.methods.rtm.need import Needs, Setup
+from subsalt.methods.rtm.need import Needs, Setup, headers_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.parallel.comm import Comm
 from subsalt.plan import World
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
     from subsalt.job.job import Job
 
 
-def plan_ranks(
-    job: Job, setup: Setup, shots: Sequence[Shot], world: Comm, run_dir: Path | None = None
-) -> Decision:
+def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Path | None = None) -> Decision:
     """Return how many ranks share a shot and what it keeps, decided before anything is allocated. Collective.
 
     Parameters
@@ -36,8 +33,8 @@ def plan_ranks(
         With `[parallel]` and `[checkpoint]`.
     setup : MigrationSetup or ModellingSetup
         What is computed.
-    shots : sequence of Shot
-        Of the survey.
+    survey : Survey
+        Its shots.
     world : Comm
         All ranks.
     run_dir : Path, optional
@@ -58,7 +55,14 @@ def plan_ranks(
     with world.together():
         gpu = gpus.of_run(job.parallel.device, known)
     found = World.of(world, threads_to_use(threads), gpu)
-    needs = Needs(setup, shots, found.ranks, found.threads, streamed=job.parallel.stream_model)
+    needs = Needs(
+        setup,
+        survey.shots,
+        found.ranks,
+        found.threads,
+        streamed=job.parallel.stream_model,
+        headers=headers_of(survey),
+    )
     told = None
     with world.together():
         if world.is_root and run_dir is not None:
