@@ -88,6 +88,18 @@ class ShotFit:
     reason: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class DirectWaves:
+    """Direct waves of one shot, recorded and modelled, every `dt` from `start` after their traveltime on."""
+
+    shot: int
+    offset: NDArray[np.float64]
+    start: float
+    dt: float
+    recorded: NDArray[np.float64]
+    modelled: NDArray[np.float64]
+
+
 def common_shape(sums: Sequence[ShotSums]) -> tuple[NDArray[np.float64], list[ShotFit]]:
     """Return the wavelet (n,) of a median shot, and the fit of every shot.
 

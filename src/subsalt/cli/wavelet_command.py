@@ -84,7 +84,7 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
     """Estimate, write and draw the wavelet of a job."""
     from subsalt.job.job import Job
     from subsalt.methods.rtm import wavelet_job
-    from subsalt.view.source_wavelet import Direct, source_wavelet
+    from subsalt.view.source_wavelet import source_wavelet
 
     out, options = Out(as_json), options_of(asked)
     job = Job.from_toml(path)
@@ -104,7 +104,7 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
         title=title,
         about=", ".join(_summary(made)),
         shots=made.shots,
-        direct=None if made.example is None else Direct(**vars(made.example)),
+        direct=made.example,
     )
     lines = wavelet_job.lines_for_job(target, job)
     for label, text in _rows(made, target):

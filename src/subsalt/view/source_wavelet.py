@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from subsalt.acquisition.source_shape import ShotFit
+from subsalt.acquisition.source_shape import DirectWaves, ShotFit
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.view import style
@@ -26,18 +24,6 @@ WIDE, TALL, APART = 3.6, 2.3, 0.75
 DEEP = 50.0
 
 
-@dataclass(frozen=True, eq=False)
-class Direct:
-    """Direct waves of one shot, recorded and modelled, every `dt` from `start` after their traveltime on."""
-
-    shot: int
-    offset: NDArray[np.float64]
-    start: float
-    dt: float
-    recorded: NDArray[np.float64]
-    modelled: NDArray[np.float64]
-
-
 def source_wavelet(
     wavelet: Wavelet,
     path: Path,
@@ -45,7 +31,7 @@ def source_wavelet(
     title: str,
     about: str = "",
     shots: Sequence[ShotFit] = (),
-    direct: Direct | None = None,
+    direct: DirectWaves | None = None,
 ) -> Path:
     """Draw a wavelet and where it comes from.
 
@@ -59,7 +45,7 @@ def source_wavelet(
         Heading, and facts below it.
     shots : sequence of ShotFit
         Quality per shot, where there is one.
-    direct : Direct, optional
+    direct : DirectWaves, optional
         Direct waves of one shot.
 
     Returns

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition import wavelet as wavelets
 from subsalt.acquisition.first_breaks import dominant_period, spread
-from subsalt.acquisition.source_shape import ShotFit, ShotSums, common_shape
+from subsalt.acquisition.source_shape import DirectWaves, ShotFit, ShotSums, common_shape
 from subsalt.acquisition.survey import Shot
 from subsalt.errors import DataError, SubsaltError
 from subsalt.methods.rtm import direct_wave
@@ -27,7 +27,6 @@ from subsalt.methods.rtm.wavelet_job import (
     PERIODS,
     SAMPLE,
     TRACES,
-    Example,
     Progress,
     SourceWavelet,
     WaveletOptions,
@@ -314,11 +313,11 @@ def _require_one(fits: list[ShotFit]) -> None:
 
 def _example(
     made: tuple[Shot, Aligned] | None, shape: NDArray[np.float64], fits: list[ShotFit], of: _Survey
-) -> Example | None:
+) -> DirectWaves | None:
     """Return a shot for the picture, modelled with its scale."""
     if made is None:
         return None
     shot, its = made
     scale = next(s.scale for s in fits if s.shot == shot.id)
     begin, dt = of.wave.start, of.survey.time.dt
-    return Example(shot.id, shot.offset[its.rows], begin, dt, its.traces, scale * its.modelled(shape))
+    return DirectWaves(shot.id, shot.offset[its.rows], begin, dt, its.traces, scale * its.modelled(shape))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition import wavelet as wavelets
 from subsalt.acquisition.first_breaks import dominant_period, spread
-from subsalt.acquisition.source_shape import ShotFit
+from subsalt.acquisition.source_shape import DirectWaves, ShotFit
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.errors import DataError, MissingInputError
@@ -84,18 +84,6 @@ class WaveletOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
-    """Direct waves of one shot, from so long after their traveltime, beside what the wavelet models."""
-
-    shot: int
-    offset: NDArray[np.float64]
-    start: float
-    dt: float
-    recorded: NDArray[np.float64]
-    modelled: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
 class SourceWavelet:
     """A wavelet for `[source]`, and how good it is.
 
@@ -109,7 +97,7 @@ class SourceWavelet:
         What was found and used on the way.
     shots : list of ShotFit
         Quality per shot, of direct waves.
-    example : Example, optional
+    example : DirectWaves, optional
         For the picture.
     """
 
@@ -117,7 +105,7 @@ class SourceWavelet:
     way: str
     facts: dict[str, Any]
     shots: list[ShotFit] = field(default_factory=list)
-    example: Example | None = None
+    example: DirectWaves | None = None
 
     @property
     def used(self) -> list[ShotFit]:
