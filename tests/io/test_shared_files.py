@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import SegyError
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.reading import read_survey
@@ -148,7 +149,8 @@ def test_volve_is_a_rotated_grid():
     assert v.grid.shape == (18, 52, 226)
     assert v.grid.spacing == (50.0, 50.0, 20.0)
     assert np.array_equal(v.values, model["vp"])
-    assert open_segy_volume(SEGY / "volve10-migvel-depth-sub3d.sgy").lines == (10087, 4, 2148, 4)
+    lines = open_segy_volume(SEGY / "volve10-migvel-depth-sub3d.sgy").lines
+    assert lines == LineNumbers(10087, 4, 2148, 4)
     x, y = np.meshgrid(v.grid.axis(0), v.grid.axis(1), indexing="ij")
     world = v.frame.to_world(np.stack([x, y, 0 * x], axis=-1).reshape(-1, 3)).reshape(18, 52, 3)
     # coordinates are stored to a centimetre; the corner is one of them, the slope averages all
