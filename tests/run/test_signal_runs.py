@@ -11,7 +11,7 @@ from job_files import MIGRATE, OWN_GRID, survey, write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt.errors import ConfigError
-from subsalt.io.kept_marks import MARKS
+from subsalt.io.stored_marks import MARKS
 from subsalt.job.base import read_job
 from subsalt.job.signal.flow import Flow
 from subsalt.run.migrate import migrate_job

@@ -103,7 +103,7 @@ def mute_findings(
         time = made.time
         if step.measured is not None:
             yield _of_first_breaks(name, step)
-        share = made.kept(x)
+        share = made.audible_share(x)
         kept = float(share.mean())
         live = kept > 0 and not (context is not None and _zeroed(context, made))
         if kept >= LITTLE and live:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from subsalt import kernels
 from subsalt.errors import ConfigError, Finding, raise_on_errors
 from subsalt.io.files import TRACES, ask
-from subsalt.io.kept_marks import MARKS
+from subsalt.io.stored_marks import MARKS
 from subsalt.io.publish import explained, make_folder, publish_text, remove, sync_folder
 from subsalt.methods import Method, method_of
 from subsalt.parallel.comm import world

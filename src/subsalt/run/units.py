@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from subsalt.errors import Finding
-from subsalt.io.kept_marks import KeptMarks
+from subsalt.io.stored_marks import StoredMarks
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.watchdog import note
@@ -245,12 +245,12 @@ class RunState:
         """The run directory."""
         return self.request.run_dir
 
-    def kept_marks(self) -> KeptMarks | None:
+    def stored_marks(self) -> StoredMarks | None:
         """Return where marks of traces by their samples are kept; None on other ranks than the first."""
         if self.ledger is None:
             return None
         get, put = partial(self.ledger.get, "signal_marks"), partial(self.ledger.set, "signal_marks")
-        return KeptMarks(self.folder, self.run_id, get, put)
+        return StoredMarks(self.folder, self.run_id, get, put)
 
     @property
     def images(self) -> Path:

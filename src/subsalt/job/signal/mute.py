@@ -158,7 +158,7 @@ class Mute(Step):
 class Muting(Weighted):
     """A mute of these records."""
 
-    def kept(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
+    def audible_share(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of samples of traces at these offsets that keep half of their amplitude or more, (n,)."""
         return (self.weights_at(offset) >= 0.5).mean(axis=1)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.io.kept_marks import KeptMarks, nothing
+from subsalt.io.stored_marks import StoredMarks, nothing
 from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.step import Headers, Traces
 from subsalt.job.signal.traces import flow_of
@@ -35,7 +35,7 @@ def signal_facts(
     source: Survey | TraceTable,
     comm: Comm,
     phases: Phases,
-    kept: KeptMarks | None = None,
+    kept: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> dict[str, Any]:
     """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective.
@@ -137,7 +137,7 @@ def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, H
 def edited(
     source: Survey | TraceTable,
     comm: Comm,
-    kept: KeptMarks | None = None,
+    kept: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> list[dict[str, Any]]:
     """Return what the steps of type ``edit`` do: step, condition, number of traces, and which. Collective.
@@ -182,7 +182,7 @@ def edited(
     return found
 
 
-def _known(its: _Shots, places: list[int], comm: Comm, kept: KeptMarks | None) -> bool:
+def _known(its: _Shots, places: list[int], comm: Comm, kept: StoredMarks | None) -> bool:
     """Give all ranks the marks of an earlier start; return whether there are any. Collective."""
     with comm.together():
         marks = None if kept is None else kept.load((len(places), its.traces))

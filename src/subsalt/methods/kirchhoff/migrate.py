@@ -364,7 +364,7 @@ class BlocksRun(MethodRun):
         """Return the blocks: those of the layout, or those of an earlier start, what is left of them cut anew."""
         state = self.state
         table = self.setup.table
-        self.signal = signal_facts(table, state.world, state.clock, state.kept_marks(), state.request.say)
+        self.signal = signal_facts(table, state.world, state.clock, state.stored_marks(), state.request.say)
         self.points = RestartPoints(state.folder, state.run_id)
         self.blocks = blocks_of_run(
             state.ledger,

@@ -311,7 +311,7 @@ class ShotsRun(MethodRun):
         """Return the shots; those that partial images or kept wavefields serve are not propagated."""
         state, ledger, shots = self.state, self.state.ledger, self.survey.shots
         self.signal = signal_facts(
-            self.survey, state.world, state.clock, state.kept_marks(), state.request.say
+            self.survey, state.world, state.clock, state.stored_marks(), state.request.say
         )
         if ledger is not None:
             ledger.plan([s.id for s in shots])

@@ -1,4 +1,4 @@
-"""What steps found in the samples of a survey, kept with a run: a start that goes on need not read all shots again."""
+"""What steps found in the samples of a survey, kept with a run: a run that is resumed need not read all shots again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nothing(text: str) -> None:
 
 
 @dataclass(frozen=True)
-class KeptMarks:
+class StoredMarks:
     """The marks of the traces of a survey in a run directory.
 
     Parameters
