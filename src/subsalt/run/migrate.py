@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 from subsalt import kernels
 from subsalt.errors import ConfigError, Finding, raise_on_errors
 from subsalt.io.files import TRACES, ask
-from subsalt.io.stored_marks import MARKS
 from subsalt.io.publish import explained, make_folder, publish_text, remove, sync_folder
+from subsalt.io.stored_marks import MARKS
 from subsalt.methods import Method, method_of
 from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
