@@ -18,10 +18,10 @@ from subsalt.acquisition.reciprocity import of_pressure, receiver_gathers
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BEFORE_FRAMES
+from subsalt.job.csv_tables import read_table, table_names
 from subsalt.job.data_sections import parse_ranges
 from subsalt.job.errors import line_of
 from subsalt.job.inputs import data_files, existing, expand_files
-from subsalt.job.positions import read_table, table_names
 from subsalt.job.signal.first_break_edge import BreakEdge, asks, edge_of, measured
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.mute import Mute

@@ -1,72 +1,18 @@
-"""A survey from the positions of `[acquisition]`: lines, patches, or CSV tables.
-
-CSV tables of positions, with a header line that names the columns.
-"""
+"""A survey from the positions of `[acquisition]`: lines, patches, or CSV tables."""
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
-from subsalt.errors import ConfigError, GeometryError, MissingInputError
+from subsalt.errors import ConfigError, GeometryError
+from subsalt.job.csv_tables import read_table
 
 if TYPE_CHECKING:
     from subsalt.job.sections import Positions, RtmTables
-
-
-#: columns that a table need not have, and what they hold then
-LEFT_OUT = {"sy": 0.0, "gy": 0.0, "line": np.nan}
-
-
-def table_names(path: Path) -> list[str]:
-    """Return the names of the columns of a CSV with a header line; none of a file that cannot be read."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = (r for r in csv.reader(file, skipinitialspace=True) if r and not r[0].startswith("#"))
-            return [c.strip().lower() for c in next(rows, [])]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        return []
-
-
-def read_table(path: Path, keys: tuple[str, ...]) -> NDArray[np.float64]:
-    """Return the columns `keys` of a CSV with a header line, (rows, len(keys)); see `LEFT_OUT`."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file, skipinitialspace=True))
-    except (FileNotFoundError, IsADirectoryError):
-        raise MissingInputError(f"{path} does not exist", "check the name in [acquisition]") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(
-            f"{path} is not a CSV text: {error}", f"write a header line {','.join(keys)}", code="E107"
-        ) from None
-    numbered = [(n, r) for n, r in enumerate(rows, 1) if r and not r[0].startswith("#")]
-    names = [c.strip().lower() for c in numbered[0][1]] if numbered else []
-    missing = [k for k in keys if k not in names and k not in LEFT_OUT]
-    needed = ",".join(k for k in keys if k not in LEFT_OUT or k in ("sy", "gy"))
-    if missing:
-        raise ConfigError(
-            f"{path}: no column {', '.join(missing)}", f"its first line must be {needed}", code="E107"
-        )
-    out = np.zeros((max(0, len(numbered) - 1), len(keys)))
-    for i, (number, row) in enumerate(numbered[1:]):
-        try:
-            out[i] = [float(row[names.index(k)]) if k in names else LEFT_OUT[k] for k in keys]
-        except (ValueError, IndexError):
-            raise ConfigError(
-                f"{path}, line {number}: {','.join(row)!r} does not hold {len(names)} numbers",
-                "mend the line",
-                code="E107",
-            ) from None
-        if not np.isfinite(out[i, [k in names for k in keys]]).all():
-            raise ConfigError(f"{path}, line {number}: not finite", "mend the line", code="E107")
-    if not len(out):
-        raise ConfigError(f"{path} holds no positions", f"add lines {needed}", code="E107")
-    return out
 
 
 #: more positions than this in one line or patch are taken for a mistake in n or step

@@ -24,7 +24,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.job.positions import read_table
+from subsalt.job.csv_tables import read_table
 from subsalt.job.signal.step import Headers, Resolve, Step, Weighted
 from subsalt.job.units import NonNegativeLength, NonNegativeTime, Time, Velocity
 from subsalt.numerics.fixedmath import ramp

@@ -28,7 +28,7 @@ from pydantic import Field, model_validator
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.io.segy.geometry import GEOMETRY_STATIC
-from subsalt.job.positions import read_table
+from subsalt.job.csv_tables import read_table
 from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
 from subsalt.job.units import Length, Time, Velocity
 from subsalt.numerics.interpolation import shifted

@@ -20,9 +20,9 @@ from subsalt.acquisition.line import LINE_WIDTH, fit_line
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BaseJob
+from subsalt.job.csv_tables import read_table
 from subsalt.job.data_sections import PrestackDataSection
 from subsalt.job.inputs import existing
-from subsalt.job.positions import read_table
 from subsalt.job.signal import AnyStep
 from subsalt.methods.kirchhoff import placing
 from subsalt.methods.kirchhoff.classes import Classes
