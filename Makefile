@@ -78,8 +78,13 @@ cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-s
 		compute-sanitizer --tool $$tool --error-exitcode 99 $(PY) -m pytest -n0 -m gpu tests/cuda; done
 
 # tests start hundreds of interpreters: where PYTHONDONTWRITEBYTECODE is set, each would compile all modules again
-bytecode: $(STAMP)
+bytecode: build/tests-read
 	@$(PY) -m compileall -q src packages/lab/src
+
+# pytest rewrites the assertions of a file when it first reads it: here each file once, and not in three processes
+build/tests-read: $(STAMP) $(shell find tests -name '*.py')
+	@printf '%s\n' tests/test_*.py tests/*/ | PYTHONDONTWRITEBYTECODE= xargs -n 31 -P 2 $(BIN)/pytest --collect-only -q >/dev/null || true
+	@touch $@
 
 # three processes on two cores: tests of ranks wait, for silence or a signal, a quarter of their time
 test: build emulated bytecode ## run all tests
