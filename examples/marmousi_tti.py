@@ -82,7 +82,8 @@ def picture(images: dict[str, NDArray], grid: Grid, found: dict[str, list[Depths
     # deep reflectors set the scale, not the strong shallow ones
     clip = clip_limit(next(iter(sharp.values()))[:, round(800 / h) :], 99.0)
     extent = (0, 1e-3 * h * (grid.shape[0] - 1), 1e-3 * h * (grid.shape[1] - 1), 0)
-    fig, axes = plt.subplots(len(images), 1, figsize=(10, 5.3 * len(images)), sharex=True, squeeze=False)
+    height = 0.6 + 9.24 * grid.shape[1] / grid.shape[0]
+    fig, axes = plt.subplots(len(images), 1, figsize=(10, height * len(images)), sharex=True, squeeze=False)
     for ax, (name, a) in zip(axes[:, 0], sharp.items(), strict=True):
         ax.imshow(
             a.T, cmap="gray_r", vmin=-clip, vmax=clip, extent=extent, aspect="equal", interpolation="bilinear"
@@ -101,7 +102,7 @@ def picture(images: dict[str, NDArray], grid: Grid, found: dict[str, list[Depths
                 bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1.5},
             )
         ax.set_ylabel("depth (km)")
-        ax.set_title(TITLES[name], loc="left", fontsize=11)
+        ax.set_title(TITLES.get(name, name), loc="left", fontsize=11)
     axes[-1, 0].set_xlabel("x (km)")
     fig.tight_layout()
     fig.savefig(path, dpi=80, metadata={"Software": None})

@@ -351,6 +351,22 @@ def test_a_spike_is_refused_and_left_out_by_the_key_that_is_offered(tmp_path):
     assert (codes(kept), codes(kept, "warning")) == ([], ["W246"])
 
 
+def test_noise_that_a_step_zeroes_is_no_error(tmp_path):
+    write_files(tmp_path)
+    spiked(tmp_path)
+    step = '\n[[signal]]\nstep = "edit"\nwhere = "{}"\n'
+    for where in ("peak > 100*median", "ffid = 2 and channel = 5"):
+        result = found(tmp_path, MIGRATE + step.format(where))
+        (noise,) = (f for f in result.findings if f.code in ("E246", "W246"))
+        assert noise.code == "W246"
+        assert noise.message.endswith("[[signal]] 1 (edit) zeroes all of them")
+        assert codes(result) == []
+    result = found(tmp_path, MIGRATE + step.format("ffid = 2 and channel = 4"))
+    (noise,) = (f for f in result.findings if f.level == "error")
+    assert noise.code == "E246"
+    assert noise.message.endswith("[[signal]] 1 (edit) leaves 1 of the first 1")
+
+
 def test_a_file_named_twice_is_refused(tmp_path):
     write_files(tmp_path)
     (tmp_path / "again.sgy").write_bytes((tmp_path / "shots.sgy").read_bytes())

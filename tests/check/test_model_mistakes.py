@@ -187,6 +187,14 @@ def test_a_cable_in_rock(tmp_path):
     assert "no water where the cable was towed" in first["W433"].message
 
 
+def test_a_cable_in_water_whose_velocity_is_in_feet(tmp_path):
+    towed(tmp_path)
+    model = files(tmp_path, vp=np.minimum(VP, 2800.0) / 0.3048)
+    first = found(tmp_path, model)
+    assert "that of water in ft/s" in first["W433"].message
+    assert "W433" not in found(tmp_path, pasted(model, first["W433"].fix.partition(": ")[2]))
+
+
 def test_wrong_names_of_axes_are_refused(tmp_path):
     model = files(tmp_path)
     for keys in ('axes = "zz"', 'flip = "t"', 'axes = "xyz"'):

@@ -13,6 +13,10 @@ from subsalt.io.prestack.positions import LineGeometry
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.segy.exclude import Exclusion
 from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.job.signal.edit import Edit
+from subsalt.job.signal.edited_noise import knowing_edits
+from subsalt.job.signal.flow import Flow
+from subsalt.job.signal.traces import treated_table
 from subsalt.methods.kirchhoff.rules import midpoints as prestack_grid
 from subsalt.methods.kirchhoff.rules import traces as rules
 from subsalt.methods.kirchhoff.rules.midpoints import MAP_HEIGHT, MAP_WIDTH, edges_of_bins, text_map
@@ -384,6 +388,12 @@ def test_traces_that_spoil_an_image_are_named_and_left_out(tmp_path):
     assert [t["trace"] for t in found["E246"].evidence["traces"]] == [8, 9]
     entry = Exclusion("a.sgy", ((8, 9, 1),))
     assert found["E246"].fix.startswith(f"[data] exclude = [{entry}]")
+    table = table_of(tmp_path, data=(src, rcv, traces))
+    edit = Edit(step="edit", where="rms > 50")
+    treated = treated_table(table, Flow([edit], table.files.time, lambda name, key: tmp_path / name))
+    (known,) = knowing_edits([found["E246"]], treated)
+    assert known.code == "W246"
+    assert known.message.endswith("[[signal]] 1 (edit) zeroes all of them")
     mended = table_of(tmp_path, data=(src, rcv, traces), fix=Fix(exclude=(entry,)))
     assert codes(rules.prestack_findings(mended, Fix(exclude=(entry,)))) == []
     assert mended.notes["excluded_traces"] == 2

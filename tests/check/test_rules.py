@@ -20,6 +20,9 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding, ModelError
+from subsalt.job.signal.bandpass import Bandpass
+from subsalt.job.signal.flow import Flow
+from subsalt.job.signal.traces import TreatedReader
 from subsalt.kernels import cores
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator
@@ -279,7 +282,7 @@ MISTAKES = {
     "one on the free surface": ("W336", one_source_on_the_surface),
     "four cables": ("W245", four_cables),
     "stacked section": ("E242", lambda: stacked(4)),
-    "zero offset": ("W264", lambda: stacked(1)),
+    "zero offset": ("W355", lambda: stacked(1)),
     "shot twice": ("W337", doubled_shot),
     "receiver twice": ("W338", doubled_receiver),
     "no receivers": (
@@ -428,6 +431,19 @@ def test_every_code_of_the_rules_is_planted():
 
 def test_a_wrong_unit_is_not_followed_by_its_consequences():
     assert [f.code for f in problems(scaled_vp(1e-3))] == ["E412"]
+
+
+@pytest.mark.parametrize("phase", ["zero", "minimum"])
+def test_the_wavelet_is_compared_with_filtered_traces(phase):
+    """White noise after a band-pass to the band of the wavelet has no energy above it."""
+    found = high_data()
+    time, highest = found.survey.time, found.wavelet.fmax
+    step = Bandpass(step="bandpass", corners=[1.0, 2.0, 0.9 * highest, highest], phase=phase)
+    reader = TreatedReader(found.survey.reader, Flow([step], time, lambda name, key: Path(name)))
+    found.survey = dataclasses.replace(found.survey, reader=reader)
+    assert "W536" not in {f.code for f in problems(found)}
+    # nothing passes above the last corner but what a response of the record's length leaks
+    assert found.facts["data_energy_above_fmax"] < 0.02
 
 
 def test_guesses_name_the_single_mistake():

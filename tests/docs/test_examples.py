@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import special
 
 from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
@@ -137,3 +138,18 @@ def test_a_shifted_image_has_its_shift_as_error(depths, shift):
     (found,) = depths.measure(moved, ideal, h, vp, h, [depths.Reflector("step", 600.0, 600.0)], 15.0)
     # linear interpolation and a parabola: a tenth of a cell
     assert found.error == pytest.approx(shift, abs=0.1 * h)
+
+
+def test_smoothing_moves_a_jump_by_the_time_it_takes_away(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    made = importlib.import_module("marmousi2")
+    h, sigma, z = 2.0, 100.0, 2001.0
+    depth = h * np.arange(1500)
+    true = np.where(depth < z, 2650.0, 4100.0)[None]
+    slow = np.stack([1 / 2650 + (1 / 4100 - 1 / 2650) * special.ndtr((depth - z) / sigma)])
+    at = np.array([z])
+    found = made.moved(true, 1 / slow, h, made.Depths(np.zeros(1), at, at, at))
+    # the half above the jump of a smoothed step: sigma / sqrt(2 pi) of the contrast in slowness, at the velocity there
+    lost = sigma / np.sqrt(2 * np.pi) * (1 / 2650 - 1 / 4100)
+    # the slowness changes by a twentieth over that distance
+    assert found == pytest.approx(lost * 2 / (1 / 2650 + 1 / 4100), rel=0.06)

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 import subsalt
 from job_files import GRID, MIGRATE, velocity, write_files, write_job
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelError
 from subsalt.io.volumes import volume
+from subsalt.job import units
 from subsalt.job.inputs import schema_text
 from subsalt.job.job import Job
 from subsalt.job.text import explain_key
+from subsalt.job.units import Section
+from subsalt.methods import METHODS, method_of
 
 BASE = {"model": {"vp": 2000}, "grid": {"spacing": 10, "shape": [101, 51]}, "source": {"f0": 15}}
 
@@ -301,3 +305,35 @@ def test_a_job_of_0_4_0_is_still_the_same_run():
         assert resolved["propagation"].pop("stencil") == "taylor"  # it had no other
         text = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()
         assert text == "d35611107ef687ba1806f9544b4f146c0d77409c785cb6e7f0a80c2421bbfb6c"
+
+
+def tables(kind=Section):
+    """Return all tables of job files."""
+    return {kind, *(inner for sub in kind.__subclasses__() for inner in tables(sub))}
+
+
+def test_no_key_takes_a_text_for_true_or_true_for_a_number():
+    methods = [method_of(m).job_class() for m in METHODS]
+    assert len(methods) == 2
+    tried = 0
+    for table in tables():
+        for key, field in table.model_fields.items():
+            kinds = units._alternatives(field.annotation)
+            wrong = ["yes", "off", 1, 0.0] if bool in kinds else [True, False] if kinds & {int, float} else []
+            for value in wrong:
+                with pytest.raises(ValidationError) as caught:
+                    table.model_validate({key: value})
+                assert key in {e["loc"][0] for e in caught.value.errors() if e["loc"]}, (table, key, value)
+                tried += 1
+    assert tried > 200
+
+
+def test_a_text_for_true_is_an_error_with_its_cure():
+    found = problems(propagation={"free_surface": "on"}, data={"files": "a.sgy", "frame": {"flip": "yes"}})
+    assert (
+        found["propagation.free_surface"].message
+        == "propagation.free_surface: 'on' is neither true nor false"
+    )
+    assert found["data.frame.flip"].fix == "write true or false, without quotes"
+    # a union in which the text stays a text
+    assert "true" in problems(propagation={"layer": True})["propagation.layer"].message.lower()

@@ -174,3 +174,12 @@ def test_explain_lists_the_values_of_a_key(key, values):
 
 def test_explain_lists_no_values_of_a_number():
     assert "values:" not in explain_key("source.f0")["text"]
+
+
+def test_explain_finds_keys_of_tables_within_tables_and_each_of_their_meanings():
+    text = explain_key("counted_from")["text"]
+    assert '"map x"' in text
+    assert "model.phi.counted_from" in text
+    text = explain_key("flip")["text"]
+    assert "data.frame.flip" in text
+    assert "model.vp.flip: axes" in text

@@ -195,10 +195,11 @@ def windows(
 ) -> NDArray[np.float64]:
     """Return two periods of each trace from half a period before its pick, (n, WINDOW), of unit energy."""
     out = np.zeros((len(data), WINDOW))
-    axis = dt * np.arange(data.shape[1])
+    x = np.nan_to_num(data.astype(np.float64))
+    axis = dt * np.arange(x.shape[1])
     around = period * (np.arange(WINDOW) * (2.0 / WINDOW) - 0.5)
     for i in np.flatnonzero(np.isfinite(at)):
-        w = np.interp(at[i] + around, axis, np.nan_to_num(data[i].astype(np.float64)))
+        w = np.interp(at[i] + around, axis, x[i])
         size = float(np.sqrt((w**2).sum()))
         out[i] = w / size if size > 0 else 0.0
     return out

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, rule, warning
 from subsalt.check.orientation import WATER, thinned
-from subsalt.check.units import FASTEST, SLOWEST
+from subsalt.check.units import FASTEST, SLOWEST, WATER_FEET, unit_cure
 from subsalt.earth.planes import Parameter, first_index, slabs
 from subsalt.errors import Finding
 
@@ -194,7 +194,10 @@ def at_the_cable(context: Context) -> Iterator[Finding]:
     if WATER[0] <= middle <= WATER[1]:
         return
     deep = float(np.median(points[:, 2]) - grid.origin[-1])
-    if middle > WATER[1]:
+    p = context.parameters.get("vp")
+    if p is not None and WATER_FEET[0] <= middle <= WATER_FEET[1]:
+        what, cure = "it is that of water in ft/s", f"if it is: {unit_cure(p, 'ft/s')}"
+    elif middle > WATER[1]:
         what = "the model has no water where the cable was towed"
         cure = "give a model that begins at the sea surface, with 1500 m/s down to the sea bottom"
     else:

@@ -109,8 +109,8 @@ def rms_velocity(context: Context) -> Velocity:
 
 @rule("moveout", "survey")
 def stacked(context: Context) -> Iterator[Finding]:
-    """Every receiver stands at its source: a stacked section."""
-    if context.modelling:
+    """Every receiver stands at its source: a zero-offset or a stacked section."""
+    if context.modelling or context.facts.get("_stacked"):
         return
     assert context.survey is not None
     shots = context.survey.shots
@@ -119,9 +119,10 @@ def stacked(context: Context) -> Iterator[Finding]:
     traces = sum(len(s.rcv) for s in shots)
     yield warning(
         "W355",
-        f"all {traces} traces of {len(shots)} shots have their receiver at the source: a stacked section, not shot "
-        "records",
-        'give the shots before stacking; zero-offset data are migrated in time as they are: method = "kirchhoff"',
+        f"all {traces} traces of {len(shots)} shots have their receiver at the source: a zero-offset or a stacked "
+        "section, which is imaged trace by trace as shots of one receiver",
+        'give the shots before stacking; zero-offset data are migrated in time as they are: method = "kirchhoff"; if '
+        "these are shots: [data.bytes] receiver_x = ..., receiver_y = ... where the receivers stand",
         shots=len(shots),
     )
 

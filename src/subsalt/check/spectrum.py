@@ -86,8 +86,23 @@ def zero_mean(context: Context) -> Iterator[Finding]:
         )
 
 
+def passed(context: Context, f: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the part of the power at frequencies, Hz, that the filters among the steps on the traces let pass."""
+    out = np.ones_like(f)
+    for made in (
+        getattr(getattr(context.survey.reader, "flow", None), "operators", ()) if context.survey else ()
+    ):
+        if (taps := getattr(getattr(made, "filter", None), "taps", None)) is not None:
+            at = np.fft.rfftfreq(len(taps), made.time.dt)
+            out *= np.interp(f, at, np.abs(np.fft.rfft(taps)), right=0.0) ** 2
+    return out
+
+
 def power_of_data(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
-    """Return frequencies (Hz), the mean power there of traces of equal level, and where it peaks; None without data."""
+    """Return frequencies (Hz), the mean power there of traces of equal level, and where it peaks; None without data.
+
+    It is the power after the filters among the steps on the traces, since the wavelet is that of filtered traces.
+    """
     if context.survey is None:
         return None
     total = None
@@ -101,6 +116,9 @@ def power_of_data(context: Context) -> tuple[NDArray[np.float64], NDArray[np.flo
         return None
     f = np.fft.rfftfreq(context.survey.time.nt, context.survey.time.dt).astype(np.float64)
     if len(f) != len(total):
+        return None
+    total = total * passed(context, f)
+    if total.sum() <= 0:
         return None
     return f, total, float(f[int(np.argmax(np.convolve(total, np.ones(5), "same")))])
 

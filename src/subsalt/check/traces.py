@@ -26,28 +26,21 @@ def what_the_files_say(context: Context) -> Iterator[Finding]:
 
 @rule("traces", "scan", "survey")
 def stacked(context: Context) -> Iterator[Finding]:
-    """Stacked sections, which are no shots."""
+    """Stacked sections by their sorting code, which are no shots."""
     if getattr(context.scan, "kind", "shots") != "stack":
         return
     assert context.survey is not None
     if any(len(s.rcv) and s.offset.max() > 0 for s in context.survey.shots):
         return  # a table says where stations are, the headers do not
-    coded = [f.path for f in context.scan.files if f.sorting == 4]
-    text = f"{context.scan.n_traces} traces have their receiver at their source"
-    if coded:
+    if coded := [f.path for f in context.scan.files if f.sorting == 4]:
+        context.facts["_stacked"] = True
         yield error(
             "E242",
-            f"{coded[0]} holds a stacked section (sorting code 4, byte 3229): {text}",
+            f"{coded[0]} holds a stacked section (sorting code 4, byte 3229): {context.scan.n_traces} traces have "
+            "their receiver at their source",
             'name the field records, before stacking; a stacked section is for method = "kirchhoff"; if these are '
             "shots: [data.bytes] receiver_x = ..., receiver_y = ... where the receivers stand",
             files=coded[:50],
-        )
-    else:
-        yield warning(
-            "W264",
-            f"{text}: a zero-offset or a stacked section, which is imaged trace by trace as shots of one receiver",
-            "name the field records, before stacking; if these are shots: [data.bytes] receiver_x = ... where the "
-            "receivers stand",
         )
 
 

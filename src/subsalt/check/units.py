@@ -30,7 +30,7 @@ FOOT = 0.3048
 WATER_FEET = 4650.0, 5150.0
 
 
-def _cure(parameter: Parameter, unit: str) -> str:
+def unit_cure(parameter: Parameter, unit: str) -> str:
     """Return how to declare the unit of a parameter."""
     if parameter.grid is not None:
         return f"[model] {parameter.table(unit=unit)}"
@@ -153,7 +153,7 @@ def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     deep = vp.grid is not None and (vp.grid.shape[-1] - 1) * vp.grid.spacing[-1] >= DEEP
     if (low >= 4500 and FASTEST < high < 40_000) or (mid > 6500 and 10_000 < high < 40_000):
         return error(
-            "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", _cure(vp, "ft/s"), **evidence
+            "E416", f"vp from {low:.4g} to {high:.4g}: looks like ft/s", unit_cure(vp, "ft/s"), **evidence
         )
     if mid <= 0 or (15 <= mid <= 100_000 and not (deep and mid < 720)):
         return None
@@ -161,10 +161,10 @@ def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
     if not found:
         return _no_velocity(vp, evidence) if not 15 <= mid <= 100_000 else None
     _, code, unit, words, ends = found[0]
-    cure = f"{_cure(vp, unit)}, which gives {ends[0]:.0f} to {ends[1]:.0f} m/s"
+    cure = f"{unit_cure(vp, unit)}, which gives {ends[0]:.0f} to {ends[1]:.0f} m/s"
     if len(found) > 1 and found[1][0] < found[0][0] + 0.5:
         _, _, other, _, ends = found[1]
-        cure += f"; or {_cure(vp, other)}: {ends[0]:.0f} to {ends[1]:.0f} m/s"
+        cure += f"; or {unit_cure(vp, other)}: {ends[0]:.0f} to {ends[1]:.0f} m/s"
     return error(code, f"vp median {mid:.3g}: looks like {words}", cure, **evidence)
 
 
@@ -179,7 +179,7 @@ def _no_velocity(vp: Parameter, evidence: dict[str, float]) -> Finding | None:
         code,
         f"vp median {mid:.3g}: looks like {unit}, but values from {evidence['min']:.3g} to {evidence['max']:.3g} "
         "are velocities in no unit",
-        f"look for null values in {vp.source or 'vp'}; if there are none: {_cure(vp, unit)}",
+        f"look for null values in {vp.source or 'vp'}; if there are none: {unit_cure(vp, unit)}",
         **evidence,
     )
 
@@ -197,7 +197,7 @@ def water_in_feet(context: Context) -> Iterator[Finding]:
         yield warning(
             "W420",
             f"vp from {low:.4g} to {high:.4g} m/s: the slowest is what water has in ft/s",
-            f"if it is: {_cure(vp, 'ft/s')}" + f"; if its lengths are in feet, too: {feet}" * bool(feet),
+            f"if it is: {unit_cure(vp, 'ft/s')}" + f"; if its lengths are in feet, too: {feet}" * bool(feet),
             min=low,
             max=high,
         )
@@ -217,7 +217,7 @@ def thomsen_unit(context: Context) -> Iterator[Finding]:
             yield error(
                 "E418",
                 f"{name} reaches {size:.3g}: looks like per cent",
-                _cure(p, "%"),
+                unit_cure(p, "%"),
                 max_abs=size,
             )
         elif size > 0.5:

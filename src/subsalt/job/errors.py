@@ -122,6 +122,8 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
         close = difflib.get_close_matches(str(value), choices, n=1)
         message = f"{shown} is not one of {', '.join(choices)}"
         fix = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(choices)}"
+    elif kind == "bool_type":
+        message, fix = f"{shown} is neither true nor false", "write true or false, without quotes"
     else:
         message = f"{shown}: {message}"
         fix = _field_description(loc, job)

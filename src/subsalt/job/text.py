@@ -135,7 +135,7 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
         homes = [s for s in homes if s != "signal"]
         step = next((s for s, kind in STEPS.items() if parts[0] in (s, *kind.model_fields)), None)
         if not homes and step is None:
-            return None
+            return _explained_inside(parts[0], job)
         parts = [homes[0], parts[0]] if homes else ["signal", step, parts[0]][: 2 + (parts[0] != step)]
     if parts[0] == "signal":
         return _explained_step(parts)
@@ -160,6 +160,25 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
         "default": default,
         "text": "\n".join(lines),
     }
+
+
+def _explained_inside(key: str, job: type[BaseModel]) -> dict[str, str] | None:
+    """Return what a key of tables within tables means, such as ``counted_from`` of ``model.phi``; each meaning once."""
+    from subsalt.job.errors import model_at
+
+    places: dict[str | None, list[str]] = {}
+    for table in (t for t in job.model_fields if t != "signal"):
+        for inner in getattr(model_at(job, [table]), "model_fields", {}):
+            within = model_at(job, [table, inner])
+            if within is not None and key in within.model_fields:
+                places.setdefault(within.model_fields[key].description, []).append(f"{table}.{inner}.{key}")
+    found = []
+    for first, *others in places.values():
+        said = _explained(first, job)
+        assert said is not None
+        also = f"\nalso: {', '.join(others)}" if others else ""
+        found.append(said | {"text": said["text"] + also})
+    return found[0] | {"text": "\n\n".join(e["text"] for e in found)} if found else None
 
 
 def _explained_step(parts: list[str]) -> dict[str, str] | None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import fields
-from typing import Annotated, Any, Literal, TypeVar
+from dataclasses import dataclass, fields
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 
 from subsalt.earth.planes import slabs
 from subsalt.errors import ConfigError
@@ -189,8 +191,27 @@ def to_si(values: NDArray[Any], unit: str | None, kind: str) -> NDArray[Any]:
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, repr=False)
+class _Misfit:
+    """A value in place of which pydantic would take another one; no key accepts it, and it prints as it was written."""
+
+    value: object
+
+    def __repr__(self) -> str:
+        return str(self.value).lower() if isinstance(self.value, bool) else repr(self.value)
+
+
+def _alternatives(annotation: object) -> set[object]:
+    """Return the types that a value may have: those of a union, of the values of a literal, or one."""
+    if get_origin(annotation) in (Union, UnionType):
+        return set().union(*map(_alternatives, get_args(annotation)))
+    if get_origin(annotation) is Annotated:
+        return _alternatives(get_args(annotation)[0])
+    return {type(v) for v in get_args(annotation)} if get_origin(annotation) is Literal else {annotation}
+
+
 class Section(BaseModel):
-    """A table of the job file; a key it does not know is an error."""
+    """A table of the job file; a key it does not know is an error, and so is "yes" or 1 for true, or true for 1."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -199,6 +220,26 @@ class Section(BaseModel):
         hide_input_in_errors=False,
         defer_build=True,  # a validator is built for the class of job that is read, not for every table of every method
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _convert_no_truth(cls, table: object) -> object:
+        """Mark truth values that are numbers or texts, and numbers that are truth values."""
+        if not isinstance(table, dict):
+            return table
+        return {
+            key: _Misfit(value)
+            if isinstance(value, str | int | float) and cls._misfits(key, value)
+            else value
+            for key, value in table.items()
+        }
+
+    @classmethod
+    def _misfits(cls, key: str, value: str | int | float) -> bool:
+        kinds = _kinds(cls, key)
+        if isinstance(value, bool):
+            return bool(kinds & {int, float}) and bool not in kinds
+        return bool in kinds and type(value) not in kinds
 
     def as_options(self, kind: type[T], **given: Any) -> T:
         """Return the table as options of the program, a dataclass whose fields have the names of the keys.
@@ -213,6 +254,12 @@ class Section(BaseModel):
             is_word = isinstance(value, str) and not isinstance(option.default, str)
             given[option.name] = None if is_word else value
         return kind(**given)
+
+
+@cache
+def _kinds(section: type[Section], key: str) -> set[object]:
+    """Return the types that a key of a table takes."""
+    return _alternatives(section.model_fields[key].annotation) if key in section.model_fields else set()
 
 
 def _reader(kind: str, low: float | None, strict: bool) -> Callable[[object], float]:

@@ -14,8 +14,9 @@ from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.segy.headers import Endian, FileLayout, fix_text
 from subsalt.io.segy.samples import FORMATS, decode
 
-#: bytes of a file held at one time
-_PIECE = 4 << 20
+#: bytes of a file held at one time: few enough that the temporary arrays of `measure` stay in a core's cache
+#: (0.96 s for 750 MB on a Zen 4; 1.6 s with pieces of 4 MB)
+_PIECE = 1 << 20
 #: samples of a very long trace that are looked at, so that memory stays bounded whatever the header says
 _LONGEST = 1 << 22
 #: samples of the window whose spectrum is taken
@@ -102,24 +103,27 @@ def read_bytes(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) ->
 
 def measure(x: NDArray[np.float32], number: NDArray[np.int64]) -> TraceMeasures:
     """Return the measures of traces x, (n, ns)."""
-    finite = np.isfinite(x)
-    bad = x.shape[1] - np.count_nonzero(finite, axis=1)
-    flat = (x == x[:, :1]).all(axis=1)
-    if bad.any():
-        x = np.where(finite, x, np.float32(0))
     size = np.abs(x)
     peak = size.max(axis=1)
-    # scaled to one, so that squares neither overflow nor vanish
-    unit = x / np.where(peak > 0, peak, np.float32(1))[:, None]
-    exact = x.astype(np.float64)
-    rms = np.sqrt(np.einsum("ij,ij->i", exact, exact) / x.shape[1])
-    energy = np.einsum("ij,ij->i", unit, unit)
-    difference = np.diff(unit, axis=1)
-    rough = np.einsum("ij,ij->i", difference, difference) / np.where(energy > 0, energy, 1)
+    bad = np.zeros(len(x), np.int32)
+    flat = (x == x[:, :1]).all(axis=1)
+    # the largest of samples that are not finite is not finite
+    if not np.isfinite(peak).all():
+        finite = np.isfinite(x)
+        bad = np.count_nonzero(~finite, axis=1)
+        x = np.where(finite, x, np.float32(0))
+        size = np.abs(x)
+        peak = size.max(axis=1)
+    # differences of the largest numbers are none
+    small = x if not peak.max(initial=0) > 1e30 else x * np.float32(0.25)
+    energy = np.einsum("ij,ij->i", small, small, dtype=np.float64)
+    difference = np.diff(small, axis=1)
+    rough = np.einsum("ij,ij->i", difference, difference, dtype=np.float64) / np.where(energy > 0, energy, 1)
+    rms = np.sqrt(energy / x.shape[1]) * (1.0 if small is x else 4.0)
     top = size == peak[:, None]
     clipped = np.count_nonzero(top[:, :-2] & top[:, 1:-1] & top[:, 2:], axis=1)
     clipped[flat] = 0
-    line, steady = _line(unit)
+    line, steady = _line(x, peak)
     return TraceMeasures(
         number.astype(np.int64),
         rms,
@@ -133,14 +137,16 @@ def measure(x: NDArray[np.float32], number: NDArray[np.int64]) -> TraceMeasures:
     )
 
 
-def _line(unit: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _line(
+    x: NDArray[np.float32], peak: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the share of one line of the spectrum, and how steady traces are."""
-    n, ns = unit.shape
+    n, ns = x.shape
     if ns < _SHORTEST:
         return np.zeros(n, np.float32), np.zeros(n, np.float32)
     quarter = ns // 4
-    parts = unit[:, : 4 * quarter].reshape(n, 4, quarter)
-    rms = np.sqrt(np.einsum("ijk,ijk->ij", parts, parts) / quarter)
+    parts = x[:, : 4 * quarter].reshape(n, 4, quarter)
+    rms = np.sqrt(np.einsum("ijk,ijk->ij", parts, parts, dtype=np.float64) / quarter)
     most = rms.max(axis=1)
     steady = rms.min(axis=1) / np.where(most > 0, most, 1)
     # only a steady trace can hum: the others need no spectrum
@@ -148,8 +154,10 @@ def _line(unit: NDArray[np.floating]) -> tuple[NDArray[np.float32], NDArray[np.f
     rows = np.flatnonzero(steady > STEADY)
     m = min(ns if ns < 2 * _SHORTEST else ns // 2, _WINDOW)
     window = np.hanning(m + 2)[1:-1].astype(np.float32)
+    # scaled to one, so that squares neither overflow nor vanish
+    unit = x[rows, ns - m :] / peak[rows, None]
+    power = np.abs(np.fft.rfft(unit * window, axis=1)) ** 2
     # what has fewer than four periods here is a drift, or the lowest of a band
-    power = np.abs(np.fft.rfft(unit[rows, ns - m :] * window, axis=1)) ** 2
     power[:, :4] = np.where(np.argmax(power, axis=1)[:, None] < 4, 0.0, power[:, :4])
     if power.size:
         at = np.argmax(power, axis=1)

@@ -208,6 +208,20 @@ class Flow:
     @cached_property
     def per_trace(self) -> float:
         """Processor time of all steps per trace here, s, measured on noise with headers of the survey (`sample`)."""
+        return self._measured(lambda noise, headers: self.apply(noise, headers))
+
+    @cached_property
+    def first_look(self) -> float:
+        """Processor time per trace, s, of the look at all shots before a run, for conditions on samples."""
+
+        def look(noise: Traces, headers: Headers) -> None:
+            for made in self.of_gathers:
+                made.measure(self.apply(noise, headers, made.place))
+
+        return self._measured(look) if self.of_gathers else 0.0
+
+    def _measured(self, work: Callable[[Traces, Headers], object]) -> float:
+        """Return the processor time per trace of what is done to a block of noise, s, the least of three times."""
         headers = self.sample
         if headers is None or not len(headers):
             return 0.0
@@ -217,9 +231,7 @@ class Flow:
         before, spent = self.seconds.copy(), []
         for _ in range(3):
             begin = clock.thread_time()
-            self.apply(noise, headers)
+            work(noise, headers)
             spent.append((clock.thread_time() - begin) / len(headers))
         self.seconds = before
-        # what looks at whole shots goes through the steps before it once more
-        again = sum(made.place for made in self.of_gathers) / len(self.steps)
-        return min(spent) * (1.0 + again)
+        return min(spent)

@@ -75,14 +75,21 @@ def signal_plan(source: Survey | TraceTable, traces: int) -> dict[str, Any]:
     flow = flow_of(source)
     if flow is None or flow.short:
         return {}
-    return {"steps": flow.facts(), "seconds_per_trace": flow.per_trace, "seconds": traces * flow.per_trace}
+    plan = {"steps": flow.facts(), "seconds_per_trace": flow.per_trace, "seconds": traces * flow.per_trace}
+    if flow.of_gathers:
+        once = _Shots(source).traces
+        plan["first_look"] = {"traces": once, "seconds": once * flow.first_look}
+    return plan
 
 
 def signal_row(plan: dict[str, Any]) -> str:
     """Return the line of a plan on the steps."""
+    look = ""
+    if first := plan.get("first_look"):
+        look = f"; before that {first['traces']} traces are read for conditions on samples, {first['seconds']:.3g} s"
     return (
         f"{', '.join(step['step'] for step in plan['steps'])}; {1e3 * plan['seconds_per_trace']:.2g} ms of processor "
-        f"time a trace, {plan['seconds']:.3g} s in all"
+        f"time a trace, {plan['seconds']:.3g} s in all{look}"
     )
 
 

@@ -13,6 +13,7 @@ from subsalt.check.steps import step_findings
 from subsalt.errors import Finding
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
+from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.traces import flow_of
 from subsalt.job.units import auto_to_none
 from subsalt.methods.kirchhoff.job import is_line, place
@@ -132,6 +133,7 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     found = list(
         prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None, topography)
     )
+    found = knowing_edits(found, c.table)
     if (flow := flow_of(c.table)) is not None:
         some = np.linspace(0, len(c.table) - 1, min(len(c.table), OFFSETS)).astype(np.int64)
         found += [*mute_findings(flow, c.table.offset[some], 0), *step_findings(flow)]

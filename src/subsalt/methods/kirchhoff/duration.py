@@ -297,7 +297,10 @@ def time_of(
         )
     drawn = PICTURES[2 if 1 in setup.grid.shape else 3] + GATHER_PAGE * (setup.classes.kind != "image")
     preparing = sharing * share.traces * nt / float(row["prepared_samples_per_s"])
-    flow = flow_of(setup.table)
+    flow, look = flow_of(setup.table), 0.0
+    if flow is not None and flow.of_gathers:
+        # conditions on samples: ranks share a look at all records before the first block
+        look = table * (4 * nt / files_at.reading(world.ranks) + flow.first_look) / world.ranks
     if flow is not None:
         # a thread takes them through the steps while those before are summed, on the same cores
         preparing += sharing * share.traces * flow.per_trace / threads
@@ -311,7 +314,7 @@ def time_of(
         "ledger": LEDGER_FILES * around.publish,
         "velocity": setup.grid.size * setup.nt * VELOCITY_SAMPLE / world.ranks,
         # traces are read while those before are summed
-        "trace input": max(0.0, reading - summing - preparing),
+        "trace input": look + max(0.0, reading - summing - preparing),
         "prepare": preparing,
         # a GPU sums a block of traces while the next one is prepared
         "sum": summing if gpu is None else max(0.0, summing - preparing),

@@ -24,6 +24,7 @@ from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
 from subsalt.job.model import load_parameters, share_headers
+from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.traces import recorded
 from subsalt.kernels.tuning import forced_rows
 from subsalt.methods.rtm.grouping import Decision, group_size
@@ -272,6 +273,8 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if context.survey is not None and job.data is not None:
         context.samples = load(lambda: _samples(context.survey)) or []
     findings = check.run_rules(context, check.load_rules())
+    if context.survey is not None:
+        findings = knowing_edits(findings, context.survey)
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
         check_memory(job, context, findings + load.findings, load)
     found = _merged(load.findings, findings)

@@ -195,6 +195,11 @@ class RunTimes:
                 first = sum(arrays.get(n, 0) for n in ("snapshots", "states", "shells"))
                 pinned = sum(size for name, size in arrays.items() if name.startswith("pinned"))
                 total["setup"] += world.ranks_per_node * (first / parts.touch + pinned / PIN)
+            flow = setup.flow
+            if flow is not None and flow.of_gathers and len(shots) == len(needs.shots):
+                # conditions on samples: ranks share a look at all shots before the first one; a resumed run knows
+                look = FLOAT * setup.record.nt / around.files.reading(world.ranks) + flow.first_look
+                total["trace input"] += sum(len(s.rcv) for s in shots) * look / world.ranks
             # nobody sums less than a plane
             workers = min(world.ranks, grid.shape3[0])
             partial = files.get("partial images", 0) // FLOAT

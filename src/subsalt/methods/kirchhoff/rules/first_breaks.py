@@ -187,8 +187,8 @@ def _water_break(good: list[ShotBreaks], early: Velocity, t0: float) -> Iterator
         f"first breaks of {int(wrong.sum())} of {len(lines)} field records have the velocity of water ({v:.0f} m/s) "
         f"but start at {1e3 * first:+.0f} ms at offset 0 (period {1e3 * period:.0f} ms): time zero is wrong by about "
         f"as much, all times are too {'late' if first > 0 else 'early'}",
-        f"the recording delay (byte 109) as the observer's log has it; by the first breaks: [data.fix] delay = "
-        f"{t0 - first:.3g}",
+        f"correct the time of the first sample, now {1e3 * t0:g} ms (byte 109): the observer's log has the recording "
+        f"delay; by the first breaks it is, in s: [data.fix] delay = {t0 - first:.3g}",
         intercept_s=first,
     )
 
