@@ -19,6 +19,7 @@
 
 #include "march.cuh"
 #include "tti_absorb.cuh"
+#include "waves.hpp"
 
 namespace subsalt::cuda {
 
@@ -27,6 +28,8 @@ struct TiltedPart {
     Box box;
     int planes, tiles_y, tiles_z;
     unsigned blocks;
+
+    Marched marched() const { return {static_cast<int>(box.hi[0] - box.lo[0]), tiles_y * tiles_z, 1}; }
 };
 
 /// What a launch does: some boxes, which are advanced, or, with `out`, one of which A and B are written.
