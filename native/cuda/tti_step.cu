@@ -10,8 +10,8 @@
 //   shared, L1    115 words of 4 bytes in and out, 32 per clock and SM: at most 64 G points/s
 //
 // where 4.3 TB/s of memory would be 90 G points/s. One block per SM, 14 warps of 128 registers, has two limits of about
-// the same height and two barriers a turn: expected are 40 G points/s, 45 % of the speed of memory. Of memory it asks
-// a turn ahead, for 20 KB per SM at any time.
+// the same height and one barrier a turn: expected are 40 G points/s and more (that was with two), 45 % of the speed of
+// memory. Of memory it asks a turn ahead, for 20 KB per SM at any time.
 //
 // Why in one kernel: with F_x and the sums of both fields in memory between two, 88 bytes per point would go through
 // it, and that at the speed of copies would be 49 G points/s at the very best, with 16 bytes per point of scratch
@@ -28,7 +28,7 @@ namespace subsalt::cuda {
 namespace {
 
 template <int M, int Dim, int Rows, bool Plain>
-SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows>::threads, 1)
+SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows, Plain>::threads, 1)
     tti_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
               const __grid_constant__ TiltedTask task) {
     SUBSALT_SHARED(float, shared);
@@ -126,7 +126,7 @@ TiltedTask whole(const Box& box, float* const* out, const Cutting& cut) {
 /// `planes`: of a march at most; 0: chosen.
 template <int M, int Dim, int Rows, bool Plain>
 Status start(const Problem& pb, const Levels& lv, TiltedTask task, int planes, cudaStream_t stream) {
-    using Tile = TiltedTile<M, Dim, Rows>;
+    using Tile = TiltedTile<M, Dim, Rows, Plain>;
     if (task.parts == 0) return cudaSuccess;
     const auto kernel = tti_march<M, Dim, Rows, Plain>;
     int at_once = 0;
@@ -139,10 +139,10 @@ Status start(const Problem& pb, const Levels& lv, TiltedTask task, int planes, c
 /// y, does what it can; the rest does the one that can all, in tiles of `Rows` rows.
 template <int M, int Dim, int Core, int Rows>
 Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int planes, cudaStream_t stream) {
-    constexpr Cutting cut = cutting<TiltedTile<M, Dim, Rows>>;
+    constexpr Cutting cut = cutting<TiltedTile<M, Dim, Rows, false>>;
     if (Core == 0 || out != nullptr) return start<M, Dim, Rows, false>(pb, lv, whole(box, out, cut), planes, stream);
     if constexpr (Core > 0) {
-        constexpr Cutting wide = cutting<TiltedTile<M, Dim, Core>>;
+        constexpr Cutting wide = cutting<TiltedTile<M, Dim, Core, true>>;
         const Box core = without_layer(pb, box, wide);
         SUBSALT_CHECK((start<M, Dim, Core, true>(pb, lv, whole(core, nullptr, wide), planes, stream)));
         return start<M, Dim, Rows, false>(pb, lv, around(box, core, cut), planes, stream);
