@@ -65,8 +65,9 @@ Status memory_step(const Problem& pb, const Levels& lv, const Box& box, cudaStre
             const Index lo = high ? n - width : 0, hi = high ? n : width;
             side.lo[axis] = side.lo[axis] > lo ? side.lo[axis] : lo;
             side.hi[axis] = side.hi[axis] < hi ? side.hi[axis] : hi;
-            parts.add(side, pb.dim == 2, rows, planes, axis);
+            parts.add(side, pb.dim == 2, rows, axis);
         }
+    parts.cut(pb.dim == 2, planes);
     const auto kernel = pb.radius == 4 ? advance_psi<4> : pb.radius == 2 ? advance_psi<2> : advance_psi<0>;
     return launch(kernel, parts.blocks, block_threads, 0, stream, pb, lv, parts);
 }

@@ -171,6 +171,10 @@ template <int Fields>
 struct FieldMarch {
     static constexpr int shared = FieldSlots<Fields>::bytes * block_threads;
 
+    /// 2 M planes of p are loaded before the first turn, 4 of the 16 or 36 bytes of a plane each, and one turn is as
+    /// long as the memory takes to answer.
+    static int warm_up(int radius) { return 1 + (Fields == 1 ? radius / 2 : radius / 4); }
+
     template <int M, int Dim, Boundary B, class Storage>
     static auto kernel() {
         return field_march<Fields, M, Dim, B, Storage>;

@@ -7,12 +7,6 @@
 
 namespace subsalt::cuda {
 
-/// Multiprocessors of the device in use, once there is one; before that those of an H100.
-inline int& multiprocessors() {
-    static int count = 132;
-    return count;
-}
-
 /// How a march over a grid is cut; changes speed, never bits.
 struct Tuning {
     int rows;   // rows of y per block
