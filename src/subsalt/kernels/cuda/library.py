@@ -21,7 +21,7 @@ from typing import Any, Literal
 from subsalt.errors import DeviceError, SubsaltError
 
 #: of api.h
-ABI = 2
+ABI = 3
 
 #: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
 OUT_OF_MEMORY, OLD_DRIVER, NO_DEVICE = 2, 35, 100
@@ -352,7 +352,7 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_is_finite": [_P, _POINTERS, _P],
     "subsalt_cuda_segment": [_P, _P, _POINTERS],
     "subsalt_cuda_free_segment": [_P],
-    "subsalt_cuda_segment_run": [_P, _POINTERS, _L, _L, _L, _L, _I, _P, _P],
+    "subsalt_cuda_segment_run": [_P, _POINTERS, _P],
     "subsalt_cuda_segment_part": [_P, _POINTERS, _L, _CORNER, _CORNER, _I, _I, _L],
     "subsalt_cuda_segment_finish": [_P],
     "subsalt_cuda_tune": [_P, _I, _I],
