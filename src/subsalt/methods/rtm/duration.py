@@ -23,7 +23,7 @@ from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.speed import rates_for
+from subsalt.methods.rtm.speed import CONTEXT_SECONDS, rates_for
 from subsalt.numerics.stencil import radius_of
 from subsalt.plan.cuts import exchange_of
 from subsalt.plan.gpu import LAUNCHES, PIN
@@ -190,6 +190,8 @@ class RunTimes:
         grid = setup.model.grid
         found = {"start": parts.start, "check": CHECK + len(needs.volumes) * FLOAT * grid.size / READ}
         found["ledger"] = LEDGER_FILES * around.publish
+        if world.gpu is not None:
+            found["check"] = max(CONTEXT_SECONDS, found["check"])
         if isinstance(setup, MigrationSetup):
             choice = self.decision.choice
             if choice is not None and shots:
