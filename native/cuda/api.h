@@ -11,7 +11,7 @@ extern "C" {
 #define SUBSALT_CUDA_API __attribute__((visibility("default")))
 
 /// Changes with every change of this file or of the structs behind its pointers.
-#define SUBSALT_CUDA_ABI 2
+#define SUBSALT_CUDA_ABI 3
 
 typedef struct {
     char name[128];
@@ -166,11 +166,20 @@ typedef struct {
 
 SUBSALT_CUDA_API int subsalt_cuda_segment(const void* plan, const SubsaltCudaWork* work, void** out);
 SUBSALT_CUDA_API int subsalt_cuda_free_segment(void* segment);
-/// Steps from time index `it`; returns when they are done, `done` of them: fewer when the field is not finite. What the
-/// host holds for time indices up to `until` may be read ahead.
-SUBSALT_CUDA_API int subsalt_cuda_segment_run(void* segment, void* const levels[13], int64_t it, int64_t steps,
-                                              int64_t until, int64_t finite_every, int32_t check_last, int64_t* done,
-                                              int32_t* finite);
+typedef struct {
+    int64_t it, steps; // from time index `it`
+    int64_t until;     // what the host holds for time indices up to it may be read ahead
+    int64_t finite_every;
+    int32_t check_last;
+    int32_t front; // 0: everything is advanced; else how many steps after a look at how far the wavefield has come
+                   // there is another, and what it has not reached is left out
+    int32_t anew;  // the first look is at everything, as after steps of others
+    int32_t finite, whole; // out: whether it is finite; whether nothing is worth leaving out any more
+    int32_t unused;
+    int64_t done, points; // out: steps done, fewer when the field is not finite; points advanced in all of them
+} SubsaltCudaSteps;
+/// Returns when the steps are done.
+SUBSALT_CUDA_API int subsalt_cuda_segment_run(void* segment, void* const levels[13], SubsaltCudaSteps* steps);
 /// Part of the step from `it`, asked for and not waited for: Psi in `memory` (6 numbers lo, hi; null: nowhere), the
 /// next level in n boxes (6 numbers each), what is injected and put back; with `last` what is done with that level.
 SUBSALT_CUDA_API int subsalt_cuda_segment_part(void* segment, void* const levels[13], int64_t it, const int64_t* memory,

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "reached.hpp"
 #include "staging.hpp"
 
 namespace subsalt::cuda {
@@ -17,9 +18,8 @@ public:
     /// injected and put back; with `last` also what is done with the level that is complete then.
     Status part(const Levels& levels, Index it, const Box* memory, const Box* boxes, int n_boxes, bool last,
                 Index until);
-    /// Steps, with checks; `done` of them. Returns when the device has done them.
-    Status run(Levels levels, Index it, Index steps, Index until, Index finite_every, bool check_last, Index* done,
-               bool* finite);
+    /// Steps, with checks; what came of them is written to `steps`. Returns when the device has done them.
+    Status run(Levels levels, SubsaltCudaSteps* steps);
     /// All that came out is on the host, and nothing of the host is read any more.
     Status finish();
 
@@ -45,6 +45,8 @@ private:
     Status visit(const Visit& v, float* const* made, Index until);
     Status shells(float* const* made, Index it, bool put_back, Index until);
     Status look(float* const* fields, bool* finite);
+    bool leaves_out(const SubsaltCudaSteps& steps) const;
+    Status find_front(const Levels& levels, Index it);
 
     const DevicePlan& plan_;
     std::vector<std::unique_ptr<Feed>> feeds_;
@@ -58,6 +60,7 @@ private:
     Outbound kept_;
     Inbound put_back_;
     std::optional<Box> inner_;
+    Reached reached_;
 };
 
 } // namespace subsalt::cuda

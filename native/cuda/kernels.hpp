@@ -54,6 +54,8 @@ Status make_points(const Points& host, const Problem& pb, DevicePoints** out, cu
 void free_points(DevicePoints* points);
 Index count_of_points(const DevicePoints& points);
 Index width_of_points(const DevicePoints& points);
+/// The smallest box that holds all supports; empty without points.
+Box touched_by_points(const DevicePoints& points);
 /// values: (n); out: (n); shares: (n, width), what every plane of a support adds to a sample, 0 without weight
 Status inject(const Problem& pb, float* const* fields, const DevicePoints& points, const float* values,
               cudaStream_t stream);

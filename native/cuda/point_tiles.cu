@@ -5,6 +5,7 @@
 #include "context.hpp"
 #include "points.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -69,6 +70,19 @@ TileLists lists_of(const Points& points, const Problem& pb) {
     return lists;
 }
 
+/// The smallest box that holds the supports of all points.
+Box touched_by(const Points& points, const Problem& pb) {
+    if (points.n == 0) return {};
+    Box out{{pb.n[0], pb.n[1], pb.n[2]}, {0, 0, 0}};
+    for (Index i = 0; i < points.n; ++i)
+        for (int a = 0; a < 3; ++a) {
+            const Index first = points.base[3 * i + a];
+            out.lo[a] = std::min(out.lo[a], first);
+            out.hi[a] = std::min(std::max(out.hi[a], first + points.width), pb.n[a]);
+        }
+    return out;
+}
+
 template <class T>
 Status upload(const T* from, std::size_t n, void*& owned, const T*& view, cudaStream_t stream) {
     SUBSALT_CHECK(allocate(&owned, static_cast<std::int64_t>(n * sizeof(T))));
@@ -96,6 +110,7 @@ Status make_points(const Points& host, const Problem& pb, DevicePoints** out, cu
     const TileLists lists = lists_of(host, pb);
     if (lists.items.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) return cudaErrorInvalidValue;
     auto made = std::make_unique<DevicePoints>();
+    made->touched = touched_by(host, pb);
     const Status status = fill(*made, host, lists, stream);
     if (status != cudaSuccess) {
         free_points(made.release());
@@ -118,6 +133,10 @@ Index count_of_points(const DevicePoints& points) {
 
 Index width_of_points(const DevicePoints& points) {
     return points.view.width;
+}
+
+Box touched_by_points(const DevicePoints& points) {
+    return points.touched;
 }
 
 } // namespace subsalt::cuda

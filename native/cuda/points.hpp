@@ -26,6 +26,7 @@ struct PointsView {
 
 struct DevicePoints {
     PointsView view{};
+    Box touched{};       // holds every node of a support; empty without points
     void* owned[4] = {}; // base, weights, tiles, items
 };
 

@@ -16,6 +16,8 @@
 // records change their place with every step, so every kernel would have to read its step from the device. Only grids
 // below about a million points would gain.
 //
+// What a wavefield has not reached is left out (reached.cu); the device is waited for at every look at how far it is.
+//
 // Bytes per point beyond those of the steps: those of imaging.cu and shell.cu, and of the link 4 per point of a
 // snapshot to the host or of a partner from it.
 #include "device_segment.hpp"
@@ -201,25 +203,44 @@ Status DeviceSegment::look(float* const* fields, bool* finite) {
     return cudaSuccess;
 }
 
-Status DeviceSegment::run(Levels levels, Index it, Index steps, Index until, Index finite_every, bool check_last,
-                          Index* done, bool* finite) {
+/// Whether these steps leave out what the wavefield has not reached: shells put back numbers in places that nothing has
+/// to reach.
+bool DeviceSegment::leaves_out(const SubsaltCudaSteps& steps) const {
+    return steps.front != 0 && !inner_ && !(shells_ && shells_->put_back);
+}
+
+Status DeviceSegment::find_front(const Levels& levels, Index it) {
+    Box fed{};
+    for (const auto& feed : feeds_)
+        if (it < feed->nt) fed = joined(fed, touched_by_points(*feed->points));
+    return reached_.find(plan_.pb, levels, it, fed);
+}
+
+Status DeviceSegment::run(Levels levels, SubsaltCudaSteps* steps) {
     const Problem& pb = plan_.pb;
     const Box whole{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
-    const Box* const memory = inner_ || pb.boundary != Boundary::pml ? nullptr : &whole;
-    const Box& box = inner_ ? *inner_ : whole;
-    *done = 0;
-    *finite = true;
-    for (Index s = 1; s <= steps && *finite; ++s) {
-        SUBSALT_CHECK(part(levels, it, memory, &box, 1, true, until));
+    Box box = inner_ ? *inner_ : whole;
+    const Box* const memory = inner_ || pb.boundary != Boundary::pml ? nullptr : &box;
+    const bool front = leaves_out(*steps);
+    Index it = steps->it;
+    bool finite = true;
+    steps->done = steps->points = 0;
+    if (front && (steps->anew != 0 || !reached_.is_at(it))) SUBSALT_CHECK(find_front(levels, it));
+    while (finite && steps->done < steps->steps) {
+        if (front) SUBSALT_CHECK(reached_.step(pb, levels, steps->front, &box));
+        SUBSALT_CHECK(part(levels, it, memory, &box, 1, true, steps->until));
         for (int f = 0; f < pb.fields; ++f)
             std::swap(levels.prev[f], const_cast<float*&>(levels.curr[f]));
         ++it;
-        *done = s;
-        if (it % finite_every == 0 || (check_last && s == steps)) {
+        ++steps->done;
+        steps->points += points_of(box);
+        if (it % steps->finite_every == 0 || (steps->check_last != 0 && steps->done == steps->steps)) {
             float* const newest[2] = {const_cast<float*>(levels.curr[0]), const_cast<float*>(levels.curr[1])};
-            SUBSALT_CHECK(look(newest, finite));
+            SUBSALT_CHECK(look(newest, &finite));
         }
     }
+    steps->finite = finite;
+    steps->whole = front && reached_.whole();
     return cudaStreamSynchronize(context().compute);
 }
 
@@ -262,15 +283,8 @@ int subsalt_cuda_free_segment(void* segment) {
     return 0;
 }
 
-int subsalt_cuda_segment_run(void* segment, void* const levels[13], int64_t it, int64_t steps, int64_t until,
-                             int64_t finite_every, int32_t check_last, int64_t* done, int32_t* finite) {
-    bool fine = true;
-    Index count = 0;
-    const Status status =
-        segment_of(segment).run(levels_of(levels), it, steps, until, finite_every, check_last != 0, &count, &fine);
-    *done = count;
-    *finite = fine;
-    return said(status, "advancing the wavefield");
+int subsalt_cuda_segment_run(void* segment, void* const levels[13], SubsaltCudaSteps* steps) {
+    return said(segment_of(segment).run(levels_of(levels), steps), "advancing the wavefield");
 }
 
 int subsalt_cuda_segment_part(void* segment, void* const levels[13], int64_t it, const int64_t* memory,

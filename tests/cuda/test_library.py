@@ -1,5 +1,6 @@
 """Finding the plug-in, refusing one that cannot be used, and arrays on the device."""
 
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import subsalt
 from subsalt import kernels
 from subsalt.errors import DeviceError
 from subsalt.kernels.cuda import library
+from subsalt.parallel.comm import world
+from subsalt.propagation import devices
 
 
 def test_no_plugin_is_no_gpu(monkeypatch):
@@ -57,6 +60,46 @@ def test_a_plugin_of_another_version_is_refused(emulated, monkeypatch):
     assert emulated.availability().code == "E983"
     assert "make cuda" in emulated.availability().fix
     emulated._load.cache_clear()
+
+
+class _SlowDriver:
+    """The plug-in, whose driver lets a process in when it is told to, or never."""
+
+    def __init__(self, plugin, status=0):
+        self._plugin, self._status, self.may, self.asked = plugin, status, threading.Event(), []
+
+    def __getattr__(self, name):
+        return getattr(self._plugin, name)
+
+    def subsalt_cuda_use(self, number):
+        self.asked.append(threading.current_thread().name)
+        assert self.may.wait(20)
+        return self._status or self._plugin.subsalt_cuda_use(number)
+
+
+def test_the_host_goes_on_while_the_driver_makes_its_context(emulated, monkeypatch):
+    slow = _SlowDriver(emulated._load(Path(emulated.availability().plugin)))
+    monkeypatch.setattr(library, "_load", lambda path: slow)
+    devices.settle(world(), "cuda")
+    devices.settle(world(), "cuda")  # the check has done so too
+    threading.Timer(0.05, slow.may.set).start()
+    assert library.allocated()["device"] >= 0  # waits for it
+    assert slow.asked == ["gpu"]
+    library.forget()
+
+
+def test_a_context_that_cannot_be_made_is_said_once_and_by_who_needs_it(emulated, monkeypatch, capfd):
+    slow = _SlowDriver(emulated._load(Path(emulated.availability().plugin)), status=46)
+    slow.may.set()
+    monkeypatch.setattr(library, "_load", lambda path: slow)
+    devices.settle(world(), "cuda")
+    library._Settings.opening.join()
+    with pytest.raises(DeviceError) as said:
+        library.allocated()
+    assert said.value.code == "E984"
+    assert slow.asked == ["gpu", "MainThread"]
+    assert capfd.readouterr() == ("", "")
+    library.forget()
 
 
 def test_arrays_go_to_the_device_and_back(gpu_device):

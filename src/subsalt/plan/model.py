@@ -12,8 +12,9 @@ A survey deals its shots to groups of nodes: rounds, what is lost behind the las
 
 `Blocks` says how many points a rank has of a grid, and how many it exchanges. `reached` says how much of a grid a
 wavefield from rest has reached, on the mean of its steps; what lies beyond is not computed. Rows along z are advanced
-from their top to the last number that is not zero (`native/isa/front.hpp`). Ahead of a wave the numbers of a scheme
-fall off like an Airy function, whose width grows with the cube root of the steps, until they are flushed to zero.
+from their top to the last number that is not zero (`native/isa/front.hpp`), on a GPU all in the box of such numbers
+(`native/cuda/reached.cu`: `reached_box`). Ahead of a wave the numbers of a scheme fall off like an Airy function, whose
+width grows with the cube root of the steps, until they are flushed to zero.
 
 What a run has beside its cores: the network between its ranks, and its files.
 """
@@ -62,6 +63,8 @@ AHEAD = {
 }
 #: rows along x and y, points and times that stand for all
 ROWS, POINTS, TIMES = 24, 32, 12
+#: a box with so much of a grid is advanced as the whole of it
+FILLED = 0.9
 
 
 def reached(
@@ -94,6 +97,36 @@ def reached(
     ahead = AHEAD[stencil.kind][stencil.order][0 if shape3[1] == 1 else 1]
     parts = [_part(apart, where[:, 2], cells * n + ahead * np.cbrt(n), shape3[2]) for n in times]
     return float(np.mean(parts))
+
+
+def reached_box(
+    shape3: Shape,
+    points: ArrayLike,
+    cells: float,
+    steps: int,
+    stencil: Stencil | None = None,
+    beyond: float = 0.0,
+) -> float:
+    """Return the part of the points of a grid in the box that is advanced on a GPU, on the mean of the steps.
+
+    Parameters
+    ----------
+    shape3, points, cells, steps, stencil
+        As for `reached`.
+    beyond : float
+        Cells by which the box is larger on all sides, on the mean of its looks.
+    """
+    stencil = stencil or Stencil.of(8)
+    where = np.atleast_2d(np.asarray(points, dtype=np.float64))
+    if steps < 1 or not len(where):
+        return 1.0
+    times = steps * (np.arange(TIMES) + 0.5) / TIMES
+    ahead = AHEAD[stencil.kind][stencil.order][0 if shape3[1] == 1 else 1]
+    radius = (cells * times + ahead * np.cbrt(times) + beyond)[:, None]
+    low, high = np.maximum(where.min(axis=0) - radius, 0), where.max(axis=0) + radius + 1
+    sides = np.clip((np.minimum(high, shape3) - low) / shape3, 0.0, 1.0)
+    parts = sides.prod(axis=1)
+    return float(np.where(parts < FILLED, parts, 1.0).mean())
 
 
 def _part(apart: NDArray[np.float64], depth: NDArray[np.float64], radius: float, nz: int) -> float:

@@ -172,6 +172,7 @@ def settle(world: Comm, device: str) -> None:
         _settled.gpus = Gpus.of(told)
         try:
             library.choose(_settled.gpus.seats[world.rank].number)
+            library.begin()
         except DeviceError as error:  # one of an earlier run is in use
             _settled.error = error
     elif len(without) < world.size:

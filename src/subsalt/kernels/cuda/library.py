@@ -12,16 +12,18 @@ import ctypes
 import gc
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
+from threading import Lock, Thread
 from typing import Any, Literal
 
 from subsalt.errors import DeviceError, SubsaltError
 
 #: of api.h
-ABI = 2
+ABI = 3
 
 #: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
 OUT_OF_MEMORY, OLD_DRIVER, NO_DEVICE = 2, 35, 100
@@ -114,12 +116,16 @@ class _Settings:
 
     number = 0
     in_use: Any = None
+    opening: Thread | None = None
+    lock = Lock()
 
 
 def forget() -> None:
     """Look for the plug-in anew at the next use; for tests."""
+    if _Settings.opening is not None:
+        _Settings.opening.join()
     availability.cache_clear()
-    _Settings.in_use = None
+    _Settings.in_use = _Settings.opening = None
 
 
 def plugin_path() -> Path | None:
@@ -189,7 +195,7 @@ def available() -> bool:
 
 def choose(number: int) -> None:
     """Let this process use GPU `number`, before it uses any."""
-    if _Settings.in_use is not None and number != _Settings.number:
+    if (_Settings.in_use or _Settings.opening) is not None and number != _Settings.number:
         raise DeviceError(
             f"this process uses GPU {_Settings.number} and is asked to use {number}", "start another process"
         )
@@ -219,11 +225,29 @@ def chosen() -> Gpu:
 def library() -> Any:
     """Return the plug-in with its GPU in use; raises as `chosen`."""
     if _Settings.in_use is None:
-        number = chosen().number
-        loaded = _load(Path(availability().plugin))
-        check(loaded, loaded.subsalt_cuda_use(number))
-        _Settings.in_use = loaded
+        with _Settings.lock:
+            if _Settings.in_use is None:
+                number = chosen().number
+                loaded = _load(Path(availability().plugin))
+                check(loaded, loaded.subsalt_cuda_use(number))
+                _Settings.in_use = loaded
     return _Settings.in_use
+
+
+def begin() -> None:
+    """Begin to use the chosen GPU in a thread: its driver takes about a second, in which the host may read the model.
+
+    Whoever needs the GPU then waits in `library`, and hears there what went wrong.
+    """
+
+    def use() -> None:
+        with suppress(SubsaltError):  # who needs the GPU tries again, and says what the driver says then
+            library()
+
+    if _Settings.in_use is None and _Settings.opening is None:
+        # no daemon: a driver that is left half-way when the process ends may crash it
+        _Settings.opening = Thread(target=use, name="gpu")
+        _Settings.opening.start()
 
 
 def free_memory() -> tuple[int, int]:
@@ -352,7 +376,7 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_is_finite": [_P, _POINTERS, _P],
     "subsalt_cuda_segment": [_P, _P, _POINTERS],
     "subsalt_cuda_free_segment": [_P],
-    "subsalt_cuda_segment_run": [_P, _POINTERS, _L, _L, _L, _L, _I, _P, _P],
+    "subsalt_cuda_segment_run": [_P, _POINTERS, _P],
     "subsalt_cuda_segment_part": [_P, _POINTERS, _L, _CORNER, _CORNER, _I, _I, _L],
     "subsalt_cuda_segment_finish": [_P],
     "subsalt_cuda_tune": [_P, _I, _I],

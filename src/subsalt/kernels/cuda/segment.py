@@ -7,6 +7,9 @@ however it ends.
 The fastest tuning of the field step on this GPU is found in the first steps of a run, as on the CPU. The plug-in
 names the tunings worth trying (`Tuning` of native/cuda/kernels.hpp); ``SUBSALT_TUNE=off`` takes its first. What was
 found is remembered by GPU, medium, order, layer and rough shape.
+
+On grids that are large enough, what a wavefield has not reached is left out (native/cuda/reached.cu), unless
+``SUBSALT_FRONT=off``: how far it has come is found when `Segment.advance` begins, and carried on through its slices.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from numpy.typing import NDArray
 from subsalt import _native
 from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
-from subsalt.kernels import tuning
+from subsalt.kernels import cpu, tuning
 from subsalt.kernels.cuda.arrays import DeviceArray, address
 from subsalt.kernels.cuda.library import call, check, chosen, corner, library, pointers
 from subsalt.kernels.cuda.plan import levels, on_device, plan_of
@@ -35,6 +38,12 @@ from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Sourc
 
 #: grids with fewer points spend their time on launches, whatever the tuning
 SMALLEST = 1_000_000
+
+#: steps between two looks at how far a wavefield has come, at least and at most; the first costs half a step
+LOOKS = 4, 32
+
+#: point-steps between two looks, if `LOOKS` allows: the device waits for about 20 us
+LOOK_POINTS = 50_000_000
 
 #: point-steps of one trial, at least: some ten milliseconds
 TRIAL = 2e9
@@ -90,7 +99,7 @@ _PACE = "cuda.pace"
 
 
 class _Pace(NamedTuple):
-    """How fast a problem was advanced last: steps per second, and the steps of that slice."""
+    """How fast a problem was advanced last: points per second, and the steps of that slice."""
 
     rate: float
     steps: int
@@ -127,6 +136,25 @@ class _Shells(ctypes.Structure):
         ("direction", ctypes.c_int32),
         ("put_back", ctypes.c_int32),
         ("data", ctypes.c_void_p),
+    ]
+
+
+class _Steps(ctypes.Structure):
+    """SubsaltCudaSteps of api.h."""
+
+    _fields_ = [
+        ("it", ctypes.c_int64),
+        ("steps", ctypes.c_int64),
+        ("until", ctypes.c_int64),
+        ("finite_every", ctypes.c_int64),
+        ("check_last", ctypes.c_int32),
+        ("front", ctypes.c_int32),
+        ("anew", ctypes.c_int32),
+        ("finite", ctypes.c_int32),
+        ("whole", ctypes.c_int32),
+        ("unused", ctypes.c_int32),
+        ("done", ctypes.c_int64),
+        ("points", ctypes.c_int64),
     ]
 
 
@@ -296,21 +324,37 @@ class Segment(Stepper):
         """Advance `state` by `n` steps, or up to where it is not finite; Ctrl-C is noticed several times a second."""
         self._check(state)
         tuner, until, finite = tuner_of(self.problem), state.it + n, True
+        front, anew = self._front(state, n), True
         with self._arriving():
             while finite and state.it < until:
                 left = until - state.it
                 cut, steps = tuner.trial(left)
-                if not tuner.tries(left):
+                trial = tuner.tries(left)
+                if not trial:
                     steps = self._slice(left, state.it)
                 call("subsalt_cuda_tune", self.plan.pointer, *cut)
-                start, before = time.perf_counter(), state.it
-                finite = self._run(state, steps, until, finite_every, check_last and steps == left)
+                # trials compare tunings at equal work
+                looks = 0 if trial else front
+                asked = _Steps(
+                    state.it, steps, until, finite_every, check_last and steps == left, looks, anew
+                )
+                start = time.perf_counter()
+                self._run(state, asked)
                 seconds = max(time.perf_counter() - start, 1e-6)
-                tuner.took(cut, state.it - before, seconds)
-                self.problem.cache[_PACE] = _Pace(steps / seconds, steps)
+                tuner.took(cut, asked.done, seconds)
+                self.problem.cache[_PACE] = _Pace(asked.points / seconds, steps)
+                self.points += asked.points
+                finite = bool(asked.finite)
+                state.whole |= bool(asked.whole)
+                anew = anew and trial
                 if progress is not None:
                     progress(state.it)
         return finite
+
+    def _front(self, state: State, n: int) -> int:
+        """Return the steps between two looks at how far `state` comes in `n` steps; 0: nothing is left out."""
+        looks = look_after(math.prod(self.problem.layout.shape3))
+        return 0 if n < LOOKS[0] or state.whole or not cpu.leaves_out() else looks
 
     def _slice(self, left: int, it: int) -> int:
         """Return how many of the `left` steps from time index `it` the next slice has."""
@@ -320,24 +364,21 @@ class Segment(Stepper):
         pace = self.problem.cache.get(_PACE)
         if not isinstance(pace, _Pace):
             return 1
-        return max(1, min(left, int(pace.rate * SLICE_SECONDS), GROWTH * pace.steps))
+        whole = math.prod(self.problem.layout.shape3)
+        return max(1, min(left, int(pace.rate * SLICE_SECONDS / whole), GROWTH * pace.steps))
 
-    def _run(self, state: State, steps: int, until: int, finite_every: int, check_last: bool) -> bool:
+    def _run(self, state: State, asked: _Steps) -> None:
         """Do the steps of a slice."""
-        lib, done, finite = library(), ctypes.c_int64(), ctypes.c_int32()
-        arrays, counted, found = levels(state), ctypes.byref(done), ctypes.byref(finite)
-        run, it = lib.subsalt_cuda_segment_run, state.it
+        lib = library()
+        run, arrays, steps = lib.subsalt_cuda_segment_run, levels(state), ctypes.byref(asked)
         try:
-            status = run(
-                self.pointer, arrays, it, steps, until, finite_every, int(check_last), counted, found
-            )
+            status = run(self.pointer, arrays, steps)
         finally:
             # Ctrl-C shows here, behind the call; no call is made before the state is what was computed
-            if done.value & 1:
+            if asked.done & 1:
                 state.prev, state.curr = state.curr, state.prev
-            state.it += done.value
+            state.it += asked.done
         check(lib, status)
-        return bool(finite.value)
 
     def part(
         self,
@@ -425,6 +466,11 @@ class Segment(Stepper):
 def _free(free: Callable[[int], int], pointer: int, *held: object) -> None:
     """Free a segment of the plug-in before what it points to goes."""
     free(pointer)
+
+
+def look_after(points: int) -> int:
+    """Return the steps between two looks at how far a wavefield has come; 0: so few points are advanced whole."""
+    return 0 if points < SMALLEST else max(LOOKS[0], min(LOOKS[1], LOOK_POINTS // points))
 
 
 def settle(problem: Problem, state: State) -> tuning.Cut:

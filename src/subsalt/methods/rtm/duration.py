@@ -16,13 +16,15 @@ from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.kernels import cpu
+from subsalt.kernels.cuda.segment import look_after
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.speed import rates_for
+from subsalt.methods.rtm.speed import CONTEXT_SECONDS, rates_for
+from subsalt.numerics.stencil import radius_of
 from subsalt.plan.cuts import exchange_of
 from subsalt.plan.gpu import LAUNCHES, PIN
 from subsalt.plan.model import (
@@ -38,6 +40,7 @@ from subsalt.plan.model import (
     Network,
     Surroundings,
     reached,
+    reached_box,
     sum_seconds,
     survey_seconds,
 )
@@ -187,6 +190,8 @@ class RunTimes:
         grid = setup.model.grid
         found = {"start": parts.start, "check": CHECK + len(needs.volumes) * FLOAT * grid.size / READ}
         found["ledger"] = LEDGER_FILES * around.publish
+        if world.gpu is not None:
+            found["check"] = max(CONTEXT_SECONDS, found["check"])
         if isinstance(setup, MigrationSetup):
             choice = self.decision.choice
             if choice is not None and shots:
@@ -229,10 +234,10 @@ class RunTimes:
 def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
     """Return the part of the grid that the source wavefield and that of the receivers reach, mean over their steps.
 
-    Slabs and tilted media are computed whole (`native/isa/front.hpp`).
+    Slabs are computed whole, on the processor tilted media too (`native/isa/front.hpp`, `native/cuda/reached.cu`).
     """
     setup = needs.setup
-    if group > 1 or needs.medium == "tti" or needs.gpu is not None or not cpu.leaves_out():
+    if group > 1 or not cpu.leaves_out() or (needs.medium == "tti" and needs.gpu is None):
         return 1.0, 1.0
     domain = needs.domain(shot)
     grid = setup.model.grid
@@ -243,7 +248,18 @@ def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
     steps = setup.axis.nt - 1
     shape3 = domain.grid.shape3
     weights = setup.propagation.weights
-    return tuple(reached(shape3, points, cells, steps, weights) for points in (src, rcv))  # type: ignore[return-value]
+    if needs.gpu is None:
+        return reached(shape3, src, cells, steps, weights), reached(shape3, rcv, cells, steps, weights)
+    looks = look_after(math.prod(shape3))
+    if looks == 0:
+        return 1.0, 1.0
+    # between two looks a box grows by all that a step may reach
+    reach = radius_of(weights.order) * (2 if needs.medium == "tti" else 1)
+    beyond = max(0.0, (reach - cells) * looks / 2)
+    return (
+        reached_box(shape3, src, cells, steps, weights, beyond),
+        reached_box(shape3, rcv, cells, steps, weights, beyond),
+    )
 
 
 def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Needs, shot: Shot) -> float:

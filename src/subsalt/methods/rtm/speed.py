@@ -96,7 +96,7 @@ TOUCH = 1e12
 #: points per second and thread of making a propagator on the host
 SETUP = 1e7
 
-#: seconds that the driver takes before a process may compute, beside those of the program
+#: seconds that the driver takes before a process may compute, while the job is checked
 CONTEXT_SECONDS = 1.0
 
 
@@ -132,7 +132,6 @@ def gpu_rates(needs: Needs, world: World, gpu: Gpu, machine: Machine | None) -> 
         copy=gpu.copy / 2,
         touch=TOUCH,
         setup=SETUP * world.threads * world.ranks_per_node,
-        start=Parts.start + CONTEXT_SECONDS,
     )
     row = _measured(needs, gpu, machine)
     if row is not None:

@@ -1,0 +1,221 @@
+// How far a wavefield has come: which planes of x, rows of y and cells of z hold other bits than +0.
+//
+//   find   all arrays of a state: both levels of every field, Psi and Zeta
+//   look   the same in what the box has gained since the last look
+//
+// A number in the box reaches M cells on in a step, along x and y and z. Where the layer has terms it is M more along
+// its axis, for Psi takes D1 u and the field takes D1 Psi; in tilted media everywhere, by the derivatives of fluxes. In
+// truth waves travel half a cell a step, and the numbers ahead of them shrink faster than exponentially until they are
+// flushed to zero; so after some steps the box is found anew from what the arrays hold. There next = 2 u - u_prev +
+// m (...) is +0 whatever the sign of the zero in brackets, as are Psi and Zeta, since b >= 0: to skip it changes no
+// bit. Above a free surface stand odd images, -0 of zeros, which every step writes: the first two steps after `find`
+// write those of both levels over the whole surface, and there they stay.
+//
+// Bytes: `find` reads all arrays once, 16 per point of two fields, less than half a step. `look` reads a shell of
+// look_after * M cells around what is known, and brings nx + ny + nz numbers to the host, which waits about 20 us. No
+// atomics: whoever writes a mark writes the same.
+#include "reached.hpp"
+
+#include <algorithm>
+
+#include "absorb.cuh"
+
+namespace subsalt::cuda {
+
+namespace {
+
+/// Bits of four numbers.
+struct Bits {
+    unsigned of[quad] = {};
+
+    SUBSALT_DEVICE void add(const float* p) {
+        const float4 a = load4(p);
+        of[0] |= __float_as_uint(a.x), of[1] |= __float_as_uint(a.y);
+        of[2] |= __float_as_uint(a.z), of[3] |= __float_as_uint(a.w);
+    }
+    SUBSALT_DEVICE void add(int i, const float* p) { of[i] |= __float_as_uint(__ldg(p)); }
+    SUBSALT_DEVICE bool any() const { return (of[0] | of[1] | of[2] | of[3]) != 0; }
+};
+
+SUBSALT_DEVICE void set(int* mark) {
+    if (*mark == 0) *mark = 1;
+}
+
+/// What the memory of the layer holds at a quad.
+SUBSALT_DEVICE void add_memory(const Problem& pb, const Levels& lv, const Place& at, Bits& bits) {
+    float* const* const kinds[3] = {lv.psi, lv.zeta, lv.zeta2};
+    for (int axis = 0; axis < 2; ++axis) {
+        const int r = layer_row(pb, axis, axis == 0 ? at.x : at.y);
+        if (r < 0 || lv.psi[axis] == nullptr) continue;
+        const LayerRows rows = layer_rows(pb, axis, at.x, at.y, at.z);
+        for (float* const* kind : kinds)
+            if (kind[axis] != nullptr) bits.add(kind[axis] + rows.begin + r * rows.stride);
+    }
+    const Index row = window_row(pb, at.x, at.y);
+#pragma unroll
+    for (int i = 0; i < quad; ++i)
+        if (in_layer_z(pb, at.z + i))
+            for (float* const* kind : kinds)
+                if (kind[2] != nullptr) bits.add(i, kind[2] + row + window_cell(pb, at.z + i));
+}
+
+/// marks: of planes of x, then of rows of y, then of cells of z.
+SUBSALT_GLOBAL void __launch_bounds__(block_threads)
+    mark_reached(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+                 const __grid_constant__ Parts parts, int* marks) {
+    const Part& part = part_of_block(parts);
+    Place at = place_of_thread(pb, part);
+    if (at.idle) return;
+    Index here = padded_offset(pb, at.x, at.y, at.z);
+    for (; at.x < at.x_end; ++at.x, here += pb.plane) {
+        Bits bits;
+        for (int f = 0; f < pb.fields; ++f) {
+            bits.add(lv.prev[f] + here);
+            bits.add(lv.curr[f] + here);
+        }
+        if (pb.boundary == Boundary::pml) add_memory(pb, lv, at, bits);
+        if (!bits.any()) continue;
+        set(marks + at.x);
+        set(marks + pb.n[0] + at.y);
+#pragma unroll
+        for (int i = 0; i < quad; ++i)
+            if (bits.of[i] != 0 && at.z + i < pb.n[2]) set(marks + pb.n[0] + pb.n[1] + at.z + i);
+    }
+}
+
+/// Marks on the device and, page-locked, on the host; a process has one wavefield under way at a time.
+struct Marks {
+    int *device = nullptr, *host = nullptr;
+    Index room = 0;
+
+    Status open(Index n) {
+        if (n <= room) return cudaSuccess;
+        release(device);
+        release_host(host);
+        room = 0;
+        void *there = nullptr, *here = nullptr;
+        SUBSALT_CHECK(allocate(&there, n * static_cast<Index>(sizeof(int))));
+        SUBSALT_CHECK(allocate_host(&here, n * static_cast<Index>(sizeof(int))));
+        device = static_cast<int*>(there), host = static_cast<int*>(here), room = n;
+        return cudaSuccess;
+    }
+};
+Marks& marks() {
+    static Marks made;
+    return made;
+}
+
+bool is_empty(const Box& box) {
+    return points_of(box) == 0;
+}
+
+/// What numbers in a box reach in one step.
+Box grown(const Problem& pb, const Box& box) {
+    if (is_empty(box)) return box;
+    Box out = box;
+    const Index reach = pb.radius;
+    for (int a = 0; a < 3; ++a) {
+        const Index n = pb.n[a], lo = box.lo[a] - reach, hi = box.hi[a] + reach;
+        Index from = lo, to = hi;
+        if (pb.medium == Medium::tti) from -= reach, to += reach;
+        for (int side = 0; side < 2 && pb.boundary == Boundary::pml; ++side) { // Psi in the layer, and D1 of it
+            const Index width = pb.width[2 * a + side], first = side == 0 ? 0 : n - width;
+            const Index psi = std::max(lo, first), psi_end = std::min(hi, first + width);
+            if (psi < psi_end) from = std::min(from, psi - reach), to = std::max(to, psi_end + reach);
+        }
+        out.lo[a] = std::max<Index>(from, 0), out.hi[a] = std::min(to, n);
+    }
+    return out;
+}
+
+/// The sides of `box` around `inside`, or all of it when that is empty.
+Parts around(const Problem& pb, const Box& box, const Box& inside) {
+    constexpr int rows = 8, planes = 8;
+    const bool flat = pb.dim == 2;
+    Parts parts;
+    if (is_empty(inside)) {
+        parts.add(box, flat, rows, planes);
+        return parts;
+    }
+    Box left = box;
+    for (int a = 0; a < 3; ++a) {
+        Box side = left;
+        side.hi[a] = inside.lo[a];
+        parts.add(side, flat, rows, planes);
+        side = left;
+        side.lo[a] = inside.hi[a];
+        parts.add(side, flat, rows, planes);
+        left.lo[a] = inside.lo[a], left.hi[a] = inside.hi[a];
+    }
+    return parts;
+}
+
+/// The smallest box that has all marks; empty without any.
+Box marked(const Problem& pb, const int* found) {
+    Box out{};
+    for (int a = 0; a < 3; found += pb.n[a], ++a) {
+        const int* const end = found + pb.n[a];
+        const int* const first = std::find(found, end, 1);
+        if (first == end) return {};
+        const int* last = end - 1;
+        while (*last == 0)
+            --last;
+        out.lo[a] = first - found, out.hi[a] = last + 1 - found;
+    }
+    return out;
+}
+
+} // namespace
+
+Box joined(const Box& a, const Box& b) {
+    if (is_empty(a)) return b;
+    if (is_empty(b)) return a;
+    Box out;
+    for (int i = 0; i < 3; ++i)
+        out.lo[i] = std::min(a.lo[i], b.lo[i]), out.hi[i] = std::max(a.hi[i], b.hi[i]);
+    return out;
+}
+
+Status Reached::look(const Problem& pb, const Levels& lv) {
+    const cudaStream_t compute = context().compute;
+    const Index n = pb.n[0] + pb.n[1] + pb.n[2];
+    const std::size_t bytes = sizeof(int) * static_cast<std::size_t>(n);
+    const Parts parts = around(pb, box_, known_);
+    SUBSALT_CHECK(marks().open(n));
+    SUBSALT_CHECK(cudaMemsetAsync(marks().device, 0, bytes, compute));
+    SUBSALT_CHECK(launch(mark_reached, parts.blocks, block_threads, 0, compute, pb, lv, parts, marks().device));
+    SUBSALT_CHECK(cudaMemcpyAsync(marks().host, marks().device, bytes, cudaMemcpyDeviceToHost, compute));
+    SUBSALT_CHECK(cudaStreamSynchronize(compute));
+    box_ = known_ = joined(known_, marked(pb, marks().host));
+    since_look_ = 0;
+    return cudaSuccess;
+}
+
+Status Reached::find(const Problem& pb, const Levels& lv, Index it, const Box& fed) {
+    box_ = {{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
+    known_ = {};
+    it_ = -1; // until it is found
+    whole_ = false;
+    SUBSALT_CHECK(look(pb, lv));
+    box_ = known_ = joined(known_, fed);
+    it_ = it, since_find_ = 0;
+    return cudaSuccess;
+}
+
+Status Reached::step(const Problem& pb, const Levels& lv, Index look_after, Box* box) {
+    const Box all{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
+    if (since_look_ >= look_after && !whole_) SUBSALT_CHECK(look(pb, lv));
+    box_ = grown(pb, box_);
+    ++it_, ++since_look_, ++since_find_;
+    whole_ = whole_ || 10 * points_of(box_) >= 9 * points_of(all);
+    *box = whole_ ? all : box_;
+    if (!is_empty(*box)) // whole sectors of 32 bytes
+        box->lo[2] = box->lo[2] / 8 * 8, box->hi[2] = std::min((box->hi[2] + 7) / 8 * 8, pb.n[2]);
+    if (pb.free_surface && since_find_ <= 2) {
+        const Index images = std::min<Index>(2 * max_radius, pb.n[2]); // all points that have one
+        *box = joined(*box, {{0, 0, 0}, {pb.n[0], pb.n[1], images}});
+    }
+    return cudaSuccess;
+}
+
+} // namespace subsalt::cuda
