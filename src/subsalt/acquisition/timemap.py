@@ -38,6 +38,10 @@ TAPER = 0.15
 #: samples of two axes coincide when they are less than this share of an interval apart
 COINCIDE = 1e-9
 
+#: multiply-adds of a thread per second, traces that are mapped together, and those that their tables take as long as
+#: (Zen 4, 2026-11-26)
+TERMS_PER_S, CHUNK, TABLES = 1.5e10, 512, 40
+
 #: period of the frequency sum over the duration that covers both axes
 PAD = 2.0
 
@@ -100,6 +104,13 @@ class TraceMap:
     def apply_transpose(self, y: NDArray) -> NDArray:
         """Map traces (n, nt_out) to (n, nt_in) by the transpose of `apply`."""
         return self._run(y, self.nt_out, self.nt_in, transpose=True)
+
+    def seconds(self, traces: int, threads: int) -> float:
+        """Return about how long so many traces take, s."""
+        if self.is_copy or not traces:
+            return 0.0
+        terms = (self.nt_in + self.nt_out) * len(self._w_in)
+        return terms * (traces + TABLES * math.ceil(traces / CHUNK)) / (TERMS_PER_S * threads)
 
     def _run(self, x: NDArray, nt_from: int, nt_to: int, transpose: bool) -> NDArray:
         traces = np.asarray(x)

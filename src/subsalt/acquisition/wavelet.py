@@ -167,6 +167,19 @@ class Wavelet:
         """Absolute sum over the sum of absolute values: 0 for a zero-mean wavelet, at most 1."""
         return abs(fixedmath.total(self.samples)) / fixedmath.total(np.abs(self.samples))
 
+    def band_end(self, left_out: float) -> float | None:
+        """Return the frequency, Hz, above which no more than a part of the wavelet lies; None when there is none.
+
+        Parameters
+        ----------
+        left_out : float
+            The part, relative L2 of the samples.
+        """
+        spectrum = np.abs(np.fft.rfft(self.samples, 4 * self.nt)) ** 2
+        above = np.cumsum(spectrum[::-1])[::-1]
+        few = np.flatnonzero(above <= left_out**2 * above[0])
+        return float(few[0]) / (4 * self.nt * self.dt) if len(few) else None
+
     def scaled(self, factor: float) -> Wavelet:
         """Return the wavelet with its samples multiplied by `factor`."""
         return replace(self, samples=self.samples * factor)

@@ -458,8 +458,8 @@ class Network:
 READ, WRITE, SUM = 4e8, 3e8, 1e9
 
 
-#: seconds of a published file, and of a sample of a trace brought to the time step
-PUBLISH, TRACE_SAMPLE = 0.02, 5e-8
+#: seconds of a published file
+PUBLISH = 0.02
 
 
 #: files that ledger, logs and summaries publish, or take as long as, whatever the survey

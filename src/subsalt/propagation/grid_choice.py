@@ -26,6 +26,8 @@ from subsalt.propagation.options import PropagationOptions
 #: (`benchmarks/accuracy.py`). An image is summed on the grid of its waves and binds it at about the points of order 8,
 #: where a higher order costs more; in tilted media high orders let the slow mode catch up (`subsalt.physics.slow_mode`)
 MODELLING_ORDER = 12
+#: part of the accuracy asked for that frequencies may have which traces lose between records and time steps
+TRACE_SHARE = 0.01
 #: wavelengths after which the accuracy holds, of the shortest wave
 WAVELENGTHS = 40.0
 #: the accuracy for which the points of fitted weights are tabulated

@@ -66,6 +66,9 @@ class PropagationOptions:
         Of wavefields; float64 with the NumPy reference alone.
     decomp : "auto", "slabs" or tuple of int
         How ranks that share a wavefield cut its grid (`subsalt.propagation.blocks`); no result depends on it.
+    trace_error : float, optional
+        Part of the wavelet, relative L2, whose frequencies traces lose, at the upper end of its band, between their
+        records and the time steps: the time that this takes grows with the band. None: they lose nothing.
     """
 
     medium: ModelMedium = "auto"
@@ -83,6 +86,7 @@ class PropagationOptions:
     threads: int | None = None
     dtype: str = "float32"
     decomp: Literal["auto", "slabs"] | tuple[int, int] = "auto"
+    trace_error: float | None = None
 
     @property
     def weights(self) -> Stencil:

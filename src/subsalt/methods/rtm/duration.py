@@ -36,7 +36,6 @@ from subsalt.plan.model import (
     READ,
     REPORT,
     SUM,
-    TRACE_SAMPLE,
     Network,
     Surroundings,
     reached,
@@ -105,7 +104,7 @@ class RunTimes:
             written = FLOAT * setup.record.nt * len(shot.rcv)
             return {
                 "setup": making,
-                "propagation": steps * step,
+                "propagation": steps * step + setup.trace_map.seconds(len(shot.rcv), world.threads),
                 "output": self.around.publish + written / write,
             }
         traces = max(needs.arrays(shot, (p.rank, group)).receivers for p in distinct(parts_of))
@@ -118,7 +117,7 @@ class RunTimes:
         source_steps = _source_steps(choice, samples * setup.image_step, source_reached, needs, shot)
         found = {
             "trace input": FLOAT * traces * setup.record.nt / read,
-            "traces": TRACE_SAMPLE * traces * setup.axis.nt,
+            "traces": setup.trace_map.seconds(traces, world.threads),
             "setup": making,
             "source": source_steps * step + samples * snapshot,
             "receivers": receivers_reached * steps * step + samples * product + injection,

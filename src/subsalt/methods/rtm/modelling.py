@@ -12,19 +12,21 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis, shot_window
+from subsalt.acquisition.timemap import TraceMap
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
 from subsalt.io import broadcast
 from subsalt.io.broadcast import Broadcast, SharedModel
 from subsalt.methods.rtm.setup import MigrationSetup, gate
-from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
+from subsalt.methods.rtm.traces import highest_frequency, propagation_axis, source_samples, to_record
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
@@ -65,6 +67,12 @@ class ModellingSetup:
         axis = propagation_axis(record, wavelet, dt, extra)
         signature = source_samples(wavelet, axis, propagation.time_dispersion)
         return cls(gated, repaired, propagation, wavelet, record, axis, aperture, signature)
+
+    @cached_property
+    def trace_map(self) -> TraceMap:
+        """What carries recorded samples to the record's axis."""
+        dispersion, fmax = self.propagation.time_dispersion, highest_frequency(self.wavelet, self.propagation)
+        return to_record(self.axis, self.record, time_dispersion=dispersion, fmax=fmax)
 
     def window(self, shot: Shot) -> Box:
         """Return the part of the model that `shot` propagates in."""
@@ -145,8 +153,7 @@ def model_shot(
     with prop:
         prop.advance(prop.new_state(), steps, sources=[source], recorders=[recorder], progress=report)
         rows, samples = prop.recorded(recorder)
-    mapping = to_record(setup.axis, setup.record, time_dispersion=setup.propagation.time_dispersion)
-    traces = mapping.apply(samples.astype(np.float64))
+    traces = setup.trace_map.apply(samples.astype(np.float64))
     return ModelledTraces(rows, traces.astype(np.float32), prop.points_advanced, steps * prop.point_count)
 
 

@@ -28,7 +28,7 @@ from subsalt.methods.rtm.executor import image_by_scheme
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sweeps import Shooting, ShotTask
-from subsalt.methods.rtm.traces import end_taper, receiver_area, to_propagation, velocity_at
+from subsalt.methods.rtm.traces import end_taper, receiver_area, velocity_at
 from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic
@@ -272,10 +272,7 @@ def receiver_samples(
     imaging = setup.imaging
     traces = end_taper(traces, setup.record, 1.0 / setup.wavelet.f0)
     reflectivity = imaging.mode == "reflectivity"
-    mapping = to_propagation(
-        setup.record, setup.axis, time_dispersion=setup.propagation.time_dispersion, derivative=reflectivity
-    )
-    samples = mapping.apply(traces.astype(np.float64))
+    samples = setup.trace_map.apply(traces.astype(np.float64))
     if reflectivity:
         some = slice(None) if rows is None else rows
         area = receiver_area(shot, setup.model.grid.ndim)[some]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from subsalt import physics
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis, shot_window
+from subsalt.acquisition.timemap import TraceMap
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model_like import ModelLike
@@ -22,7 +23,7 @@ from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
 from subsalt.job.data import open_survey
 from subsalt.job.signal.traces import flow_of
-from subsalt.methods.rtm.traces import propagation_axis, source_samples
+from subsalt.methods.rtm.traces import highest_frequency, propagation_axis, source_samples, to_propagation
 from subsalt.parallel.comm import world
 from subsalt.physics import storage
 from subsalt.physics.storage import storage_error
@@ -118,6 +119,17 @@ class MigrationSetup:
         """What carries sums over shots to the grid of the image; None when they stand there."""
         own = self.model.grid
         return None if self.image_grid == own else Regridder(own, self.image_grid, "mirror")
+
+    @cached_property
+    def trace_map(self) -> TraceMap:
+        """What carries traces to the propagation axis."""
+        return to_propagation(
+            self.record,
+            self.axis,
+            time_dispersion=self.propagation.time_dispersion,
+            derivative=self.imaging.mode == "reflectivity",
+            fmax=highest_frequency(self.wavelet, self.propagation),
+        )
 
     @property
     def imaged_samples(self) -> list[int]:

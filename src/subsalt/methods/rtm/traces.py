@@ -21,6 +21,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.numerics import fixedmath
 from subsalt.numerics.fixedmath import ramp
+from subsalt.propagation.options import PropagationOptions
 
 #: a spread narrower than this share of its length counts as a line
 NARROW = 0.1
@@ -64,8 +65,27 @@ def source_samples(wavelet: Wavelet, axis: TimeAxis, time_dispersion: bool) -> N
     return to_axis.apply(wavelet.samples[None])[0]
 
 
-def to_propagation(record: TimeAxis, axis: TimeAxis, *, time_dispersion: bool, derivative: bool) -> TraceMap:
-    """Return the map of recorded traces to the propagation axis, d/dt included when asked."""
+def highest_frequency(wavelet: Wavelet, propagation: PropagationOptions) -> float | None:
+    """Return the highest frequency, Hz, that traces keep on their way to and from the time steps; None: all.
+
+    Notes
+    -----
+    Records are sampled several times finer than a wavelet needs, and on a grid that was chosen for its band higher
+    frequencies are wrong: noise of a record would be injected as waves that the grid disperses.
+    """
+    error = propagation.trace_error
+    return None if error is None else wavelet.band_end(error)
+
+
+def to_propagation(
+    record: TimeAxis,
+    axis: TimeAxis,
+    *,
+    time_dispersion: bool,
+    derivative: bool,
+    fmax: float | None = None,
+) -> TraceMap:
+    """Return the map of recorded traces to the propagation axis, d/dt included when asked, up to `fmax`, Hz."""
     return TraceMap(
         record.nt,
         record.dt,
@@ -75,11 +95,14 @@ def to_propagation(record: TimeAxis, axis: TimeAxis, *, time_dispersion: bool, d
         axis.t0,
         dispersion=("forward", axis.dt) if time_dispersion else None,
         derivative=1 if derivative else 0,
+        fmax=fmax,
     )
 
 
-def to_record(axis: TimeAxis, record: TimeAxis, *, time_dispersion: bool) -> TraceMap:
-    """Return the map of recorded synthetic samples to the record's axis."""
+def to_record(
+    axis: TimeAxis, record: TimeAxis, *, time_dispersion: bool, fmax: float | None = None
+) -> TraceMap:
+    """Return the map of recorded synthetic samples to the record's axis, up to `fmax`, Hz."""
     return TraceMap(
         axis.nt,
         axis.dt,
@@ -88,6 +111,7 @@ def to_record(axis: TimeAxis, record: TimeAxis, *, time_dispersion: bool) -> Tra
         record.dt,
         record.t0,
         dispersion=("inverse", axis.dt) if time_dispersion else None,
+        fmax=fmax,
     )
 
 
