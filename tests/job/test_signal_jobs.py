@@ -172,7 +172,7 @@ def test_a_run_and_its_plan_say_the_steps(folder, tmp_path, capsys):
     assert plan["signal"]["seconds"] == pytest.approx(45 * plan["signal"]["seconds_per_trace"])
     # rms > 20*median: all traces are looked at once more, before the run
     assert plan["signal"]["first_look"]["traces"] == 45
-    assert 0 < plan["signal"]["first_look"]["seconds"]
+    assert plan["signal"]["first_look"]["seconds"] > 0
     assert "signal steps" in json.dumps(plan["memory"])
     assert main(["migrate", str(folder / "line.toml"), "--run", str(tmp_path / "run")]) == 0
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
