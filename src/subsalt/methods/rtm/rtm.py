@@ -273,7 +273,11 @@ def receiver_samples(
     traces = end_taper(traces, setup.record, 1.0 / setup.wavelet.f0)
     reflectivity = imaging.mode == "reflectivity"
     mapping = to_propagation(
-        setup.record, setup.axis, time_dispersion=setup.propagation.time_dispersion, derivative=reflectivity
+        setup.record,
+        setup.axis,
+        time_dispersion=setup.propagation.time_dispersion,
+        derivative=reflectivity,
+        fmax=setup.highest,
     )
     samples = mapping.apply(traces.astype(np.float64))
     if reflectivity:

@@ -21,6 +21,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
 from subsalt.job.data import open_survey
+from subsalt.job.signal.bandpass import Bandpass
 from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.traces import propagation_axis, source_samples
 from subsalt.parallel.comm import world
@@ -118,6 +119,16 @@ class MigrationSetup:
         """What carries sums over shots to the grid of the image; None when they stand there."""
         own = self.model.grid
         return None if self.image_grid == own else Regridder(own, self.image_grid, "mirror")
+
+    @property
+    def highest(self) -> float | None:
+        """Frequency above which nothing is injected at the receivers, Hz: the last corner of a band-pass; None without.
+
+        The wavelet went through it, too: what steps behind it add above, such as the edges of mutes, images nothing.
+        """
+        steps = () if self.flow is None else self.flow.steps
+        tops = [step.corners[3] for step in steps if isinstance(step, Bandpass) and step.corners is not None]
+        return min(tops, default=None)
 
     @property
     def imaged_samples(self) -> list[int]:

@@ -64,8 +64,10 @@ def source_samples(wavelet: Wavelet, axis: TimeAxis, time_dispersion: bool) -> N
     return to_axis.apply(wavelet.samples[None])[0]
 
 
-def to_propagation(record: TimeAxis, axis: TimeAxis, *, time_dispersion: bool, derivative: bool) -> TraceMap:
-    """Return the map of recorded traces to the propagation axis, d/dt included when asked."""
+def to_propagation(
+    record: TimeAxis, axis: TimeAxis, *, time_dispersion: bool, derivative: bool, fmax: float | None = None
+) -> TraceMap:
+    """Return the map of recorded traces to the propagation axis, d/dt included when asked, up to `fmax` (Hz)."""
     return TraceMap(
         record.nt,
         record.dt,
@@ -75,6 +77,7 @@ def to_propagation(record: TimeAxis, axis: TimeAxis, *, time_dispersion: bool, d
         axis.t0,
         dispersion=("forward", axis.dt) if time_dispersion else None,
         derivative=1 if derivative else 0,
+        fmax=fmax,
     )
 
 
