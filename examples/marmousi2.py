@@ -56,8 +56,8 @@ def write_model(path: Path) -> None:
     job = OUT / "vp.toml"
     job.write_text(text + "\n[grid]\nspacing = 12.5\nshape = [1361, 281]\n")
     model = Job.from_toml(job).load_model()
-    volume.write(OUT / "vp.rsf", model.grid, model.vp)
     job.unlink()
+    volume.write(OUT / "vp.rsf", model.grid, model.vp)
 
 
 def moved(true: NDArray, smooth: NDArray, h: float, d: Depths) -> float:
@@ -123,4 +123,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from subsalt.errors import SubsaltError
+
+    try:
+        main()
+    except SubsaltError as e:
+        raise SystemExit(f"{e.message}\n  fix: {e.fix}") from None

@@ -17,6 +17,8 @@ from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.signal.summary import edited, stages
+from subsalt.methods.rtm.setup import migration_setup
+from subsalt.methods.rtm.traces import end_taper, to_propagation
 from subsalt.numerics.interpolation import shifted
 from subsalt.parallel.comm import single
 
@@ -237,3 +239,29 @@ def test_steps_are_part_of_what_a_run_is(folder, tmp_path):
     (tmp_path / "s.csv").write_text("shot,time\n1,0.002\n3,0\n")
     with pytest.raises(SubsaltError, match=r"line 18: .* lacks 1 shot of the survey: 2"):
         Job.from_toml(write_job(tmp_path, text)).load_survey()
+
+
+def test_nothing_above_a_band_pass_is_injected_and_all_below(folder):
+    """The map to the time steps ends at the last corner: what it leaves out is what traces have above, as measured."""
+    job = Job.from_toml(folder / "line.toml")
+    survey = job.load_survey()
+    setup = migration_setup(job, job.open_propagation_model(), survey)
+    assert setup.highest == 60.0
+    traces = end_taper(survey.traces(survey.shots[0]), setup.record, 1.0 / setup.wavelet.f0).astype(
+        np.float64
+    )
+    given = [
+        to_propagation(setup.record, setup.axis, time_dispersion=True, derivative=False, fmax=fmax).apply(
+            traces
+        )
+        for fmax in (None, setup.highest)
+    ]
+    nt, dt = setup.record.nt, setup.record.dt
+    # of records with as many zeros behind: the same spectrum, without wrapping
+    power = np.abs(np.fft.rfft(traces, 2 * nt, axis=1)) ** 2
+    above = np.fft.rfftfreq(2 * nt, dt) > setup.highest
+    share = power[:, above].sum() / power.sum()
+    assert share < 0.05
+    left_out = ((given[0] - given[1]) ** 2).sum() / (given[0] ** 2).sum()
+    # dispersion moves frequencies by less than a tenth there, and the ends of a band are not sharp in a record
+    assert left_out <= 1.2 * share

@@ -145,3 +145,18 @@ def test_azimuths_of_the_map_lean_the_same_way_on_a_turned_grid(tmp_path, said, 
 def test_a_zero_of_azimuths_belongs_to_phi(tmp_path):
     with pytest.raises(FindingsError, match="counted_from"):
         write(tmp_path, Frame(), model='vp = {file = "vp.rsf", counted_from = "north"}')
+
+
+@pytest.mark.parametrize("left_handed", [False, True])
+def test_frames_of_p6_parameters_as_the_page_has_them(left_handed):
+    """The example of EPSG method 9666 (guidance note 7-2), and the same grid with I at the other side of J (1049)."""
+    theta, k = 20.0, 0.99984
+    azimuth = 180.0 - theta if left_handed else -theta
+    frame = Frame(456781.0, 5836723.0, math.radians(azimuth), flip=left_handed)
+    east, north = frame.to_world(np.array([[299 * k * 25.0, 246 * k * 12.5, 0.0]]))[0, :2]
+    if not left_handed:
+        assert (east, north) == pytest.approx((464855.62, 5837055.90), abs=0.005)
+    # J along the bearing, I at a right angle to the right of it, or to the left
+    c, s = math.cos(math.radians(theta)), math.sin(math.radians(theta))
+    i, j = (-1 if left_handed else 1) * 299 * k * 25.0, 246 * k * 12.5
+    assert (east, north) == pytest.approx((456781.0 + i * c + j * s, 5836723.0 - i * s + j * c), abs=1e-6)

@@ -44,7 +44,7 @@ def test_modelled_traces_lose_no_more_than_was_allowed():
 
 @pytest.mark.parametrize(("error", "left"), [(ERROR, 0.0), (None, 1.0)])
 def test_noise_above_the_band_is_not_injected(error, left):
-    """A wave of 100 Hz, above the band and below the Nyquist frequency of the time steps, under a bell that has no corners."""
+    """A wave of 100 Hz, above the band and below what the time steps carry, under a bell that has no corners."""
     t = RECORD.dt * np.arange(RECORD.nt)
     bell = np.exp(-(((t - 0.2) / 0.04) ** 2))
     noise = (np.sin(2 * np.pi * 100.0 * t) * bell)[None].astype(np.float32)

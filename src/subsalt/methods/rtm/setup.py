@@ -22,6 +22,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
 from subsalt.job.data import open_survey
+from subsalt.job.signal.bandpass import Bandpass
 from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.traces import highest_frequency, propagation_axis, source_samples, to_propagation
 from subsalt.parallel.comm import world
@@ -128,8 +129,20 @@ class MigrationSetup:
             self.axis,
             time_dispersion=self.propagation.time_dispersion,
             derivative=self.imaging.mode == "reflectivity",
-            fmax=highest_frequency(self.wavelet, self.propagation),
+            fmax=self.highest,
         )
+
+    @property
+    def highest(self) -> float | None:
+        """Frequency above which nothing is injected at the receivers, Hz; None: everything is.
+
+        The end of the wavelet's band on a chosen grid, and the last corner of a band-pass, which the wavelet went
+        through, too: what steps behind it add above, such as the edges of mutes, images nothing.
+        """
+        steps = () if self.flow is None else self.flow.steps
+        tops = [step.corners[3] for step in steps if isinstance(step, Bandpass) and step.corners is not None]
+        end = highest_frequency(self.wavelet, self.propagation)
+        return min(tops if end is None else [*tops, end], default=None)
 
     @property
     def imaged_samples(self) -> list[int]:
