@@ -51,7 +51,7 @@ inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, int
 
 /// `planes`: of a march at most; 0: chosen.
 template <class March, int M, int Dim, Boundary B>
-Status start_march(const Problem& pb, const Levels& lv, Parts& parts, int planes, cudaStream_t stream) {
+Status start_march(const DeviceProblem& pb, const Levels& lv, Parts& parts, int planes, cudaStream_t stream) {
     const auto kernel = pb.storage == ModelStorage::u16 ? March::template kernel<M, Dim, B, Packed16>()
                                                         : March::template kernel<M, Dim, B, Floats>();
     int at_once = 0;
@@ -65,7 +65,7 @@ Status start_march(const Problem& pb, const Levels& lv, Parts& parts, int planes
 }
 
 template <class March, Boundary B>
-Status start_marches(const Problem& pb, const Levels& lv, Parts& parts, int planes, cudaStream_t stream) {
+Status start_marches(const DeviceProblem& pb, const Levels& lv, Parts& parts, int planes, cudaStream_t stream) {
     if (parts.count == 0) return cudaSuccess;
     const bool flat = pb.dim == 2;
     switch (pb.radius) {
@@ -79,7 +79,8 @@ Status start_marches(const Problem& pb, const Levels& lv, Parts& parts, int plan
 }
 
 template <class March>
-Status march_step(const Problem& pb, const Levels& lv, const Box& box, const Tuning& tuning, cudaStream_t stream) {
+Status march_step(const DeviceProblem& pb, const Levels& lv, const Box& box, const Tuning& tuning,
+                  cudaStream_t stream) {
     // PML terms reach as far inside as D1 Psi does, the damping term ends with its layer
     Split split = split_at_layer(pb, box, pb.boundary == Boundary::pml ? pb.radius : 0, tuning.rows);
     Parts core;

@@ -49,8 +49,8 @@ class TiltedMarch {
     static constexpr bool ahead = M < 8; // order 16 has no registers left for the axis of the next turn
 
 public:
-    SUBSALT_DEVICE TiltedMarch(const Problem& pb, const Levels& lv, const TiltedTask& task, const TiltedPart& part,
-                               unsigned block, float* shared)
+    SUBSALT_DEVICE TiltedMarch(const DeviceProblem& pb, const Levels& lv, const TiltedTask& task,
+                               const TiltedPart& part, unsigned block, float* shared)
         : pb_(pb), lv_(lv), task_(task), box_(part.box), shared_(shared),
           unit_(Tile::unit(static_cast<int>(threadIdx.x))) {
         const int tiles = part.tiles_z * part.tiles_y, tile = static_cast<int>(block) % tiles;
@@ -96,7 +96,7 @@ public:
     }
 
 private:
-    const Problem& pb_;
+    const DeviceProblem& pb_;
     const Levels& lv_;
     const TiltedTask& task_;
     const Box& box_;

@@ -29,7 +29,7 @@ namespace {
 
 template <int M, int Dim, int Rows, bool Plain>
 SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows, Plain>::threads, 1)
-    tti_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+    tti_march(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
               const __grid_constant__ TiltedTask task) {
     SUBSALT_SHARED(float, shared);
     unsigned block = blockIdx.x;
@@ -125,7 +125,7 @@ TiltedTask whole(const Box& box, float* const* out, const Cutting& cut) {
 
 /// `planes`: of a march at most; 0: chosen.
 template <int M, int Dim, int Rows, bool Plain>
-Status start(const Problem& pb, const Levels& lv, TiltedTask task, int planes, cudaStream_t stream) {
+Status start(const DeviceProblem& pb, const Levels& lv, TiltedTask task, int planes, cudaStream_t stream) {
     using Tile = TiltedTile<M, Dim, Rows, Plain>;
     if (task.parts == 0) return cudaSuccess;
     const auto kernel = tti_march<M, Dim, Rows, Plain>;
@@ -138,7 +138,8 @@ Status start(const Problem& pb, const Levels& lv, TiltedTask task, int planes, c
 /// The step of a box, or (`out`) A and B in it. With `Core` the kernel of the step alone, in tiles of so many rows of
 /// y, does what it can; the rest does the one that can all, in tiles of `Rows` rows.
 template <int M, int Dim, int Core, int Rows>
-Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int planes, cudaStream_t stream) {
+Status run(const DeviceProblem& pb, const Levels& lv, const Box& box, float* const* out, int planes,
+           cudaStream_t stream) {
     constexpr Cutting cut = cutting<TiltedTile<M, Dim, Rows, false>>;
     if (Core == 0 || out != nullptr) return start<M, Dim, Rows, false>(pb, lv, whole(box, out, cut), planes, stream);
     if constexpr (Core > 0) {
@@ -149,9 +150,9 @@ Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* ou
     }
 }
 
-Status tilted_step(const Problem& pb, const Levels& lv, const Box& box, float* const* out, const Tuning& tuning,
+Status tilted_step(const DeviceProblem& pb, const Levels& lv, const Box& box, float* const* out, const Tuning& tuning,
                    cudaStream_t stream) {
-    using Run = Status (*)(const Problem&, const Levels&, const Box&, float* const*, int, cudaStream_t);
+    using Run = Status (*)(const DeviceProblem&, const Levels&, const Box&, float* const*, int, cudaStream_t);
     // what fits into the registers: order 8 has 448 threads in a core tile, 288 in one of the layer
     constexpr Run flat[max_radius] = {run<1, 2, 0, 1>, run<2, 2, 0, 1>, run<3, 2, 0, 1>, run<4, 2, 0, 1>,
                                       run<5, 2, 0, 1>, run<6, 2, 0, 1>, run<7, 2, 0, 1>, run<8, 2, 0, 1>};
@@ -166,7 +167,7 @@ Status tilted_step(const Problem& pb, const Levels& lv, const Box& box, float* c
 
 } // namespace
 
-Status field_step_tti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+Status field_step_tti(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream) {
     return tilted_step(pb, levels, box, nullptr, tuning, stream);
 }
@@ -181,7 +182,8 @@ int tunings_tti(const Problem& pb, Tuning* out, int most) {
     return count;
 }
 
-Status apply_l_tti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream) {
+Status apply_l_tti(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
+                   cudaStream_t stream) {
     Levels levels{};
     for (int f = 0; f < 2; ++f)
         levels.curr[f] = fields[f];
