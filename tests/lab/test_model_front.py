@@ -37,9 +37,16 @@ def computed(shape, points, steps, order=8, kind="fitted"):
             last = u.shape[-1] - np.argmax(u[..., ::-1], axis=-1)
             # rows of padding are zero; those of the grid begin M numbers in at most
             parts.append(np.where(u.any(axis=-1), last, 0).sum() / np.prod(shape3))
-            boxes.append(np.prod([np.ptp(np.flatnonzero(u.any(axis=a))) + 1 for a in ((1, 2), (0, 2), (0, 1))]))
+            boxes.append(
+                np.prod([np.ptp(np.flatnonzero(u.any(axis=a))) + 1 for a in ((1, 2), (0, 2), (0, 1))])
+            )
     asked = shape3, grid.to_index(where) - first, 2000.0 * dt / 10.0, steps, options.weights
-    return float(np.mean(parts)), float(np.mean(boxes) / np.prod(shape3)), reached(*asked), reached_box(*asked)
+    return (
+        float(np.mean(parts)),
+        float(np.mean(boxes) / np.prod(shape3)),
+        reached(*asked),
+        reached_box(*asked),
+    )
 
 
 @pytest.mark.parametrize(

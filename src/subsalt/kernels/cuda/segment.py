@@ -335,7 +335,9 @@ class Segment(Stepper):
                 call("subsalt_cuda_tune", self.plan.pointer, *cut)
                 # trials compare tunings at equal work
                 looks = 0 if trial else front
-                asked = _Steps(state.it, steps, until, finite_every, check_last and steps == left, looks, anew)
+                asked = _Steps(
+                    state.it, steps, until, finite_every, check_last and steps == left, looks, anew
+                )
                 start = time.perf_counter()
                 self._run(state, asked)
                 seconds = max(time.perf_counter() - start, 1e-6)
