@@ -20,6 +20,7 @@ from facts import machine
 from numpy.typing import NDArray
 
 import subsalt as ss
+from subsalt.errors import SubsaltError
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda import library, segment
 from subsalt.numerics.stencil import radius_of
@@ -92,25 +93,41 @@ def rows_of(shape: tuple[int, int, int], steps: int, order: int) -> list[dict[st
     return rows
 
 
+def points(text: str) -> tuple[int, int, int]:
+    """Return three numbers of points."""
+    nx, ny, nz = (int(n) for n in text.split(","))
+    if min(nx, ny, nz) < 20:
+        raise ValueError(text)
+    return nx, ny, nz
+
+
 def main() -> None:
     """Parse, count, print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--shape", default="60,200,210", help="points of the model along x, y, z")
+    parser.add_argument(
+        "--shape",
+        type=points,
+        default="60,200,210",
+        metavar="NX,NY,NZ",
+        help="points of the model along x, y, z, 20 at least",
+    )
     parser.add_argument("--steps", type=int, default=150)
     parser.add_argument("--order", type=int, default=8)
     parser.add_argument(
         "--look", type=int, help="steps between two looks, if not chosen by the size of the grid"
     )
     args = parser.parse_args()
-    nx, ny, nz = (int(n) for n in args.shape.split(","))
     if args.look:
         segment.LOOKS = args.look, args.look
-    gpu = library.chosen()
-    rows = rows_of((nx, ny, nz), args.steps, args.order)
+    try:
+        gpu = library.chosen()
+        rows = rows_of(args.shape, args.steps, args.order)
+    except SubsaltError as error:
+        raise SystemExit(f"{error.message}; {error.fix}") from None
     facts = {"gpu": gpu.name, "emulated": library.availability().emulated, "look": args.look}
-    print(json.dumps(machine(1) | facts | {"shape": [nx, ny, nz], "steps": args.steps, "rows": rows}))
+    print(json.dumps(machine(1) | facts | {"shape": args.shape, "steps": args.steps, "rows": rows}))
 
 
 if __name__ == "__main__":

@@ -12,75 +12,60 @@
 // write those of both levels over the whole surface, and there they stay.
 //
 // Bytes: `find` reads all arrays once, 16 per point of two fields, less than half a step. `look` reads a shell of
-// look_after * M cells around what is known, and brings nx + ny + nz numbers to the host, which waits about 20 us. No
-// atomics: whoever writes a mark writes the same.
+// look_after * M cells around what is known, in six launches at most, and brings nx + ny + nz numbers to the host,
+// which waits about 20 us. No atomics: whoever writes a mark writes the same.
 #include "reached.hpp"
 
 #include <algorithm>
 
 #include "absorb.cuh"
+#include "apply_l.cuh"
 
 namespace subsalt::cuda {
 
 namespace {
 
-/// Bits of four numbers.
-struct Bits {
-    unsigned of[quad] = {};
+SUBSALT_DEVICE unsigned bits_of(const float* p) {
+    return __float_as_uint(__ldg(p));
+}
 
-    SUBSALT_DEVICE void add(const float* p) {
-        const float4 a = load4(p);
-        of[0] |= __float_as_uint(a.x), of[1] |= __float_as_uint(a.y);
-        of[2] |= __float_as_uint(a.z), of[3] |= __float_as_uint(a.w);
+/// What the memory of the layer holds at a point.
+SUBSALT_DEVICE unsigned bits_of_memory(const Problem& pb, const Levels& lv, int x, int y, int z) {
+    float* const* const kinds[3] = {lv.psi, lv.zeta, lv.zeta2};
+    unsigned bits = 0;
+    for (int axis = 0; axis < 2; ++axis) {
+        const int r = layer_row(pb, axis, axis == 0 ? x : y);
+        if (r < 0) continue;
+        const LayerRows rows = layer_rows(pb, axis, x, y, z);
+        for (float* const* kind : kinds)
+            if (kind[axis] != nullptr) bits |= bits_of(kind[axis] + rows.begin + r * rows.stride);
     }
-    SUBSALT_DEVICE void add(int i, const float* p) { of[i] |= __float_as_uint(__ldg(p)); }
-    SUBSALT_DEVICE bool any() const { return (of[0] | of[1] | of[2] | of[3]) != 0; }
-};
+    if (in_layer_z(pb, z))
+        for (float* const* kind : kinds)
+            if (kind[2] != nullptr) bits |= bits_of(kind[2] + window_row(pb, x, y) + window_cell(pb, z));
+    return bits;
+}
 
 SUBSALT_DEVICE void set(int* mark) {
     if (*mark == 0) *mark = 1;
 }
 
-/// What the memory of the layer holds at a quad.
-SUBSALT_DEVICE void add_memory(const Problem& pb, const Levels& lv, const Place& at, Bits& bits) {
-    float* const* const kinds[3] = {lv.psi, lv.zeta, lv.zeta2};
-    for (int axis = 0; axis < 2; ++axis) {
-        const int r = layer_row(pb, axis, axis == 0 ? at.x : at.y);
-        if (r < 0 || lv.psi[axis] == nullptr) continue;
-        const LayerRows rows = layer_rows(pb, axis, at.x, at.y, at.z);
-        for (float* const* kind : kinds)
-            if (kind[axis] != nullptr) bits.add(kind[axis] + rows.begin + r * rows.stride);
-    }
-    const Index row = window_row(pb, at.x, at.y);
-#pragma unroll
-    for (int i = 0; i < quad; ++i)
-        if (in_layer_z(pb, at.z + i))
-            for (float* const* kind : kinds)
-                if (kind[2] != nullptr) bits.add(i, kind[2] + row + window_cell(pb, at.z + i));
-}
-
 /// marks: of planes of x, then of rows of y, then of cells of z.
-SUBSALT_GLOBAL void __launch_bounds__(block_threads)
-    mark_reached(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
-                 const __grid_constant__ Parts parts, int* marks) {
-    const Part& part = part_of_block(parts);
-    Place at = place_of_thread(pb, part);
-    if (at.idle) return;
-    Index here = padded_offset(pb, at.x, at.y, at.z);
-    for (; at.x < at.x_end; ++at.x, here += pb.plane) {
-        Bits bits;
-        for (int f = 0; f < pb.fields; ++f) {
-            bits.add(lv.prev[f] + here);
-            bits.add(lv.curr[f] + here);
-        }
-        if (pb.boundary == Boundary::pml) add_memory(pb, lv, at, bits);
-        if (!bits.any()) continue;
-        set(marks + at.x);
-        set(marks + pb.n[0] + at.y);
-#pragma unroll
-        for (int i = 0; i < quad; ++i)
-            if (bits.of[i] != 0 && at.z + i < pb.n[2]) set(marks + pb.n[0] + pb.n[1] + at.z + i);
-    }
+SUBSALT_GLOBAL void mark_reached(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+                                 const __grid_constant__ Box box, int* marks) {
+    const BoxPoint at = point_of_box(pb, box);
+    if (!at.inside) return;
+    unsigned bits = 0;
+    for (int f = 0; f < pb.fields; ++f)
+        bits |= bits_of(lv.prev[f] + at.padded) | bits_of(lv.curr[f] + at.padded);
+    const int x = static_cast<int>(box.lo[0] + blockIdx.z);
+    const int y = static_cast<int>(box.lo[1] + blockIdx.y * apply_rows + threadIdx.y);
+    const int z = static_cast<int>(box.lo[2] + blockIdx.x * apply_lanes + threadIdx.x);
+    if (pb.boundary == Boundary::pml) bits |= bits_of_memory(pb, lv, x, y, z);
+    if (bits == 0) return;
+    set(marks + x);
+    set(marks + pb.n[0] + y);
+    set(marks + pb.n[0] + pb.n[1] + z);
 }
 
 /// Marks on the device and, page-locked, on the host; a process has one wavefield under way at a time.
@@ -128,26 +113,28 @@ Box grown(const Problem& pb, const Box& box) {
     return out;
 }
 
-/// The sides of `box` around `inside`, or all of it when that is empty.
-Parts around(const Problem& pb, const Box& box, const Box& inside) {
-    constexpr int rows = 8, planes = 8;
-    const bool flat = pb.dim == 2;
-    Parts parts;
-    if (is_empty(inside)) {
-        parts.add(box, flat, rows, planes);
-        return parts;
-    }
+/// Mark what the sides of `box` around `inside` hold, or all of it when that is empty.
+Status mark_around(const Problem& pb, const Levels& lv, const Box& box, const Box& inside, int* marks) {
+    const auto mark = [&](Box side) -> Status {
+        constexpr Index planes = 1 << 15; // of a launch: below the 65535 blocks that CUDA has along z
+        for (const Index end = side.hi[0]; side.lo[0] < end; side.lo[0] += planes) {
+            side.hi[0] = std::min(end, side.lo[0] + planes);
+            SUBSALT_CHECK(launch_over(mark_reached, side, context().compute, pb, lv, side, marks));
+        }
+        return cudaSuccess;
+    };
+    if (is_empty(inside)) return mark(box);
     Box left = box;
     for (int a = 0; a < 3; ++a) {
         Box side = left;
         side.hi[a] = inside.lo[a];
-        parts.add(side, flat, rows, planes);
+        SUBSALT_CHECK(mark(side));
         side = left;
         side.lo[a] = inside.hi[a];
-        parts.add(side, flat, rows, planes);
+        SUBSALT_CHECK(mark(side));
         left.lo[a] = inside.lo[a], left.hi[a] = inside.hi[a];
     }
-    return parts;
+    return cudaSuccess;
 }
 
 /// The smallest box that has all marks; empty without any.
@@ -180,10 +167,9 @@ Status Reached::look(const Problem& pb, const Levels& lv) {
     const cudaStream_t compute = context().compute;
     const Index n = pb.n[0] + pb.n[1] + pb.n[2];
     const std::size_t bytes = sizeof(int) * static_cast<std::size_t>(n);
-    const Parts parts = around(pb, box_, known_);
     SUBSALT_CHECK(marks().open(n));
     SUBSALT_CHECK(cudaMemsetAsync(marks().device, 0, bytes, compute));
-    SUBSALT_CHECK(launch(mark_reached, parts.blocks, block_threads, 0, compute, pb, lv, parts, marks().device));
+    SUBSALT_CHECK(mark_around(pb, lv, box_, known_, marks().device));
     SUBSALT_CHECK(cudaMemcpyAsync(marks().host, marks().device, bytes, cudaMemcpyDeviceToHost, compute));
     SUBSALT_CHECK(cudaStreamSynchronize(compute));
     box_ = known_ = joined(known_, marked(pb, marks().host));

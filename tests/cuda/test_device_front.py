@@ -5,7 +5,9 @@ Looks at how far a wavefield has come fall anywhere, and so do the ends of slice
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,8 +101,19 @@ def test_from_rest(monkeypatch: pytest.MonkeyPatch, medium: str, ndim: int, boun
         assert_bytes_of_the_cpu(problem, cpu.new_state(problem), sources_at(problem, rng, strength))
 
 
+@pytest.fixture
+def late(gpu_device: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let the emulated device work late: what is not waited for is not there."""
+    if gpu_device.availability().emulated:
+        # a plug-in of another name is another device
+        plugin = shutil.copy(gpu_device.availability().plugin, tmp_path / "late.so")
+        monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
+        monkeypatch.setenv("SUBSALT_EMULATED_ORDER", "3")
+        gpu_device.forget()
+
+
 @pytest.mark.parametrize("medium", ["isotropic", "tti"])
-def test_a_state_from_the_middle(monkeypatch: pytest.MonkeyPatch, medium: str) -> None:
+def test_a_state_from_the_middle(late: None, monkeypatch: pytest.MonkeyPatch, medium: str) -> None:
     """How far it has come is found, by every call anew; a source that is silent by now does not count."""
     rng = np.random.default_rng(8)
     problem = make_problem(SHAPES[3], medium, "pml", 2, free_surface=True)

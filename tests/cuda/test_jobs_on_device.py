@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ from subsalt import kernels
 from subsalt.errors import ConfigError
 from subsalt.job.job import Job
 from subsalt.kernels import cpu
+from subsalt.methods.rtm import ahead
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.methods.rtm.playback import movie_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
+from subsalt.methods.rtm.rtm import prepare_shot
 from subsalt.propagation.options import PropagationOptions
 from subsalt.report import summary
 from subsalt.report.facts import gather
@@ -76,8 +79,15 @@ def files_of(folder: Path, pattern: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("medium", MEDIA)
 def test_a_volume_is_modelled_and_migrated_to_the_same_files(
-    medium: str, tmp_path: Path, gpu_device: object
+    medium: str, tmp_path: Path, gpu_device: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    prepared: list[tuple[int, str]] = []
+
+    def noted(setup: object, shot: ss.Shot, *more: object, **named: object) -> object:
+        prepared.append((shot.id, threading.current_thread().name))
+        return prepare_shot(setup, shot, *more, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ahead, "prepare_shot", noted)
     text = VOLUME.format(medium=MEDIA[medium], free_surface=str(medium == "vti").lower())
     by = [model_job(on(d, text, tmp_path), tmp_path / f"shots-{d}").computed_by for d in ("cpu", "cuda")]
     assert by == [kernels.label(kernels.get(d).describe()) for d in ("cpu", "cuda")]
@@ -88,6 +98,8 @@ def test_a_volume_is_modelled_and_migrated_to_the_same_files(
         migrate_job(on(device, '[data]\nfiles = ["shots/*.sgy"]' + text, tmp_path), tmp_path / device)
     for pattern in ("image.*", "images/*.planes"):
         assert files_of(tmp_path / "cuda", pattern) == files_of(tmp_path / "cpu", pattern)
+    # beside the GPU, while it computes the first
+    assert prepared == [*((n, "MainThread") for n in (1, 2, 1)), (2, "shots_0")]
     run = json.loads((tmp_path / "cuda" / "run.json").read_text())
     (by,), work = run["computed_by"], run["over_ranks"]["gpu"]
     assert work["snapshots"] > 0

@@ -13,7 +13,7 @@ from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.checkpointing import Checkpointing
-from subsalt.methods.rtm.duration import RunTimes
+from subsalt.methods.rtm.duration import RunTimes, Writes
 from subsalt.methods.rtm.grouping import group_size
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.speed import LAYER, SHARE, gpu_rates
@@ -104,6 +104,44 @@ def test_what_fits_stays_on_the_device():
     for n in layout.padded_shape:
         padded *= n
     assert need.device["wavefields"] == 4 * 4 * padded
+
+
+def test_the_next_shot_is_prepared_where_memory_has_room_for_it():
+    roomy = decided(H200)
+    more = roomy.need.arrays["next shot"]
+    assert roomy.need.ahead
+    assert roomy.need.total <= HOST
+    arrays = roomy.needs.arrays(survey().shots[0])
+    assert more + roomy.need.arrays.get("working space", 0) >= arrays.model_arrays
+    tight = decided(H200, memory=roomy.need.total - 1)
+    assert not tight.need.ahead
+    assert tight.need.total == roomy.need.total - more
+    assert not decided(H200, ranks=2, group=2).need.ahead
+    # all shots but the first wait for what others do not hide
+    rates = gpu_rates(roomy.needs, roomy.world, H200, None)
+    left = len(survey().shots)
+    alone = RunTimes(tight.needs, tight, rates).of_survey(Writes({}), survey().shots)
+    beside = RunTimes(roomy.needs, roomy, rates).of_survey(Writes({}), survey().shots)
+    assert beside["source"] == pytest.approx(alone["source"])
+    assert alone["setup"] / left <= beside["setup"] < alone["setup"]
+
+
+def test_what_no_wave_reaches_takes_no_time(monkeypatch):
+    from subsalt.kernels import cpu
+    from subsalt.kernels.cuda import segment
+
+    found = decided(H200)
+    times = RunTimes(found.needs, found, gpu_rates(found.needs, found.world, H200, None))
+    shot = survey().shots[0]
+    whole = times.of_shot(shot)
+    # a small grid is advanced whole; of a large one a box
+    monkeypatch.setattr(segment, "SMALLEST", 0)
+    monkeypatch.setattr(segment, "LOOKS", (1, 1))
+    cut = times.of_shot(shot)
+    assert cut["source"] < whole["source"]
+    assert cut["setup"] == whole["setup"]
+    with cpu.forced(front=False):
+        assert times.of_shot(shot) == whole
 
 
 def test_snapshots_go_to_pinned_memory_then_to_disk_then_they_are_computed_again():

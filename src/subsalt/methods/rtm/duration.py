@@ -173,6 +173,18 @@ class RunTimes:
             "states": self.sharing * copies * sizes.state / self.rates.parts.copy + states,
         }
 
+    def _behind_another(self, shot: dict[str, float], left: int) -> dict[str, float]:
+        """Return the mean seconds of such a shot among those that are left, of which all but the first are prepared
+        while another is computed.
+        """
+        preparing = sum(shot.get(name, 0.0) for name in PREPARED)
+        if not self.decision.need.ahead or preparing == 0:
+            return shot
+        first = min(1.0, self.decision.groups / left)
+        waited = max(0.0, preparing - (sum(shot.values()) - preparing))
+        part = first + (1 - first) * waited / preparing
+        return shot | {name: part * shot[name] for name in PREPARED if name in shot}
+
     def of_survey(self, writes: Writes, shots: Sequence[Shot]) -> dict[str, float]:
         """Return the seconds of the whole run by phase, as rank 0 spends them.
 
@@ -221,13 +233,17 @@ class RunTimes:
         ids = {s.id for s in left}
         worst = [s for s in self.needs.worst_shots if s.id in ids]
         some = list({s.id: s for s in (*left[::stride], *worst)}.values())
-        shots = [self.of_shot(s) for s in some]
+        shots = [self._behind_another(self.of_shot(s), len(left)) for s in some]
         longest = max(sum(s.values()) for s in shots)
         mean = sum(sum(s.values()) for s in shots) / len(shots)
         groups = min(self.decision.groups, len(left))
         # an even share of all shots, and at least the longest
         spent = max(longest, survey_seconds(len(left), groups, mean))
         return {name: spent / (mean * len(shots)) * sum(s.get(name, 0.0) for s in shots) for name in shots[0]}
+
+
+#: phases that the host may do for the next shot while a GPU computes one
+PREPARED = ("trace input", "traces", "setup")
 
 
 def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:

@@ -87,6 +87,15 @@ def shot_memory(
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
 
 
+def prepared_memory(setup: MigrationSetup, arrays: RankArrays) -> int:
+    """Return the bytes that a shot takes at most while the host prepares it: model arrays, window, and samples."""
+    nr, recorded, stepped = arrays.receivers, setup.record.nt, setup.axis.nt
+    window = arrays.window_volumes + nr * (FLOAT * recorded + DOUBLE * stepped)
+    scaling = nr * (FLOAT * recorded + (2 * DOUBLE + FLOAT) * stepped)
+    mapping = nr * (2 * FLOAT * recorded + 2 * DOUBLE * stepped)
+    return arrays.model_arrays + max(window, scaling, mapping)
+
+
 def propagation_memory(arrays: RankArrays, *, on_device: bool = False) -> dict[str, int]:
     """Return bytes by array for one wavefield of a shot; the values sum to the peak.
 

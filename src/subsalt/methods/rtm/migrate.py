@@ -25,6 +25,7 @@ from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
 from subsalt.job.model import line_numbers
 from subsalt.job.signal.summary import signal_facts, signal_spent
+from subsalt.methods.rtm.ahead import ShotsAhead
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision
@@ -126,6 +127,8 @@ class ShotRunner:
         How shots have their source wavefields again; all snapshots in memory when None.
     by : str
         What computes, in words.
+    prepares_ahead : bool
+        Memory has room for the next shot while one is computed (`ShotsAhead`).
     """
 
     setup: MigrationSetup
@@ -138,6 +141,7 @@ class ShotRunner:
     reuse: Reuse | None = None
     strategies: Strategies | None = None
     by: str = ""
+    prepares_ahead: bool = False
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps, self.grid_point_steps = SnapshotPool(), 0, 0
@@ -150,6 +154,7 @@ class ShotRunner:
             if reading is None
             else TracesTogether(self.survey, self._rows, reading)
         )
+        self.ahead = ShotsAhead(self.setup, self.feed, self.groups.group, wanted=self.prepares_ahead)
 
     def _rows(self, shot: Shot) -> Rows:
         """Return the receivers whose traces this rank injects."""
@@ -166,16 +171,14 @@ class ShotRunner:
         if isinstance(kept, ShotImage):
             return self._published(shot, kept)
         try:
-            with self.clock("trace input"), group.together():
-                traces = self.feed.take(shot)
+            ready = self.ahead.take(shot, self.clock)
             if ahead is not None and not (self.reuse and self.reuse.source_of(ahead.id)):
                 with self.clock("trace input"):
-                    self.feed.prepare(ahead)
+                    self.ahead.begin(ahead)
             part = migrate_shot(
                 self.setup,
                 shot,
-                traces.data,
-                rows=traces.rows,
+                ready,
                 group=group if group.size > 1 else None,
                 pool=self.pool,
                 phases=self.clock,
@@ -375,9 +378,10 @@ class ShotsRun(MethodRun):
             self.reuse,
             strategies,
             state.by,
+            self.plan.need.ahead,
         )
         self.halo = self.runner.halo
-        with self.runner.feed:
+        with self.runner.feed, self.runner.ahead:
             yield self.runner.one
         self.runner.give_back()
 

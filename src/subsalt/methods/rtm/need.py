@@ -27,7 +27,13 @@ from subsalt.methods.rtm.arrays import ALONE, DOUBLE, FLOAT, Part, RankArrays, S
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH
-from subsalt.methods.rtm.memory import carried_bytes, modelled_shot_memory, shot_memory, sizes_of
+from subsalt.methods.rtm.memory import (
+    carried_bytes,
+    modelled_shot_memory,
+    prepared_memory,
+    shot_memory,
+    sizes_of,
+)
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel import decomp
@@ -78,6 +84,8 @@ class RankNeed:
         What the largest shot does to have its source wavefield again; None where nothing is imaged, or everything kept.
     device : dict of str to int
         Bytes by array in the memory of a GPU, of the rank that takes most there.
+    ahead : bool
+        There is room to prepare the next shot while one is computed.
     """
 
     arrays: dict[str, int]
@@ -86,6 +94,7 @@ class RankNeed:
     part: Domain | None
     choice: Choice | None = None
     device: dict[str, int] = field(default_factory=dict)
+    ahead: bool = False
 
     @property
     def total(self) -> int:
@@ -240,7 +249,9 @@ class Needs:
             stages = self._stages(group, limit)
             most = max(stages, key=lambda need: need.total)
             # the rank that takes most of its GPU need not be the one that takes most of its host
-            self._known[group, limit] = replace(most, device=max(stages, key=lambda n: n.on_device).device)
+            most_there = max(stages, key=lambda n: n.on_device).device
+            ahead = any(n.ahead for n in stages)
+            self._known[group, limit] = replace(most, device=most_there, ahead=ahead)
         return self._known[group, limit]
 
     def fits(self, group: int, limit: int) -> bool:
@@ -266,6 +277,7 @@ class Needs:
                 arrays = self.held() | self._shot(shot, part, None if kept is None else kept.arrays)
                 device = self._device(shot, part) | (kept.on_device if kept is not None else {})
                 found.append(RankNeed(arrays, "shots", shot.id, here if group > 1 else None, choice, device))
+        found = self._with_next(found, group, limit)
         if isinstance(self.setup, MigrationSetup):
             after = [("image", self._image(self.setup))]
             if self.pictures:
@@ -276,6 +288,21 @@ class Needs:
             before = {"program": PROGRAM, "headers of all traces": READING * self.headers}
             found.append(RankNeed(before, "headers", self.shots[0].id, None, found[0].choice))
         return found
+
+    def _with_next(self, found: list[RankNeed], group: int, limit: int | None) -> list[RankNeed]:
+        """Return the needs of shots on a GPU with the next one prepared beside them, where `limit` has room for it."""
+        setup = self.setup
+        alone = self.gpu is None or group > 1 or len(self.shots) == 1
+        if alone or limit is None or not isinstance(setup, MigrationSetup):
+            return found
+        more = max(prepared_memory(setup, self.arrays(s)) for s in self.worst_shots)
+        # the working space is for preparing too: of the first shot alone, before another is prepared
+        beside = [
+            need.arrays | {"next shot": max(0, more - need.arrays.get("working space", 0))} for need in found
+        ]
+        if max(sum(arrays.values()) for arrays in beside) > limit:
+            return found
+        return [replace(n, arrays=arrays, ahead=True) for n, arrays in zip(found, beside, strict=True)]
 
     def budget(self, group: int, limit: int | None) -> int:
         """Return the bytes that snapshots and states may take on every rank of a group."""

@@ -23,6 +23,7 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError
+from subsalt.kernels.work import Source
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.executor import image_by_scheme
 from subsalt.methods.rtm.samples import SnapshotPool
@@ -84,10 +85,46 @@ class ShotImage:
     grid_point_steps: int = 0
 
 
-def migrate_shot(
+@dataclass(frozen=True)
+class ReadyShot:
+    """What the host makes of a shot before its first time step.
+
+    Parameters
+    ----------
+    prop : Propagator
+        Of both wavefields.
+    source, receivers : Source
+        What is injected, of the receivers reversed in time.
+    """
+
+    prop: Propagator
+    source: Source
+    receivers: Source
+
+
+def prepare_shot(
     setup: MigrationSetup,
     shot: Shot,
     traces: NDArray[np.float32],
+    *,
+    rows: NDArray[np.intp] | None = None,
+    group: Comm | None = None,
+    phases: Phases | None = None,
+) -> ReadyShot:
+    """Return a shot ready to be migrated; parameters and errors as of `migrate_shot`. Allocates no wavefield."""
+    clock = phases or Phases()
+    with clock("traces"), nullcontext() if group is None else group.together():
+        samples = receiver_samples(setup, shot, traces, rows)
+    with clock("setup"), nullcontext() if group is None else group.together():
+        prop = propagator_of(setup, shot, group)
+        source = prop.source(shot.src[None], setup.signature[None])
+        return ReadyShot(prop, source, prop.source(shot.rcv if rows is None else shot.rcv[rows], samples))
+
+
+def migrate_shot(
+    setup: MigrationSetup,
+    shot: Shot,
+    traces: NDArray[np.float32] | ReadyShot,
     *,
     rows: NDArray[np.intp] | None = None,
     group: Comm | None = None,
@@ -106,8 +143,8 @@ def migrate_shot(
         Shared choices.
     shot : Shot
         Positions.
-    traces : ndarray, (nr, nt), float32
-        Records of the shot; those of `rows` only.
+    traces : ndarray, (nr, nt), float32, or ReadyShot
+        Records of the shot; those of `rows` only. Or the shot as `prepare_shot` made it of these, with that group.
     rows : ndarray, optional
         Receivers that `traces` are of: at least those of this rank (`slabs.share_of`), ascending; all when None.
     group : Comm, optional
@@ -139,12 +176,13 @@ def migrate_shot(
     """
     begin = time.perf_counter()
     clock = phases or Phases()
-    with clock("traces"), nullcontext() if group is None else group.together():
-        samples = receiver_samples(setup, shot, traces, rows)
+    ready = (
+        traces
+        if isinstance(traces, ReadyShot)
+        else prepare_shot(setup, shot, traces, rows=rows, group=group, phases=clock)
+    )
+    prop = ready.prop
     with clock("setup"), nullcontext() if group is None else group.together():
-        prop = propagator_of(setup, shot, group)
-        source = prop.source(shot.src[None], setup.signature[None])
-        receivers = prop.source(shot.rcv if rows is None else shot.rcv[rows], samples)
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
     steps = setup.axis.nt - 1
     scheme = scheme or Scheme("store", steps, setup.image_step)
@@ -155,7 +193,9 @@ def migrate_shot(
             "make the scheme from the setup of the shots",
             code="E870",
         )
-    shooting = Shooting(prop, source, receivers, condition, setup.image_step * setup.axis.dt, prop.group)
+    shooting = Shooting(
+        prop, ready.source, ready.receivers, condition, setup.image_step * setup.axis.dt, prop.group
+    )
     planned = counts_of(scheme)
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
     # the memory of the wavefields is given back in it
