@@ -243,7 +243,9 @@ def test_steps_are_part_of_what_a_run_is(folder, tmp_path):
 
 def test_nothing_above_a_band_pass_is_injected_and_all_below(folder):
     """The map to the time steps ends at the last corner: what it leaves out is what traces have above, as measured."""
-    job = Job.from_toml(folder / "line.toml")
+    # on a grid of their own traces end with the band of the wavelet already
+    text = (folder / "line.toml").read_text() + '[propagation]\ngrid = "model"\n'
+    job = Job.from_toml(write_job(folder, text, "own.toml"))
     survey = job.load_survey()
     setup = migration_setup(job, job.open_propagation_model(), survey)
     assert setup.highest == 60.0
