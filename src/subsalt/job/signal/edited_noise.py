@@ -64,7 +64,8 @@ def _known(finding: Finding, flow: Flow, kills: list[Edited], source: Survey | T
     if not len(noisy):
         return finding
     names, s = " and ".join(flow.name(made.place) for made in kills), "s" * (len(kills) == 1)
-    which = f"the {len(noisy)}" if len(noisy) == len(looked_at) else f"{len(looked_at)} of the {len(noisy)}"
+    whole = len(noisy) == len(looked_at)
+    which = f"the {len(noisy)}" if whole else f"{len(looked_at)} that were looked at, of {len(noisy)}"
     if zeroed < len(looked_at):
         said = f"{names} leave{s} {len(looked_at) - zeroed} of {which} in these shots"
         return replace(finding, message=f"{finding.message}; {said}")
@@ -72,7 +73,7 @@ def _known(finding: Finding, flow: Flow, kills: list[Edited], source: Survey | T
         finding,
         code="W246",
         level="warning",
-        message=f"{finding.message}; {names} zero{'e' * bool(s)}{s} {which} in these shots",
+        message=f"{finding.message}; {names} zero{'e' * bool(s)}{s} {'' if whole else 'all '}{which} in these shots",
         fix="nothing, if that is what the step is for; subsalt view JOB.toml --signal shows the shots",
     )
 
