@@ -359,12 +359,12 @@ def test_noise_that_a_step_zeroes_is_no_error(tmp_path):
         result = found(tmp_path, MIGRATE + step.format(where))
         (noise,) = (f for f in result.findings if f.code in ("E246", "W246"))
         assert noise.code == "W246"
-        assert noise.message.endswith("[[signal]] 1 (edit) zeroes all of them")
+        assert noise.message.endswith("[[signal]] 1 (edit) zeroes the 1 in these shots")
         assert codes(result) == []
     result = found(tmp_path, MIGRATE + step.format("ffid = 2 and channel = 4"))
     (noise,) = (f for f in result.findings if f.level == "error")
     assert noise.code == "E246"
-    assert noise.message.endswith("[[signal]] 1 (edit) leaves 1 of the first 1")
+    assert noise.message.endswith("[[signal]] 1 (edit) leaves 1 of the 1 in these shots")
 
 
 def test_a_file_named_twice_is_refused(tmp_path):

@@ -393,7 +393,7 @@ def test_traces_that_spoil_an_image_are_named_and_left_out(tmp_path):
     treated = treated_table(table, Flow([edit], table.files.time, lambda name, key: tmp_path / name))
     (known,) = knowing_edits([found["E246"]], treated)
     assert known.code == "W246"
-    assert known.message.endswith("[[signal]] 1 (edit) zeroes all of them")
+    assert known.message.endswith("[[signal]] 1 (edit) zeroes the 2 in these shots")
     mended = table_of(tmp_path, data=(src, rcv, traces), fix=Fix(exclude=(entry,)))
     assert codes(rules.prestack_findings(mended, Fix(exclude=(entry,)))) == []
     assert mended.notes["excluded_traces"] == 2

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.scan.statistics import STEADY, TraceMeasures
-from subsalt.io.segy.exclude import leave_out
+from subsalt.io.segy.exclude import leave_out, spans
 from subsalt.io.segy.headers import Fix
 
 #: a trace this many times stronger than its neighbours, and this many robust deviations, is none of the survey
@@ -69,6 +69,13 @@ class MeasuredSet:
             (self.files[f].path, (self.all.number[rows[self.of[rows] == f]] + 1).tolist())
             for f in np.unique(self.of[rows])
         )
+
+    def numbers(self, rows: NDArray[np.int64]) -> dict[str, str]:
+        """Return the numbers of all of some traces by file, from 1, such as ``"3-12, 31"``."""
+        return {
+            self.files[f].path: spans((self.all.number[rows[self.of[rows] == f]] + 1).tolist(), len(rows))
+            for f in np.unique(self.of[rows])
+        }
 
     def evidence(self, rows: NDArray[np.int64]) -> dict[str, object]:
         """Return counts and the first traces for programs."""
@@ -136,7 +143,11 @@ class _Strong:
                 f"{t.name(self.rows)}",
                 t.cure(self.rows) + kept,
                 t.evidence(self.rows)
-                | {"largest_ratio": float(self.ratio.max()), "energy_share": self.share},
+                | {
+                    "numbers": t.numbers(self.rows),
+                    "largest_ratio": float(self.ratio.max()),
+                    "energy_share": self.share,
+                },
             )
         for shot, ratio in list(self.shots.items())[:20]:
             rows = self.shot_rows[t.ffid[self.shot_rows] == shot]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.survey import Survey
+from subsalt.acquisition.first_breaks import spread
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import Finding, SubsaltError
+from subsalt.job.data_sections import parse_ranges
 from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.traces import flow_of
 
@@ -20,19 +22,23 @@ if TYPE_CHECKING:
     from subsalt.job.signal.step import Headers
 
 
+#: noisy traces that are looked at, evenly spread over all of a survey: conditions on samples read their shots
+MOST = 50
+
+
 def knowing_edits(findings: Sequence[Finding], source: Survey | TraceTable) -> list[Finding]:
-    """Return findings in which noisy traces (E246) are a warning (W246) where steps zero those that it lists.
+    """Return findings in which noisy traces (E246) are a warning (W246) where steps zero them.
 
     Parameters
     ----------
     findings : sequence of Finding
         Of the rules on samples as recorded.
     source : Survey or TraceTable
-        With the steps of the job on its traces.
+        With the steps of the job on its traces; noise in shots that it does not have is of no account.
 
     Notes
     -----
-    Reads the shots of the traces that are listed, at most 50, if a condition looks at samples.
+    Looks at no more than `MOST` of the traces.
     """
     flow = flow_of(source)
     kills = (
@@ -44,62 +50,64 @@ def knowing_edits(findings: Sequence[Finding], source: Survey | TraceTable) -> l
 
 
 def _known(finding: Finding, flow: Flow, kills: list[Edited], source: Survey | TraceTable) -> Finding:
-    """Return the finding as a warning where all traces that it lists are zeroed."""
-    listed: list[dict[str, Any]] = finding.evidence["traces"]  # type: ignore[assignment]
+    """Return the finding as a warning where all traces that are looked at are zeroed."""
+    noisy = _rows(cast("dict[str, str]", finding.evidence["numbers"]), source)
+    looked_at = noisy[spread(len(noisy), MOST)]
     try:
-        headers = _headers(listed, source)
+        zeroed = sum(
+            int(np.any([made.edited(its) for made in kills], axis=0).sum())
+            for its in _headers(looked_at, source)
+        )
     except SubsaltError:
         # samples that cannot be read are another finding
         return finding
-    if not headers:
+    if not len(noisy):
         return finding
-    zeroed = np.zeros(len(listed), bool)
-    for rows, its in headers:
-        for made in kills:
-            zeroed[rows] |= made.edited(its)
-    names, one = " and ".join(flow.name(made.place) for made in kills), len(kills) == 1
-    if zeroed.all():
-        of_how_many = (
-            "all of them" if len(listed) == finding.evidence["count"] else f"the first {len(listed)}"
-        )
-        return replace(
-            finding,
-            code="W246",
-            level="warning",
-            message=f"{finding.message}; {names} zero{'es' * one} {of_how_many}",
-            fix="nothing, if that is what the step is for; subsalt view JOB.toml --signal shows the shots",
-        )
-    left = f"leave{'s' * one} {int((~zeroed).sum())} of the first {len(listed)}"
-    return replace(finding, message=f"{finding.message}; {names} {left}")
+    names, s = " and ".join(flow.name(made.place) for made in kills), "s" * (len(kills) == 1)
+    whole = len(noisy) == len(looked_at)
+    which = f"the {len(noisy)}" if whole else f"{len(looked_at)} that were looked at, of {len(noisy)}"
+    if zeroed < len(looked_at):
+        said = f"{names} leave{s} {len(looked_at) - zeroed} of {which} in these shots"
+        return replace(finding, message=f"{finding.message}; {said}")
+    return replace(
+        finding,
+        code="W246",
+        level="warning",
+        message=f"{finding.message}; {names} zero{'e' * bool(s)}{s} {'' if whole else 'all '}{which} in these shots",
+        fix="nothing, if that is what the step is for; subsalt view JOB.toml --signal shows the shots",
+    )
 
 
-def _headers(
-    listed: list[dict[str, Any]], source: Survey | TraceTable
-) -> list[tuple[NDArray[np.int64], Headers]]:
-    """Return the headers with marks of traces named by file and number, and which of them they are."""
+def _rows(numbers: dict[str, str], source: Survey | TraceTable) -> NDArray[np.int64]:
+    """Return which traces of a survey, counted shot by shot, or which rows of a table have these numbers in files."""
     files = source.reader.inner if isinstance(source, Survey) else source.files  # type: ignore[union-attr]
     if not hasattr(files, "first"):
-        return []
+        return np.empty(0, np.int64)
     first = dict(zip(files.paths, files.first.tolist(), strict=False))
-    number = np.array(
-        [first[t["file"]] + t["trace"] - 1 if t["file"] in first else -1 for t in listed], np.int64
+    wanted = [
+        first[path] + np.arange(a, b + 1, step) - 1
+        for path, text in numbers.items()
+        if path in first
+        for a, b, step in parse_ranges(text)
+    ]
+    have = (
+        np.concatenate([_indices(s) for s in source.shots]) if isinstance(source, Survey) else source.number
     )
+    return np.flatnonzero(np.isin(have, np.concatenate(wanted))) if wanted else np.empty(0, np.int64)
+
+
+def _indices(shot: Shot) -> NDArray[Any]:
+    """Return the numbers of the traces of a shot; -1 where it is in no file."""
+    return np.full(len(shot.rcv), -1) if shot.trace_index is None else shot.trace_index
+
+
+def _headers(rows: NDArray[np.int64], source: Survey | TraceTable) -> Iterator[Headers]:
+    """Yield the headers with marks of traces that `_rows` counts, those of a shot together."""
     if not isinstance(source, Survey):
-        at, found = _places(source.number, number)
-        return [(found, source.treatment.marked(at))] if len(found) else []  # type: ignore[union-attr]
-    out = []
-    for shot in source.shots:
-        if shot.trace_index is None:
-            continue
-        at, found = _places(shot.trace_index, number)
-        if len(found):
-            out.append((found, source.reader.marked(shot).take(at)))  # type: ignore[union-attr]
-    return out
-
-
-def _places(numbers: NDArray[Any], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where wanted numbers stand among others, and which of the wanted ones do."""
-    order = np.argsort(numbers, kind="stable")
-    at = np.minimum(np.searchsorted(numbers, wanted, sorter=order), len(numbers) - 1)
-    found = np.flatnonzero(numbers[order[at]] == wanted) if len(numbers) else np.empty(0, np.int64)
-    return order[at[found]] if len(found) else np.empty(0, np.int64), found
+        yield source.treatment.marked(rows)  # type: ignore[union-attr]
+        return
+    ends = np.cumsum([len(s.rcv) for s in source.shots])
+    for k, shot in enumerate(source.shots):
+        own = rows[(rows >= ends[k] - len(shot.rcv)) & (rows < ends[k])]
+        if len(own):
+            yield source.reader.marked(shot).take(own - (ends[k] - len(shot.rcv)))  # type: ignore[union-attr]
