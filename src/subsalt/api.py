@@ -29,7 +29,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.strategies import ArrayStrategies
 from subsalt.methods.rtm.traces import check_survey
 from subsalt.parallel.comm import single
-from subsalt.propagation.grid_choice import MODELLING_ORDER, chosen_grid, with_spacing
+from subsalt.propagation.grid_choice import MODELLING_ORDER, chosen_grid, trace_error, with_spacing
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 
@@ -71,6 +71,13 @@ class WaveGrid:
             )
         if not (_is_positive(self.accuracy) and self.accuracy < 1):
             raise ConfigError(f"accuracy = {self.accuracy!r}", "use a number between 0 and 1", code="E104")
+
+    def options(self, options: PropagationOptions) -> PropagationOptions:
+        """Return the options with what this grid makes of traces, unless they say so themselves."""
+        given = options.trace_error
+        return replace(
+            options, trace_error=trace_error(self.spacing, self.accuracy) if given is None else given
+        )
 
     def carry(
         self, model: EarthModel, options: PropagationOptions, wavelet: Wavelet, *, imaging: bool
@@ -263,6 +270,7 @@ def forward(
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
+        propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=False)
         setup = ModellingSetup.build(used, wavelet, survey.time, propagation, imaging.aperture)
     shots, count = [], 0
@@ -336,6 +344,7 @@ def migrate(
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation.free_surface)
     with clock("setup"):
+        propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=True)
         setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
         ways = ArrayStrategies.of(setup, survey.shots, checkpoint or CheckpointOptions())

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,10 @@ def test_options_reach_the_program():
 
 
 def test_defaults_of_job_and_options_are_the_same():
-    assert job().propagation_options == subsalt.PropagationOptions()
+    # but for the grid, which is the model's where arrays are given
+    options = job(propagation={"grid": "model"}).propagation_options
+    assert options == subsalt.PropagationOptions()
+    assert job().propagation_options == replace(options, trace_error=1e-4)
     assert job().imaging_options == subsalt.ImagingOptions()
 
 

@@ -236,7 +236,8 @@ def test_arrays_take_a_grid_too(line):
     done = migrate_job(job, line / "arrays.run")
     assert volume.read(done.image).values.tobytes() == made.image.tobytes()
     by_spacing = forward(model, survey, wavelet, grid=used.grid.spacing[0], layer=8)
-    assert by_spacing.data.tobytes() == forward(used, survey, wavelet, layer=8).data.tobytes()
+    same = forward(used, survey, wavelet, layer=8, trace_error=1e-4)
+    assert by_spacing.data.tobytes() == same.data.tobytes()
     chosen = forward(model, survey, wavelet, grid="auto", layer=8)
     assert (
         chosen.data.tobytes()

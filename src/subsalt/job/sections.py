@@ -37,7 +37,7 @@ from subsalt.job.units import (
     auto_to_none,
 )
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
-from subsalt.propagation.grid_choice import MODELLING_ORDER, TRACE_SHARE
+from subsalt.propagation.grid_choice import MODELLING_ORDER, trace_error
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
@@ -597,8 +597,7 @@ class RtmTables(BaseJob):
             device=self.parallel.device,
             threads=auto_to_none(self.parallel.threads),
             decomp=self.parallel.decomp,
-            # of a chosen grid; on the model's own traces keep all frequencies, as before version 0.8
-            trace_error=None if self.propagation.grid == "model" else TRACE_SHARE * self.propagation.accuracy,
+            trace_error=trace_error(self.propagation.grid, self.propagation.accuracy),
         )
 
     @cached_property

@@ -98,6 +98,16 @@ def points_needed(stencil: Stencil, tilted: bool, accuracy: float) -> float:
     return stencil.points(tilted) * found / standard
 
 
+def trace_error(grid: str | float, accuracy: float) -> float | None:
+    """Return the part of the wavelet that traces may lose with the end of its band on this grid; None: nothing.
+
+    Notes
+    -----
+    On the grid of the model all frequencies pass, with the bytes of versions before 0.8.
+    """
+    return None if grid == "model" else TRACE_SHARE * accuracy
+
+
 @cache
 def _coarsest(stencil: Stencil, accuracy: float) -> float | None:
     """Return the fewest points whose error is below the accuracy; None when no number of points has it."""
