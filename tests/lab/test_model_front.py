@@ -74,13 +74,15 @@ def test_waves_reach_what_the_model_says(shape, points, steps):
     st.integers(1, 2000),
 )
 def test_more_steps_and_faster_waves_reach_no_less(shape, point, cells, steps):
-    one = reached(shape, [point], cells, steps)
-    assert 0 <= one <= 1
-    assert reached(shape, [point], cells, 2 * steps) >= one - 1e-12
-    assert reached(shape, [point], 2 * cells, steps) >= one - 1e-12
+    for part in (reached, reached_box):
+        one = part(shape, [point], cells, steps)
+        assert 0 <= one <= 1
+        assert part(shape, [point], cells, 2 * steps) >= one - 1e-12
+        assert part(shape, [point], 2 * cells, steps) >= one - 1e-12
 
 
 def test_what_is_reached_at_once_is_all():
-    assert reached((20, 20, 20), [[10, 10, 10]], 1e6, 100) == 1.0
-    assert reached((20, 20, 20), np.empty((0, 3)), 0.5, 100) == 1.0
-    assert reached((20, 20, 20), [[1, 1, 1]], 0.5, 0) == 1.0
+    for part in (reached, reached_box):
+        assert part((20, 20, 20), [[10, 10, 10]], 1e6, 100) == 1.0
+        assert part((20, 20, 20), np.empty((0, 3)), 0.5, 100) == 1.0
+        assert part((20, 20, 20), [[1, 1, 1]], 0.5, 0) == 1.0

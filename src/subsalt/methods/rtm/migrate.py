@@ -185,6 +185,7 @@ class ShotRunner:
                 progress=lambda fraction: report(shot, fraction),
                 **({} if self.strategies is None else self.strategies.of(shot)),
             )
+            del ready  # its arrays go before the image is written
         except Exception as error:
             if not resume.belongs_to_shot(error, group):
                 raise
