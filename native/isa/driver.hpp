@@ -72,7 +72,7 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
                     // the next row of this march, for the prefetch
                     const Index skip = iy + 1 < y.hi ? pb.row : planes * pb.plane + (y.lo - y.hi + 1) * pb.row;
                     field_rows(pb, lv, kernels, scratch,
-                               {ix, iy, box.lo[2], box.hi[2], static_cast<int>(planes), skip, Fetch::l1, false});
+                               {ix, iy, box.lo[2], box.hi[2], static_cast<int>(planes), 1, skip, Fetch::l1, false});
                 }
             }
         }
@@ -118,8 +118,8 @@ void apply_l(const Problem& pb, const float* const* fields, const Box& box, floa
 #pragma omp for schedule(static)
         for (Index ix = box.lo[0]; ix < box.hi[0]; ++ix)
             for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy) {
-                float* a = scratch.extra[0];
-                float* b = scratch.extra[1];
+                float* a = scratch.extra[0][0];
+                float* b = scratch.extra[0][1];
                 laplacian_row(pb, fields, kernels, a, b, ix, iy, box.lo[2], box.hi[2]);
                 const Index at = ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
                 for (Index k = 0; k < nz; ++k)
