@@ -103,6 +103,14 @@ def test_every_order_and_instruction_set(ndim: int, order: int) -> None:
             assert same(run(problem, sources, native=True), run(problem, sources, native=False)), isa
 
 
+@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+def test_layers_along_z_whose_windows_are_two_vectors(medium: str) -> None:
+    problem = make_problem(SHAPES[2], medium, "pml", 12, ndim=2, widths=(5, 4, 0, 0, 12, 12))
+    sources = [source_at(problem, (30, 0, 5), 1.0)]
+    with cpu.forced(threads=2, front=True):
+        assert same(run(problem, sources, native=True), run(problem, sources, native=False))
+
+
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_parts_of_a_segment_find_the_front_again(ndim: int) -> None:
     problem = make_problem(SHAPES[ndim], "isotropic", "pml", 8, ndim=ndim)

@@ -211,6 +211,34 @@ def test_two_planes_at_once_have_the_bits_of_single_planes(medium, boundary, isa
         assert b"".join(a.tobytes() for a in state.arrays()) == single, (shape3, order)
 
 
+@pytest.mark.parametrize("isa", FMA_ISAS[-1:])
+@pytest.mark.parametrize("medium", MEDIA)
+def test_windows_along_z_in_registers_have_the_bits_of_two_sweeps(medium, isa):
+    # windows of one vector and of two; a layer on one side alone, or of a whole vector; rows that end within a vector;
+    # windows that touch; one vector on one side and two on the other, which go another way
+    cases = [
+        (8, 32, 12, 12),
+        (8, 45, 0, 12),
+        (8, 40, 12, 0),
+        (4, 33, 14, 3),
+        (12, 64, 12, 12),
+        (12, 71, 0, 9),
+    ]
+    cases += [(12, 70, 11, 0), (16, 75, 16, 11), (16, 64, 9, 16), (12, 64, 5, 12)]
+    for order, nz, lo, hi in cases:
+        for ndim in (2, 3) if medium == "tti" else (3,):  # others take these only in 3-D by single steps
+            shape = (11, 14 if ndim == 3 else 1, nz)
+            problem = make_problem(shape, medium, "pml", order, ndim=ndim, widths=(3, 2, 3, 3, lo, hi))
+            start = random_state(problem)
+            state = to_cpu(problem, start)
+            with cpu.forced(isa, threads=1):
+                for _ in range(2):
+                    cpu.time_step(problem, state)
+                    state.rotate()
+            expected = run(problem, start, 2, isa=isa)
+            assert b"".join(a.tobytes() for a in state.arrays()) == expected, (order, shape, lo, hi)
+
+
 def test_rows_and_planes_do_not_meet_in_cache():
     for nz, ny, order in itertools.product((12, 236, 492, 1004, 1005, 4076), (8, 55, 56, 248), (2, 8)):
         for ndim in (2, 3):

@@ -37,25 +37,48 @@ inline bool empty(const Box& b) {
     return b.lo[0] >= b.hi[0] || b.lo[1] >= b.hi[1] || b.lo[2] >= b.hi[2];
 }
 
-void memory_step(const Problem& pb, const Levels& lv, const Box& box, int threads) {
+/// Psi of x and y in a box, and of z where that is asked for. Two neighbouring rows share what they read.
+inline void psi_step(const Problem& pb, const Levels& lv, const Box& box, int threads, bool along_z) {
     if (pb.boundary != Boundary::pml || empty(box)) return;
     const RowKernels kernels = row_kernels(pb, false);
+    const bool whole = box.lo[2] == 0 && box.hi[2] == pb.n[2];
+    // two rows from (ix, iy) on along an axis, or the one that is left
+    const auto psi = [&](int axis, Index ix, Index iy) {
+        const Index left = box.hi[axis] - (axis == 0 ? ix : iy), count = left < 2 ? left : 2;
+        if (whole) return kernels.psi_rows(pb, lv, axis, ix, iy, count, true);
+        for (Index k = 0; k < count; ++k)
+            kernels.psi(pb, lv, axis, ix + (axis == 0 ? k : 0), iy + (axis == 0 ? 0 : k), box.lo[2], box.hi[2], true);
+    };
 #pragma omp parallel num_threads(threads)
     {
         FlushDenormals flush;
 #pragma omp for schedule(static)
-        for (Index ix = box.lo[0]; ix < box.hi[0]; ++ix)
-            for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy) {
-                for (int axis = 0; axis < (pb.dim == 3 ? 2 : 1); ++axis)
-                    kernels.psi(pb, lv, axis, ix, iy, box.lo[2], box.hi[2], true);
-                kernels.psi_z(pb, lv, ix, iy, box.lo[2], box.hi[2]);
+        for (Index ix = box.lo[0]; ix < box.hi[0]; ix += 2) {
+            for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy)
+                psi(0, ix, iy);
+            for (Index jx = ix; jx < ix + 2 && jx < box.hi[0]; ++jx) {
+                for (Index iy = box.lo[1]; iy < box.hi[1] && pb.dim == 3; iy += 2)
+                    psi(1, jx, iy);
+                for (Index iy = box.lo[1]; iy < box.hi[1] && along_z; ++iy)
+                    kernels.psi_z(pb, lv, jx, iy, box.lo[2], box.hi[2]);
             }
+        }
     }
+}
+
+void memory_step(const Problem& pb, const Levels& lv, const Box& box, int threads) {
+    psi_step(pb, lv, box, threads, true);
+}
+
+/// A whole time step of a tilted medium; `rows` of a tile as in TiltedWork.
+inline void tilted_time_step(const Problem& pb, const Levels& lv, const Box& whole, Index rows, int threads) {
+    psi_step(pb, lv, whole, threads, false);
+    tilted_step(pb, lv, {whole, nullptr, rows, true}, threads, false);
 }
 
 void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads, bool generic_radius) {
     if (empty(box)) return;
-    if (pb.medium == Medium::tti) return tilted_step(pb, lv, {box, nullptr, 0}, threads, generic_radius);
+    if (pb.medium == Medium::tti) return tilted_step(pb, lv, {box, nullptr, 0, false}, threads, generic_radius);
     const BoxTiles tiles = tiles_of(pb, box, threads);
     const RowKernels kernels = row_kernels(pb, generic_radius);
 #pragma omp parallel num_threads(threads)
@@ -72,7 +95,7 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
                     // the next row of this march, for the prefetch
                     const Index skip = iy + 1 < y.hi ? pb.row : planes * pb.plane + (y.lo - y.hi + 1) * pb.row;
                     field_rows(pb, lv, kernels, scratch,
-                               {ix, iy, box.lo[2], box.hi[2], static_cast<int>(planes), skip, Fetch::l1, false});
+                               {ix, iy, box.lo[2], box.hi[2], static_cast<int>(planes), 1, skip, Fetch::l1, false});
                 }
             }
         }
@@ -83,7 +106,8 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
 void time_step(const Problem& pb, const Levels& lv, int threads) {
     const Box whole{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
     const BoxTiles tiles = tiles_of(pb, whole, threads);
-    if (pb.medium == Medium::tti || pb.boundary != Boundary::pml || !fits_one_pass(pb, tiles.nx, tiles.ny)) {
+    if (pb.medium == Medium::tti) return tilted_time_step(pb, lv, whole, 0, threads);
+    if (pb.boundary != Boundary::pml || !fits_one_pass(pb, tiles.nx, tiles.ny)) {
         memory_step(pb, lv, whole, threads);
         field_step(pb, lv, whole, threads, false);
         return;
@@ -107,7 +131,7 @@ void apply_l(const Problem& pb, const float* const* fields, const Box& box, floa
         Levels lv{};
         for (int f = 0; f < 2; ++f)
             lv.curr[f] = fields[f];
-        return tilted_step(pb, lv, {box, out, 0}, threads, false);
+        return tilted_step(pb, lv, {box, out, 0, false}, threads, false);
     }
     const RowKernels kernels = row_kernels(pb, false);
     const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
@@ -118,8 +142,8 @@ void apply_l(const Problem& pb, const float* const* fields, const Box& box, floa
 #pragma omp for schedule(static)
         for (Index ix = box.lo[0]; ix < box.hi[0]; ++ix)
             for (Index iy = box.lo[1]; iy < box.hi[1]; ++iy) {
-                float* a = scratch.extra[0];
-                float* b = scratch.extra[1];
+                float* a = scratch.extra[0][0];
+                float* b = scratch.extra[0][1];
                 laplacian_row(pb, fields, kernels, a, b, ix, iy, box.lo[2], box.hi[2]);
                 const Index at = ((ix - box.lo[0]) * ny + (iy - box.lo[1])) * nz;
                 for (Index k = 0; k < nz; ++k)
@@ -231,8 +255,7 @@ void step_by_step(const Problem& pb, const Segment& seg) {
     for (Index s = 0; s < seg.steps; ++s) {
         const Step step = step_of(pb, seg, s);
         const Box box = seg.inner != nullptr ? *seg.inner : Box{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
-        if (seg.inner == nullptr) memory_step(pb, step.levels, box, seg.threads);
-        if (!empty(box)) tilted_step(pb, step.levels, {box, nullptr, seg.cut.rows}, seg.threads, false);
+        if (!empty(box)) tilted_time_step(pb, step.levels, box, seg.cut.rows, seg.threads);
         for (Index i = 0; i < seg.n_feeds; ++i)
             if (step.now < seg.feeds[i].nt)
                 inject(pb, step.made(), *seg.feeds[i].points, seg.feeds[i].samples + step.now * seg.feeds[i].points->n,

@@ -138,9 +138,25 @@ inline void front_psi_x(const Problem& pb, const Levels& lv, const Front& front,
         most = larger(most, reach[jx * ny + iy]);
     const Index z1 = advanced(pb, front, most);
     if (z1 == 0) return;
-    kernels.psi_x(ending_at(pb, scratch, z1), lv, ix, end, iy, cold);
+    kernels.psi_rows(ending_at(pb, scratch, z1), lv, 0, ix, iy, end - ix, cold);
     note_psi(pb, front, lv, 0, ix, iy, z1);
     note_psi(pb, front, lv, 0, ix + 1, iy, z1);
+}
+
+/// Note how far row iy of the level that was made has come, in planes ix to ix + planes - 1, of which `end` points were
+/// advanced.
+inline void note_levels(const Problem& pb, const Levels& lv, const Reaches& reaches, Index ix, int planes, Index iy,
+                        Index end) {
+    for (Index jx = ix; jx < ix + planes; ++jx) {
+        Index known = reaches.read[jx * pb.n[1] + iy];
+        for (int f = 0; f < pb.fields; ++f) {
+            float* u = lv.prev[f] + row_offset(pb, jx, iy);
+            known = last_nonzero(u, known, end);
+            // the images of zeros are -0, and are made whether the row is advanced or not
+            if (pb.free_surface && end < pb.n[2]) reflect_row(u, pb.radius, 0, pb.n[2]);
+        }
+        reaches.made[jx * pb.n[1] + iy] = static_cast<std::int32_t>(known);
+    }
 }
 
 /// plane_rows (fused.hpp), as far as the wavefield has come.
@@ -149,7 +165,7 @@ inline void front_rows(const Problem& pb, const Levels& lv, const Front& front, 
                        Index y0, Index y1, Fetch fetch) {
     if (y0 >= y1) return;
     const bool cold = fetch != Fetch::none;
-    const Index reach = pb.radius, last = step.psi.hi, ny = pb.n[1];
+    const Index reach = pb.radius, last = step.psi.hi;
     const bool layer = pb.boundary == Boundary::pml, layer_y = layer && pb.width[2] + pb.width[3] > 0;
     if (layer && ix == step.field.lo)
         for (Index jx = step.psi.lo; jx < ix + reach && jx < last; ++jx)
@@ -164,24 +180,23 @@ inline void front_rows(const Problem& pb, const Levels& lv, const Front& front, 
             for (Index jx = ix; jx < ix + planes; ++jx)
                 front_psi(pb, lv, front, reaches.read, kernels, scratch, 1, jx, iy, cold);
     row_ends(pb, front, reaches.read, ix, planes, y0, y1, scratch.ends_of_rows);
-    for (Index iy = y0; iy < y1; ++iy) {
-        const Index end = scratch.ends_of_rows[iy - y0];
-        scratch.advanced += planes * end;
+    const auto end_of = [&](Index iy) -> Index { return scratch.ends_of_rows[iy - y0]; };
+    for (Index iy = y0, next; iy < y1; iy = next) {
+        const Index end = end_of(iy);
+        const Problem& cut = ending_at(pb, scratch, end > 0 ? end : pb.n[2]);
+        int rows = rows_at_once(cut, ix, planes, iy, y1);
+        for (next = iy + 1; next < iy + rows && end_of(next) == end;)
+            ++next;
+        rows = static_cast<int>(next - iy);
+        scratch.advanced += rows * planes * end;
         if (end > 0) {
-            const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
-            if (fetch == Fetch::l2) fetch_beside(pb, lv, ix, planes, iy, y0, y1, end);
-            field_rows(ending_at(pb, scratch, end), lv, kernels, scratch, {ix, iy, 0, end, planes, skip, fetch, true});
+            const Index skip = next < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
+            for (Index jy = iy; jy < next && fetch == Fetch::l2; ++jy)
+                fetch_beside(pb, lv, ix, planes, jy, y0, y1, end);
+            field_rows(cut, lv, kernels, scratch, {ix, iy, 0, end, planes, rows, skip, fetch, true});
         }
-        for (Index jx = ix; jx < ix + planes; ++jx) {
-            Index known = reaches.read[jx * ny + iy];
-            for (int f = 0; f < pb.fields; ++f) {
-                float* u = lv.prev[f] + row_offset(pb, jx, iy);
-                known = last_nonzero(u, known, end);
-                // the images of zeros are -0, and are made whether the row is advanced or not
-                if (pb.free_surface && end < pb.n[2]) reflect_row(u, pb.radius, 0, pb.n[2]);
-            }
-            reaches.made[jx * ny + iy] = static_cast<std::int32_t>(known);
-        }
+        for (Index jy = iy; jy < next; ++jy)
+            note_levels(pb, lv, reaches, ix, planes, jy, end);
     }
 }
 

@@ -48,20 +48,25 @@ inline void plane_rows(const Problem& pb, const Levels& lv, const Planes& step, 
         for (Index jx = step.psi.lo; jx < ix + reach && jx < last; ++jx)
             for (Index iy = y0; iy < y1; ++iy)
                 kernels.psi(pb, lv, 0, jx, iy, 0, nz, cold);
-    if (layer_y)
-        for (Index jx = ix; jx < ix + planes; ++jx)
-            for (Index iy = y0; iy < y0 + reach && iy < y1; ++iy)
-                kernels.psi(pb, lv, 1, jx, iy, 0, nz, cold);
+    // of y on the rows [lo, hi) of this tile, two at a time
+    const auto psi_y = [&](Index lo, Index hi) {
+        for (Index jx = ix; jx < ix + planes && layer_y; ++jx)
+            for (Index jy = lo; jy < hi && jy < y1; jy += 2)
+                kernels.psi_rows(pb, lv, 1, jx, jy, jy + 1 < hi && jy + 1 < y1 ? 2 : 1, cold);
+    };
+    psi_y(y0, y0 + reach);
     const Index from = layer ? ix + reach : last, to = from + planes < last ? from + planes : last;
     const bool psi_x = from < to && (layer_row(pb, 0, from) >= 0 || layer_row(pb, 0, to - 1) >= 0);
-    for (Index iy = y0; iy < y1; ++iy) {
-        if (psi_x) kernels.psi_x(pb, lv, from, to, iy, cold);
-        if (layer_y && layer_row(pb, 1, iy + reach) >= 0 && iy + reach < y1)
-            for (Index jx = ix; jx < ix + planes; ++jx)
-                kernels.psi(pb, lv, 1, jx, iy + reach, 0, nz, cold);
-        const Index skip = iy + 1 < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
-        if (fetch == Fetch::l2) fetch_beside(pb, lv, ix, planes, iy, y0, y1, nz);
-        field_rows(pb, lv, kernels, scratch, {ix, iy, 0, nz, planes, skip, fetch, true});
+    for (Index iy = y0, end; iy < y1; iy = end) {
+        const int rows = rows_at_once(pb, ix, planes, iy, y1);
+        end = iy + rows;
+        for (Index jy = iy; jy < end && psi_x; ++jy)
+            kernels.psi_rows(pb, lv, 0, from, jy, to - from, cold);
+        psi_y(iy + reach, end + reach);
+        for (Index jy = iy; jy < end && fetch == Fetch::l2; ++jy)
+            fetch_beside(pb, lv, ix, planes, jy, y0, y1, nz);
+        const Index skip = end < y1 ? pb.row : planes * pb.plane + (y0 - y1 + 1) * pb.row;
+        field_rows(pb, lv, kernels, scratch, {ix, iy, 0, nz, planes, rows, skip, fetch, true});
     }
 }
 

@@ -160,7 +160,7 @@ inline void inner_rows(const Problem& pb, const Levels& lv, const Box& inner, co
     const int count = static_cast<int>(last - first);
     for (Index iy = from; iy < to; ++iy) {
         const Index skip = iy + 1 < to ? pb.row : count * pb.plane + (from - to + 1) * pb.row;
-        field_rows(pb, lv, kernels, scratch, {first, iy, inner.lo[2], inner.hi[2], count, skip, fetch, false});
+        field_rows(pb, lv, kernels, scratch, {first, iy, inner.lo[2], inner.hi[2], count, 1, skip, fetch, false});
     }
 }
 

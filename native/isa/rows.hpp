@@ -22,10 +22,9 @@ struct KindKernels {
 struct RowKernels {
     KindKernels fetching[3]; // by Fetch
     decltype(&Layer<0>::psi) psi;
-    decltype(&Layer<0>::psi_x) psi_x;
+    decltype(&Layer<0>::psi_rows) psi_rows;
     decltype(&Layer<0>::psi_z) psi_z;
-    decltype(&Layer<0>::terms_xy) terms_xy;
-    decltype(&Layer<0>::term_z) term_z;
+    decltype(&Layer<0>::terms) terms;
 };
 
 /// The widest radius whose single rows have kernels of their own. Nearly all rows are done in pairs, and every kernel
@@ -56,10 +55,9 @@ template <int M, int Dim, class S>
 constexpr RowKernels kernels_for = {
     {kinds_for<M, Dim, Fetch::none, S>(), kinds_for<M, Dim, Fetch::l1, S>(), kinds_for<M, Dim, Fetch::l2, S>()},
     Layer<M>::psi,
-    Layer<M>::psi_x,
+    Layer<M>::psi_rows,
     Layer<M>::psi_z,
-    Layer<M>::terms_xy,
-    Layer<M>::term_z};
+    Layer<M>::terms};
 
 template <int Dim, class S>
 inline const RowKernels& row_kernels_of(int radius) {
@@ -139,26 +137,24 @@ SUBSALT_INLINE void plan_damping(const Problem& pb, RowPlan& row, const RowTask&
     row.iso.back = row.vti.back = all ? pb.n[2] : down(row.back);
 }
 
-/// The extra terms of the layer, computed here. A row that has none reads -0.0.
-SUBSALT_INLINE void plan_layer(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
-                               RowPlan& row, const RowTask& task) {
-    const bool along_z = has_layer_z(pb), vti = pb.medium == Medium::vti;
-    const bool xy = kernels.terms_xy(pb, lv, scratch, task), any = xy || along_z;
-    float* const* extra = xy && !vti ? scratch.extra : scratch.ends;
-    if (along_z) kernels.term_z(pb, lv, scratch, extra, xy && !vti, task);
-    for (int i = 0; i < task.planes; ++i) {
+/// The extra terms of the layer (Layer::terms) for row j of a task, which is `near` a layer of x or y or not. A row
+/// that has none reads -0.0.
+SUBSALT_INLINE void plan_layer(const Problem& pb, const Scratch& scratch, RowPlan& row, int j, bool near) {
+    const bool along_z = has_layer_z(pb);
+    float* const* extra = near ? scratch.extra[j] : scratch.ends[j];
+    for (int i = 0; i < 2; ++i) {
         row.iso.extra[i] = extra[i];
-        row.vti.extra[0][i] = xy ? scratch.extra[i] : scratch.none;
-        row.vti.extra[1][i] = scratch.ends[i];
+        row.vti.extra[0][i] = near ? extra[i] : scratch.none;
+        row.vti.extra[1][i] = scratch.ends[j][i];
     }
-    row.ends = row.middle = any ? Kind::extra : Kind::plain;
-    row.iso.front = row.vti.front = xy ? pb.n[2] : down(pb.wz.front + lanes - 1);
-    row.iso.back = row.vti.back = xy ? pb.n[2] : down(pb.n[2] - pb.wz.back);
+    row.ends = row.middle = near || along_z ? Kind::extra : Kind::plain;
+    row.iso.front = row.vti.front = near ? pb.n[2] : down(pb.wz.front + lanes - 1);
+    row.iso.back = row.vti.back = near ? pb.n[2] : down(pb.n[2] - pb.wz.back);
 }
 
-/// A time step of one row or of two.
-inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
-                       const RowTask& task) {
+/// A time step of row j of a task, in its planes.
+SUBSALT_INLINE void field_row(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
+                              const RowTask& task, int j, bool near) {
     const Index at = row_offset(pb, task.ix, task.iy), z0 = task.z0, z1 = task.z1;
     const Index za = down(z0), zb = z1 == pb.n[2] ? z1 : down(z1 + lanes - 1);
     RowPlan row;
@@ -186,7 +182,7 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
                    0,
                    0};
     if (pb.boundary == Boundary::damping) plan_damping(pb, row, task);
-    if (pb.boundary == Boundary::pml) plan_layer(pb, lv, kernels, scratch, row, task);
+    if (pb.boundary == Boundary::pml) plan_layer(pb, scratch, row, j, near);
 
     // what whole vectors overwrite beyond the ends of the box (behind the last point m = 0 keeps zeros anyway)
     float saved[4][2][SUBSALT_LANES];
@@ -208,6 +204,18 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
         for (Index z = z1; z < zb; ++z)
             made[r][z] = saved[r][1][z - z1];
         if (pb.free_surface) reflect_row(made[r], pb.radius, z0, z1);
+    }
+}
+
+/// A time step of the rows of a task.
+inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& kernels, const Scratch& scratch,
+                       const RowTask& task) {
+    bool near[most_rows] = {};
+    if (pb.boundary == Boundary::pml) kernels.terms(pb, lv, scratch, task, near);
+    RowTask one = task;
+    for (int j = 0; j < task.rows; ++j, ++one.iy) {
+        one.skip = j + 1 < task.rows ? pb.row : task.skip;
+        field_row(pb, lv, kernels, scratch, one, j, near[j]);
     }
 }
 

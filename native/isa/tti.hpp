@@ -46,14 +46,21 @@ private:
     float front_[2][SUBSALT_LANES], back_[2][SUBSALT_LANES];
 };
 
+/// What is done to a box of a tilted medium.
+struct TiltedWork {
+    Box box;
+    float* const* out; // null, or where A and B of the box go instead of a time step
+    Index rows;        // of a tile; 0: as many as are usual
+    bool advance_z;    // Psi of z is advanced here too (else memory_step has done it)
+};
+
 /// The work of one tile, for one radius and dimension; P planes along x at a time.
 template <int M, int Dim, int P>
 class TiltedTile {
 public:
-    /// `out`: null, or where A and B of the box go instead of a time step.
-    TiltedTile(const Problem& pb, const Levels& lv, const Box& box, TiltedRings& rings, float* const* out,
-               const Box& whole)
-        : pb_(pb), lv_(lv), box_(box), rings_(rings), out_(out), whole_(whole), reach_(pb.radius),
+    /// `box`: the part of `work` that is the tile.
+    TiltedTile(const Problem& pb, const Levels& lv, const Box& box, TiltedRings& rings, const TiltedWork& work)
+        : pb_(pb), lv_(lv), box_(box), rings_(rings), work_(work), out_(work.out), whole_(work.box), reach_(pb.radius),
           fz0_(lower(box.lo[2], pb.radius)), fz1_(upper(box.hi[2], pb.radius, pb.n[2])), za_(down(box.lo[2])),
           zb_(box.hi[2] == pb.n[2] ? pb.n[2] : down(box.hi[2] + lanes - 1)) {
         rings_.lay_out(pb, box, P);
@@ -86,6 +93,7 @@ private:
     const Levels& lv_;
     const Box& box_;
     TiltedRings& rings_;
+    const TiltedWork& work_;
     float* const* out_;
     const Box& whole_; // what `out` covers
     const Index reach_, fz0_, fz1_, za_, zb_;
@@ -115,10 +123,11 @@ private:
                 slots[2 * margin] = slot;
                 slot = slot + 1 < rings_.slots() ? slot + 1 : 0;
             }
-            if (needed && y - margin >= lo)
-                for (Index j = 0; j < turn.makes; ++j)
-                    for (int f = 0; f < 2; ++f)
-                        along_yz(f, turn, j, y - margin, slots);
+            for (Index j = 0; needed && y - margin >= lo && j < turn.makes; ++j) {
+                for (int f = 0; f < 2; ++f)
+                    along_yz(f, turn, j, y - margin, slots);
+                if (advances() && has_layer_z(pb_)) layer_z(turn, j, y - margin, slots[margin]);
+            }
             for (Index k = 0; k < 2 * margin; ++k)
                 slots[k] = slots[k + 1];
             if (turn.finishes > 0 && y >= lo && y < hi) {
@@ -174,7 +183,7 @@ private:
         }
     }
 
-    /// The parts along y and z of one row of the j-th plane of this turn, with the layer's.
+    /// The parts along y and z of one row of the j-th plane of this turn, with the layer's along y.
     void along_yz(int f, const Turn& turn, Index j, Index y, const Index* slots) {
         const Index x = turn.made + j, slot = slots[Dim == 3 ? reach_ : 0];
         float *a = rings_.a(f, x) + (y - box_.lo[1]) * rings_.row(), *flux = rings_.z(f, j, slot);
@@ -191,36 +200,89 @@ private:
         } else {
             tti_divergence_yz<M, Dim == 3, true>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
         }
-        if (!advances() || !has_layer_z(pb_)) return;
-        const Index mem = memory_offset_z(pb_, x, y);
-        const bool psi = f == 1; // Psi of z is made of q
-        tti_layer_row_z<M>(a, flux, psi ? lv_.psi[2] + mem : nullptr, (psi ? lv_.zeta : lv_.zeta2)[2] + mem,
-                           rings_.work(), lv_.curr[f] + row_offset(pb_, x, y), pb_.tilt.weight[f], pb_.wz, pb_.n[2],
-                           pb_.c[2], pb_.d[2], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
     }
 
-    /// The layer's term along x or y of one row, where it has one. `flux`: the rows around it.
-    void layer_term(float* a, int f, int axis, Index x, Index y, const float* const* flux) {
-        const Index i = axis == 0 ? x : y;
-        if (!near_layer(pb_, axis, i)) return;
-        const Index r = layer_row(pb_, axis, i);
-        const bool psi = f == 0; // Psi of x and y is made of p
-        if (r < 0 && !psi) return;
-        const float* rows[2 * max_radius + 1];
-        if (psi)
-            for (Index k = -reach_; k <= reach_; ++k) {
-                const Index s = layer_row(pb_, axis, i + k);
-                rows[reach_ + k] = s < 0 ? rings_.zeros() : lv_.psi[axis] + memory_offset(pb_, axis, s, x, y);
+    /// The layer's terms along z of one row of the j-th plane of this turn, and Psi of z if nobody has advanced it.
+    void layer_z(const Turn& turn, Index j, Index y, Index slot) {
+        const Index x = turn.made + j, at = row_offset(pb_, x, y), mem = memory_offset_z(pb_, x, y);
+        TiltedEndsZ row[2];
+        for (int f = 0; f < 2; ++f) // Psi of z is made of q
+            row[f] = {lv_.curr[f] + at,
+                      rings_.z(f, j, slot),
+                      f == 1 ? lv_.psi[2] + mem : nullptr,
+                      (f == 1 ? lv_.zeta : lv_.zeta2)[2] + mem,
+                      rings_.a(f, x) + (y - box_.lo[1]) * rings_.row(),
+                      pb_.tilt.weight[f]};
+#if SUBSALT_LANES == 16
+        if constexpr (M > 0) {
+            if (work_.advance_z && box_.lo[2] == 0 && box_.hi[2] == pb_.n[2] &&
+                windows_fit_registers(pb_.wz, pb_.width, pb_.n[2])) {
+                const bool two = pb_.wz.front > lanes || pb_.wz.back > lanes;
+                (two ? tti_rows_z_in_registers<M, true>
+                     : tti_rows_z_in_registers<M, false>)(row, pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2], pb_.tilt.d,
+                                                          P * pb_.n[1] * pb_.wz.stride); // P planes on
+                return;
             }
-        float* zeta = r < 0 ? nullptr : (psi ? lv_.zeta : lv_.zeta2)[axis] + memory_offset(pb_, axis, r, x, y);
-        const TiltedLayerRow row{flux,
-                                 psi ? rows : nullptr,
-                                 zeta,
-                                 lv_.curr[f] + row_offset(pb_, x, y),
-                                 axis == 0 ? pb_.plane : pb_.row,
-                                 pb_.b[axis][i],
-                                 pb_.tilt.weight[f]};
+        }
+#endif
+        if (work_.advance_z) Layer<M>::psi_z(pb_, lv_, x, y, box_.lo[2], box_.hi[2]);
+        for (int f = 0; f < 2; ++f)
+            tti_layer_row_z<M>(row[f], rings_.work(), pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2], pb_.tilt.d, pb_.radius,
+                               box_.lo[2], box_.hi[2]);
+    }
+
+    /// What `count` rows from (x, y) on need along x or y; `rows`: room for those of Psi, `flux`: the fluxes around
+    /// them.
+    TiltedLayerRow layer_row_of(int f, int axis, Index x, Index y, Index count, const float** rows,
+                                const float* const* flux) {
+        const Index i = axis == 0 ? x : y;
+        const bool psi = f == 0; // Psi of x and y is made of p
+        for (Index k = -reach_; psi && k < reach_ + count; ++k) {
+            const Index s = layer_row(pb_, axis, i + k);
+            rows[reach_ + k] = s < 0 ? rings_.zeros() : lv_.psi[axis] + memory_offset(pb_, axis, s, x, y);
+        }
+        TiltedLayerRow row{flux,
+                           psi ? rows : nullptr,
+                           {nullptr, nullptr},
+                           lv_.curr[f] + row_offset(pb_, x, y),
+                           axis == 0 ? pb_.plane : pb_.row,
+                           {1.0f, 1.0f},
+                           pb_.tilt.weight[f]};
+        for (Index k = 0; k < count; ++k) {
+            const Index r = layer_row(pb_, axis, i + k);
+            row.b[k] = pb_.b[axis][i + k];
+            if (r >= 0) row.zeta[k] = (psi ? lv_.zeta : lv_.zeta2)[axis] + memory_offset(pb_, axis, r, x, y);
+        }
+        return row;
+    }
+
+    /// The layer's term along x or y of one row, where it has one.
+    void layer_term(float* a, int f, int axis, Index x, Index y, const float* const* flux) {
+        if (!near_layer(pb_, axis, axis == 0 ? x : y)) return;
+        const float* rows[2 * max_radius + 1];
+        const TiltedLayerRow row = layer_row_of(f, axis, x, y, 1, rows, flux);
+        if (row.psi == nullptr && row.zeta[0] == nullptr) return;
         tti_layer_row<M>(a, row, pb_.c[axis], pb_.d[axis], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
+    }
+
+    /// The terms along x of one row of the planes x and x + 1, both at once where that can be.
+    void layer_terms_x(float* a, float* a2, int f, Index x, Index y, const float* const* flux) {
+        if constexpr (M > 0) {
+            const float* rows[2 * max_radius + 2];
+            const TiltedLayerRow row = layer_row_of(f, 0, x, y, 2, rows, flux);
+            const bool inside = row.zeta[0] != nullptr, alike = inside == (row.zeta[1] != nullptr);
+            if (alike && near_layer(pb_, 0, x) && near_layer(pb_, 0, x + 1) && box_.lo[2] == 0 &&
+                box_.hi[2] == pb_.n[2]) {
+                if (!inside && row.psi == nullptr) return;
+                const auto of =
+                    !inside
+                        ? tti_layer_two_rows<M, true, false>
+                        : (row.psi != nullptr ? tti_layer_two_rows<M, true, true> : tti_layer_two_rows<M, false, true>);
+                return of(a, a2, row, pb_.c[0], pb_.d[0], pb_.tilt.d, pb_.n[2]);
+            }
+        }
+        layer_term(a, f, 0, x, y, flux);
+        layer_term(a2, f, 0, x + 1, y, flux + 1);
     }
 
     /// The part along x of one row of the planes x .. x + Q - 1, with the layer's, and its time step.
@@ -241,13 +303,18 @@ private:
         const bool layer = advances() && (near_layer(pb_, 0, x) || near_layer(pb_, 0, x + Q - 1));
         if (!layer && out_ == nullptr) return leapfrog_rows<Q, true>(x, y, a, flux, ahead);
         tti_divergence_x<M, Q>(a, flux, pb_.tilt.d, pb_.radius, za_, zb_);
-        for (int j = 0; j < Q; ++j)
-            for (int f = 0; f < 2; ++f)
-                if (out_ != nullptr)
+        if (!layer) {
+            for (int j = 0; j < Q; ++j)
+                for (int f = 0; f < 2; ++f)
                     copy_out(f, x + j, y, a[j][f]);
-                else
-                    layer_term(a[j][f], f, 0, x + j, y, rows[f] + j);
-        if (layer) leapfrog_rows<Q, false>(x, y, a, flux, ahead);
+            return;
+        }
+        for (int f = 0; f < 2; ++f)
+            if constexpr (Q == 2)
+                layer_terms_x(a[0][f], a[1][f], f, x, y, rows[f]);
+            else
+                layer_term(a[0][f], f, 0, x, y, rows[f]);
+        leapfrog_rows<Q, false>(x, y, a, flux, ahead);
     }
 
     void copy_out(int f, Index x, Index y, const float* a) {
@@ -293,13 +360,6 @@ private:
     }
 };
 
-/// What is done to a box of a tilted medium.
-struct TiltedWork {
-    Box box;
-    float* const* out; // null, or where A and B of the box go instead of a time step
-    Index rows;        // of a tile; 0: as many as are usual
-};
-
 struct TiltedTiles {
     Index nx, ny;
 };
@@ -330,7 +390,7 @@ void tilted_boxes(const Problem& pb, const Levels& lv, const TiltedWork& work, i
             const Range x = part(box.lo[0], box.hi[0], tiles.nx, t / tiles.ny);
             const Range y = part(box.lo[1], box.hi[1], tiles.ny, t % tiles.ny);
             const Box tile{{x.lo, y.lo, box.lo[2]}, {x.hi, y.hi, box.hi[2]}};
-            if (x.lo < x.hi && y.lo < y.hi) TiltedTile<M, Dim, P>(pb, lv, tile, rings, work.out, box).run();
+            if (x.lo < x.hi && y.lo < y.hi) TiltedTile<M, Dim, P>(pb, lv, tile, rings, work).run();
         }
     }
 }

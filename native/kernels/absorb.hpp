@@ -13,8 +13,8 @@
 //   extra = (term_x + term_y) + term_z; absent terms are -0.0, which adds nothing to any number
 //
 // All functions take the z range [z0, z1) of the box and change no memory field outside it. `M` as in stencil.hpp.
-// Bytes per layer point and axis: Psi and Zeta read and written = 16; operations at order 8: about 45. Along x two rows
-// of neighbouring planes share their loads; along z all windows of two rows advance side by side, because one alone is
+// Bytes per layer point and axis: Psi and Zeta read and written = 16; operations at order 8: about 45. Along x and y
+// two neighbouring rows share their loads; along z all windows of two rows advance side by side, because one alone is
 // a chain of dependent operations. What a layer costs in steps: `subsalt lab kernels`.
 #pragma once
 
@@ -54,10 +54,10 @@ inline void psi_row(float* psi, const float* u, Index stride, const float* d1, i
     }
 }
 
-/// Psi along x for a whole row and the row beyond it, which share most of what they read.
+/// Psi along x or y for a whole row and its neighbour one `stride` on, which share most of what they read.
 template <int M>
-inline void psi_two_planes(float* psi, float* psi2, const float* u, Index stride, const float* d1, const float* b,
-                           Index n, const Next& next) {
+inline void psi_two_rows(float* psi, float* psi2, const float* u, Index stride, const float* d1, const float* b,
+                         Index n, const Next& next) {
     const Weights d(d1, M);
     const Reach r(stride);
     const Vec vb = set1(b[0]), vb1 = set1(b[0] - 1.0f), wb = set1(b[1]), wb1 = set1(b[1] - 1.0f);
@@ -66,6 +66,8 @@ inline void psi_two_planes(float* psi, float* psi2, const float* u, Index stride
         if (next.memory != 0) {
             prefetch_l2(psi + next.memory);
             prefetch_l2(psi2 + next.memory);
+        }
+        if (next.field != 0) {
             prefetch_l2(u + next.field);
             prefetch_l2(u2 + next.field);
         }
@@ -92,9 +94,9 @@ inline void psi_row_z(float* psi, const float* u, const WindowsZ& wz, Index n, c
     }
 }
 
-/// What a row along x or y needs, or in x the row and the row beyond it: Psi rows around it (rows of zeros outside the
-/// layer), Zeta (null in the M cells inside the layer's edge), the field, and the distance to its neighbours along the
-/// axis in floats.
+/// What a row along x or y needs, or that row and the one after it along the axis: Psi rows around it (rows of zeros
+/// outside the layer), Zeta (null in the M cells inside the layer's edge), the field, and the distance to its
+/// neighbours along the axis in floats.
 struct LayerRow {
     const float* psi[2 * max_radius + 2];
     float* zeta[2];
@@ -128,25 +130,32 @@ inline void layer_row_term(float* extra, const LayerRow& row, const float* c2, c
     }
 }
 
-/// The terms along x of a whole row and of the row beyond it, written to extra and extra2, and Zeta advanced. `Inside`:
-/// both lie in the layer, else both in the M cells inside its edge.
-template <int M, bool Inside>
-inline void layer_two_plane_terms(float* extra, float* extra2, const LayerRow& row, const float* c2, const float* d1,
-                                  Index n, const Next& next) {
+/// D1 across rows that lie anywhere, at rows[0] and at the row after it.
+template <int M>
+SUBSALT_INLINE void d1_two_rows(Vec& g, Vec& g2, const float* const* rows, const Weights& d, Index z) {
+    Vec ahead_both = load(rows[1] + z), behind_both = load(rows[0] + z);
+    written_out<1, M>([&](auto k) SUBSALT_INLINED {
+        const Vec b_k = load(rows[-k] + z), a_k = load(rows[k + 1] + z);
+        const Vec change = sub(ahead_both, b_k), change2 = sub(a_k, behind_both);
+        g = k == 1 ? mul(d.w[1], change) : fma(d.w[k], change, g);
+        g2 = k == 1 ? mul(d.w[1], change2) : fma(d.w[k], change2, g2);
+        ahead_both = a_k, behind_both = b_k;
+    });
+}
+
+/// The terms along x or y of a whole row and of the one after it along the axis, written to extra and extra2 (Add:
+/// added to them), and Zeta advanced. `Inside`: both lie in the layer, else both in the M cells inside its edge.
+template <int M, bool Add, bool Inside>
+inline void layer_two_row_terms(float* extra, float* extra2, const LayerRow& row, const float* c2, const float* d1,
+                                Index n, const Next& next) {
     const Weights c(c2, M), d(d1, M);
     const Reach r(row.stride);
     const Vec vb = set1(row.b[0]), vb1 = set1(row.b[0] - 1.0f), wb = set1(row.b[1]), wb1 = set1(row.b[1] - 1.0f);
     const float* const* psi = row.psi + M;
     float *zeta = row.zeta[0], *zeta2 = row.zeta[1];
     for (Index z = 0; z < n; z += lanes) {
-        Vec ahead_both = load(psi[1] + z), behind_both = load(psi[0] + z), term, term2;
-        written_out<1, M>([&](auto k) SUBSALT_INLINED {
-            const Vec b_k = load(psi[-k] + z), a_k = load(psi[k + 1] + z);
-            const Vec change = sub(ahead_both, b_k), change2 = sub(a_k, behind_both);
-            term = k == 1 ? mul(d.w[1], change) : fma(d.w[k], change, term);
-            term2 = k == 1 ? mul(d.w[1], change2) : fma(d.w[k], change2, term2);
-            ahead_both = a_k, behind_both = b_k;
-        });
+        Vec term, term2;
+        d1_two_rows<M>(term, term2, psi, d, z);
         if constexpr (Inside) {
             if (next.memory != 0) {
                 prefetch_l2(zeta + z + next.memory);
@@ -163,8 +172,8 @@ inline void layer_two_plane_terms(float* extra, float* extra2, const LayerRow& r
             term = add(term, now);
             term2 = add(term2, now2);
         }
-        store(extra + z, term);
-        store(extra2 + z, term2);
+        store(extra + z, Add ? add(load(extra + z), term) : term);
+        store(extra2 + z, Add ? add(load(extra2 + z), term2) : term2);
     }
 }
 
@@ -205,100 +214,99 @@ struct EndsZ {
 
 #if SUBSALT_LANES == 16
 
-/// One window of the layer along z in registers: Psi, Zeta and the term of 16 points.
-template <int M, bool Onto>
-struct WindowZ {
-    const float* u;
-    float *psi, *zeta, *extra;
-    Vec d1, d2, psi_now;
+/// Whether the windows of a row go through registers: each is one vector, or two of which the inner one holds no cell
+/// of the layer, and they lie apart.
+inline bool windows_fit_registers(const WindowsZ& wz, const Index* width, Index n) {
+    const Index size = wz.front > wz.back ? wz.front : wz.back;
+    const bool alike = (wz.front == 0 || wz.front == size) && (wz.back == 0 || wz.back == size);
+    return alike && size <= 2 * lanes && width[4] <= lanes && width[5] <= lanes && wz.front + wz.back <= n;
+}
 
+/// One window of the layer along z in registers: Psi, Zeta and the term of the 16 points that hold the layer, and
+/// (Near) the term of the 16 points inside them, which D1 Psi reaches. All pointers point to the vector that holds the
+/// layer.
+template <int M, bool Onto, bool Near, bool Front>
+struct WindowZ {
+    const float *u, *b_at, *near_at, *in_at;
+    float *psi, *zeta, *extra;
+    Vec b, d1, d2, psi_now, near_d1;
+
+    SUBSALT_INLINE WindowZ(const EndsZ& row, const WindowsZ& wz, Index n) {
+        const Index at = Front ? 0 : wz.front + wz.back - lanes, z = Front ? 0 : n - lanes;
+        u = row.u + z, extra = row.extra + z;
+        psi = row.psi + at, zeta = row.zeta + at;
+        b_at = wz.b + at, near_at = wz.near_side + at, in_at = wz.in_layer + at;
+    }
     /// D1 u and D2 u
     SUBSALT_INLINE void differentiate(const Weights& c, const Weights& d) {
         const Vec mid = load(u), left = load(u - lanes), right = load(u + lanes);
         d2 = mul(c.w[0], mid);
-        written_out<1, M>([&](auto k) SUBSALT_INLINED { pair<k>(left, mid, right, c, d); });
+        written_out<1, M>([&](auto k) SUBSALT_INLINED {
+            const Vec plus = shift<k>(mid, right), minus = shift<16 - k>(left, mid);
+            d2 = fma(c.w[k], add(plus, minus), d2);
+            d1 = k == 1 ? mul(d.w[1], sub(plus, minus)) : fma(d.w[k], sub(plus, minus), d1);
+        });
     }
-    SUBSALT_INLINE void advance_psi(Vec b) {
+    SUBSALT_INLINE void advance_psi() {
+        b = load(b_at);
         psi_now = remember(b, sub(b, set1(1.0f)), load(psi), d1);
         store(psi, psi_now);
     }
-    /// D1 Psi; outside the window Psi is zero
+    /// D1 Psi; Psi is zero beyond the vector
     SUBSALT_INLINE void differentiate_psi(const Weights& d) {
         const Vec zero = set1(0.0f);
         written_out<1, M>([&](auto k) SUBSALT_INLINED {
+            const Vec after = shift<16 - k>(psi_now, zero), before = shift<k>(zero, psi_now);
             const Vec change = sub(shift<k>(psi_now, zero), shift<16 - k>(zero, psi_now));
             d1 = k == 1 ? mul(d.w[1], change) : fma(d.w[k], change, d1);
+            if constexpr (Near) {
+                const Vec beside = Front ? sub(zero, after) : sub(before, zero);
+                near_d1 = k == 1 ? mul(d.w[1], beside) : fma(d.w[k], beside, near_d1);
+            }
         });
     }
-    SUBSALT_INLINE void finish(Vec b, Vec near_side, Vec in_layer) {
+    SUBSALT_INLINE void finish() {
         const Vec none = set1(-0.0f);
         const Vec now = fma(b, load(zeta), mul(sub(b, set1(1.0f)), add(d2, d1)));
         store(zeta, now);
-        const Vec term = add(select(near_side, d1, none), select(in_layer, now, none));
-        store(extra, Onto ? add(load(extra), term) : term);
+        put(extra, add(select(load(near_at), d1, none), select(load(in_at), now, none)));
+        if constexpr (Near) {
+            constexpr Index inside = Front ? lanes : -lanes;
+            put(extra + inside, select(load(near_at + inside), near_d1, none));
+        }
     }
 
 private:
-    template <int k>
-    SUBSALT_INLINE void pair(Vec left, Vec mid, Vec right, const Weights& c, const Weights& d) {
-        const Vec plus = shift<k>(mid, right), minus = shift<16 - k>(left, mid);
-        d2 = fma(c.w[k], add(plus, minus), d2);
-        d1 = k == 1 ? mul(d.w[1], sub(plus, minus)) : fma(d.w[k], sub(plus, minus), d1);
-    }
+    SUBSALT_INLINE static void put(float* to, Vec term) { store(to, Onto ? add(load(to), term) : term); }
 };
 
-/// Psi, Zeta and the term along z in one visit, for one whole row or two whose windows are one vector each and lie
-/// apart: what the layer of 12 cells has at order 8. The term is added to `extra`, or written there (not Onto). Psi and
-/// its derivative stay in registers. A window is a chain of some 20 dependent operations: all windows go through it
-/// side by side, or the core would wait. `next`: floats to the memory to prefetch.
-template <int M, bool Onto>
+/// A window is a chain of some 20 dependent operations: all go through it side by side, or the core would wait.
+template <class... Windows>
+SUBSALT_INLINE void advance_windows(const Weights& c, const Weights& d, Windows... w) {
+    (w.differentiate(c, d), ...);
+    (w.advance_psi(), ...);
+    (w.differentiate_psi(d), ...);
+    (w.finish(), ...);
+}
+
+/// Psi, Zeta and the term along z in one visit, for one whole row or two whose windows fit registers. The term is added
+/// to `extra`, or written there (not Onto). `next`: floats to the memory to prefetch.
+template <int M, bool Onto, bool Near>
 inline void add_term_z_in_registers(const EndsZ* rows, int count, const WindowsZ& wz, Index n, const float* c2,
                                     const float* d1, Index next) {
     const Weights c(c2, M), d(d1, M);
-    const Index back = n - lanes;
-    const Vec b_front = load(wz.b), b_back = load(wz.b + lanes);
-    const Vec near_front = load(wz.near_side), near_back = load(wz.near_side + lanes);
-    const Vec in_front = load(wz.in_layer), in_back = load(wz.in_layer + lanes);
-    const auto front_of = [](const EndsZ& r) { return WindowZ<M, Onto>{r.u, r.psi, r.zeta, r.extra, {}, {}, {}}; };
-    const auto back_of = [=](const EndsZ& r) {
-        return WindowZ<M, Onto>{r.u + back, r.psi + lanes, r.zeta + lanes, r.extra + back, {}, {}, {}};
-    };
-    for (int i = 0; i < count && next != 0; ++i) {
-        prefetch_l2(rows[i].psi + next), prefetch_l2(rows[i].psi + lanes + next);
-        prefetch_l2(rows[i].zeta + next), prefetch_l2(rows[i].zeta + lanes + next);
-    }
-    WindowZ<M, Onto> f = front_of(rows[0]), g = back_of(rows[0]);
-    if (count == 1) {
-        f.differentiate(c, d), g.differentiate(c, d);
-        f.advance_psi(b_front), g.advance_psi(b_back);
-        f.differentiate_psi(d), g.differentiate_psi(d);
-        f.finish(b_front, near_front, in_front), g.finish(b_back, near_back, in_back);
-        return;
-    }
-    WindowZ<M, Onto> f2 = front_of(rows[1]), g2 = back_of(rows[1]);
-    f.differentiate(c, d), g.differentiate(c, d), f2.differentiate(c, d), g2.differentiate(c, d);
-    f.advance_psi(b_front), g.advance_psi(b_back), f2.advance_psi(b_front), g2.advance_psi(b_back);
-    f.differentiate_psi(d), g.differentiate_psi(d), f2.differentiate_psi(d), g2.differentiate_psi(d);
-    f.finish(b_front, near_front, in_front), g.finish(b_back, near_back, in_back);
-    f2.finish(b_front, near_front, in_front), g2.finish(b_back, near_back, in_back);
-}
-
-/// The same for rows whose only window is the front one.
-template <int M, bool Onto>
-inline void add_front_term_z_in_registers(const EndsZ* rows, int count, const WindowsZ& wz, const float* c2,
-                                          const float* d1) {
-    const Weights c(c2, M), d(d1, M);
-    const Vec b = load(wz.b), near_side = load(wz.near_side), in_layer = load(wz.in_layer);
-    const auto front_of = [](const EndsZ& r) { return WindowZ<M, Onto>{r.u, r.psi, r.zeta, r.extra, {}, {}, {}}; };
-    WindowZ<M, Onto> f = front_of(rows[0]), f2 = front_of(rows[count - 1]);
-    f.differentiate(c, d);
-    if (count == 2) f2.differentiate(c, d);
-    f.advance_psi(b);
-    if (count == 2) f2.advance_psi(b);
-    f.differentiate_psi(d);
-    if (count == 2) f2.differentiate_psi(d);
-    f.finish(b, near_side, in_layer);
-    if (count == 2) f2.finish(b, near_side, in_layer);
+    const auto front = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, true>(rows[i], wz, n); };
+    const auto back = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, false>(rows[i], wz, n); };
+    for (int i = 0; i < count && next != 0; ++i)
+        for (Index j = 0; j < wz.front + wz.back; j += lanes)
+            prefetch_l2(rows[i].psi + j + next), prefetch_l2(rows[i].zeta + j + next);
+    if (wz.front > 0 && wz.back > 0)
+        count == 2 ? advance_windows(c, d, front(0), back(0), front(1), back(1))
+                   : advance_windows(c, d, front(0), back(0));
+    else if (wz.front > 0)
+        count == 2 ? advance_windows(c, d, front(0), front(1)) : advance_windows(c, d, front(0));
+    else
+        count == 2 ? advance_windows(c, d, back(0), back(1)) : advance_windows(c, d, back(0));
 }
 
 #endif

@@ -17,14 +17,16 @@
 
 namespace subsalt::SUBSALT_NS {
 
-/// What a row needs along x or y: rows of fluxes and (or null) of Psi around it, Zeta (null outside the layer).
+/// What a row needs along x or y, or that row and the one after it along the axis: rows of fluxes and (or null) of Psi
+/// around it, Zeta (null outside the layer).
 struct TiltedLayerRow {
-    const float* const* flux; // 2 M + 1 rows
-    const float* const* psi;  // 2 M + 1 rows, or null
-    float* zeta;
+    const float* const* flux; // 2 M + 1 rows, or one more
+    const float* const* psi;  // as many, or null
+    float* zeta[2];
     const float* w;
     Index stride;
-    float b, weight;
+    float b[2];
+    float weight;
 };
 
 /// Add the term along x or y to `a`, and advance Zeta.
@@ -33,8 +35,9 @@ inline void tti_layer_row(float* a, const TiltedLayerRow& row, const float* c2, 
                           int radius, Index z0, Index z1) {
     const int reach = M > 0 ? M : radius;
     const Weights c(c2, reach), d(d1, reach), du(unit, reach);
-    const Vec vb = set1(row.b), vb1 = set1(row.b - 1.0f), weight = set1(row.weight);
+    const Vec vb = set1(row.b[0]), vb1 = set1(row.b[0] - 1.0f), weight = set1(row.weight);
     const float* const* f = row.flux + reach;
+    float* zeta = row.zeta[0];
     for (Index z = down(z0); z < z1; z += lanes) {
         Vec g = set1(0.0f);
         if (row.psi != nullptr) {
@@ -42,27 +45,69 @@ inline void tti_layer_row(float* a, const TiltedLayerRow& row, const float* c2, 
             g = first<0>(d, reach, [&](int k) SUBSALT_INLINED { return sub(load(psi[k] + z), load(psi[-k] + z)); });
         }
         Vec term = g;
-        if (row.zeta != nullptr) {
+        if (zeta != nullptr) {
             const Vec s =
                 first<0>(du, reach, [&](int k) SUBSALT_INLINED { return sub(load(f[k] + z), load(f[-k] + z)); });
             const Vec x = fma(weight, d2_axis<M>(row.w + z, row.stride, c, radius), s);
             const Vec r = row.psi != nullptr ? add(x, g) : x;
-            const Vec old = load(row.zeta + z), now = remember(vb, vb1, old, r);
-            store(row.zeta + z, within(z, z0, z1, now, old));
+            const Vec old = load(zeta + z), now = remember(vb, vb1, old, r);
+            store(zeta + z, within(z, z0, z1, now, old));
             term = row.psi != nullptr ? add(g, now) : now;
         }
         store(a + z, add(load(a + z), term));
     }
 }
 
-/// Add the term along z to both windows of `a`, and advance Zeta. `psi` may be null; `work` as in add_term_z.
+/// The same on a whole row and the one after it along the axis, added to `a` and a2. `Psi`: of the field that has it;
+/// `Inside`: both rows lie in the layer, else both in the M cells inside its edge.
+template <int M, bool Psi, bool Inside>
+inline void tti_layer_two_rows(float* a, float* a2, const TiltedLayerRow& row, const float* c2, const float* d1,
+                               const float* unit, Index n) {
+    const Weights c(c2, M), d(d1, M), du(unit, M);
+    const Reach r(row.stride);
+    const Vec vb = set1(row.b[0]), vb1 = set1(row.b[0] - 1.0f), wb = set1(row.b[1]), wb1 = set1(row.b[1] - 1.0f);
+    const Vec weight = set1(row.weight);
+    for (Index z = 0; z < n; z += lanes) {
+        Vec term = set1(0.0f), term2 = term;
+        if constexpr (Psi) d1_two_rows<M>(term, term2, row.psi + M, d, z);
+        if constexpr (Inside) {
+            Vec s, s2;
+            d1_two_rows<M>(s, s2, row.flux + M, du, z);
+            const float *w = row.w + z, *w2 = w + row.stride;
+            const Vec mid = load(w), mid2 = load(w2);
+            Vec x = mul(c.w[0], mid), x2 = mul(c.w[0], mid2);
+            add_d2_two_planes<M>(x, x2, w, w2, mid, mid2, r, c);
+            x = fma(weight, x, s), x2 = fma(weight, x2, s2);
+            if constexpr (Psi) x = add(x, term), x2 = add(x2, term2);
+            const Vec now = remember(vb, vb1, load(row.zeta[0] + z), x);
+            const Vec now2 = remember(wb, wb1, load(row.zeta[1] + z), x2);
+            store(row.zeta[0] + z, now);
+            store(row.zeta[1] + z, now2);
+            term = Psi ? add(term, now) : now;
+            term2 = Psi ? add(term2, now2) : now2;
+        }
+        store(a + z, add(load(a + z), term));
+        store(a2 + z, add(load(a2 + z), term2));
+    }
+}
+
+/// Where the windows of one row of a field are: the field, its flux along z, Psi (null: it has none), Zeta and the
+/// accumulator, at z = 0 of the row and its memory.
+struct TiltedEndsZ {
+    const float *w, *flux;
+    float *psi, *zeta, *a;
+    float weight;
+};
+
+/// Add the term along z to both windows of the accumulator, and advance Zeta. `work` as in add_term_z.
 template <int M>
-inline void tti_layer_row_z(float* a, const float* flux, const float* psi, float* zeta, float* work, const float* w,
-                            float weight, const WindowsZ& wz, Index n, const float* c2, const float* d1,
-                            const float* unit, int radius, Index z0, Index z1) {
+inline void tti_layer_row_z(const TiltedEndsZ& row, float* work, const WindowsZ& wz, Index n, const float* c2,
+                            const float* d1, const float* unit, int radius, Index z0, Index z1) {
+    const float *flux = row.flux, *psi = row.psi, *w = row.w;
+    float *a = row.a, *zeta = row.zeta;
     const int reach = M > 0 ? M : radius;
     const Weights c(c2, reach), d(d1, reach), du(unit, reach);
-    const Vec one = set1(1.0f), none = set1(-0.0f), v_weight = set1(weight);
+    const Vec one = set1(1.0f), none = set1(-0.0f), v_weight = set1(row.weight);
     const Index total = wz.front + wz.back;
     const bool apart = total <= n; // else the windows overlap
     if (psi != nullptr)
@@ -84,5 +129,84 @@ inline void tti_layer_row_z(float* a, const float* flux, const float* psi, float
         store(a + z, add(load(a + z), term));
     }
 }
+
+#if SUBSALT_LANES == 16
+
+/// weight D2 w + D1 F along z at one vector.
+template <int M>
+SUBSALT_INLINE Vec tti_along_z(const float* flux, Vec weight, Vec d2, const Weights& unit) {
+    const Vec left = load(flux - lanes), mid = load(flux), right = load(flux + lanes);
+    return fma(weight, d2, first<M>(unit, M, [&](auto k) SUBSALT_INLINED {
+                   return sub(shift<k>(mid, right), shift<16 - k>(left, mid));
+               }));
+}
+
+/// One window of the field that has Psi along z, as in absorb.hpp with X in place of D2 u.
+template <int M, bool Near, bool Front>
+struct TiltedWindowZ : WindowZ<M, true, Near, Front> {
+    using Base = WindowZ<M, true, Near, Front>;
+    const float* flux;
+    const Weights& unit;
+    Vec weight;
+
+    SUBSALT_INLINE TiltedWindowZ(const TiltedEndsZ& row, const WindowsZ& wz, Index n, const Weights& unit_weights)
+        : Base({row.w, row.psi, row.zeta, row.a}, wz, n), flux(row.flux + (Front ? 0 : n - lanes)), unit(unit_weights),
+          weight(set1(row.weight)) {}
+    SUBSALT_INLINE void differentiate(const Weights& c, const Weights& d) {
+        Base::differentiate(c, d);
+        this->d2 = tti_along_z<M>(flux, weight, this->d2, unit);
+    }
+};
+
+/// One window of the field that has none.
+template <int M, bool Front>
+struct TiltedWindowWithoutPsi {
+    const float *w, *flux, *b_at, *in_at;
+    float *zeta, *a;
+    const Weights& unit;
+    Vec weight, x;
+
+    SUBSALT_INLINE TiltedWindowWithoutPsi(const TiltedEndsZ& row, const WindowsZ& wz, Index n,
+                                          const Weights& unit_weights)
+        : unit(unit_weights), weight(set1(row.weight)) {
+        const Index at = Front ? 0 : wz.front + wz.back - lanes, z = Front ? 0 : n - lanes;
+        w = row.w + z, flux = row.flux + z, a = row.a + z;
+        zeta = row.zeta + at, b_at = wz.b + at, in_at = wz.in_layer + at;
+    }
+    SUBSALT_INLINE void differentiate(const Weights& c, const Weights&) {
+        RowWindow v(w);
+        v.at(w);
+        x = tti_along_z<M>(flux, weight, add_d2_z<M>(mul(c.w[0], v.mid), w, v, c, M), unit);
+    }
+    SUBSALT_INLINE void advance_psi() {}
+    SUBSALT_INLINE void differentiate_psi(const Weights&) {}
+    SUBSALT_INLINE void finish() {
+        const Vec b = load(b_at), now = remember(b, sub(b, set1(1.0f)), load(zeta), x);
+        store(zeta, now);
+        store(a, add(load(a), select(load(in_at), now, set1(-0.0f))));
+    }
+};
+
+/// Psi, Zeta and the terms along z in one visit, for one whole row of p and q whose windows fit registers. `next`:
+/// floats to the memory to prefetch.
+template <int M, bool Near>
+inline void tti_rows_z_in_registers(const TiltedEndsZ* row, const WindowsZ& wz, Index n, const float* c2,
+                                    const float* d1, const float* unit_weights, Index next) {
+    const Weights c(c2, M), d(d1, M), unit(unit_weights, M);
+    for (Index j = next; j < next + wz.front + wz.back; j += lanes)
+        prefetch_l2(row[1].psi + j), prefetch_l2(row[0].zeta + j), prefetch_l2(row[1].zeta + j);
+    const TiltedWindowWithoutPsi<M, true> p_front(row[0], wz, n, unit);
+    const TiltedWindowWithoutPsi<M, false> p_back(row[0], wz, n, unit);
+    const TiltedWindowZ<M, Near, true> q_front(row[1], wz, n, unit);
+    const TiltedWindowZ<M, Near, false> q_back(row[1], wz, n, unit);
+    if (wz.front > 0 && wz.back > 0)
+        advance_windows(c, d, q_front, q_back, p_front, p_back);
+    else if (wz.front > 0)
+        advance_windows(c, d, q_front, p_front);
+    else
+        advance_windows(c, d, q_back, p_back);
+}
+
+#endif
 
 } // namespace subsalt::SUBSALT_NS
