@@ -261,7 +261,7 @@ def forward(
     propagation, imaging = split_options(options, ("aperture",))
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation.free_surface)
+    check_survey(model, survey, propagation)
     with clock("setup"):
         used = waves.carry(model, propagation, wavelet, imaging=False)
         setup = ModellingSetup.build(used, wavelet, survey.time, propagation, imaging.aperture)
@@ -334,7 +334,7 @@ def migrate(
     propagation, imaging = split_options(options)
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation.free_surface)
+    check_survey(model, survey, propagation)
     with clock("setup"):
         used = waves.carry(model, propagation, wavelet, imaging=True)
         setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
