@@ -239,7 +239,7 @@ def test_stations_off_the_surface(land):
     (land / "lower.csv").write_text(text)
     moved = found(migration(land, SURFACE | {"elevations": "lower.csv"}))["W755"]
     assert moved.evidence["moved"] == moved.evidence["count"]
-    assert "half a cell" in found(migration(land, SURFACE | {"depth": 2.0}))["W755"].message
+    assert "less than a cell" in found(migration(land, SURFACE | {"depth": 2.0}))["W755"].message
 
 
 def test_the_wavelet_from_direct_waves_is_refused(land):

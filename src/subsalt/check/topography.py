@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -15,8 +16,11 @@ from subsalt.errors import Finding
 from subsalt.numerics.stencil import radius_of
 from subsalt.propagation.topography import NEAR, STEEPEST, not_with, room
 
-#: part of the radius of curvature that the ghosts may lie above a surface: at all of it mirror points are not unique
-SHARP = 0.5
+#: height of the ghosts over the radius of curvature from which waves of 10 nodes come back wrong by more than 2 %
+#: (measured: 0.3 % at 0.1, 0.9 % at 0.75, 1.9 % at 1, 3.3 % at 1.5)
+SHARP = 1.0
+#: cells below the surface from which waves of 10 nodes are right to 2 %; at 0.4 cells, to 8 %
+SHALLOW = 1.0
 
 
 @rule("topography", "model", "survey")
@@ -106,12 +110,12 @@ def _stations(context: Context, cell: float) -> Iterator[Finding]:
     assert context.survey is not None
     notes = cast("dict[str, Any]", context.survey.notes.get("topography", {}))
     depth = notes.get("depth", cell)
-    if depth < 0.5 * cell:
+    if depth < (SHALLOW - 1e-3) * cell:
         yield warning(
             "W755",
-            f"sources and receivers lie {depth:g} m below the topography, less than half a cell of {cell:.4g} m: the "
-            "field is nearly zero there, and its error is not",
-            f"set [propagation.topography] depth to {cell:.4g} m or more",
+            f"sources and receivers lie {depth:g} m below the topography, less than a cell of {cell:.4g} m: amplitudes "
+            "err by up to 10 % there",
+            f"set [propagation.topography] depth = {math.ceil(cell)}",
             depth=depth,
             cell=cell,
         )

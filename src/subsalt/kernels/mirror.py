@@ -42,8 +42,7 @@ class Mirror:
     Parameters
     ----------
     above : ndarray, (n,), int32
-        Nodes above the surface that get a value: the ghosts, and those around that supports of sources may touch, whose
-        rows are empty: zero.
+        The ghosts. What is injected above the surface is nothing, for m = 0 there.
     odd : csr_array, (n, padded points)
         Their values from those of nodes below the surface: minus the interpolation at the mirror points.
     near : ndarray, (m,), int32

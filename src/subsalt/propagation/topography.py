@@ -20,21 +20,20 @@ if TYPE_CHECKING:
 
     from subsalt.propagation.options import PropagationOptions
 
-#: nodes of the interpolation at a mirror point, along each axis: of ghosts that are read by the first weights of a
-#: stencil, and of those farther from the surface, whose weights are less than a fiftieth of the first
-NODES, NEAREST, FAR_NODES = 4, 2, 2
+#: nodes of the interpolation at a mirror point, along each axis. Cubic polynomials (4) are no more accurate at 5 to 10
+#: points per shortest wavelength: below a surface the field is nearly linear
+NODES = 2
 #: cells of ghosts beyond the reach of the stencil, which interpolations may ask for
-MORE = 2
+MORE = 1
 #: cells below the surface that are damped, and gamma over v dt / h: between 0.04, where slopes of 0.6 still grow, and
 #: 1.2, which takes 0.8 % of a wave of 10 nodes that is recorded three cells below the surface
-NEAR, GAMMA = 6, 0.2
+NEAR, GAMMA = 4, 0.2
 #: slope up to which energy was seen to fall in a closed box
 STEEPEST = 1.2
 #: a step that damps stands for so many; with 4 and 8, some waves at slopes of 1.2 were damped no further
 EVERY = 5
-#: terms that end the substitution: a float32 of order 1 has no such digits; and weights that are left out at last:
-#: without them a row errs less than its interpolation
-LEAST, SMALL = 1e-7, 1e-4
+#: terms that end the substitution: a float32 of order 1 has no such digits
+LEAST = 1e-7
 #: terms at most; planes and hills take 15 to 30
 MOST_TERMS = 200
 #: the cure of what it does not go with
@@ -96,7 +95,7 @@ def mirror_of(
     courant : float
         Fastest v dt / h: the damping is that of a step.
     support : int
-        Half the nodes of the support of a source: what one may leave above the surface is cleared.
+        Half the nodes of the support of a source; image sources lie as far above the surface as their sources below.
     dtype : numpy float type
         Of the fields.
 
@@ -120,19 +119,13 @@ def mirror_of(
         )
     axes = (0, 1, 2) if grid.ndim == 3 else (0, 2)
     ghost, odd, exact = _ghosts(surface, grid, below, axes, layout.radius)
-    # rows without entries: zero
-    known = below.copy().ravel()
-    known[ghost] = True
-    clear = np.flatnonzero(_within(below, axes, cells + support).ravel() & ~known)
     padded, total = _padded(layout, grid.shape3[2]), math.prod(layout.padded_shape)
-    above = padded[np.concatenate([ghost, clear])]
-    rows = np.concatenate([odd.indptr, np.full(len(clear), odd.nnz)])
-    made = csr_array((odd.data.astype(dtype), padded[odd.indices], rows), shape=(len(above), total))
+    made = csr_array((odd.data.astype(dtype), padded[odd.indices], odd.indptr), shape=(len(ghost), total))
     near, damping = _damping(below, axes, 0.0 if exact else GAMMA * courant * EVERY)
     damped = csr_array(
         (damping.data.astype(dtype), padded[near[damping.indices]], damping.indptr), shape=(len(near), total)
     )
-    return Mirror(above, made, padded[near], damped, EVERY)
+    return Mirror(padded[ghost], made, padded[near], damped, EVERY)
 
 
 def _upper(surface: Topography, grid: Grid, radius: int) -> Grid:
@@ -150,24 +143,21 @@ def _ghosts(
 
     places, parts, exact = [], [], True
     known = below.copy()
-    for cells, nodes in ((min(radius, NEAREST), NODES), (radius, FAR_NODES)):
-        new = _along_axes(below, axes, cells) & ~known
-        # and what their interpolations ask for
-        while new.any():
-            at = np.argwhere(new)
-            places.append(np.flatnonzero(new.ravel()))
-            known |= new
-            used = np.zeros(below.size, bool)
-            for some in np.array_split(at, -(-len(at) // AT_ONCE)):
-                index = _mirrored(surface, grid, some)
-                exact &= bool((index == np.rint(index)).all())
-                parts.append(_interpolation(index, grid.shape3, axes, nodes))
-                used[parts[-1].indices] = True
-            new = used.reshape(below.shape) & ~known
+    new = _along_axes(below, axes, radius) & ~known
+    # and what their interpolations ask for
+    while new.any():
+        at = np.argwhere(new)
+        places.append(np.flatnonzero(new.ravel()))
+        known |= new
+        used = np.zeros(below.size, bool)
+        for some in np.array_split(at, -(-len(at) // AT_ONCE)):
+            index = _mirrored(surface, grid, some)
+            exact &= bool((index == np.rint(index)).all())
+            parts.append(_interpolation(index, grid.shape3, axes))
+            used[parts[-1].indices] = True
+        new = used.reshape(below.shape) & ~known
     ghost = np.concatenate(places)
     odd = _substituted(csr_array(vstack(parts)), ghost, below.ravel())
-    odd.data[np.abs(odd.data) < SMALL] = 0
-    odd.eliminate_zeros()
     return ghost, odd, exact
 
 
@@ -264,15 +254,15 @@ def _mirrored(surface: Topography, grid: Grid, at: NDArray[np.intp]) -> NDArray[
 
 
 def _interpolation(
-    index: NDArray[np.float64], shape: tuple[int, int, int], axes: tuple[int, ...], nodes: int
+    index: NDArray[np.float64], shape: tuple[int, int, int], axes: tuple[int, ...]
 ) -> csr_array:
-    """Return the weights (n, points) of Lagrange's polynomials on some nodes per axis."""
+    """Return the weights (n, points) of Lagrange's polynomials on `NODES` nodes per axis."""
     from scipy.sparse import csr_array
 
     n = len(index)
     columns, values = np.zeros((n, 1), np.int64), np.ones((n, 1))
     for axis in range(3):
-        many = nodes if axis in axes else 1
+        many = NODES if axis in axes else 1
         first = np.floor(index[:, axis]).astype(np.int64) - (many // 2 - 1)
         first = np.clip(first, 0, shape[axis] - many) if many > 1 else np.zeros(n, np.int64)
         x, w = index[:, axis] - first, np.ones((n, many))
@@ -323,12 +313,11 @@ def _damping(
     return np.flatnonzero(near.ravel()), csr_array(squared)
 
 
-#: entries of a row of ghosts while they are made and when they are used, and of S^2, by dimensions (measured on hills:
-#: 20 and 17, 76 and 35)
-ENTRIES = {2: (24, 20, 13), 3: (100, 50, 25)}
-#: bytes of an entry while the weights are made, value and column twice, of one that is used, and of a point of the
-#: upper part of the grid
-MADE, USED, POINT = 40, 8, 30
+#: entries of the row of a ghost, and of S^2, by dimensions (measured on hills and planes: 3.8 and 12, 8.1 and 25)
+ENTRIES = {2: (4, 13), 3: (9, 25)}
+#: bytes of an entry while the weights are made (measured: 40 to 50), of one that is used, and of a point of the upper
+#: part of the grid
+MADE, USED, POINT = 50, 8, 30
 
 
 def weights_bytes(surface: Topography, grid: Grid, radius: int) -> tuple[int, int]:
@@ -344,7 +333,6 @@ def weights_bytes(surface: Topography, grid: Grid, radius: int) -> tuple[int, in
             ghosts[a] = np.maximum(ghosts[a], top[a] - top[b])
             ghosts[b] = np.maximum(ghosts[b], top[b] - top[a])
     count = float(ghosts.sum())
-    made, used, damping = ENTRIES[grid.ndim]
-    near = damping * (NEAR + 1) * top.size
-    points = _upper(surface, grid, radius).size
-    return int(MADE * (made * count + near) + POINT * points), int(USED * (used * count + near))
+    of_ghost, of_near = ENTRIES[grid.ndim]
+    entries = of_ghost * count + of_near * (NEAR + 1) * top.size
+    return int(MADE * entries + POINT * _upper(surface, grid, radius).size), int(USED * entries)
