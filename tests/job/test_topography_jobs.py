@@ -198,28 +198,6 @@ def test_what_does_not_go_with_topography_is_named(land, more, named):
     assert named in refused(land, **more)["E754"].message
 
 
-def test_an_anisotropic_model_is_refused(land):
-    model = {"vp": 2000, "epsilon": 0.1, "delta": 0.05}
-    assert "vti medium" in found(migration(land, model=model))["E754"].message
-
-
-def test_surfaces_that_are_not_in_the_model(land):
-    said = found(migration(land, SURFACE | {"datum": 150.0}))["E753"]
-    assert "above the model" in said.message
-    assert "z = -119" in said.fix
-    assert "near the top" in found(migration(land, SURFACE | {"datum": 230.0}))["E753"].message
-    assert "reaches down" in found(migration(land, SURFACE | {"datum": 900.0}))["E753"].message
-
-
-def test_surfaces_too_steep_or_bent(land):
-    for name, wave, length in (("steep.csv", 40.0, 20.0), ("bent.csv", 12.0, 20.0)):
-        _, text = line(name, lambda x, a=wave, b=length: 180.0 + a * np.sin(x / b))
-        (land / name).write_text(text)
-    given = SURFACE | {"radius": 20.0}
-    assert "slopes" in found(modelling(land, given | {"elevations": "steep.csv"}))["E753"].message
-    assert "bends" in found(modelling(land, given | {"elevations": "bent.csv"}))["W753"].message
-
-
 def test_elevations_that_are_not_there(land):
     assert "no elevations" in found(modelling(land, {"radius": 60.0}))["E750"].message
     (land / "few.csv").write_text("x,y,elevation\n0,0,180\n100,0,185\n")
@@ -239,7 +217,6 @@ def test_stations_off_the_surface(land):
     (land / "lower.csv").write_text(text)
     moved = found(migration(land, SURFACE | {"elevations": "lower.csv"}))["W755"]
     assert moved.evidence["moved"] == moved.evidence["count"]
-    assert "less than a cell" in found(migration(land, SURFACE | {"depth": 2.0}))["W755"].message
 
 
 def test_the_wavelet_from_direct_waves_is_refused(land):

@@ -11,6 +11,7 @@ from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.topography import weights_bytes
 
 V, H = 2000.0, 10.0
 #: shortest wavelength of 10 points, and the Ricker wavelet that ends there
@@ -161,6 +162,14 @@ def test_source_and_receiver_exchanged():
     prop = Propagator(model((60, 50)), options, 0.001, points=np.vstack([a, b]))
     one, other = record(prop, a, b[None], wavelet), record(prop, b, a[None], wavelet)
     assert misfit(one, other) < 0.02
+
+
+@pytest.mark.parametrize("shape", [(60, 50), (20, 18, 40)])
+def test_plans_count_the_weights(shape):
+    prop = Propagator(model(shape), PropagationOptions(topography=Topography(rolling), device="cpu"), 0.001)
+    made, kept = weights_bytes(Topography(rolling), prop.comp_grid, prop.layout.radius)
+    assert prop.problem.mirror.nbytes < 1.1 * kept < 2 * prop.problem.mirror.nbytes
+    assert kept < made
 
 
 def test_what_it_does_not_go_with():

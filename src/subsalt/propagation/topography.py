@@ -121,10 +121,13 @@ def mirror_of(
     axes = (0, 1, 2) if grid.ndim == 3 else (0, 2)
     ghost, odd, exact = _ghosts(surface, grid, below, axes, layout.radius)
     padded, total = _padded(layout, grid.shape3[2]), math.prod(layout.padded_shape)
-    made = csr_array((odd.data.astype(dtype), padded[odd.indices], odd.indptr), shape=(len(ghost), total))
     near, damping = _damping(below, axes, 0.0 if exact else GAMMA * courant * EVERY)
-    damped = csr_array(
-        (damping.data.astype(dtype), padded[near[damping.indices]], damping.indptr), shape=(len(near), total)
+    made, damped = (
+        csr_array(
+            (rows.data.astype(dtype), columns[rows.indices], rows.indptr.astype(np.int32)),
+            shape=(rows.shape[0], total),
+        )
+        for rows, columns in ((odd, padded), (damping, padded[near]))
     )
     return Mirror(padded[ghost], made, padded[near], damped, EVERY)
 
