@@ -7,6 +7,7 @@ namespace nb = nanobind;
 
 void bind_kernels(nb::module_& m);   // bindings/kernels.cpp: time step, injection, recording, imaging
 void bind_segment(nb::module_& m);   // bindings/segment.cpp: many time steps in one call
+void bind_mirror(nb::module_& m);    // bindings/mirror.cpp: a free surface inside the grid
 void bind_slab(nb::module_& m);      // bindings/slab.cpp: passes on a slab, piece by piece
 void bind_lab(nb::module_& m);       // bindings/lab.cpp: what the lab measures of the machine
 void bind_signal(nb::module_& m);    // bindings/signal.cpp: wavelets, trace maps, sinc weights, profiles
@@ -19,6 +20,7 @@ NB_MODULE(_native, m) {
     m.doc() = "Compiled kernels of subsalt.";
     subsalt::return_large_arrays();
     bind_kernels(m);
+    bind_mirror(m);
     bind_segment(m);
     bind_slab(m);
     bind_lab(m);

@@ -10,6 +10,7 @@
 
 #include <chrono>
 
+#include "mirror_set.hpp"
 #include "work.hpp"
 
 namespace nb = nanobind;
@@ -89,13 +90,16 @@ Index batch(Index left, Index to_check, double rate, Index depth, Index it, std:
 Index advance(const Plan& plan, nb::object state_object, Index steps, const std::vector<FeedArgument>& sources,
               const std::vector<TapArgument>& recorders, const std::vector<SampleArgument>& samples, Index finite_every,
               bool check_last, nb::object progress, int threads, const std::string& isa, std::array<Index, 3> asked,
-              const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner, bool front,
-              std::optional<std::uint64_t> batch_seed, int slow) {
+              const std::optional<ShellsArgument>& shells, const std::optional<BoxArgument>& inner,
+              const MirrorSet* mirror, bool front, std::optional<std::uint64_t> batch_seed, int slow) {
     const Table& k = table_of(isa, threads);
     const Cut cut = cut_of(asked);
     if (finite_every < 1) throw std::invalid_argument("finite_every must be 1 or more");
     const Work work(plan, sources, recorders, samples);
     const Partly partly(plan, shells, inner);
+    if (mirror != nullptr) mirror->check(plan);
+    if (mirror != nullptr && (partly.inner || plan.pb.medium == Medium::tti))
+        throw std::invalid_argument("a free surface inside the grid: of the whole grid, in no tilted medium");
     std::vector<PlainArray> memory;
     for (nb::handle field : state_object.attr("memory").attr("values")())
         memory.push_back(nb::cast<PlainArray>(field, false));
@@ -122,6 +126,7 @@ Index advance(const Plan& plan, nb::object state_object, Index steps, const std:
                     threads};
         partly.enter(seg);
         seg.front = state.front();
+        seg.mirror = mirror == nullptr ? nullptr : &mirror->mirror;
         seg.slow = slow;
         seg.advanced = &advanced;
         const auto start = std::chrono::steady_clock::now();
@@ -150,7 +155,7 @@ Index advance(const Plan& plan, nb::object state_object, Index steps, const std:
 void bind_segment(nb::module_& m) {
     m.def("advance", &advance, "plan"_a, "state"_a, "steps"_a, "sources"_a, "recorders"_a, "samples"_a,
           "finite_every"_a, "check_last"_a, "progress"_a.none(), "threads"_a, "isa"_a, "cut"_a, "shells"_a.none(),
-          "inner"_a.none(), "front"_a, "batch_seed"_a.none(), "slow"_a = -1,
+          "inner"_a.none(), "mirror"_a.none(), "front"_a, "batch_seed"_a.none(), "slow"_a = -1,
           "Advance a state by some steps; return the points that were advanced, of all steps, and -1 when the state is "
           "no "
           "longer finite. It stands between two steps whenever this returns or throws.");

@@ -2,6 +2,7 @@
 // No code lives here, so the file may be compiled under any instruction set.
 #pragma once
 
+#include "mirror.hpp"
 #include "problem.hpp"
 
 namespace subsalt {
@@ -82,10 +83,11 @@ struct Segment {
     Cut cut;
     int threads;
     const Shells* shells = nullptr;
-    const Box* inner = nullptr; // null, or what alone is advanced; not with a PML
-    Front* front = nullptr;     // null: what the wavefield has not reached is advanced too
-    int slow = -1;              // a thread that rests before every plane, for tests of what the others wait for
-    Index* advanced = nullptr;  // null, or where the points of all steps that were advanced are added
+    const Box* inner = nullptr;     // null, or what alone is advanced; not with a PML
+    Front* front = nullptr;         // null: what the wavefield has not reached is advanced too
+    const Mirror* mirror = nullptr; // null, or of a free surface inside the grid; steps are then done one by one
+    int slow = -1;                  // a thread that rests before every plane, for tests of what the others wait for
+    Index* advanced = nullptr;      // null, or where the points of all steps that were advanced are added
 };
 
 /// A part of a pass on a slab, the pass given as a segment: some consecutive steps, each in its own planes, in some

@@ -14,6 +14,7 @@
 #include "isa/table.hpp"
 #include "isa/tti.hpp"
 #include "kernels/imaging.hpp"
+#include "kernels/mirror.hpp"
 #include "kernels/plain.hpp"
 #include "kernels/points.hpp"
 
@@ -250,16 +251,52 @@ void shell(const Problem& pb, float* const* fields, const Shell& shell, float* r
         shell_plane(pb, shell, record, put_back, fields, ix, shell.box.lo[1], shell.box.hi[1]);
 }
 
-/// The same steps in a tilted medium, one after the other.
+/// Damp the change of a step from time index `now`, sources included, in the level it has made and the one it has read,
+/// and give what lies above the surface its values.
+void mirror(const Problem& pb, const Mirror& mirror, float* const* made, float* const* read, Index now, int threads) {
+    const SparseRows &d = mirror.damping, &odd = mirror.odd;
+    float* change = nullptr;
+    if (now % mirror.every == 0 && d.n > 0) {
+        change = static_cast<float*>(std::malloc(static_cast<std::size_t>(pb.fields * d.n) * sizeof(float)));
+        if (change == nullptr) std::abort();
+    }
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        const Index team = omp_get_num_threads(), thread = omp_get_thread_num();
+        const Range near = part(0, d.n, team, thread), above = part(0, odd.n, team, thread);
+        if (change != nullptr) {
+            for (int f = 0; f < pb.fields; ++f)
+                damping_rows(d, made[f], read[f], change + f * d.n, near.lo, near.hi);
+#pragma omp barrier
+            for (int f = 0; f < pb.fields; ++f)
+                damp_rows(d, made[f], read[f], change + f * d.n, near.lo, near.hi);
+#pragma omp barrier
+        }
+        for (int f = 0; f < pb.fields; ++f)
+            reflect_rows(odd, made[f], above.lo, above.hi);
+    }
+    std::free(change);
+}
+
+/// The same steps one after the other: in a tilted medium, or below a free surface inside the grid.
 void step_by_step(const Problem& pb, const Segment& seg) {
     for (Index s = 0; s < seg.steps; ++s) {
         const Step step = step_of(pb, seg, s);
         const Box box = seg.inner != nullptr ? *seg.inner : Box{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
-        if (!empty(box)) tilted_time_step(pb, step.levels, box, seg.cut.rows, seg.threads);
+        if (seg.mirror != nullptr)
+            time_step(pb, step.levels, seg.threads);
+        else if (!empty(box))
+            tilted_time_step(pb, step.levels, box, seg.cut.rows, seg.threads);
         for (Index i = 0; i < seg.n_feeds; ++i)
             if (step.now < seg.feeds[i].nt)
                 inject(pb, step.made(), *seg.feeds[i].points, seg.feeds[i].samples + step.now * seg.feeds[i].points->n,
                        seg.threads);
+        if (seg.mirror != nullptr) {
+            // what is damped is taken from both levels; a step reads one of them alone
+            float* read[2] = {const_cast<float*>(step.levels.curr[0]), const_cast<float*>(step.levels.curr[1])};
+            mirror(pb, *seg.mirror, step.made(), read, step.now, seg.threads);
+        }
         if (float* record = shell_record(pb, seg, step); record != nullptr)
             shell(pb, step.made(), seg.shells->shell, record, seg.shells->put_back, seg.threads);
         for (Index i = 0; i < seg.n_taps; ++i)
@@ -273,10 +310,10 @@ void step_by_step(const Problem& pb, const Segment& seg) {
 
 void segment(const Problem& pb, const Segment& seg) {
     if (seg.steps < 1) return;
-    if (pb.medium == Medium::isotropic || pb.medium == Medium::vti)
-        run_segment(pb, seg);
-    else
+    if (pb.medium == Medium::tti || seg.mirror != nullptr)
         step_by_step(pb, seg);
+    else
+        run_segment(pb, seg);
 }
 
 bool is_finite(const Problem& pb, const float* const* fields, int threads) {
@@ -302,7 +339,8 @@ const Table& table() {
                              plain_step,    is_finite,
                              segment,       run_piece,
                              tiling,        add_shares,
-                             shell,         kirchhoff_sum};
+                             shell,         mirror,
+                             kirchhoff_sum};
     return t;
 }
 

@@ -30,6 +30,7 @@ _HOME = {
     "check_job": "subsalt.job.checking",
     "plan_job": "subsalt.plan",
     "migrate_job": "subsalt.run.migrate",
+    "Topography": "subsalt.earth.topography",
     "PropagationOptions": "subsalt.propagation.options",
     "CheckpointOptions": "subsalt.propagation.options",
     "ImagingOptions": "subsalt.propagation.options",

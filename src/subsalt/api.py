@@ -268,7 +268,7 @@ def forward(
     propagation, imaging = split_options(options, ("aperture",))
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation.free_surface)
+    check_survey(model, survey, propagation)
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=False)
@@ -342,7 +342,7 @@ def migrate(
     propagation, imaging = split_options(options)
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
-    check_survey(model, survey, propagation.free_surface)
+    check_survey(model, survey, propagation)
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=True)

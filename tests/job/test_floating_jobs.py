@@ -10,16 +10,11 @@ from kirchhoff_data import line_positions, make_survey
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.analytic import Plane, primaries
+from subsalt.earth.smooth_surface import CELLS, MOST_CELLS, SmoothSurface
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
-from subsalt.methods.kirchhoff.floating import (
-    CELLS,
-    MOST_CELLS,
-    FloatingDatum,
-    FromFlatDatum,
-    SmoothSurface,
-)
+from subsalt.methods.kirchhoff.floating import FloatingDatum, FromFlatDatum
 from subsalt.methods.kirchhoff.velocity.time_velocity import VelocityFunction
 from subsalt.run.migrate import migrate_job
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subsalt.earth.grid import Box, Frame
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.topography import Topography
 from subsalt.errors import GeometryError
 
 
@@ -111,6 +112,8 @@ class Survey:
         Files the survey was read from.
     notes : dict
         What the reader found or decided (projection misfit, skipped traces), for the report.
+    surface : Topography, optional
+        The free surface inside the model below which sources and receivers lie.
     """
 
     shots: list[Shot]
@@ -120,6 +123,7 @@ class Survey:
     reader: TraceSource | None = None
     source_files: list[str] = field(default_factory=list)
     notes: dict[str, object] = field(default_factory=dict)
+    surface: Topography | None = None
 
     def __post_init__(self) -> None:
         ids = [s.id for s in self.shots]

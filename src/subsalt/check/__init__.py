@@ -34,6 +34,7 @@ SUBJECTS = (
     "grids",
     "line",
     "geometry",
+    "topography",
     "turned",
     "repeated",
     "mutes",

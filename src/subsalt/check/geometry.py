@@ -409,7 +409,7 @@ def _depth_scalar(deepest: float, bottom: float, context: Context) -> str:
 @rule("geometry", "model", "survey")
 def on_the_free_surface(context: Context) -> Iterator[Finding]:
     """Sources or receivers exactly on a free surface, where pressure is zero."""
-    if not context.propagation.free_surface:
+    if not context.propagation.free_surface or context.propagation.topography is not None:
         return
     assert context.model is not None
     lay = _layout(context)

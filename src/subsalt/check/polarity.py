@@ -274,7 +274,10 @@ def _direct(
     top = context.model.grid.origin[-1]
     over = [float(rcv[2] - shot.src[2])]
     if context.propagation.free_surface:
-        over.append(float(rcv[2] + shot.src[2] - 2 * top))
+        surface = context.propagation.topography
+        ends = np.stack([rcv, shot.src])
+        tops = np.full(2, top) if surface is None else surface.depth(ends[:, :2])
+        over.append(float((ends[:, 2] - tops).sum()))
     v = float(np.hypot(x, over[0])) / time
     nt = int(np.ceil((time + 6.0 / wavelet.f0) / wavelet.dt)) + wavelet.nt
     # coarser than the propagation needs it: a twelfth of the shortest period

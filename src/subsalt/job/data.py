@@ -26,6 +26,7 @@ from subsalt.job.signal.first_break_edge import BreakEdge, asks, edge_of, measur
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.mute import Mute
 from subsalt.job.signal.traces import OF_POSITIONS, OF_TABLES, treated, treated_table
+from subsalt.job.topography import on_topography
 from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def open_survey(job: RtmTables, frame: Frame | None = None, comm: Comm | None = 
         dense = slice_survey(files, section.slices.sources, section.slices.depth, place)
         return with_treatment(select_shots(dense, section.shots), job, comm or single())
     survey = read_once(lambda: _read_survey(job, section, frame), comm or single())
-    return with_treatment(survey, job, comm or single())
+    return with_treatment(on_topography(job, survey), job, comm or single())
 
 
 def _read_survey(job: RtmTables, section: DataSection, frame: Frame | None) -> Survey:

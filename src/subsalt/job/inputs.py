@@ -120,6 +120,10 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
             out[key] = with_payload(existing(job.resolve(section.file), key, stored=True))
     if job.source.file is not None:
         out["source.file"] = [existing(job.resolve(job.source.file), "source.file")]
+    section = job.propagation.topography
+    if section is not None and section.elevations is not None:
+        key = "propagation.topography.elevations"
+        out[key] = [existing(job.resolve(section.elevations), key)]
     if job.acquisition is not None:
         for group in ("shots", "receivers"):
             for i, item in enumerate(getattr(job.acquisition, group)):

@@ -92,9 +92,14 @@ class Job(RtmTables):
 
     def acquisition_survey(self) -> Survey:
         """Build the survey of `[acquisition]`, without data."""
+        from subsalt.job.model import model_frame
         from subsalt.job.positions import build_survey
+        from subsalt.job.topography import on_topography
 
-        return build_survey(self)
+        survey = build_survey(self)
+        if self.propagation.topography is None:
+            return survey
+        return on_topography(self, survey, model_frame(self))
 
     def wavelet(self, dt: float, nt: int | None = None) -> Wavelet:
         """Return the source wavelet sampled at `dt` (s), `nt` samples when given."""

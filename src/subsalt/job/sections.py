@@ -32,6 +32,7 @@ from subsalt.job.units import (
     Length,
     NonNegativeFrequency,
     NonNegativeLength,
+    PositiveLength,
     PositiveTime,
     Section,
     auto_to_none,
@@ -59,6 +60,19 @@ if TYPE_CHECKING:
     from subsalt.acquisition.wavelet import Wavelet
 
 
+class TopographySection(Section):
+    """A free surface through the elevations of a survey on land, inside the model; see `subsalt.job.topography`."""
+
+    radius: PositiveLength = Field(description="distance over which elevations are averaged, m")
+    elevations: str | None = Field(
+        None, description="CSV with the columns x,y,elevation; else those of sources and receivers"
+    )
+    datum: Length = Field(0.0, description="elevation of z = 0 of the model, m, positive up")
+    depth: PositiveLength = Field(
+        10.0, description="sources and receivers lie so far below the surface, or deeper, m"
+    )
+
+
 class PropagationSection(Section):
     """How wavefields are computed."""
 
@@ -82,6 +96,10 @@ class PropagationSection(Section):
     layer: AutoInt = Field("auto", description="cells of the layer; auto: 12 (pml), 40 (damping)")
     free_surface: bool = Field(
         PropagationOptions.free_surface, description="the top of the model reflects, as the sea surface does"
+    )
+    topography: TopographySection | None = Field(
+        None,
+        description="free surface on the topography {radius, elevations, datum, depth}, inside the model",
     )
     time_dispersion: bool = Field(
         PropagationOptions.time_dispersion,
@@ -114,6 +132,16 @@ class PropagationSection(Section):
                 f"order {value} does not exist", f"use one of {', '.join(map(str, ORDERS))}", code="E104"
             )
         return value
+
+    @model_validator(mode="after")
+    def _one_free_surface(self) -> PropagationSection:
+        if self.topography is not None and self.free_surface:
+            raise ConfigError(
+                "free_surface = true is the top of the model, [propagation.topography] one inside it",
+                "leave free_surface out",
+                code="E754",
+            )
+        return self
 
     @model_validator(mode="after")
     def _stencil_exists(self) -> PropagationSection:
@@ -551,6 +579,44 @@ class RtmTables(BaseJob):
 
     _streaming: bool | None = PrivateAttr(None)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _below_topography(cls, raw: Any) -> Any:
+        """Let a job with topography run where it can: on a processor, with one rank per shot."""
+        tables = raw if isinstance(raw, dict) else {}
+        section, parallel = tables.get("propagation"), tables.get("parallel") or {}
+        if (
+            not isinstance(section, dict)
+            or section.get("topography") is None
+            or not isinstance(parallel, dict)
+        ):
+            return raw
+        given = {k: v for k, v in parallel.items() if v != "auto"}
+        return raw | {"parallel": {"device": "cpu", "ranks_per_shot": 1} | given}
+
+    @model_validator(mode="after")
+    def _topography_goes_with_the_rest(self) -> RtmTables:
+        if self.propagation.topography is None:
+            return self
+        section, data = self.propagation, self.data
+        shifts = any(getattr(step, "datum", None) is not None for step in self.signal or ())
+        asked = {
+            f'[propagation] medium = "{section.medium}"': section.medium in ("vti", "tti"),
+            '[propagation] model_storage = "u16"': section.model_storage == "u16",
+            f"{self.parallel.group} ranks per shot": self.parallel.group != 1,
+            '[parallel] device = "cuda"': self.parallel.device == "cuda",
+            '[checkpoint] strategy = "boundary"': self.checkpoint.strategy == "boundary",
+            "[data] slices": data is not None and data.slices is not None,
+            "a [[signal]] step that shifts to a datum": shifts,
+        }
+        if wrong := [what for what, so in asked.items() if so]:
+            raise ConfigError(
+                f"[propagation.topography] does not go with {', '.join(wrong)}",
+                "leave these out; or leave the topography out and shift the traces to a flat datum",
+                code="E754",
+            )
+        return self
+
     @model_validator(mode="after")
     def _grid_is_known(self) -> RtmTables:
         if self.model.vp.file is None and self.grid is None:
@@ -598,6 +664,8 @@ class RtmTables(BaseJob):
             threads=auto_to_none(self.parallel.threads),
             decomp=self.parallel.decomp,
             trace_error=trace_error(self.propagation.grid, self.propagation.accuracy),
+            # the surface is known with the survey
+            topography=None,
         )
 
     @cached_property

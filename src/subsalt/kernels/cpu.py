@@ -32,6 +32,7 @@ from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
 from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
+from subsalt.kernels.mirror import MirrorStep
 from subsalt.kernels.problem import Layout, Problem, State
 from subsalt.kernels.work import Sharing, Shell, Stepper, Work
 from subsalt.numerics import side_by_side
@@ -50,7 +51,7 @@ FLUSHES = True
 #: how ghost planes come to MPI
 ghost_planes = InPlace
 
-_PLAN = "cpu.plan"
+_PLAN, _MIRROR = "cpu.plan", "cpu.mirror"
 
 
 class _Settings:
@@ -298,6 +299,36 @@ def time_step(problem: Problem, state: State) -> None:
     _native.time_step(_plan(problem), state.prev, state.curr, memory, _Settings.threads, _Settings.isa)
 
 
+def _mirror(problem: Problem) -> Any:
+    """Return the compiled form of the mirror of `problem`, made once; None without one."""
+    made, mirror = problem.cache.get(_MIRROR), problem.mirror
+    if mirror is None or made is not None:
+        return made
+    rows = [
+        (
+            np.ascontiguousarray(a.indptr, dtype=np.int64),
+            np.ascontiguousarray(a.indices, dtype=np.int32),
+            np.ascontiguousarray(a.data, dtype=np.float32),
+            np.ascontiguousarray(place, dtype=np.int32),
+        )
+        for a, place in ((mirror.odd, mirror.above), (mirror.damping, mirror.near))
+    ]
+    made = problem.cache[_MIRROR] = _native.MirrorSet(
+        *rows, int(np.prod(problem.layout.padded_shape)), mirror.every
+    )
+    return made
+
+
+def _mirror_step(problem: Problem, state: State) -> None:
+    """Do what a free surface inside the grid asks for after a single step (native/kernels/mirror.hpp)."""
+    made, read, now = state.curr, state.prev, state.it - 1
+    _native.mirror(_plan(problem), _mirror(problem), made, read, now, _Settings.threads, _Settings.isa)
+
+
+#: a free surface inside the grid
+mirror: MirrorStep | None = _mirror_step
+
+
 class Segment(Stepper):
     """Many time steps in one call of compiled code; the arguments that stay the same are prepared once.
 
@@ -329,6 +360,7 @@ class Segment(Stepper):
             box, row = k.shell.box, (k.first, k.direction, k.put_back, k.data)
             self.shells = (box.lo, box.hi, k.shell.widths, *row)
         self.inner = None if work.inner is None else (work.inner.lo, work.inner.hi)
+        self.mirror = _mirror(problem)
 
     def advance(
         self,
@@ -361,6 +393,7 @@ class Segment(Stepper):
                 cut,
                 self.shells,
                 self.inner,
+                self.mirror,
                 _Settings.front and tuner.settled,  # trials compare cuts at equal work
                 seed,
                 _Settings.slow,

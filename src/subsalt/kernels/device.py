@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
+from subsalt.kernels.mirror import MirrorStep
 from subsalt.kernels.problem import Layout, Problem, State
 from subsalt.kernels.work import Sharing, Shell, Stepper, Work
 
@@ -94,6 +95,8 @@ class Device(Protocol):
     CUTS_ROWS: bool
     #: memory fields of the absorbing layer are as large as wavefields, instead of as the layer
     WHOLE_MEMORY_FIELDS: bool
+    #: what keeps a free surface inside the grid; None: the device has no kernels for one
+    mirror: MirrorStep | None
 
     def describe(self) -> dict[str, Any]:
         """Return what computes: device, instruction set, numerics class, threads."""

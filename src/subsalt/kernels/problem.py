@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from numpy.typing import NDArray
 from subsalt.errors import ConfigError
 from subsalt.numerics.side_by_side import cuts, each
 from subsalt.numerics.stencil import Kind, Stencil
+
+if TYPE_CHECKING:
+    from subsalt.kernels.mirror import Mirror
 
 #: makes the (ny, nz) points of one x index
 Plane = Callable[[int], NDArray]
@@ -301,6 +304,8 @@ class Problem:
         Empty, or for every array of `params` what its 16-bit numbers stand for; `param` gives the values.
     stencil : {"taylor", "fitted"}
         Kind of the weights in space.
+    mirror : Mirror, optional
+        Of a free surface inside the grid; nodes above it have m = 0.
     """
 
     layout: Layout
@@ -317,6 +322,7 @@ class Problem:
     dtype: type = np.float32
     scales: dict[str, Scale] = field(default_factory=dict)
     stencil: Kind = "taylor"
+    mirror: Mirror | None = None
     cache: dict[str, object] = field(default_factory=dict, repr=False)  # what a device derives once
 
     @property

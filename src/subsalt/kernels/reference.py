@@ -43,6 +43,7 @@ from subsalt.kernels.host_arrays import to_device as to_device
 from subsalt.kernels.host_arrays import to_host as to_host
 from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
+from subsalt.kernels.mirror import MirrorStep, in_numpy
 from subsalt.kernels.problem import Z_FRONT, Layout, Problem, State
 from subsalt.kernels.scaled16 import pack16, unpack16
 from subsalt.kernels.work import Sharing, Shell, Stepper, Work
@@ -167,6 +168,9 @@ FLUSHES = False
 
 #: how ghost planes come to MPI
 ghost_planes = InPlace
+
+#: a free surface inside the grid
+mirror: MirrorStep | None = in_numpy
 
 
 def allocate(layout: Layout, dtype: type = np.float32) -> NDArray:

@@ -171,6 +171,8 @@ class PythonSteps(Stepwise):
         for part in self.in_core:
             part.inject(kernels, problem, state.prev, state.it)
         state.rotate()
+        if problem.mirror is not None and kernels.mirror is not None:
+            kernels.mirror(problem, state)
         shell_step(kernels, problem, state.curr, state.it, work.shells)
         if self.records_ghosts:
             self.exchange.finish()

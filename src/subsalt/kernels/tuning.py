@@ -140,8 +140,9 @@ class Tuner:
         self.threads = threads
         large = self.points >= SMALLEST[problem.layout.ndim]
         tilted = problem.medium == "tti"
-        # in 2-D its tiles are cut along x, one per thread
-        worth_it = large and forced_rows() is None and not (tilted and problem.layout.ndim == 2)
+        # in 2-D its tiles are cut along x, one per thread; steps around a mirror are not cut
+        fixed = problem.mirror is not None or (tilted and problem.layout.ndim == 2)
+        worth_it = large and forced_rows() is None and not fixed
         self.choose_among(TILTED if tilted else CANDIDATES[problem.layout.ndim], worth_it=worth_it)
 
     def choose_among(self, candidates: tuple[Cut, ...], *, worth_it: bool) -> None:

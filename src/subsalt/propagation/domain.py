@@ -173,6 +173,8 @@ class Domain:
     @property
     def steps_alone(self) -> bool:
         """Whether steps are taken one by one where one process does several in a pass."""
+        if self.options.topography is not None:
+            return True
         return len(self.rows) > 1 and self.medium != "tti"
 
     @property

@@ -164,6 +164,8 @@ def by_step(kernels: Device, problem: Problem, state: State, n: int, work: Work)
         for src in work.sources:
             if now < src.samples.shape[1]:
                 kernels.inject(problem, state.curr, src.points, src.samples[:, now])
+        if problem.mirror is not None and kernels.mirror is not None:
+            kernels.mirror(problem, state)
         shell_step(kernels, problem, state.curr, state.it, work.shells)
         for rec in work.recorders:
             if state.it < rec.data.shape[1]:

@@ -23,7 +23,9 @@ from subsalt.acquisition import injection
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError, NumericalFailure
+from subsalt.kernels.mirror import Mirror
 from subsalt.kernels.problem import MODEL, Problem, Scale, State
 from subsalt.kernels.work import Correlation, Hook, Recorder, Sharing, Shells, Snapshots, Source, Work
 from subsalt.parallel.comm import Comm
@@ -34,6 +36,7 @@ from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Halo, Traffic
 from subsalt.propagation.march import SlabRecorder, by_step, march, stepper_of
 from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.topography import TOGETHER, images, mirror_of, not_with
 
 
 class Propagator:
@@ -146,6 +149,9 @@ class Propagator:
         if opts.free_surface:
             first_row = [slice(None), slice(None), slice(0, 1)]
             self.layout.view(params["m"])[tuple(first_row)] = 0  # p = q = 0 on the surface row
+        mirror = None
+        if opts.topography is not None:
+            mirror = self._mirror(opts.topography, params, vmax)
         return Problem(
             self.layout,
             self.medium,
@@ -161,7 +167,19 @@ class Propagator:
             self.dtype,
             scales,
             opts.weights.kind,
+            mirror,
         )
+
+    def _mirror(self, surface: Topography, params: dict[str, NDArray], vmax: float) -> Mirror:
+        """Return the mirror of a free surface inside the grid, above which the medium is taken out."""
+        computes = self.kernels.mirror is not None
+        wrong = not_with(self.options, self.medium, shared=self.group is not None, computes=computes)
+        if wrong:
+            raise ConfigError(f"topography together with {' and '.join(wrong)}", TOGETHER, code="E754")
+        grid = self.comp_grid
+        self.layout.view(params["m"])[~surface.below(grid)] = 0
+        courant = vmax * self.dt / min(grid.spacing)
+        return mirror_of(surface, grid, self.layout, courant, self.options.support, self.dtype)
 
     @property
     def point_count(self) -> int:
@@ -190,6 +208,13 @@ class Propagator:
     def source(self, positions: NDArray[np.float64], samples: NDArray) -> Source:
         """Return a source of `samples` (n, nt), in source units, at local positions (n, 3)."""
         scaled = np.asarray(samples, dtype=np.float64) / self.comp_grid.cell_volume
+        if self.options.topography is not None:
+            # what of a support lies above the surface comes back with the opposite sign, as the image of the source
+            mirrored, which = images(self.options.topography, positions, self.comp_grid, self.options.support)
+            positions, scaled = (
+                np.concatenate([positions, mirrored]),
+                np.concatenate([scaled, -scaled[which]]),
+            )
         points = self.points(positions)
         if self.slab is not None:
             points, rows = self.domain.mine(points)

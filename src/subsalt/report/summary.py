@@ -79,6 +79,9 @@ def numbers(facts: RunFacts) -> dict[str, Any] | None:
     cards += _gpu(section(section(run, "over_ranks"), "gpu"))
     if render.is_number(run.get("repaired_nodes")):
         cards.append((render.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon"))
+    surface = listed(section(run, "topography"), "depths")
+    if len(surface) == 2:
+        cards.append((f"{surface[0]:.0f} to {surface[1]:.0f} m", "depth of the free surface: topography"))
     return {"cards": cards, "memory": _arrays(section(run, "memory_plan"))} if cards else None
 
 

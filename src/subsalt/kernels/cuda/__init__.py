@@ -68,6 +68,7 @@ __all__ = [
     "keep_shell",
     "lock",
     "memory_step",
+    "mirror",
     "new_memory",
     "new_state",
     "on_host",
@@ -103,6 +104,9 @@ FLUSHES = True
 
 #: how ghost planes come to MPI
 ghost_planes = GhostPlanes
+
+#: none for a free surface inside the grid
+mirror = None
 
 #: the numerics class: that of the CPU's v3 and v4, whose bits these kernels have
 CLASS = "fma"

@@ -25,6 +25,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import shell_of
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.topography import weights_bytes
 
 Setup = MigrationSetup | ModellingSetup
 
@@ -201,7 +202,10 @@ class RankArrays:
 
     @property
     def shell(self) -> int:
-        """Bytes of the shell of all fields at one time step, for the boundary strategy."""
+        """Bytes of the shell of all fields at one time step, for the boundary strategy; 0 where there is none."""
+        if self.options.topography is not None:
+            # what is damped near the surface does not come back when steps go backwards
+            return 0
         return self.word * self.fields * shell_of(self.domain, self.medium).cells
 
     # what the host holds while one wavefield is propagated
@@ -221,6 +225,23 @@ class RankArrays:
         """Bytes of the model as the kernels read it."""
         word = HALF if self.options.model_storage == "u16" else FLOAT
         return self.parameters * allocated(word * self.points)
+
+    @property
+    def mirror(self) -> int:
+        """Bytes of the weights of a free surface inside the grid, while they are made."""
+        return self._mirror[0]
+
+    @property
+    def mirror_kept(self) -> int:
+        """Bytes of these weights in time steps."""
+        return self._mirror[1]
+
+    @cached_property
+    def _mirror(self) -> tuple[int, int]:
+        surface = self.options.topography
+        return (
+            (0, 0) if surface is None else weights_bytes(surface, self.domain.grid, self.domain.layout.radius)
+        )
 
     @property
     def window_volumes(self) -> int:

@@ -256,6 +256,7 @@ def _check(job: Job, reader: Alone) -> CheckResult:
         if context.survey is not None:
             # rules look at what was recorded
             context.record, context.survey = context.survey.time, recorded(context.survey)
+            context.propagation = replace(context.propagation, topography=context.survey.surface)
         if job.data is not None and job.data.slices is None:
             context.scan = load(lambda: _scan(job))
         if "vp" in context.parameters and not _values_wrong(context.parameters):

@@ -142,6 +142,8 @@ class RunTimes:
         needs, gpu = self.needs, self.decision.world.gpu
         parts = needs.parts(shot, group)
         step = self.sharing * step_seconds(parts, self.rates)
+        # values above a surface: their weights are read once a step
+        step += self.sharing * needs.arrays(shot).mirror_kept / self.rates.parts.copy
         if gpu is not None:
             step = max(step, LAUNCHES * gpu.launch)
         per_node = self.decision.world.ranks_per_node
@@ -249,10 +251,12 @@ PREPARED = ("trace input", "traces", "setup")
 def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
     """Return the part of the grid that the source wavefield and that of the receivers reach, mean over their steps.
 
-    Slabs are computed whole, on the processor tilted media too (`native/isa/front.hpp`, `native/cuda/reached.cu`).
+    Slabs and what lies below topography are computed whole, on the processor tilted media too (`native/isa/front.hpp`,
+    `native/cuda/reached.cu`).
     """
     setup = needs.setup
-    if group > 1 or not cpu.leaves_out() or (needs.medium == "tti" and needs.gpu is None):
+    whole = setup.propagation.topography is not None or (needs.medium == "tti" and needs.gpu is None)
+    if group > 1 or whole or not cpu.leaves_out():
         return 1.0, 1.0
     domain = needs.domain(shot)
     grid = setup.model.grid
@@ -413,4 +417,5 @@ def _steps(needs: Needs, decision: Decision, shot: Shot) -> int:
 def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) -> float:
     """Return the seconds of the slowest rank of a shot if every rank had the rates of a node."""
     step = step_seconds(needs.parts(shot, decision.group_size), rates)
+    step += needs.arrays(shot).mirror_kept / rates.parts.copy
     return _steps(needs, decision, shot) * step

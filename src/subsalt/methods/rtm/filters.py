@@ -47,9 +47,16 @@ def laplacian(image: NDArray[np.float64], grid: Grid, order: int = ORDER) -> NDA
     return out
 
 
-def top_mute(image: NDArray[np.float64], grid: Grid, depth: float) -> NDArray[np.float64]:
-    """Return the image with zeros above `depth` (m below the first row) and a ramp over half that depth below it."""
+def top_mute(
+    image: NDArray[np.float64], grid: Grid, depth: float, surface: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the image with zeros above `depth` (m below the first row) and a ramp over half that depth below it.
+
+    With a `surface`, its depth below the first row at every column of the image, `depth` counts from there.
+    """
     if depth <= 0:
         return image
     z = np.arange(grid.shape[-1], dtype=np.float64) * grid.spacing[-1]
+    if surface is not None:
+        z = z - surface[:, :, None]
     return image * ramp((z - depth) / (0.5 * depth))

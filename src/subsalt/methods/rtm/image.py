@@ -83,6 +83,8 @@ def _emptied(total: ImageSum, steps: list[tuple[str, Contents]], at: int) -> Sub
         cure = f"set [imaging] top_mute to less than {deep:g} m, or leave it out"
     elif name == "filter":
         what, cure = f"filter = {total.setup.imaging.filter!r}", 'set [imaging] filter = "none"'
+    elif name == "topography":
+        what, cure = "all of the model lies above it", "correct [propagation.topography]"
     else:
         what, cure = f"condition {total.setup.imaging.condition!r}", "choose another [imaging] condition"
     return ConfigError(

@@ -9,7 +9,7 @@ to the next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -216,11 +216,31 @@ class ImageSum:
             image = -laplacian(image, grid)
             yield "filter", image
         if imaging.top_mute > 0:
-            yield "top_mute", top_mute(image, grid, imaging.top_mute)
+            image = top_mute(image, grid, imaging.top_mute, self._surface)
+            yield "top_mute", image
+        if self._surface is not None:
+            yield "topography", self._below_topography(image)
+
+    @cached_property
+    def _surface(self) -> NDArray[np.float64] | None:
+        """Depth of a free surface inside the model below the first row of `held`, (planes, ny); None without one."""
+        surface = self.setup.propagation.topography
+        if surface is None:
+            return None
+        # of all planes, then of some: their bits do not depend on which are held
+        return surface.under(self.grid)[self.held[0] : self.held[1]] - self.grid.origin3[2]
+
+    def _below_topography(self, a: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return an array on `held` with zeros above the surface: what stands there are mirror images."""
+        assert self._surface is not None
+        z = np.arange(a.shape[2]) * self.grid.spacing3[2]
+        return np.where(z > self._surface[:, :, None], a, 0.0)
 
     def illumination(self) -> NDArray[np.float32] | None:
         """Return the source illumination on `planes` summed over shots, when the condition accumulates it."""
         a = self.on_image_grid(ILLUMINATION)
+        if a is not None and self._surface is not None:
+            a = self._below_topography(a)
         return None if a is None else self._as_image(self._wanted(a))
 
     def _wanted(self, a: NDArray) -> NDArray:

@@ -106,6 +106,7 @@ def propagation_memory(arrays: RankArrays, *, on_device: bool = False) -> dict[s
     return {
         "wavefields": wavefields,
         "model arrays": arrays.model_arrays,
+        **({"topography": arrays.mirror} if arrays.mirror else {}),
         "absorbing layer": layer,
         "working space": max(0, arrays.window_volumes - wavefields - layer),
     }

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import ConfigError, raise_on_errors
@@ -16,7 +18,7 @@ from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy.writing import OwnTraces, write_shot
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot, reading_of, with_input
 from subsalt.methods.rtm.ranks import plan_ranks
-from subsalt.methods.rtm.setup import gate
+from subsalt.methods.rtm.setup import gate, options_of
 from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
@@ -110,7 +112,7 @@ def model_job(
     with clock("setup"):
         with everybody.together():
             survey = replace(job.acquisition_survey(), frame=model.frame)
-        options, aperture = job.propagation_options, job.imaging_options.aperture
+        options, aperture = options_of(job, survey), job.imaging_options.aperture
         threads = ranks.threads_for(everybody, options.threads)
         device = devices.prepare(everybody, options.device, threads)
         gated, _ = gate(model, options)
@@ -180,11 +182,20 @@ class _Runner:
             write_shot(
                 shot_path(self.folder, shot),
                 self.survey,
-                shot,
+                _above_sea_level(self.survey, shot),
                 OwnTraces(modelled.rows, modelled.traces, group),
                 text=self.text,
             )
         return {"shot": shot.id}
+
+
+def _above_sea_level(survey: Survey, shot: Shot) -> Shot:
+    """Return a shot whose depths count from elevation 0, as headers hold them, not from the datum of a topography."""
+    notes = survey.notes.get("topography")
+    if not isinstance(notes, dict) or not notes["datum"]:
+        return shot
+    down = np.array([0.0, 0.0, notes["datum"]])
+    return replace(shot, src=shot.src - down, rcv=shot.rcv - down)
 
 
 def _is_ours(folder: Path, mine: dict[str, str]) -> bool:
@@ -227,9 +238,10 @@ def _text(setup: ModellingSetup, run_id: str) -> list[str]:
     from subsalt import __version__
 
     p = setup.propagation
+    surface = "on topography" if p.topography is not None else "yes" if p.free_surface else "no"
     return [
         f"subsalt {__version__}  forward modelling  run {run_id[:24]}",
         f"medium {setup.model.medium}  {p.weights}  dt {setup.axis.dt * 1e3:.6f} ms  boundary {p.boundary}",
-        f"wavelet {setup.wavelet.name}  free surface {'yes' if p.free_surface else 'no'}",
+        f"wavelet {setup.wavelet.name}  free surface {surface}",
         "amplitude: p of (1/v^2) p_tt - lap p = f(t) delta(x - xs)",
     ]

@@ -180,9 +180,15 @@ class RtmOperator:
         self, model: EarthModel, survey: Survey, wavelet: Wavelet, options: PropagationOptions | None = None
     ) -> None:
         self.options = options or PropagationOptions()
+        if self.options.topography is not None:
+            raise ConfigError(
+                "the Born operator has no exact adjoint below a free surface inside the model",
+                "leave topography out",
+                code="E754",
+            )
         kernels.prepare_or_warn(self.options.device, self.options.threads)
         self.model, _ = gate(model, self.options)
-        check_survey(self.model, survey, self.options.free_surface)
+        check_survey(self.model, survey, self.options)
         self.survey = survey
         counts = {len(s.rcv) for s in survey.shots}
         if len(counts) != 1:

@@ -23,7 +23,7 @@ from subsalt.io.volumes.segy_image import map_image
 from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
 from subsalt.job.model import line_numbers
 from subsalt.methods.rtm.image import ImagePlanes, refuse_region
-from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.setup import MigrationSetup, topography_facts
 from subsalt.parallel.comm import Comm
 from subsalt.run.units import Written
 from subsalt.timing import Phases
@@ -176,11 +176,24 @@ def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[st
         "made_by": f"subsalt {__version__}, reverse time migration",
         "run": run_id[:24],
         "medium": f"{setup.model.medium}, {p.weights}, dt {setup.axis.dt * 1e3:.6f} ms",
-        "boundary": f"{layer}, {'free surface' if p.free_surface else 'absorbing top'}",
+        "boundary": f"{layer}, {p.top}",
         "time_dispersion": "corrected" if p.time_dispersion else "as is",
         "imaging": f"{i.mode}, {i.condition}, filter {i.filter}, step {setup.image_step}",
         "shots": str(len(survey)),
         "wavelet": setup.wavelet.name,
+        **_topography_line(setup, survey),
+    }
+
+
+def _topography_line(setup: MigrationSetup, survey: Survey) -> dict[str, str]:
+    """Return where the free surface lies, for the headers of the image; empty without topography."""
+    facts = topography_facts(setup, survey).get("topography")
+    if facts is None:
+        return {}
+    high, low = facts["depths"]
+    return {
+        "topography": f"z = 0 at elevation {facts.get('datum', 0.0):g} m, surface at z = {high:.6g} to {low:.6g} m, "
+        "image zero above it"
     }
 
 

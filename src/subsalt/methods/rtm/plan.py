@@ -19,7 +19,7 @@ from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs, Setup, headers_of, measured
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
-from subsalt.methods.rtm.setup import gate
+from subsalt.methods.rtm.setup import gate, options_of
 from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.gpu import Device
@@ -441,7 +441,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
         survey = survey_of(job, model)
         return migration_setup(job, model, survey), survey, files
     survey = replace(job.acquisition_survey(), frame=model.frame)
-    options = job.propagation_options
+    options = options_of(job, survey)
     gated, _ = gate(model, options)
     dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
     setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, job.imaging_options.aperture)

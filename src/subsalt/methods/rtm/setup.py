@@ -176,6 +176,7 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
         "image_grid": grid_facts(setup.image_grid),
         "frame": {**asdict(frame), "azimuth_deg": math.degrees(frame.azimuth)},
         **({"line": line} if line else {}),
+        **topography_facts(setup, survey),
         "dt": setup.axis.dt,
         "t0": setup.axis.t0,
         "nt": setup.axis.nt,
@@ -188,6 +189,16 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
         if setup.propagation.model_storage == "u16"
         else None,
     }
+
+
+def topography_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
+    """Return where the free surface inside the model lies, and what was brought below it; empty without one."""
+    surface = setup.propagation.topography
+    if surface is None:
+        return {}
+    notes = survey.notes.get("topography", {})
+    assert isinstance(notes, dict)
+    return {"topography": surface.facts(setup.image_grid) | notes}
 
 
 def grid_facts(grid: Grid) -> dict[str, Any]:
@@ -203,12 +214,17 @@ def survey_of(job: Job, model: ModelLike) -> Survey:
     return open_survey(job, None if model.frame == Frame() else model.frame, world())
 
 
+def options_of(job: Job, survey: Survey) -> PropagationOptions:
+    """Return the options of a job's propagation, with the topography on which its survey lies."""
+    return replace(job.propagation_options, topography=survey.surface)
+
+
 def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetup:
     """Return the setup of a job's migration: the wavelet is sampled at the time step of the propagation.
 
     The model lies where the survey has it: their local coordinates are the same.
     """
-    options, model = job.propagation_options, model.moved_to(survey.frame)
+    options, model = options_of(job, survey), model.moved_to(survey.frame)
     gated, _ = gate(model, options)
     dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
     setup = MigrationSetup.build(

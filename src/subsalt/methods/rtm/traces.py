@@ -18,6 +18,7 @@ from subsalt.acquisition.timemap import TraceMap
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.numerics import fixedmath
 from subsalt.numerics.fixedmath import ramp
@@ -193,7 +194,7 @@ EDGE = 1e-3
 ON_SURFACE = 1e-2
 
 
-def check_survey(model: ModelLike, survey: Survey, free_surface: bool) -> None:
+def check_survey(model: ModelLike, survey: Survey, options: PropagationOptions) -> None:
     """Refuse a survey that does not lie on the model.
 
     Parameters
@@ -202,8 +203,8 @@ def check_survey(model: ModelLike, survey: Survey, free_surface: bool) -> None:
         Its grid rules.
     survey : Survey
         Sources and receivers, local coordinates.
-    free_surface : bool
-        The top of the model is a free surface.
+    options : PropagationOptions
+        Whether there is a free surface, and where.
 
     Raises
     ------
@@ -219,7 +220,9 @@ def check_survey(model: ModelLike, survey: Survey, free_surface: bool) -> None:
     for shot in survey.shots:
         _on_the_grid(grid, shot, "source", shot.src[None])
         _on_the_grid(grid, shot, "receiver", shot.rcv)
-        if free_surface:
+        if options.topography is not None:
+            _below_topography(options.topography, shot)
+        elif options.free_surface:
             _below_the_surface(grid, shot)
 
 
@@ -248,6 +251,19 @@ def _on_the_grid(grid: Grid, shot: Shot, name: str, points: NDArray[np.float64])
         "correct the positions, leave the shot out, or extend the model",
         code=code,
     )
+
+
+def _below_topography(surface: Topography, shot: Shot) -> None:
+    """Refuse a shot with its source or receivers above a free surface inside the model."""
+    for name, points in (("source", shot.src[None]), ("receivers", shot.rcv)):
+        above = surface.depth(points[:, :2]) - points[:, 2]
+        if len(points) and above.max() >= 0:
+            raise GeometryError(
+                f"shot {shot.id}: of its {name} {int((above >= 0).sum())} lie on or above the topography, by up to "
+                f"{above.max():.4g} m",
+                "give depths below the surface",
+                code="E755",
+            )
 
 
 def _below_the_surface(grid: Grid, shot: Shot) -> None:

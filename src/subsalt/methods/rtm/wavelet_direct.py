@@ -20,7 +20,7 @@ from subsalt.acquisition import wavelet as wavelets
 from subsalt.acquisition.first_breaks import dominant_period, spread
 from subsalt.acquisition.source_shape import DirectWaves, ShotFit, ShotSums, common_shape
 from subsalt.acquisition.survey import Shot
-from subsalt.errors import DataError, SubsaltError
+from subsalt.errors import ConfigError, DataError, SubsaltError
 from subsalt.methods.rtm import direct_wave
 from subsalt.methods.rtm.direct_wave import FEWEST_TRACES, Aligned, DirectWave
 from subsalt.methods.rtm.wavelet_job import (
@@ -62,6 +62,12 @@ class _Survey:
     def __init__(self, job: Job, asked: WaveletOptions) -> None:
         self.asked = asked
         self.survey, self.facts = conditioned(job, job.signal_source())
+        if self.survey.surface is not None:
+            raise ConfigError(
+                "the direct wave below topography is not modelled: its ghosts come from a surface that is no plane",
+                "take the wavelet from a file, or by its spectrum; or leave [propagation.topography] out",
+                code="E754",
+            )
         self.model: ModelLike = job.open_model()
         free = job.propagation.free_surface if asked.free_surface is None else asked.free_surface
         self.surface = self.model.grid.origin3[2] if free else None

@@ -1,0 +1,63 @@
+"""Topography that is not in the model, too steep, sharply bent, in an anisotropic medium; stations too near to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subsalt.job.checking import check_job
+from subsalt.job.job import Job
+
+
+@pytest.fixture
+def found(tmp_path):
+    """Return what gives the findings, by code, of a survey to be modelled over waves of some height and length, m."""
+
+    def check(height=20.0, length=100.0, model=None, **section):
+        x = np.arange(-300.0, 1101.0, 10.0)
+        z = 180.0 + height * np.sin(x / length)
+        rows = "".join(f"{a:g},0,{e:.4f}\n" for a, e in zip(x, z, strict=True))
+        (tmp_path / "surface.csv").write_text("x,y,elevation\n" + rows)
+        given = {"radius": 20.0, "elevations": "surface.csv", "datum": 300.0} | section
+        job = {
+            "model": model or {"vp": 2000},
+            "grid": {"spacing": 10.0, "shape": [81, 61]},
+            "source": {"f0": 18.0},
+            "acquisition": {
+                "shots": {"first": [200, 0], "last": [600, 0], "n": 3},
+                "receivers": {"first": [0, 0], "last": [800, 0], "n": 81},
+                "record_length": 0.6,
+                "dt": 0.002,
+            },
+            "propagation": {"topography": given, "grid": "model"},
+        }
+        return {f.code: f for f in check_job(Job.from_dict(job, tmp_path)).findings}
+
+    return check
+
+
+def test_nothing_is_wrong_with_hills_in_the_model(found):
+    assert not {"E753", "E754", "W753", "W755"} & set(found())
+
+
+def test_an_anisotropic_medium(found):
+    assert "vti medium" in found(model={"vp": 2000, "epsilon": 0.1, "delta": 0.05})["E754"].message
+
+
+def test_surfaces_that_are_not_in_the_model(found):
+    said = found(datum=150.0)["E753"]
+    assert "above the model" in said.message
+    assert "z = -119" in said.fix
+    assert "near the top" in found(datum=230.0)["E753"].message
+    assert "reaches down" in found(datum=900.0)["E753"].message
+
+
+def test_surfaces_too_steep_or_bent(found):
+    assert "slopes" in found(40.0, 20.0)["E753"].message
+    assert "bends" in found(12.0, 20.0)["W753"].message
+
+
+def test_stations_less_than_a_cell_below(found):
+    said = found(depth=2.0)["W755"]
+    assert "less than a cell" in said.message
+    assert "depth = 10" in said.fix
