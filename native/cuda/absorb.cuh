@@ -18,13 +18,6 @@
 
 namespace subsalt::cuda {
 
-/// Row number of a cell in the compact memory fields of one axis, -1 outside its layer.
-SUBSALT_DEVICE int layer_row(const Problem& pb, int axis, int i) {
-    const int lo = static_cast<int>(pb.width[2 * axis]), hi = static_cast<int>(pb.width[2 * axis + 1]);
-    const int n = static_cast<int>(pb.n[axis]);
-    return i >= 0 && i < lo ? i : i >= n - hi && i < n ? lo + i - (n - hi) : -1;
-}
-
 /// Whether a cell lies in the layer of an axis or within M cells of it.
 SUBSALT_DEVICE bool near_layer(const Problem& pb, int axis, int i) {
     const int lo = static_cast<int>(pb.width[2 * axis]), hi = static_cast<int>(pb.width[2 * axis + 1]);
@@ -40,17 +33,25 @@ SUBSALT_DEVICE LayerRows layer_rows(const Problem& pb, int axis, int x, int y, i
     return {x * (pb.width[2] + pb.width[3]) * pb.compact_row + z, pb.compact_row};
 }
 
-/// Place of a cell of the layer along z in its row of the memory fields of z.
-SUBSALT_DEVICE int window_cell(const Problem& pb, int z) {
-    return z < static_cast<int>(pb.width[4]) ? z : z - static_cast<int>(pb.n[2] - pb.wz.stride);
-}
+/// Where the memory of z of a row begins.
 SUBSALT_DEVICE Index window_row(const Problem& pb, int x, int y) {
     return (x * pb.n[1] + y) * pb.wz.stride;
 }
-SUBSALT_DEVICE bool in_layer_z(const Problem& pb, int z) {
-    const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
-    return (z >= 0 && z < lo) || (z >= n - hi && z < n);
-}
+
+/// Places of the cells z - 4 .. z + 7 in a row of the memory of z, -1 outside the layer; z a multiple of 4.
+struct LayerCells {
+    int cell[3 * quad];
+
+    SUBSALT_DEVICE LayerCells(const DeviceProblem& pb, int z) {
+#pragma unroll
+        for (int i = 0; i < 3; ++i) {
+            const int4 v = __ldg(reinterpret_cast<const int4*>(pb.layer_cell[2] + z) + i - 1);
+            int* const c = cell + quad * i;
+            c[0] = v.x, c[1] = v.y, c[2] = v.z, c[3] = v.w;
+        }
+    }
+    SUBSALT_DEVICE int at(int i) const { return cell[quad + i]; }
+};
 
 /// Component i of a quad, i known to the compiler.
 SUBSALT_DEVICE float component(float4 a, int i) {
@@ -67,18 +68,19 @@ SUBSALT_DEVICE void store_inside(const Part& part, const Place& at, float* p, fl
 
 /// The term along x or y at cell i of the axis, and Zeta advanced; d2: D2 of the field along this axis.
 template <int M>
-SUBSALT_DEVICE float4 layer_term(const Problem& pb, const Levels& lv, const Part& part, int axis, const Place& at,
+SUBSALT_DEVICE float4 layer_term(const DeviceProblem& pb, const Levels& lv, const Part& part, int axis, const Place& at,
                                  float4 d2) {
     const int i = axis == 0 ? at.x : at.y;
     if (!near_layer(pb, axis, i)) return quad_of(-0.0f);
     const LayerRows rows = layer_rows(pb, axis, at.x, at.y, at.z);
     const float* const psi = lv.psi[axis] + rows.begin;
-    const auto psi_of = [&](int cell) {
-        const int r = layer_row(pb, axis, cell);
+    const int* const cells = pb.layer_cell[axis] + i;
+    const auto psi_of = [&](int k) {
+        const int r = __ldg(cells + k);
         return r < 0 ? quad_of(0.0f) : load4(psi + r * rows.stride);
     };
-    float4 term = first<M>(pb.d[axis], pb.radius, [&](int k) { return sub(psi_of(i + k), psi_of(i - k)); });
-    const int r = layer_row(pb, axis, i);
+    float4 term = first<M>(pb.d[axis], pb.radius, [&](int k) { return sub(psi_of(k), psi_of(-k)); });
+    const int r = __ldg(cells);
     if (r >= 0) {
         float* const zeta = lv.zeta[axis] + rows.begin + r * rows.stride;
         const float4 now = remember(pb.b[axis][i], pb.b[axis][i] - 1.0f, load4_own(zeta), add(d2, term));
@@ -90,24 +92,27 @@ SUBSALT_DEVICE float4 layer_term(const Problem& pb, const Levels& lv, const Part
 
 /// extra + the terms along z, and Zeta advanced; d2: D2 of the field along z.
 template <int M>
-SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& lv, const Part& part, const Place& at,
-                                 float4 d2) {
+SUBSALT_DEVICE float4 add_term_z(float4 extra, const DeviceProblem& pb, const Levels& lv, const Part& part,
+                                 const Place& at, float4 d2) {
     const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
     const int near_lo = lo > 0 ? lo + pb.radius : 0, near_hi = hi > 0 ? n - hi - pb.radius : n;
     if (at.z >= near_lo && at.z + quad <= near_hi) return extra;
 
     const Index row = window_row(pb, at.x, at.y);
     const float* const psi = lv.psi[2] + row;
-    const auto psi_of = [&](int z) { return in_layer_z(pb, z) ? __ldg(psi + window_cell(pb, z)) : 0.0f; };
+    const auto psi_at = [&](int cell) { return cell < 0 ? 0.0f : __ldg(psi + cell); };
+    const LayerCells cells(pb, at.z);
     float4 g;
     if constexpr (M > 0) {
+        static_assert(M <= quad);
         float w[quad + 2 * M]; // Psi of the quad and M cells on either side
 #pragma unroll
         for (int j = 0; j < quad + 2 * M; ++j)
-            w[j] = psi_of(at.z + j - M);
+            w[j] = psi_at(cells.at(j - M));
         const auto shifted = [&](int k) { return make_float4(w[M + k], w[M + k + 1], w[M + k + 2], w[M + k + 3]); };
         g = first<M, true>(pb.d[2], pb.radius, [&](int k) { return sub(shifted(k), shifted(-k)); });
     } else {
+        const auto psi_of = [&](int z) { return psi_at(__ldg(pb.layer_cell[2] + z)); };
         const auto shifted = [&](int k) {
             return make_float4(psi_of(at.z + k), psi_of(at.z + k + 1), psi_of(at.z + k + 2), psi_of(at.z + k + 3));
         };
@@ -119,16 +124,16 @@ SUBSALT_DEVICE float4 add_term_z(float4 extra, const Problem& pb, const Levels& 
     float old[quad], b[quad], out[quad]; // all loaded before the first is written
 #pragma unroll
     for (int i = 0; i < quad; ++i) {
-        const bool inside = in_layer_z(pb, at.z + i);
-        old[i] = inside ? zeta[window_cell(pb, at.z + i)] : 0.0f;
+        const bool inside = cells.at(i) >= 0;
+        old[i] = inside ? zeta[cells.at(i)] : 0.0f;
         b[i] = inside ? __ldg(pb.b[2] + at.z + i) : 1.0f;
     }
 #pragma unroll
     for (int i = 0; i < quad; ++i) {
         const int z = at.z + i;
         const float now = remember(b[i], b[i] - 1.0f, old[i], component(r, i));
-        const bool low = z < near_lo, inside = in_layer_z(pb, z);
-        if (inside && z >= part.lo[2] && z < part.hi[2]) zeta[window_cell(pb, z)] = now;
+        const bool low = z < near_lo, inside = cells.at(i) >= 0;
+        if (inside && z >= part.lo[2] && z < part.hi[2]) zeta[cells.at(i)] = now;
         // g + Zeta, or -0.0 + Zeta where g belongs to the other side
         float front = low ? component(g, i) : -0.0f, back = !low && z >= near_hi ? component(g, i) : -0.0f;
         front = inside && z < lo ? front + now : front;

@@ -211,7 +211,6 @@ int subsalt_cuda_use(int32_t device) {
     if (c.ready) return said(cudaErrorInvalidDevice, "using a second GPU in one process");
     const auto make = [&]() -> Status {
         SUBSALT_CHECK(cudaSetDevice(device));
-        SUBSALT_CHECK(cudaDeviceGetAttribute(&multiprocessors(), cudaDevAttrMultiProcessorCount, device));
         SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.compute, cudaStreamNonBlocking));
         SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.copy_out, cudaStreamNonBlocking));
         SUBSALT_CHECK(cudaStreamCreateWithFlags(&c.copy_in, cudaStreamNonBlocking));

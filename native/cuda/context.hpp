@@ -38,7 +38,7 @@ Status copy_async(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind
 
 /// A problem whose pointers are on the device, and the tables they point to.
 struct DevicePlan {
-    Problem pb;
+    DeviceProblem pb;
     Tuning tuning;
     std::vector<void*> owned;
     ~DevicePlan();

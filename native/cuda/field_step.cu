@@ -38,7 +38,7 @@ using FieldSlots = Slots<Fields == 1 ? 3 : 2, Fields == 1 ? of_e : of_q_prev + 1
 
 template <int Fields, int M, int Dim, Boundary B, class Storage>
 SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
-    field_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+    field_march(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
                 const __grid_constant__ Parts parts) {
     const Part& part = part_of_block(parts);
     Place at = place_of_thread(pb, part);
@@ -171,6 +171,10 @@ template <int Fields>
 struct FieldMarch {
     static constexpr int shared = FieldSlots<Fields>::bytes * block_threads;
 
+    /// 2 M planes of p are loaded before the first turn, 4 of the 16 or 36 bytes of a plane each, and one turn is as
+    /// long as the memory takes to answer.
+    static int warm_up(int radius) { return 1 + (Fields == 1 ? radius / 2 : radius / 4); }
+
     template <int M, int Dim, Boundary B, class Storage>
     static auto kernel() {
         return field_march<Fields, M, Dim, B, Storage>;
@@ -179,11 +183,13 @@ struct FieldMarch {
 
 } // namespace
 
-Status field_step_iso(const Problem& pb, const Levels& lv, const Box& box, const Tuning& tuning, cudaStream_t stream) {
+Status field_step_iso(const DeviceProblem& pb, const Levels& lv, const Box& box, const Tuning& tuning,
+                      cudaStream_t stream) {
     return march_step<FieldMarch<1>>(pb, lv, box, tuning, stream);
 }
 
-Status field_step_vti(const Problem& pb, const Levels& lv, const Box& box, const Tuning& tuning, cudaStream_t stream) {
+Status field_step_vti(const DeviceProblem& pb, const Levels& lv, const Box& box, const Tuning& tuning,
+                      cudaStream_t stream) {
     return march_step<FieldMarch<2>>(pb, lv, box, tuning, stream);
 }
 
@@ -191,11 +197,13 @@ int tunings_field(const Problem& pb, Tuning* out, int most) {
     return march_tunings(pb, out, most);
 }
 
-Status apply_l_iso(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream) {
+Status apply_l_iso(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
+                   cudaStream_t stream) {
     return launch_over(iso_operator, box, stream, pb, fields[0], out[0], box);
 }
 
-Status apply_l_vti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream) {
+Status apply_l_vti(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
+                   cudaStream_t stream) {
     return launch_over(vti_operators, box, stream, pb, fields[0], fields[1], out[0], out[1], box);
 }
 

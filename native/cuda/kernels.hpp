@@ -7,11 +7,12 @@
 
 namespace subsalt::cuda {
 
-/// Multiprocessors of the device in use, once there is one; before that those of an H100.
-inline int& multiprocessors() {
-    static int count = 132;
-    return count;
-}
+/// A problem whose pointers are on the device, and what does not change of the cells of its layer.
+struct DeviceProblem : Problem {
+    /// Of an axis, for cells -8 .. n + 15: the row of the cell in the memory fields of the axis, along z its place in
+    /// such a row; -1 outside the layer. Null without a PML.
+    const int* layer_cell[3];
+};
 
 /// How a march over a grid is cut; changes speed, never bits.
 struct Tuning {
@@ -23,23 +24,26 @@ struct Tuning {
 struct DevicePoints;
 
 // Psi of all axes in the layer, inside the box (absorb.cu)
-Status memory_step(const Problem& pb, const Levels& levels, const Box& box, cudaStream_t stream);
+Status memory_step(const DeviceProblem& pb, const Levels& levels, const Box& box, cudaStream_t stream);
 
 // The next time level over `levels.prev` (field_step.cu, tti_step.cu)
-Status field_step_iso(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+Status field_step_iso(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
-Status field_step_vti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+Status field_step_vti(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
-Status field_step_tti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+Status field_step_tti(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
 /// Tunings worth trying on this grid, the usual one first; returns how many, at most `most`.
 int tunings_field(const Problem& pb, Tuning* out, int most);
 int tunings_tti(const Problem& pb, Tuning* out, int most);
-Status apply_l_iso(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);
-Status apply_l_vti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);
-Status apply_l_tti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream);
+Status apply_l_iso(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
+                   cudaStream_t stream);
+Status apply_l_vti(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
+                   cudaStream_t stream);
+Status apply_l_tti(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
+                   cudaStream_t stream);
 
-inline Status field_step(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+inline Status field_step(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                          cudaStream_t stream) {
     switch (pb.medium) {
     case Medium::isotropic:

@@ -1,8 +1,8 @@
 // A field step as marches over boxes: first the core, by a kernel that knows no layer, then the sides around it.
 //
-// A class `March` names the kernels of a medium: `kernel<M, Dim, Boundary, Storage>()`, and the bytes of shared memory
-// of a block, `shared`. Orders 4 and 8 have kernels of their own (M = 2, 4); all others know their radius at run time
-// (M = 0).
+// A class `March` names the kernels of a medium: `kernel<M, Dim, Boundary, Storage>()`, the bytes of shared memory of a
+// block, `shared`, and how many planes a march could have made before its first one, `warm_up`. Orders 4 and 8 have
+// kernels of their own (M = 2, 4); all others know their radius at run time (M = 0).
 #pragma once
 
 #include "model_storage.cuh"
@@ -20,7 +20,6 @@ struct Split {
 /// whole sectors of 32 bytes along z.
 inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, int rows) {
     const bool flat = pb.dim == 2;
-    const int planes = flat ? 0 : 16; // the sides fill the device together
     Split out{box, {}};
     if (pb.boundary == Boundary::none) return out;
     bool empty = false;
@@ -34,55 +33,61 @@ inline Split split_at_layer(const Problem& pb, const Box& box, Index inside, int
     }
     if (empty) {
         out.core = {{0, 0, 0}, {0, 0, 0}};
-        out.rest.add(box, flat, rows, planes);
+        out.rest.add(box, flat, rows);
         return out;
     }
     Box left = box; // what is not cut off yet
     for (int a = 0; a < 3; ++a) {
         Box side = left;
         side.hi[a] = out.core.lo[a];
-        out.rest.add(side, flat, rows, planes, a);
+        out.rest.add(side, flat, rows, a);
         side = left;
         side.lo[a] = out.core.hi[a];
-        out.rest.add(side, flat, rows, planes, a);
+        out.rest.add(side, flat, rows, a);
         left.lo[a] = out.core.lo[a], left.hi[a] = out.core.hi[a];
     }
     return out;
 }
 
+/// `planes`: of a march at most; 0: chosen.
 template <class March, int M, int Dim, Boundary B>
-Status start_march(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
+Status start_march(const DeviceProblem& pb, const Levels& lv, Parts& parts, int planes, cudaStream_t stream) {
     const auto kernel = pb.storage == ModelStorage::u16 ? March::template kernel<M, Dim, B, Packed16>()
                                                         : March::template kernel<M, Dim, B, Floats>();
-    constexpr int more_than_usual = 48 << 10;
-    if (March::shared > more_than_usual)
-        SUBSALT_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, March::shared));
+    int at_once = 0;
+    SUBSALT_CHECK(blocks_at_once(kernel, block_threads, March::shared, &at_once));
+    constexpr bool flat = Dim == 2;
+    if (planes > 0)
+        parts.cut(flat, planes);
+    else // marches of some waves, which end one after the other, leave less idle than one long wave
+        parts.cut(flat, {flat ? 4 : 8, 128, March::warm_up(pb.radius)}, at_once);
     return launch(kernel, parts.blocks, block_threads, March::shared, stream, pb, lv, parts);
 }
 
 template <class March, Boundary B>
-Status start_marches(const Problem& pb, const Levels& lv, const Parts& parts, cudaStream_t stream) {
-    if (parts.blocks == 0) return cudaSuccess;
+Status start_marches(const DeviceProblem& pb, const Levels& lv, Parts& parts, int planes, cudaStream_t stream) {
+    if (parts.count == 0) return cudaSuccess;
     const bool flat = pb.dim == 2;
     switch (pb.radius) {
     case 4:
-        return (flat ? start_march<March, 4, 2, B> : start_march<March, 4, 3, B>)(pb, lv, parts, stream);
+        return (flat ? start_march<March, 4, 2, B> : start_march<March, 4, 3, B>)(pb, lv, parts, planes, stream);
     case 2:
-        return (flat ? start_march<March, 2, 2, B> : start_march<March, 2, 3, B>)(pb, lv, parts, stream);
+        return (flat ? start_march<March, 2, 2, B> : start_march<March, 2, 3, B>)(pb, lv, parts, planes, stream);
     default:
-        return (flat ? start_march<March, 0, 2, B> : start_march<March, 0, 3, B>)(pb, lv, parts, stream);
+        return (flat ? start_march<March, 0, 2, B> : start_march<March, 0, 3, B>)(pb, lv, parts, planes, stream);
     }
 }
 
 template <class March>
-Status march_step(const Problem& pb, const Levels& lv, const Box& box, const Tuning& tuning, cudaStream_t stream) {
+Status march_step(const DeviceProblem& pb, const Levels& lv, const Box& box, const Tuning& tuning,
+                  cudaStream_t stream) {
     // PML terms reach as far inside as D1 Psi does, the damping term ends with its layer
-    const Split split = split_at_layer(pb, box, pb.boundary == Boundary::pml ? pb.radius : 0, tuning.rows);
+    Split split = split_at_layer(pb, box, pb.boundary == Boundary::pml ? pb.radius : 0, tuning.rows);
     Parts core;
-    core.add(split.core, pb.dim == 2, tuning.rows, tuning.planes);
-    SUBSALT_CHECK((start_marches<March, Boundary::none>(pb, lv, core, stream)));
-    if (pb.boundary == Boundary::damping) return start_marches<March, Boundary::damping>(pb, lv, split.rest, stream);
-    return start_marches<March, Boundary::pml>(pb, lv, split.rest, stream);
+    core.add(split.core, pb.dim == 2, tuning.rows);
+    SUBSALT_CHECK((start_marches<March, Boundary::none>(pb, lv, core, tuning.planes, stream)));
+    if (pb.boundary == Boundary::damping) return start_marches<March, Boundary::damping>(pb, lv, split.rest, 0, stream);
+    return start_marches<March, Boundary::pml>(pb, lv, split.rest, 0, stream);
 }
 
 } // namespace subsalt::cuda

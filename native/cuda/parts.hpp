@@ -1,9 +1,10 @@
 // How the boxes of one launch are cut into blocks. A box whose points all are alike (in the core, or in the layer of
 // one side) is a part; a launch does several parts, so that a step with a layer costs three launches, however many
-// sides it has.
+// sides it has. How long their marches are is chosen for all of them together (waves.hpp).
 #pragma once
 
 #include "kernels.hpp"
+#include "waves.hpp"
 
 namespace subsalt::cuda {
 
@@ -24,8 +25,8 @@ struct Parts {
     int count = 0;
     unsigned blocks = 0;
 
-    /// Add a box, if it has points. `tuning_rows`: rows of y per block wanted; `planes`: 0, or planes per march.
-    void add(const Box& box, bool flat, int tuning_rows, int planes, int axis = 0) {
+    /// Add a box, if it has points. `tuning_rows`: rows of y per block wanted.
+    void add(const Box& box, bool flat, int tuning_rows, int axis = 0) {
         const Index nx = box.hi[0] - box.lo[0], ny = box.hi[1] - box.lo[1];
         if (nx <= 0 || ny <= 0 || box.hi[2] <= box.lo[2]) return;
         Part& p = part[count++];
@@ -39,22 +40,32 @@ struct Parts {
         p.lanes = (quads + p.tiles_z - 1) / p.tiles_z; // tiles of equal length,
         p.lanes += p.lanes % 2 != 0 && p.lanes < most; // of whole sectors of 32 bytes
         p.rows = block_threads / p.lanes;
-        p.tiles_y = flat ? 1 : (static_cast<int>(ny) + p.rows - 1) / p.rows;
-        p.planes = planes > 0 ? planes : planes_for(nx, static_cast<Index>(quads) * (flat ? 1 : ny), flat);
-        const Index chunks = (nx + p.planes - 1) / p.planes;
-        const Index along_x = flat ? (chunks + p.rows - 1) / p.rows : chunks;
-        p.first = blocks;
-        blocks += static_cast<unsigned>(along_x * p.tiles_y * p.tiles_z);
+        p.tiles_y = flat ? 1 : over(static_cast<int>(ny), p.rows);
+    }
+
+    /// Cut what was added into marches of at most so many planes.
+    void cut(bool flat, int planes) {
+        blocks = 0;
+        for (int i = 0; i < count; ++i) {
+            const Marched box = marched(part[i], flat);
+            part[i].planes = box.length(planes);
+            part[i].first = blocks;
+            blocks += static_cast<unsigned>(box.blocks(planes));
+        }
+    }
+
+    /// Cut it so that `at_once` blocks, run at once, are done with it soonest.
+    void cut(bool flat, const MarchLimits& limits, int at_once) {
+        Marched boxes[max_parts];
+        for (int i = 0; i < count; ++i)
+            boxes[i] = marched(part[i], flat);
+        cut(flat, longest_march({boxes, boxes + count}, limits, at_once));
     }
 
 private:
-    /// Planes per march: long, for every march loads 2 M planes more than it makes, but enough marches to fill the
-    /// device several times over (512 threads a multiprocessor), so that the last ones leave little of it idle.
-    static int planes_for(Index nx, Index columns, bool flat) {
-        const Index wanted = Index{multiprocessors()} * 512 * 4, least = flat ? 4 : 8, most = 128;
-        const Index marches = (wanted + columns - 1) / columns, planes = (nx + marches - 1) / marches;
-        const Index bounded = planes < least ? least : planes > most ? most : planes;
-        return static_cast<int>(bounded < nx ? bounded : nx);
+    /// In 2-D the rows of a block are marches.
+    static Marched marched(const Part& p, bool flat) {
+        return {p.hi[0] - p.lo[0], p.tiles_y * p.tiles_z, flat ? p.rows : 1};
     }
 };
 

@@ -21,8 +21,22 @@ Status upload(const T*& table, Index n, std::vector<void*>& owned) {
     return cudaSuccess;
 }
 
+/// Rows of the cells of an axis in its memory fields (DeviceProblem::layer_cell), from cell -max_radius on.
+std::vector<int> layer_cells(const Problem& pb, int axis) {
+    const Index n = pb.n[axis], lo = pb.width[2 * axis], hi = pb.width[2 * axis + 1];
+    // along z the windows of the processor are wider than the layer
+    const Index back = axis == 2 ? n - pb.wz.stride : n - hi - lo;
+    std::vector<int> cells(static_cast<std::size_t>(n + 2 * max_radius + 8), -1);
+    for (Index i = 0; i < n; ++i)
+        if (i < lo || i >= n - hi)
+            cells[static_cast<std::size_t>(i + max_radius)] = static_cast<int>(i < lo ? i : i - back);
+    return cells;
+}
+
 Status fill(DevicePlan& plan, const Problem& host, const void* const model[6]) {
-    Problem& pb = plan.pb = host;
+    plan.pb = {host, {}};
+    DeviceProblem& pb = plan.pb;
+    std::vector<int> cells[3];
     const auto floats = [model](int i) { return static_cast<const float*>(model[i]); };
     if (pb.storage == ModelStorage::u16) {
         for (int i = 0; i < 3; ++i)
@@ -35,6 +49,11 @@ Status fill(DevicePlan& plan, const Problem& host, const void* const model[6]) {
         // 16 entries behind the last are there on the host too
         SUBSALT_CHECK(upload(pb.b[a], pb.n[a] + 16, plan.owned));
         SUBSALT_CHECK(upload(pb.t[a], pb.n[a] + 16, plan.owned));
+        if (pb.boundary != Boundary::pml) continue;
+        cells[a] = layer_cells(pb, a);
+        pb.layer_cell[a] = cells[a].data();
+        SUBSALT_CHECK(upload(pb.layer_cell[a], static_cast<Index>(cells[a].size()), plan.owned));
+        pb.layer_cell[a] += max_radius;
     }
     // windows along z are read by processors alone
     pb.wz.b = pb.wz.in_layer = pb.wz.near_side = nullptr;
@@ -82,7 +101,7 @@ int subsalt_cuda_field_step(const void* plan, void* const levels[13], const int6
 
 int subsalt_cuda_apply_l(const void* plan, void* const fields[2], void* const out[2], const int64_t lo[3],
                          const int64_t hi[3]) {
-    const Problem& pb = plan_of(plan).pb;
+    const DeviceProblem& pb = plan_of(plan).pb;
     float* const f[2] = {static_cast<float*>(fields[0]), static_cast<float*>(fields[1])};
     float* const o[2] = {static_cast<float*>(out[0]), static_cast<float*>(out[1])};
     const auto apply = pb.medium == Medium::isotropic ? apply_l_iso

@@ -29,7 +29,6 @@ constexpr int lanes = 8, at_once = 32; // threads along z; points in shared memo
 constexpr int inject_threads = tile_rows * lanes;
 constexpr int group = 64, record_threads = 256; // threads of one point, and of a block
 constexpr int nowhere = 0x7fffffff;             // a row that no tile has
-constexpr float half = 0.5f;
 
 /// The node that a thread of `inject` holds, with what its amounts are multiplied by.
 template <bool Two, class Storage>
@@ -168,7 +167,7 @@ SUBSALT_DEVICE float lane_sum(const float* p, const float* q, Index row, const f
 
 /// Four points per block; of the 64 threads of a point eight have a plane, one per lane.
 template <bool Two, bool Shares>
-SUBSALT_GLOBAL void __launch_bounds__(record_threads)
+SUBSALT_GLOBAL void __launch_bounds__(record_threads, 3)
     record_points(const Problem pb, const float* p, const float* q, const PointsView points, float* out) {
     SUBSALT_SHARED_ARRAY(float, lane_sums, record_threads);
     SUBSALT_SHARED_ARRAY(float, plane_sums, record_threads / lanes);

@@ -162,7 +162,7 @@ Status DeviceSegment::visit(const Visit& v, float* const* made, Index until) {
 
 Status DeviceSegment::part(const Levels& levels, Index it, const Box* memory, const Box* boxes, int n_boxes, bool last,
                            Index until) {
-    const Problem& pb = plan_.pb;
+    const DeviceProblem& pb = plan_.pb;
     const cudaStream_t compute = context().compute;
     if (memory != nullptr) SUBSALT_CHECK(memory_step(pb, levels, *memory, compute));
     for (int i = 0; i < n_boxes; ++i)

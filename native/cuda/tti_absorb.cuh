@@ -17,6 +17,10 @@ SUBSALT_DEVICE float2 second_of_axis(const float* c, const Values& w) {
     return add_second<M>(c[0] * w.at(0), c, M, [&](int k) { return w.at(k) + w.at(-k); });
 }
 
+/// Neighbours of Psi that D1 takes at once: all, but where those of order 16 would fill the registers.
+template <int M>
+constexpr int psi_at_once = M < 8 ? M : 0;
+
 /// A pair of points in a plane, and which of it the box has.
 struct PairPlace {
     int x, y, z;
@@ -26,22 +30,23 @@ struct PairPlace {
 /// `a` with the term along x or y, and Zeta advanced. `w`, `flux`: the field and its flux along the axis by distance.
 /// Psi of x and y is made of p, field 0.
 template <int M, int Axis, int Field, class Values, class Flux>
-SUBSALT_DEVICE float2 add_layer_xy(const Problem& pb, const Levels& lv, float2 a, const PairPlace& at, const Values& w,
-                                   const Flux& flux) {
+SUBSALT_DEVICE float2 add_layer_xy(const DeviceProblem& pb, const Levels& lv, float2 a, const PairPlace& at,
+                                   const Values& w, const Flux& flux) {
     constexpr bool has_psi = Field == 0;
     const int i = Axis == 0 ? at.x : at.y;
     if (!near_layer(pb, Axis, i)) return a;
-    const int r = layer_row(pb, Axis, i);
+    const int* const cells = pb.layer_cell[Axis] + i;
+    const int r = __ldg(cells);
     if (r < 0 && !has_psi) return a;
     const LayerRows rows = layer_rows(pb, Axis, at.x, at.y, at.z);
     float2 g = zero2();
     if constexpr (has_psi) {
         const float* const psi = lv.psi[Axis] + rows.begin;
-        const auto psi_of = [&](int cell) {
-            const int row = layer_row(pb, Axis, cell);
+        const auto psi_of = [&](int k) {
+            const int row = __ldg(cells + k);
             return row < 0 ? zero2() : ldg2(psi + row * rows.stride);
         };
-        g = first<M>(pb.d[Axis], M, [&](int k) { return psi_of(i + k) - psi_of(i - k); });
+        g = first<psi_at_once<M>>(pb.d[Axis], M, [&](int k) { return psi_of(k) - psi_of(-k); });
     }
     float2 term = g;
     if (r >= 0) {
@@ -64,24 +69,27 @@ struct PointZ {
 /// `a` of the point at z with the term along z, and Zeta advanced. A point near both sides, on a grid with few points,
 /// gets the terms of the CPU's two windows one after the other. Psi of z is made of q, field 1.
 template <int M, int Field>
-SUBSALT_DEVICE float add_layer_z(const Problem& pb, float a, int z, const PointZ& at) {
+SUBSALT_DEVICE float add_layer_z(const DeviceProblem& pb, float a, int z, const PointZ& at) {
     constexpr bool has_psi = Field == 1;
     const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
     const int near_lo = lo > 0 ? lo + M : 0, near_hi = hi > 0 ? n - hi - M : n;
     if (z >= near_lo && z < near_hi) return a;
+    const int* const cells = pb.layer_cell[2] + z;
+    const int cell = __ldg(cells);
     float g = 0.0f, front = -0.0f, back = -0.0f;
     if constexpr (has_psi) {
-        const auto psi_of = [&](int cell) {
-            return in_layer_z(pb, cell) ? __ldg(at.psi + window_cell(pb, cell)) : 0.0f;
+        const auto psi_of = [&](int k) {
+            const int cell = __ldg(cells + k);
+            return cell < 0 ? 0.0f : __ldg(at.psi + cell);
         };
-        g = first<M>(pb.d[2], M, [&](int k) { return psi_of(z + k) - psi_of(z - k); });
+        g = first<psi_at_once<M>>(pb.d[2], M, [&](int k) { return psi_of(k) - psi_of(-k); });
         (z < near_lo ? front : back) = g;
     }
-    if (in_layer_z(pb, z)) {
+    if (cell >= 0) {
         const float d2 = add_second<M>(pb.c[2][0] * at.w[0], pb.c[2], M, [&](int k) { return at.w[k] + at.w[-k]; });
         const float s = first<M>(pb.tilt.d, M, [&](int k) { return at.flux[k] - at.flux[-k]; });
         const float x = fma1(pb.tilt.weight[Field], d2, s);
-        float* const zeta = at.zeta + window_cell(pb, z);
+        float* const zeta = at.zeta + cell;
         const float now = remember(pb.b[2][z], pb.b[2][z] - 1.0f, *zeta, has_psi ? x + g : x);
         *zeta = now;
         if (z < lo)

@@ -1,17 +1,19 @@
 // The TTI step of one block: a march along x.
 //
-// A turn does the fluxes of plane x of both fields, their divergence along y and z, and what they add to the divergence
-// along x of the planes x - M .. x - 1; plane x - M is then complete and takes its time step. Two barriers a turn:
+// A turn completes the divergence of fluxes in plane x along y and z, and what they add to the divergence along x of
+// the planes x - M .. x - 1; plane x - M is then complete and takes its time step. The same turn makes the fluxes of
+// plane x + 1, which is other work with other numbers, so that one barrier a turn suffices and warps that have no point
+// to advance, or wait for memory, leave the units to others:
 //
-//   1. the fields of plane x go to shared memory, from the columns of the threads
-//   -- barrier --
-//   2. slopes, fluxes and second derivatives; F_y and F_z go to shared memory, and F_x, which only its own thread reads
-//   -- barrier --
-//   3. divergence, the terms of the layer, time step
+//   -- barrier: there are the fluxes of plane x, and the fields of plane x + 1 --
+//   1. divergence, the terms of the layer, time step of plane x - M
+//   2. the fields of plane x + 2 go to shared memory, from the columns of the threads
+//   3. slopes, fluxes and second derivatives of plane x + 1; F_y and F_z go to shared memory, and F_x, which only its
+//      own thread reads
 //
-// Nobody writes what others still read: the fields of two planes are in two places in turn, and fluxes are written
-// behind the next barrier. What comes from memory is asked for a turn ahead: the head of a column and the axis in
-// registers, what lies further out, the models and the last level by copies to shared memory (march.cuh).
+// Nobody writes what others still read: shared memory has several planes of fields and fluxes (tti_tile.cuh). What
+// comes from memory is asked for a turn ahead: the head of a column and the axis in registers, what lies further out,
+// the models and the last level by copies to shared memory (march.cuh).
 //
 // Two neighbours along z per thread and both fields of them, so that models and axis are read once. At order 8 that
 // takes 36 registers of columns and 16 of sums; F_x of 2 M planes is in shared memory.
@@ -19,6 +21,7 @@
 
 #include "march.cuh"
 #include "tti_absorb.cuh"
+#include "waves.hpp"
 
 namespace subsalt::cuda {
 
@@ -27,6 +30,8 @@ struct TiltedPart {
     Box box;
     int planes, tiles_y, tiles_z;
     unsigned blocks;
+
+    Marched marched() const { return {static_cast<int>(box.hi[0] - box.lo[0]), tiles_y * tiles_z, 1}; }
 };
 
 /// What a launch does: some boxes, which are advanced, or, with `out`, one of which A and B are written.
@@ -40,12 +45,12 @@ struct TiltedTask {
 /// `Plain`: the step alone. Else with the terms of the layer, of damping, or A and B instead of a step.
 template <int M, int Dim, int Rows, bool Plain>
 class TiltedMarch {
-    using Tile = TiltedTile<M, Dim, Rows>;
+    using Tile = TiltedTile<M, Dim, Rows, Plain>;
     static constexpr bool ahead = M < 8; // order 16 has no registers left for the axis of the next turn
 
 public:
-    SUBSALT_DEVICE TiltedMarch(const Problem& pb, const Levels& lv, const TiltedTask& task, const TiltedPart& part,
-                               unsigned block, float* shared)
+    SUBSALT_DEVICE TiltedMarch(const DeviceProblem& pb, const Levels& lv, const TiltedTask& task,
+                               const TiltedPart& part, unsigned block, float* shared)
         : pb_(pb), lv_(lv), task_(task), box_(part.box), shared_(shared),
           unit_(Tile::unit(static_cast<int>(threadIdx.x))) {
         const int tiles = part.tiles_z * part.tiles_y, tile = static_cast<int>(block) % tiles;
@@ -70,25 +75,28 @@ public:
 
     SUBSALT_DEVICE void run() {
         begin();
-        for (int x = first_; x < x1_ + M; ++x) {
-            const bool has_flux = x <= last_; // the same for the whole block, as all that a barrier depends on
-            step_on();
-            if (has_flux) put_fields(x);
-            wait_for_copies<1>(); // what lies further out is there
+        Fluxes made[2]{{zero2(), zero2(), zero2(), zero2()}, {zero2(), zero2(), zero2(), zero2()}};
+        // the planes are the same for the whole block, as all that a barrier depends on
+        for (int x = first_ - 1;; ++x) {
+            wait_for_copies<1>(); // what lies further out in plane x + 1 is there
             __syncthreads();
-            Fluxes made[2];
-            if (x < last_) copy_outer((x + 1) & 1);
+            if (x + 2 <= last_) copy_outer(x + 2, 2);
             commit_copies();
-            if (has_flux) make_fluxes(x, made);
-            __syncthreads();
             if (unit_.role == Role::inner) finish(x, made);
+            if (x + 1 == x1_ + M) return;
             copy_point(x + 1 - M);
             commit_copies();
+            step_on(x + 1);
+            // what a column has in registers goes now; what it must load would take registers beside the fluxes
+            constexpr bool now = TiltedColumn<M>::is_queue;
+            if (now && x + 2 <= last_) put_fields(x + 2);
+            if (x + 1 <= last_) make_fluxes(x + 1, made);
+            if (!now && x + 2 <= last_) put_fields(x + 2);
         }
     }
 
 private:
-    const Problem& pb_;
+    const DeviceProblem& pb_;
     const Levels& lv_;
     const TiltedTask& task_;
     const Box& box_;
@@ -102,7 +110,7 @@ private:
     Index at_; // of the unit in a padded array, in the plane of this turn; where there is nothing nothing is read
     struct Outer {
         Index from; // likewise
-        int to;     // in shared memory; -1: nowhere
+        int to;     // in a plane of shared memory; -1: nowhere
     } outer_[Tile::outer_each];
     TiltedColumn<M> column_[2];
     float2 head_[2], axis_[3]; // asked for
@@ -134,10 +142,10 @@ private:
         }
         ask_for_heads();
         if constexpr (ahead) ask_for_axis(1);
-        copy_outer(first_ & 1);
+        put_fields(first_);
+        copy_outer(first_, 1);
         commit_copies();
-        copy_point(first_ - M);
-        commit_copies();
+        commit_copies(); // of models there is nothing yet
     }
 
     // What the turn at the next plane needs
@@ -158,18 +166,17 @@ private:
         const Unit unit = Tile::outer(static_cast<int>(threadIdx.x), i);
         const int y = y0_ + unit.y, z = z0_ + unit.z;
         if (unit.role == Role::none || !lies_in_memory(y, z)) return {0, -1};
-        return {padded_offset(pb_, first_ - 1, y, z),
-                static_cast<int>(Tile::w(shared_, 0, 0, unit.y, unit.z) - shared_)};
+        return {padded_offset(pb_, first_ - 1, y, z), Tile::in_plane(unit.y, unit.z)};
     }
-    /// Copy fields further out to where they are read.
-    SUBSALT_DEVICE void copy_outer(int copy) {
+    /// Copy fields of plane x further out, so many planes on, to where they are read.
+    SUBSALT_DEVICE void copy_outer(int x, int planes_on) {
 #pragma unroll
         for (const Outer& outer : outer_)
             if (outer.to >= 0)
 #pragma unroll
                 for (int f = 0; f < 2; ++f)
-                    start_copy<true>(shared_ + (2 * copy + f) * Tile::w_plane + outer.to,
-                                     reinterpret_cast<const float2*>(lv_.curr[f] + outer.from + pb_.plane));
+                    start_copy<true>(Tile::plane(shared_, x, f) + outer.to,
+                                     reinterpret_cast<const float2*>(lv_.curr[f] + outer.from + planes_on * pb_.plane));
     }
     /// Copy models and last level of plane x, M behind that of the next turn, if it will take its time step here.
     SUBSALT_DEVICE void copy_point(int x) {
@@ -181,8 +188,8 @@ private:
                              reinterpret_cast<const float2*>(from[i] + at_ + (1 - M) * pb_.plane));
     }
 
-    /// Begin the next turn.
-    SUBSALT_DEVICE void step_on() {
+    /// Go on to plane x.
+    SUBSALT_DEVICE void step_on(int x) {
         column_[0].next(head_[0]);
         column_[1].next(head_[1]);
         at_ += pb_.plane;
@@ -196,6 +203,7 @@ private:
             forget(y_);
             forget(z_);
         }
+        if (x < last_) ask_for_heads();
     }
 
     /// Let the compiler not know that a number is what it was: else it keeps an address for each of a dozen arrays, and
@@ -211,13 +219,12 @@ private:
 #endif
     }
 
-    /// The fields of plane x from the columns to shared memory.
+    /// The fields of plane x, the next one, from the columns to shared memory.
     SUBSALT_DEVICE void put_fields(int x) {
         if (unit_.role != Role::none)
 #pragma unroll
             for (int f = 0; f < 2; ++f)
-                store2(Tile::w(shared_, x & 1, f, unit_.y, unit_.z), column_[f].at(0));
-        if (x < last_) ask_for_heads();
+                store2(Tile::w(shared_, x, f, unit_.y, unit_.z), column_[f].at(1));
     }
 
     SUBSALT_DEVICE void make_fluxes(int x, Fluxes (&made)[2]) {
@@ -245,15 +252,15 @@ private:
         made = {zero2(), zero2(), zero2(), zero2()}; // outside the grid
         if (in_grid_)
             made = tti_fluxes<Tile, Dim, Field, R>(pb_.tilt, column_[Field],
-                                                   Tile::w(shared_, x & 1, Field, unit_.y, unit_.z), m);
-        if constexpr (Dim == 3 && R != Role::beside_z) store2(Tile::fy(shared_, Field, unit_.y, unit_.z), made.y);
-        if constexpr (R != Role::beside_y) put_flux_z<Field>(made.z);
+                                                   Tile::w(shared_, x, Field, unit_.y, unit_.z), m);
+        if constexpr (Dim == 3 && R != Role::beside_z) store2(Tile::fy(shared_, x, Field, unit_.y, unit_.z), made.y);
+        if constexpr (R != Role::beside_y) put_flux_z<Field>(x, made.z);
     }
 
-    /// F_z: zero outside the grid, F_z[-k] = F_z[k] above a free surface.
+    /// F_z of plane x: zero outside the grid, F_z[-k] = F_z[k] above a free surface.
     template <int Field>
-    SUBSALT_DEVICE void put_flux_z(float2 flux) {
-        float* const p = Tile::fz(shared_, Field, unit_.y, unit_.z);
+    SUBSALT_DEVICE void put_flux_z(int x, float2 flux) {
+        float* const p = Tile::fz(shared_, x, Field, unit_.y, unit_.z);
         if (ordinary_) return store2(p, flux);
         flux = select(Mask(z_, 0, n(2)), flux, zero2());
         if (!pb_.free_surface) return store2(p, flux);
@@ -301,14 +308,14 @@ private:
 
     template <int Field>
     SUBSALT_DEVICE float2 along_yz(int x, float2 a, bool advances) {
-        const float* const w = Tile::w(shared_, x & 1, Field, unit_.y, unit_.z);
+        const float* const w = Tile::w(shared_, x, Field, unit_.y, unit_.z);
         if constexpr (Dim == 3) {
-            const PairRows fy{Tile::fy(shared_, Field, unit_.y, unit_.z), Tile::columns};
+            const PairRows fy{Tile::fy(shared_, x, Field, unit_.y, unit_.z), Tile::columns};
             a = add_divergence<M>(a, pb_.tilt.d, fy);
             if (advances && in_grid_)
                 a = add_layer_xy<M, 1, Field>(pb_, lv_, a, place(x), PairRows{w, Tile::w_row}, fy);
         }
-        const float* const fz = Tile::fz(shared_, Field, unit_.y, unit_.z);
+        const float* const fz = Tile::fz(shared_, x, Field, unit_.y, unit_.z);
         a = add_divergence<M>(a, pb_.tilt.d, PairWindow<M>(fz));
         if (advances && in_grid_) {
             const Index row = window_row(pb_, x, y_);

@@ -10,8 +10,8 @@
 //   shared, L1    115 words of 4 bytes in and out, 32 per clock and SM: at most 64 G points/s
 //
 // where 4.3 TB/s of memory would be 90 G points/s. One block per SM, 14 warps of 128 registers, has two limits of about
-// the same height and two barriers a turn: expected are 40 G points/s, 45 % of the speed of memory. Of memory it asks
-// a turn ahead, for 20 KB per SM at any time.
+// the same height and one barrier a turn: expected are 40 G points/s and more (that was with two), 45 % of the speed of
+// memory. Of memory it asks a turn ahead, for 20 KB per SM at any time.
 //
 // Why in one kernel: with F_x and the sums of both fields in memory between two, 88 bytes per point would go through
 // it, and that at the speed of copies would be 49 G points/s at the very best, with 16 bytes per point of scratch
@@ -28,8 +28,8 @@ namespace subsalt::cuda {
 namespace {
 
 template <int M, int Dim, int Rows, bool Plain>
-SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows>::threads, 1)
-    tti_march(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows, Plain>::threads, 1)
+    tti_march(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
               const __grid_constant__ TiltedTask task) {
     SUBSALT_SHARED(float, shared);
     unsigned block = blockIdx.x;
@@ -39,25 +39,12 @@ SUBSALT_GLOBAL void __launch_bounds__(TiltedTile<M, Dim, Rows>::threads, 1)
     TiltedMarch<M, Dim, Rows, Plain>(pb, lv, task, task.part[i], block, shared).run();
 }
 
-/// How boxes become blocks.
+/// The tiles that boxes are cut into.
 struct Cutting {
-    int rows, columns, aligned; // of a tile
-    int warm_up;                // turns of a march before its first plane
-    int at_once;                // blocks that the device runs
-    int planes;                 // asked for, or 0
+    int rows, columns, aligned;
 };
-
-/// Planes per march: few turns are spent on warming up, and the last blocks leave few processors idle.
-int planes_per_march(Index planes, Index tiles, const Cutting& cut) {
-    if (cut.planes > 0) return cut.planes;
-    Index best = planes, least = -1;
-    for (Index marches = 1; marches <= (planes + 7) / 8; ++marches) {
-        const Index each = (planes + marches - 1) / marches;
-        const Index turns = (tiles * marches + cut.at_once - 1) / cut.at_once * (each + cut.warm_up);
-        if (least < 0 || turns < least) best = each, least = turns;
-    }
-    return static_cast<int>(best);
-}
+template <class Tile>
+constexpr Cutting cutting{Tile::rows, Tile::columns, Tile::aligned};
 
 bool is_empty(const Box& box) {
     return box.lo[0] >= box.hi[0] || box.lo[1] >= box.hi[1] || box.lo[2] >= box.hi[2];
@@ -69,9 +56,27 @@ void add_part(TiltedTask& task, const Box& box, const Cutting& cut) {
     part.box = box;
     part.tiles_y = static_cast<int>(blocks_for(box.hi[1] - box.lo[1], cut.rows));
     part.tiles_z = static_cast<int>(blocks_for(box.hi[2] - box.lo[2] / cut.aligned * cut.aligned, cut.columns));
-    const Index tiles = static_cast<Index>(part.tiles_y) * part.tiles_z, planes = box.hi[0] - box.lo[0];
-    part.planes = planes_per_march(planes, tiles, cut);
-    part.blocks = static_cast<unsigned>(tiles) * blocks_for(planes, part.planes);
+}
+
+/// Cut all boxes of a task into marches of at most `planes` planes; returns how many blocks they are.
+unsigned cut_marches(TiltedTask& task, int planes) {
+    unsigned blocks = 0;
+    for (int i = 0; i < task.parts; ++i) {
+        TiltedPart& part = task.part[i];
+        part.planes = part.marched().length(planes);
+        blocks += part.blocks = static_cast<unsigned>(part.marched().blocks(planes));
+    }
+    return blocks;
+}
+
+/// How long their marches are at most, where so many blocks run at once: few turns are spent on warming up, for which M
+/// planes on either side take about half a turn each.
+int planes_per_march(const TiltedTask& task, int radius, int at_once) {
+    constexpr int least = 8, any = 1 << 24;
+    Marched boxes[TiltedTask::most];
+    for (int i = 0; i < task.parts; ++i)
+        boxes[i] = task.part[i].marched();
+    return longest_march({boxes, boxes + task.parts}, {least, any, radius + 1}, at_once);
 }
 
 /// The part of a box where the layer has no terms, but for what would leave tiles unfilled.
@@ -118,38 +123,36 @@ TiltedTask whole(const Box& box, float* const* out, const Cutting& cut) {
     return task;
 }
 
+/// `planes`: of a march at most; 0: chosen.
 template <int M, int Dim, int Rows, bool Plain>
-Status start(const Problem& pb, const Levels& lv, const TiltedTask& task, cudaStream_t stream) {
-    using Tile = TiltedTile<M, Dim, Rows>;
-    unsigned blocks = 0;
-    for (int i = 0; i < task.parts; ++i)
-        blocks += task.part[i].blocks;
+Status start(const DeviceProblem& pb, const Levels& lv, TiltedTask task, int planes, cudaStream_t stream) {
+    using Tile = TiltedTile<M, Dim, Rows, Plain>;
+    if (task.parts == 0) return cudaSuccess;
     const auto kernel = tti_march<M, Dim, Rows, Plain>;
-    SUBSALT_CHECK(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(Tile::bytes)));
+    int at_once = 0;
+    SUBSALT_CHECK(blocks_at_once(kernel, Tile::threads, Tile::bytes, &at_once));
+    const unsigned blocks = cut_marches(task, planes > 0 ? planes : planes_per_march(task, M, at_once));
     return launch(kernel, dim3(blocks), dim3(Tile::threads), Tile::bytes, stream, pb, lv, task);
 }
 
 /// The step of a box, or (`out`) A and B in it. With `Core` the kernel of the step alone, in tiles of so many rows of
 /// y, does what it can; the rest does the one that can all, in tiles of `Rows` rows.
 template <int M, int Dim, int Core, int Rows>
-Status run(const Problem& pb, const Levels& lv, const Box& box, float* const* out, int planes, cudaStream_t stream) {
-    // a turn before the first plane is about half a turn
-    const int warm_up = M + 1, at_once = (Dim == 3 ? 1 : 4) * multiprocessors();
-    using Tile = TiltedTile<M, Dim, Rows>;
-    const Cutting cut{Tile::rows, Tile::columns, Tile::aligned, warm_up, at_once, planes};
-    if (Core == 0 || out != nullptr) return start<M, Dim, Rows, false>(pb, lv, whole(box, out, cut), stream);
+Status run(const DeviceProblem& pb, const Levels& lv, const Box& box, float* const* out, int planes,
+           cudaStream_t stream) {
+    constexpr Cutting cut = cutting<TiltedTile<M, Dim, Rows, false>>;
+    if (Core == 0 || out != nullptr) return start<M, Dim, Rows, false>(pb, lv, whole(box, out, cut), planes, stream);
     if constexpr (Core > 0) {
-        const Cutting wide{Core, Tile::columns, Tile::aligned, warm_up, at_once, planes};
+        constexpr Cutting wide = cutting<TiltedTile<M, Dim, Core, true>>;
         const Box core = without_layer(pb, box, wide);
-        SUBSALT_CHECK((start<M, Dim, Core, true>(pb, lv, whole(core, nullptr, wide), stream)));
-        return start<M, Dim, Rows, false>(pb, lv, around(box, core, cut), stream);
+        SUBSALT_CHECK((start<M, Dim, Core, true>(pb, lv, whole(core, nullptr, wide), planes, stream)));
+        return start<M, Dim, Rows, false>(pb, lv, around(box, core, cut), planes, stream);
     }
 }
 
-Status tilted_step(const Problem& pb, const Levels& lv, const Box& box, float* const* out, const Tuning& tuning,
+Status tilted_step(const DeviceProblem& pb, const Levels& lv, const Box& box, float* const* out, const Tuning& tuning,
                    cudaStream_t stream) {
-    using Run = Status (*)(const Problem&, const Levels&, const Box&, float* const*, int, cudaStream_t);
+    using Run = Status (*)(const DeviceProblem&, const Levels&, const Box&, float* const*, int, cudaStream_t);
     // what fits into the registers: order 8 has 448 threads in a core tile, 288 in one of the layer
     constexpr Run flat[max_radius] = {run<1, 2, 0, 1>, run<2, 2, 0, 1>, run<3, 2, 0, 1>, run<4, 2, 0, 1>,
                                       run<5, 2, 0, 1>, run<6, 2, 0, 1>, run<7, 2, 0, 1>, run<8, 2, 0, 1>};
@@ -164,7 +167,7 @@ Status tilted_step(const Problem& pb, const Levels& lv, const Box& box, float* c
 
 } // namespace
 
-Status field_step_tti(const Problem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+Status field_step_tti(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream) {
     return tilted_step(pb, levels, box, nullptr, tuning, stream);
 }
@@ -179,7 +182,8 @@ int tunings_tti(const Problem& pb, Tuning* out, int most) {
     return count;
 }
 
-Status apply_l_tti(const Problem& pb, float* const* fields, float* const* out, const Box& box, cudaStream_t stream) {
+Status apply_l_tti(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
+                   cudaStream_t stream) {
     Levels levels{};
     for (int f = 0; f < 2; ++f)
         levels.curr[f] = fields[f];

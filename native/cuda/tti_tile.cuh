@@ -25,7 +25,8 @@ struct Unit {
     int y, z;
 };
 
-template <int M, int Dim, int Rows>
+/// `Plain`: the fields of a plane are read for fluxes alone, not by terms of the layer.
+template <int M, int Dim, int Rows, bool Plain>
 struct TiltedTile {
     static constexpr int radius = M;
     static constexpr int rows = Dim == 3 ? Rows : 1;
@@ -45,8 +46,9 @@ struct TiltedTile {
     static constexpr int threads = (n_units + 31) / 32 * 32;
     static constexpr int outer_each = (n_outer + threads - 1) / threads; // per thread
 
-    // shared memory, in floats; a field of the plane is kept twice, so that the next one may be written while the layer
-    // still reads this one
+    // shared memory, in floats. Of fields there are several copies, for those of plane x + 2 are written while fluxes
+    // of plane x + 1 are made and the layer still reads plane x; of F_y and F_z two, for those of plane x are read then
+    static constexpr int copies = Plain ? 2 : 3;
     static constexpr int w_row = columns + 4 * mz + (mz == 4 ? 8 : 0); // + 8: beside_z without bank conflicts
     static constexpr int w_plane = (rows + 4 * my) * w_row;
     static constexpr int fy_plane = (rows + 2 * my) * columns;
@@ -54,12 +56,13 @@ struct TiltedTile {
     static constexpr int fz_plane = rows * fz_row;
     static constexpr int slots = M == 1 ? 2 : M == 2 ? 4 : M <= 4 ? 8 : 16; // planes of F_x: 2 M, to a power of two
     static constexpr int fx_plane = rows * columns;
-    static constexpr int at_fy = 4 * w_plane;
-    static constexpr int at_fz = at_fy + (Dim == 3 ? 2 * fy_plane : 0);
-    static constexpr int at_fx = at_fz + 2 * fz_plane;
+    static constexpr int at_fy = 2 * copies * w_plane;
+    static constexpr int at_fz = at_fy + (Dim == 3 ? 4 * fy_plane : 0);
+    static constexpr int at_fx = at_fz + 4 * fz_plane;
     static constexpr int at_point = at_fx + 2 * slots * fx_plane;
     static constexpr int floats = at_point + 5 * fx_plane;
     static constexpr std::size_t bytes = sizeof(float) * floats;
+    static_assert(bytes <= 99 << 10, "more than a block has on 8.6 and 8.9");
 
     /// The unit that thread t owns.
     SUBSALT_DEVICE static Unit unit(int t) {
@@ -89,15 +92,21 @@ struct TiltedTile {
         return {Role::outer, row < my ? row - my : row - my + rows, beside_column(i % mz)};
     }
 
-    /// Where a field, F_y, F_z and F_x of a unit are.
-    SUBSALT_DEVICE static float* w(float* shared, int copy, int field, int y, int z) {
-        return shared + (2 * copy + field) * w_plane + (y + 2 * my) * w_row + z + 2 * mz;
+    /// A field in plane x, and where in it a unit is.
+    SUBSALT_DEVICE static float* plane(float* shared, int x, int field) {
+        return shared + (2 * (copies == 2 ? x & 1 : x % copies) + field) * w_plane;
     }
-    SUBSALT_DEVICE static float* fy(float* shared, int field, int y, int z) {
-        return shared + at_fy + field * fy_plane + (y + my) * columns + z;
+    SUBSALT_DEVICE static int in_plane(int y, int z) { return (y + 2 * my) * w_row + z + 2 * mz; }
+
+    /// Where a field, F_y, F_z and F_x of a unit are, the first three of plane x.
+    SUBSALT_DEVICE static float* w(float* shared, int x, int field, int y, int z) {
+        return plane(shared, x, field) + in_plane(y, z);
     }
-    SUBSALT_DEVICE static float* fz(float* shared, int field, int y, int z) {
-        return shared + at_fz + field * fz_plane + y * fz_row + z + mz;
+    SUBSALT_DEVICE static float* fy(float* shared, int x, int field, int y, int z) {
+        return shared + at_fy + (2 * (x & 1) + field) * fy_plane + (y + my) * columns + z;
+    }
+    SUBSALT_DEVICE static float* fz(float* shared, int x, int field, int y, int z) {
+        return shared + at_fz + (2 * (x & 1) + field) * fz_plane + y * fz_row + z + mz;
     }
     SUBSALT_DEVICE static float* fx(float* shared, int field, int slot, int y, int z) {
         return shared + at_fx + (field * slots + slot) * fx_plane + y * columns + z;

@@ -138,6 +138,14 @@ def test_no_tuning_changes_a_byte(gpu_device, medium, ndim):
         assert_same(host.arrays(), device.arrays())
 
 
+@pytest.mark.parametrize("medium", MEDIA)
+def test_no_number_of_blocks_at_once_changes_a_byte(emulated, monkeypatch, medium):
+    # it decides how long marches are (native/cuda/waves.hpp)
+    for blocks, ndim in itertools.product((1, 2, 7, 50), (2, 3)):
+        monkeypatch.setenv("SUBSALT_EMULATED_BLOCKS", str(blocks))
+        agree(made(SHAPES[ndim], medium, "pml", 8, ndim=ndim), 1)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("medium", MEDIA)
 def test_blocks_and_threads_in_any_order_give_the_same_bytes(emulated, monkeypatch, tmp_path, medium, seed):

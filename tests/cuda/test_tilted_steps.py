@@ -96,6 +96,14 @@ def test_a_core_with_layers_on_all_sides(gpu_device):
     advance_both(make_problem((9, 37, 70), "tti", "pml", 4, widths=(1, 1, 3, 2, 4, 5), free_surface=True))
 
 
+@pytest.mark.parametrize("blocks", [1, 2, 7])
+def test_no_number_of_blocks_at_once_changes_a_byte(emulated, monkeypatch, blocks):
+    # it decides how long marches are (native/cuda/waves.hpp)
+    monkeypatch.setenv("SUBSALT_EMULATED_BLOCKS", str(blocks))
+    advance_both(make_problem((37, 33, 70), "tti", "pml", 4, widths=(2, 1, 3, 2, 4, 5)), 1)
+    advance_both(make_problem((37, 1, 140), "tti", "pml", 8, ndim=2, widths=(2, 1, 0, 0, 4, 5)), 1)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("boundary", ["none", "pml"])
 def test_threads_in_any_order_give_the_same_bytes(emulated, monkeypatch, tmp_path, boundary, seed):

@@ -188,6 +188,15 @@ cudaError_t allow_shared(const void* kernel, int bytes) {
     return cudaSuccess;
 }
 
+cudaError_t blocks_at_once(int* blocks, int threads, std::size_t shared) {
+    Device& dev = device();
+    const std::lock_guard lock(dev.mutex);
+    const int by_threads = 2048 / threads, by_shared = shared > 0 ? most_shared / static_cast<int>(shared) : by_threads;
+    const int usual = dev.late() ? 1 + static_cast<int>((*dev.random())() % 16) : std::min(by_threads, by_shared);
+    *blocks = static_cast<int>(number_of("SUBSALT_EMULATED_BLOCKS", usual));
+    return dev.fail(dev.sticky);
+}
+
 cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared, Stream* stream,
                            std::function<void()> thread) {
     Device& dev = device();

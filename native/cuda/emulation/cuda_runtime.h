@@ -175,6 +175,8 @@ inline void check_alignment(const T* p) {
 }
 
 cudaError_t allow_shared(const void* kernel, int bytes);
+/// Blocks that a multiprocessor runs at once: SUBSALT_EMULATED_BLOCKS, or with a seed any number.
+cudaError_t blocks_at_once(int* blocks, int threads, std::size_t shared);
 
 } // namespace subsalt::emulation
 
@@ -347,6 +349,11 @@ template <class... P>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute attribute, int value) {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
     return subsalt::emulation::allow_shared(reinterpret_cast<const void*>(kernel), value);
+}
+template <class... P>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void (*)(P...), int threads,
+                                                          std::size_t shared) {
+    return subsalt::emulation::blocks_at_once(blocks, threads, shared);
 }
 template <class T>
 cudaError_t cudaMalloc(T** p, std::size_t bytes) {

@@ -1,0 +1,61 @@
+// How long the marches of a launch are: so that its blocks fill whole waves of the device. A wave is what the device
+// runs at once; the last one takes as long as any other, however few blocks it has.
+#pragma once
+
+#include <span>
+
+#include "device.hpp"
+
+namespace subsalt::cuda {
+
+/// Blocks of a kernel that the device in use runs at once; the kernel is allowed so much shared memory.
+template <class... Parameters>
+Status blocks_at_once(void (*kernel)(Parameters...), int threads, std::size_t shared, int* out) {
+    int device = 0, multiprocessors = 0;
+    SUBSALT_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    SUBSALT_CHECK(cudaGetDevice(&device));
+    SUBSALT_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    SUBSALT_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(out, kernel, threads, shared));
+    *out *= multiprocessors;
+    return *out > 0 ? cudaSuccess : cudaErrorInvalidConfiguration;
+}
+
+/// n / d, rounded up.
+constexpr int over(int n, int d) {
+    return (n + d - 1) / d;
+}
+
+/// A box of a launch, as far as its marches go: planes along x, blocks side by side, marches in a block.
+struct Marched {
+    int planes, tiles, per_block;
+
+    /// Planes of a march, all as long as each other, none longer than `most`.
+    int length(int most) const { return over(planes, over(planes, most)); }
+    Index blocks(int most) const { return Index{tiles} * over(over(planes, length(most)), per_block); }
+};
+
+/// Planes of a march, and how many it could have made in the time before its first one.
+struct MarchLimits {
+    int least, most, warm_up;
+};
+
+/// How long marches of a launch are at most: the length with which it is done soonest, where every wave takes the time
+/// of the longest march and its start. Of equals the longest.
+inline int longest_march(std::span<const Marched> boxes, const MarchLimits& limits, int at_once) {
+    int planes = 1, best = 0;
+    for (const Marched& box : boxes)
+        planes = box.planes > planes ? box.planes : planes;
+    Index soonest = 0;
+    for (int marches = over(planes, limits.most); best == 0 || over(planes, marches) >= limits.least; ++marches) {
+        const int length = over(planes, marches);
+        Index blocks = 0;
+        for (const Marched& box : boxes)
+            blocks += box.blocks(length);
+        const Index time = (blocks + at_once - 1) / at_once * (length + limits.warm_up);
+        if (best == 0 || time < soonest) best = length, soonest = time;
+        if (length == 1) break;
+    }
+    return best;
+}
+
+} // namespace subsalt::cuda
