@@ -30,19 +30,21 @@ SUBSALT_DEVICE unsigned bits_of(const float* p) {
 }
 
 /// What the memory of the layer holds at a point.
-SUBSALT_DEVICE unsigned bits_of_memory(const Problem& pb, const Levels& lv, int x, int y, int z) {
+SUBSALT_DEVICE unsigned bits_of_memory(const DeviceProblem& pb, const Levels& lv, int x, int y, int z) {
     float* const* const kinds[3] = {lv.psi, lv.zeta, lv.zeta2};
+    const int at[3] = {x, y, z};
     unsigned bits = 0;
-    for (int axis = 0; axis < 2; ++axis) {
-        const int r = layer_row(pb, axis, axis == 0 ? x : y);
-        if (r < 0) continue;
-        const LayerRows rows = layer_rows(pb, axis, x, y, z);
+    for (int axis = 0; axis < 3; ++axis) {
+        const int cell = __ldg(pb.layer_cell[axis] + at[axis]);
+        if (cell < 0) continue;
+        Index place = window_row(pb, x, y) + cell;
+        if (axis < 2) {
+            const LayerRows rows = layer_rows(pb, axis, x, y, z);
+            place = rows.begin + cell * rows.stride;
+        }
         for (float* const* kind : kinds)
-            if (kind[axis] != nullptr) bits |= bits_of(kind[axis] + rows.begin + r * rows.stride);
+            if (kind[axis] != nullptr) bits |= bits_of(kind[axis] + place);
     }
-    if (in_layer_z(pb, z))
-        for (float* const* kind : kinds)
-            if (kind[2] != nullptr) bits |= bits_of(kind[2] + window_row(pb, x, y) + window_cell(pb, z));
     return bits;
 }
 
@@ -51,7 +53,7 @@ SUBSALT_DEVICE void set(int* mark) {
 }
 
 /// marks: of planes of x, then of rows of y, then of cells of z.
-SUBSALT_GLOBAL void mark_reached(const __grid_constant__ Problem pb, const __grid_constant__ Levels lv,
+SUBSALT_GLOBAL void mark_reached(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
                                  const __grid_constant__ Box box, int* marks) {
     const BoxPoint at = point_of_box(pb, box);
     if (!at.inside) return;
@@ -114,7 +116,7 @@ Box grown(const Problem& pb, const Box& box) {
 }
 
 /// Mark what the sides of `box` around `inside` hold, or all of it when that is empty.
-Status mark_around(const Problem& pb, const Levels& lv, const Box& box, const Box& inside, int* marks) {
+Status mark_around(const DeviceProblem& pb, const Levels& lv, const Box& box, const Box& inside, int* marks) {
     const auto mark = [&](Box side) -> Status {
         constexpr Index planes = 1 << 15; // of a launch: below the 65535 blocks that CUDA has along z
         for (const Index end = side.hi[0]; side.lo[0] < end; side.lo[0] += planes) {
@@ -163,7 +165,7 @@ Box joined(const Box& a, const Box& b) {
     return out;
 }
 
-Status Reached::look(const Problem& pb, const Levels& lv) {
+Status Reached::look(const DeviceProblem& pb, const Levels& lv) {
     const cudaStream_t compute = context().compute;
     const Index n = pb.n[0] + pb.n[1] + pb.n[2];
     const std::size_t bytes = sizeof(int) * static_cast<std::size_t>(n);
@@ -177,7 +179,7 @@ Status Reached::look(const Problem& pb, const Levels& lv) {
     return cudaSuccess;
 }
 
-Status Reached::find(const Problem& pb, const Levels& lv, Index it, const Box& fed) {
+Status Reached::find(const DeviceProblem& pb, const Levels& lv, Index it, const Box& fed) {
     box_ = {{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
     known_ = {};
     it_ = -1; // until it is found
@@ -188,7 +190,7 @@ Status Reached::find(const Problem& pb, const Levels& lv, Index it, const Box& f
     return cudaSuccess;
 }
 
-Status Reached::step(const Problem& pb, const Levels& lv, Index look_after, Box* box) {
+Status Reached::step(const DeviceProblem& pb, const Levels& lv, Index look_after, Box* box) {
     const Box all{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
     if (since_look_ >= look_after && !whole_) SUBSALT_CHECK(look(pb, lv));
     box_ = grown(pb, box_);

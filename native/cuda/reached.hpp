@@ -10,17 +10,17 @@ namespace subsalt::cuda {
 class Reached {
 public:
     /// Look at all arrays of a state between two steps. `fed`: where sources will act; empty for nowhere.
-    Status find(const Problem& pb, const Levels& levels, Index it, const Box& fed);
+    Status find(const DeviceProblem& pb, const Levels& levels, Index it, const Box& fed);
     /// The box that the step from time index `it` has to advance; what is outside keeps its bits. `look_after`: so many
     /// steps after a look there is another.
-    Status step(const Problem& pb, const Levels& levels, Index look_after, Box* box);
+    Status step(const DeviceProblem& pb, const Levels& levels, Index look_after, Box* box);
     /// Whether the box is that of the state at this time index.
     bool is_at(Index it) const { return it_ == it; }
     /// Whether the rest is not worth leaving out; boxes never shrink by much, so it will not be again.
     bool whole() const { return whole_; }
 
 private:
-    Status look(const Problem& pb, const Levels& levels);
+    Status look(const DeviceProblem& pb, const Levels& levels);
 
     Box box_{}, known_{}; // holds all but +0; what of it is known to be filled
     Index it_ = -1;

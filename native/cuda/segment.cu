@@ -217,7 +217,7 @@ Status DeviceSegment::find_front(const Levels& levels, Index it) {
 }
 
 Status DeviceSegment::run(Levels levels, SubsaltCudaSteps* steps) {
-    const Problem& pb = plan_.pb;
+    const DeviceProblem& pb = plan_.pb;
     const Box whole{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
     Box box = inner_ ? *inner_ : whole;
     const Box* const memory = inner_ || pb.boundary != Boundary::pml ? nullptr : &box;
