@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,12 +52,9 @@ def on_topography(job: RtmTables, survey: Survey, frame: Frame | None = None) ->
     known = _elevations(job, section, shots, frame or survey.frame, survey.ndim)
     smooth = SmoothSurface.through(known[:, :2], known[:, 2], section.radius)
     surface, placed, notes = Topography.of(smooth, section.datum), list(shots), {}
-    for name, points_of, put in (
-        ("source", _source, _with_source),
-        ("receiver", _receivers, _with_receivers),
-    ):
-        _refuse_far(smooth, section, shots, name, points_of)
-        notes[f"{name}s"] = _brought(surface, section, placed, recorded, name, points_of, put)
+    for ends in ENDS:
+        _refuse_far(smooth, section, shots, ends)
+        notes[f"{ends.name}s"] = _brought(surface, section, placed, recorded, ends)
     return replace(
         survey,
         shots=placed,
@@ -66,20 +63,19 @@ def on_topography(job: RtmTables, survey: Survey, frame: Frame | None = None) ->
     )
 
 
-def _source(shot: Shot) -> Points:
-    return shot.src[None]
+@dataclass(frozen=True)
+class _Ends:
+    """The sources of shots, or their receivers: their name, positions (n, 3), and a shot with others."""
+
+    name: str
+    of: Callable[[Shot], Points]
+    put: Callable[[Shot, Points], Shot]
 
 
-def _receivers(shot: Shot) -> Points:
-    return shot.rcv
-
-
-def _with_source(shot: Shot, points: Points) -> Shot:
-    return replace(shot, src=points[0])
-
-
-def _with_receivers(shot: Shot, points: Points) -> Shot:
-    return replace(shot, rcv=points)
+ENDS = (
+    _Ends("source", lambda shot: shot.src[None], lambda shot, points: replace(shot, src=points[0])),
+    _Ends("receiver", lambda shot: shot.rcv, lambda shot, points: replace(shot, rcv=points)),
+)
 
 
 def _elevations(
@@ -111,17 +107,11 @@ def _elevations(
     return known
 
 
-def _refuse_far(
-    smooth: SmoothSurface,
-    section: TopographySection,
-    shots: list[Shot],
-    name: str,
-    points_of: Callable[[Shot], Points],
-) -> None:
+def _refuse_far(smooth: SmoothSurface, section: TopographySection, shots: list[Shot], ends: _Ends) -> None:
     """Refuse sources or receivers where nothing says how high the surface is."""
     count, total, first = 0, 0, ""
     for shot in shots:
-        points = points_of(shot)
+        points = ends.of(shot)
         far = ~smooth.covers(points[:, :2])
         count, total = count + int(far.sum()), total + len(points)
         if far.any() and not first:
@@ -129,7 +119,7 @@ def _refuse_far(
             first = f"shot {shot.id} at x = {x:.1f}, y = {y:.1f} m"
     if count:
         raise ConfigError(
-            f"{count} of {total} {name}s lie farther than {section.radius:g} m from all elevations, the first of "
+            f"{count} of {total} {ends.name}s lie farther than {section.radius:g} m from all elevations, the first of "
             f"{first}",
             f"add elevations there, or use a radius above {section.radius:g} m; x and y of a file are map coordinates",
             code="E751",
@@ -141,9 +131,7 @@ def _brought(
     section: TopographySection,
     shots: list[Shot],
     recorded: bool,
-    name: str,
-    points_of: Callable[[Shot], Points],
-    put: Callable[[Shot, Points], Shot],
+    ends: _Ends,
 ) -> dict[str, Any]:
     """Bring the sources or receivers of shots below the surface, in place; return what was moved.
 
@@ -155,14 +143,14 @@ def _brought(
     found = {"count": 0, "moved": 0, "most": 0.0, "shot": 0, "deepest": 0.0}
     high, low = (0.0, 0), (0.0, 0)
     for i, shot in enumerate(shots):
-        points = points_of(shot).copy()
+        points = ends.of(shot).copy()
         if not len(points):
             continue
         under = points[:, 2] - surface.depth(points[:, :2])
         high, low = min(high, (float(under.min()), shot.id)), max(low, (float(under.max()), shot.id))
         move = np.maximum(section.depth - under, 0.0)
         points[:, 2] += move
-        shots[i] = put(shot, points)
+        shots[i] = ends.put(shot, points)
         found["count"] += len(points)
         found["moved"] += int((move > 0).sum())
         if move.max() > found["most"]:
@@ -173,8 +161,8 @@ def _brought(
             # a mean over a radius lies off the ground by its slopes; a source in a hole, by some tens of metres
             if off > section.radius:
                 raise ConfigError(
-                    f"a {name} of shot {shot_id} lies {off:.4g} m {where} the topography, farther than its radius of "
-                    f"{section.radius:g} m",
+                    f"a {ends.name} of shot {shot_id} lies {off:.4g} m {where} the topography, farther than its radius "
+                    f"of {section.radius:g} m",
                     "elevations are in metres, positive up: check [data.fix] elevation_scalar and z_sign, and the "
                     "elevations of the file",
                     code="E755",

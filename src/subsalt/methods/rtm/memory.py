@@ -14,6 +14,11 @@ from subsalt.methods.rtm.arrays import DOUBLE, FLOAT, RankArrays
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.setup import MigrationSetup
 
+#: why the boundary strategy has no wavefield to rebuild below topography
+NOT_BACKWARDS = (
+    "what is damped below a free surface inside the grid does not come back when steps go backwards"
+)
+
 
 def shot_memory(
     setup: MigrationSetup,
@@ -152,6 +157,7 @@ def sizes_of(
     halved : bool
         Snapshots are kept in 16 bits.
     """
+    why = {"no_boundary": NOT_BACKWARDS} if setup.propagation.topography is not None else {}
     return Sizes(
         setup.axis.nt - 1,
         setup.image_step,
@@ -161,6 +167,7 @@ def sizes_of(
         max(r.level for r in ranks),
         on_device=on_device,
         state_held=0 if on_device else max(r.state_held for r in ranks),
+        **why,
     )
 
 
