@@ -124,8 +124,8 @@ MOST_CELLS_OFF = 1.5
 SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
 #: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
 RECORDED = {
-    ("fma", 16): "5a61749c031e9e3ab7014164daee35166673915848be05db3c4445ce6763a8c3",
-    ("fma", 4): "4ca86dbd8cb36c980a9da9a4a520b8b5a26aab915f72f3071c451100668e49f6",
+    ("fma", 16): "59f3ea1197477de7d82aaa3183827290d78f92db34eff0f8acd9a676fea183df",
+    ("fma", 4): "98535e334006aec8924daf32fde5eae879a8589a046defb4f44ee3dc8fac700d",
 }
 
 MODEL_JOB = """\
