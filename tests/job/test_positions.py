@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError, FindingsError, GeometryError, MissingInputError
+from subsalt.job.acquisition_section import Positions
 from subsalt.job.job import Job
 from subsalt.job.positions import expand
-from subsalt.job.sections import Positions
 
 BASE = {"model": {"vp": 2000}, "source": {"f0": 15}}
 

@@ -34,6 +34,7 @@ SUBJECTS = (
     "grids",
     "line",
     "geometry",
+    "reach",
     "topography",
     "turned",
     "repeated",

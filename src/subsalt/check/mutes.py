@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, ok, rule, warning
-from subsalt.check.geometry import two_way_time
+from subsalt.check.reach import two_way_time
 from subsalt.errors import Finding
 from subsalt.numerics.fixedmath import ramp
 

@@ -1,10 +1,6 @@
-"""The tables of a job file on source, propagation, imaging and output: meaning, default and limits of each key.
+"""The tables of a job of reverse time migration on source, propagation, imaging, ranks and output.
 
-The `[acquisition]` table: where sources and receivers stand in a survey that is to be modelled.
-
-`[checkpoint]` of a job file: how the source wavefield is recovered, and where its snapshots and states lie.
-
-The tables of a job of reverse time migration, and the options of the program that they stand for.
+Meaning, default and limits of each key, and the options of the program that they stand for.
 """
 
 from __future__ import annotations
@@ -13,13 +9,15 @@ import itertools
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from subsalt.errors import ConfigError
 from subsalt.job import units
+from subsalt.job.acquisition_section import AcquisitionSection
 from subsalt.job.base import BaseJob
+from subsalt.job.checkpoint_section import CheckpointSection
 from subsalt.job.data_sections import DataSection, GridSection, ModelSection
 from subsalt.job.signal import AnyStep
 from subsalt.job.units import (
@@ -33,7 +31,6 @@ from subsalt.job.units import (
     NonNegativeFrequency,
     NonNegativeLength,
     PositiveLength,
-    PositiveTime,
     Section,
     auto_to_none,
 )
@@ -43,17 +40,13 @@ from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
     CheckpointOptions,
-    Compression,
     Filter,
     Illumination,
     ImagingOptions,
-    Keep,
     Mode,
     ModelMedium,
     ModelStorage,
-    Place,
     PropagationOptions,
-    Strategy,
 )
 
 if TYPE_CHECKING:
@@ -331,227 +324,6 @@ class OutputSection(Section):
                     code="E104",
                 )
         return self
-
-
-class Positions(Section):
-    """A line, a patch, or a table of positions.
-
-    A line runs from `first` to `last` in `n` points, or in steps of `step`. With two numbers in `n` it is a
-    patch: `n[0]` points along x, `n[1]` along y, in rows along x.
-    """
-
-    first: list[Length] | None = Field(None, description="first position, (x, y, z) or (x, z)")
-    last: list[Length] | None = Field(None, description="last position")
-    n: int | list[int] | None = Field(None, description="number of points; [nx, ny] for a patch")
-    step: Length | list[Length] | None = Field(None, description="distance of points, or one per axis")
-    relative: bool = Field(False, description="receivers: x and y count from the source")
-    file: str | None = Field(None, description="CSV: shot,sx,sy,sz or shot,chan,gx,gy,gz")
-
-    @model_validator(mode="after")
-    def _defined(self) -> Positions:
-        if self.file is not None:
-            if any(v is not None for v in (self.first, self.last, self.n, self.step)):
-                raise ConfigError("a CSV file stands alone", "remove first, last, n and step", code="E104")
-            return self
-        if self.first is None:
-            raise ConfigError("positions need first, or a file", "add first = [x, y, z]", code="E104")
-        sizes = {k: len(v) for k in ("first", "last", "step") if isinstance(v := getattr(self, k), list)}
-        if any(n not in (2, 3) for n in sizes.values()) or len(set(sizes.values())) > 1:
-            raise ConfigError(
-                f"numbers of coordinates differ: {sizes}", "give 2 (x, z) or 3 (x, y, z)", code="E104"
-            )
-        counts = self.n if isinstance(self.n, list) else [self.n]
-        if isinstance(self.n, list) and (len(self.n) != 2 or len(self.first) != 3):
-            raise ConfigError(
-                f"n = {self.n}", "a patch has n = [nx, ny] and positions (x, y, z)", code="E104"
-            )
-        if any(c is not None and c < 1 for c in counts):
-            raise ConfigError(f"n = {self.n}", "n must be at least 1", code="E104")
-        given = [k for k in ("last", "n", "step") if getattr(self, k) is not None]
-        if given not in ([], ["last", "n"], ["n", "step"], ["last", "step"]) and not (
-            given == ["n"] and self.n == 1
-        ):
-            raise ConfigError(
-                f"a line with {', '.join(['first', *given])} is not defined",
-                "give two of last, n, step",
-                code="E104",
-            )
-        return self
-
-
-def _as_list(value: object) -> object:
-    """Bring the short forms (one table, a CSV name) to a list of tables."""
-    items = value if isinstance(value, list) else [value]
-    return [{"file": v} if isinstance(v, str) else v for v in items]
-
-
-class AcquisitionSection(Section):
-    """A survey to be modelled."""
-
-    shots: list[Positions] = Field(description="lines or patches of sources, or a CSV")
-    receivers: list[Positions] = Field(
-        description="lines or patches of receivers, or a CSV; relative = true moves them"
-    )
-    record_length: PositiveTime = Field(description="time of the last sample")
-    dt: PositiveTime = Field(description="sampling of the records")
-    files: Literal["one", "per-shot"] = Field(
-        "one", description="one SEG-Y file for the survey, or one per shot"
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_forms(cls, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        return {k: _as_list(v) if k in ("shots", "receivers") else v for k, v in value.items()}
-
-
-#: less is no memory for a wavefield, but a number whose unit was forgotten
-LEAST_MEMORY = 1_000_000
-
-
-def _read_memory(value: object) -> object:
-    if value == "auto":
-        return value
-    size = int(units.parse(value, "memory"))
-    if size < LEAST_MEMORY:
-        raise ConfigError(
-            f"{value!r} is less than 1 MB; a number without a unit counts bytes",
-            'write "2GB" or "900 MiB"',
-            code="E104",
-        )
-    return size
-
-
-def _read_count(value: object) -> object:
-    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise ConfigError(f'{value!r} is neither a number of states from 0 nor "auto"', code="E104")
-
-
-def _read_steps(value: object) -> object:
-    if value == "off" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-        return value
-    raise ConfigError(f'{value!r} is neither a positive number of time steps nor "off"', code="E104")
-
-
-AutoMemory = Annotated[
-    int | Literal["auto"],
-    BeforeValidator(_read_memory),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer", "minimum": LEAST_MEMORY}, {"type": "string"}],
-            "description": 'bytes, a text with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or "auto"',
-        }
-    ),
-]
-AutoCount = Annotated[
-    int | Literal["auto"],
-    BeforeValidator(_read_count),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"const": "auto"}]}),
-]
-OffSteps = Annotated[
-    int | Literal["off"],
-    BeforeValidator(_read_steps),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "off"}]}),
-]
-
-
-class CheckpointSection(Section):
-    """How the source wavefield is recovered when the receiver wavefield needs it."""
-
-    strategy: Strategy = Field(
-        CheckpointOptions.strategy,
-        description="store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
-        "auto: the fastest that fits",
-    )
-    place: Place = Field(
-        CheckpointOptions.place,
-        description="where snapshots or states lie: on the device (a GPU), in memory (of the host), on disk, or both",
-    )
-    slots: AutoCount = Field("auto", description="revolve: states in memory")
-    disk_slots: AutoCount = Field("auto", description="revolve: states on disk")
-    block: AutoInt = Field("auto", description="revolve: imaged samples from one state to the next")
-    memory: AutoMemory = Field(
-        "auto",
-        description='memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
-    )
-    device_memory: AutoMemory | None = Field(
-        None,
-        description="GPU memory per rank for snapshots and states; none: what the job leaves free",
-    )
-    directories: list[str] = Field(
-        [], description="folders for what lies on disk, used in turn; none: in the run directory"
-    )
-    threads: AutoInt = Field("auto", description="threads that write and read it")
-    direct: bool = Field(CheckpointOptions.direct, description="past the page cache (O_DIRECT)")
-    compression: Compression = Field(
-        CheckpointOptions.compression,
-        description="zfp: of what lies on disk; f16: snapshots in 16 bits, with exact = false; both lose digits",
-    )
-    tolerance: float = Field(
-        CheckpointOptions.tolerance,
-        gt=0,
-        lt=1,
-        description="zfp: largest error, relative to the largest value of a snapshot",
-    )
-    exact: bool = Field(
-        True,
-        description="the image of a run that keeps everything, byte for byte; false allows boundary under auto",
-    )
-    restart_every: OffSteps = Field(
-        "off", description="time steps between restart points inside a shot; off: a stopped shot starts anew"
-    )
-    keep: Keep = Field(
-        CheckpointOptions.keep,
-        description="wavefields kept after their shot, to play and to image again: none, source, both",
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _asking_for_rounding_is_enough(cls, given: Any) -> Any:
-        """Boundary and zfp imply exact = false; f16 needs it in the job."""
-        if isinstance(given, dict) and "exact" not in given:
-            inexact = given.get("strategy") == "boundary" or given.get("compression") == "zfp"
-            return {**given, "exact": not inexact}
-        return given
-
-    @field_validator("directories")
-    @classmethod
-    def _each_once(cls, value: list[str]) -> list[str]:
-        twice = sorted({d for d in value if value.count(d) > 1})
-        if twice:
-            raise ConfigError(
-                f"directories names {twice[0]!r} twice",
-                "name every folder once: each gets its share",
-                code="E104",
-            )
-        if any(not d.strip() for d in value):
-            raise ConfigError(
-                "directories names an empty text", 'write "." for the folder of the job', code="E104"
-            )
-        return value
-
-    @model_validator(mode="after")
-    def _nothing_contradicts(self) -> CheckpointSection:
-        self.options(tuple(self.directories))
-        return self
-
-    def options(self, directories: tuple[str, ...]) -> CheckpointOptions:
-        """Return the section in the form of the program; `directories` with the folder of the job before them."""
-        steps = 0 if self.restart_every == "off" else self.restart_every
-        return self.as_options(CheckpointOptions, directories=directories, restart_every=steps)
-
-    def of_the_image(self) -> dict[str, object]:
-        """Return the keys that bits of the image depend on; empty when everything comes back as it was."""
-        lossy: dict[str, object] = {}
-        if self.compression != "none":
-            lossy["compression"] = self.compression
-        if self.compression == "zfp":
-            lossy["tolerance"] = self.tolerance
-        if self.strategy == "boundary":
-            lossy["strategy"] = self.strategy
-        return lossy
 
 
 class RtmTables(BaseJob):

@@ -8,7 +8,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 
 from subsalt.errors import ConfigError
 from subsalt.job import units
-from subsalt.job.sections import AutoMemory, ParallelSection
+from subsalt.job.checkpoint_section import AutoMemory
+from subsalt.job.sections import ParallelSection
 from subsalt.job.units import Angle, AutoInt, AutoTime, Length, Section, Time, Velocity
 from subsalt.methods.kirchhoff.options import (
     Antialias,

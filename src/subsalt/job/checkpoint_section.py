@@ -1,0 +1,159 @@
+"""`[checkpoint]` of a job file: how the source wavefield is recovered, and where its snapshots and states lie."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+
+from subsalt.errors import ConfigError
+from subsalt.job import units
+from subsalt.job.units import AutoInt, Section
+from subsalt.propagation.options import CheckpointOptions, Compression, Keep, Place, Strategy
+
+#: less is no memory for a wavefield, but a number whose unit was forgotten
+LEAST_MEMORY = 1_000_000
+
+
+def _read_memory(value: object) -> object:
+    if value == "auto":
+        return value
+    size = int(units.parse(value, "memory"))
+    if size < LEAST_MEMORY:
+        raise ConfigError(
+            f"{value!r} is less than 1 MB; a number without a unit counts bytes",
+            'write "2GB" or "900 MiB"',
+            code="E104",
+        )
+    return size
+
+
+def _read_count(value: object) -> object:
+    if value == "auto" or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    raise ConfigError(f'{value!r} is neither a number of states from 0 nor "auto"', code="E104")
+
+
+def _read_steps(value: object) -> object:
+    if value == "off" or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise ConfigError(f'{value!r} is neither a positive number of time steps nor "off"', code="E104")
+
+
+AutoMemory = Annotated[
+    int | Literal["auto"],
+    BeforeValidator(_read_memory),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer", "minimum": LEAST_MEMORY}, {"type": "string"}],
+            "description": 'bytes, a text with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or "auto"',
+        }
+    ),
+]
+AutoCount = Annotated[
+    int | Literal["auto"],
+    BeforeValidator(_read_count),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, {"const": "auto"}]}),
+]
+OffSteps = Annotated[
+    int | Literal["off"],
+    BeforeValidator(_read_steps),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "off"}]}),
+]
+
+
+class CheckpointSection(Section):
+    """How the source wavefield is recovered when the receiver wavefield needs it."""
+
+    strategy: Strategy = Field(
+        CheckpointOptions.strategy,
+        description="store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
+        "auto: the fastest that fits",
+    )
+    place: Place = Field(
+        CheckpointOptions.place,
+        description="where snapshots or states lie: on the device (a GPU), in memory (of the host), on disk, or both",
+    )
+    slots: AutoCount = Field("auto", description="revolve: states in memory")
+    disk_slots: AutoCount = Field("auto", description="revolve: states on disk")
+    block: AutoInt = Field("auto", description="revolve: imaged samples from one state to the next")
+    memory: AutoMemory = Field(
+        "auto",
+        description='memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
+    )
+    device_memory: AutoMemory | None = Field(
+        None,
+        description="GPU memory per rank for snapshots and states; none: what the job leaves free",
+    )
+    directories: list[str] = Field(
+        [], description="folders for what lies on disk, used in turn; none: in the run directory"
+    )
+    threads: AutoInt = Field("auto", description="threads that write and read it")
+    direct: bool = Field(CheckpointOptions.direct, description="past the page cache (O_DIRECT)")
+    compression: Compression = Field(
+        CheckpointOptions.compression,
+        description="zfp: of what lies on disk; f16: snapshots in 16 bits, with exact = false; both lose digits",
+    )
+    tolerance: float = Field(
+        CheckpointOptions.tolerance,
+        gt=0,
+        lt=1,
+        description="zfp: largest error, relative to the largest value of a snapshot",
+    )
+    exact: bool = Field(
+        True,
+        description="the image of a run that keeps everything, byte for byte; false allows boundary under auto",
+    )
+    restart_every: OffSteps = Field(
+        "off", description="time steps between restart points inside a shot; off: a stopped shot starts anew"
+    )
+    keep: Keep = Field(
+        CheckpointOptions.keep,
+        description="wavefields kept after their shot, to play and to image again: none, source, both",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _asking_for_rounding_is_enough(cls, given: Any) -> Any:
+        """Boundary and zfp imply exact = false; f16 needs it in the job."""
+        if isinstance(given, dict) and "exact" not in given:
+            inexact = given.get("strategy") == "boundary" or given.get("compression") == "zfp"
+            return {**given, "exact": not inexact}
+        return given
+
+    @field_validator("directories")
+    @classmethod
+    def _each_once(cls, value: list[str]) -> list[str]:
+        twice = sorted({d for d in value if value.count(d) > 1})
+        if twice:
+            raise ConfigError(
+                f"directories names {twice[0]!r} twice",
+                "name every folder once: each gets its share",
+                code="E104",
+            )
+        if any(not d.strip() for d in value):
+            raise ConfigError(
+                "directories names an empty text", 'write "." for the folder of the job', code="E104"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _nothing_contradicts(self) -> CheckpointSection:
+        self.options(tuple(self.directories))
+        return self
+
+    def options(self, directories: tuple[str, ...]) -> CheckpointOptions:
+        """Return the section in the form of the program; `directories` with the folder of the job before them."""
+        steps = 0 if self.restart_every == "off" else self.restart_every
+        return self.as_options(CheckpointOptions, directories=directories, restart_every=steps)
+
+    def of_the_image(self) -> dict[str, object]:
+        """Return the keys that bits of the image depend on; empty when everything comes back as it was."""
+        lossy: dict[str, object] = {}
+        if self.compression != "none":
+            lossy["compression"] = self.compression
+        if self.compression == "zfp":
+            lossy["tolerance"] = self.tolerance
+        if self.strategy == "boundary":
+            lossy["strategy"] = self.strategy
+        return lossy
