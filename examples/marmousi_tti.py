@@ -82,7 +82,7 @@ def picture(images: dict[str, NDArray], grid: Grid, found: dict[str, list[Depths
     # deep reflectors set the scale, not the strong shallow ones
     clip = clip_limit(next(iter(sharp.values()))[:, round(800 / h) :], 99.0)
     extent = (0, 1e-3 * h * (grid.shape[0] - 1), 1e-3 * h * (grid.shape[1] - 1), 0)
-    height = 0.6 + 9.24 * grid.shape[1] / grid.shape[0]
+    height = 1.1 + 9.24 * grid.shape[1] / grid.shape[0]
     fig, axes = plt.subplots(len(images), 1, figsize=(10, height * len(images)), sharex=True, squeeze=False)
     for ax, (name, a) in zip(axes[:, 0], sharp.items(), strict=True):
         ax.imshow(
