@@ -40,12 +40,12 @@ def done(run: Path) -> int:
 
 def workers(pid: int) -> list[int]:
     """Return the processes of subsalt among a process and its descendants."""
-    found, todo = [], [pid]
-    while todo:
-        one = todo.pop()
+    found, family = [], [pid]
+    while family:
+        one = family.pop()
         try:
             words = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")
-            todo += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
+            family += map(int, Path(f"/proc/{one}/task/{one}/children").read_text().split())
         except OSError:
             continue
         if b"subsalt" in words and not words[0].endswith(b"mpiexec"):
@@ -55,7 +55,7 @@ def workers(pid: int) -> list[int]:
 
 
 def migrate(job: Path, run: Path, shots: str, ranks: int, kill_at: int | None) -> dict[str, object]:
-    """Migrate shots on so many ranks; kill one of them when `kill_at` shots are done. Return what became of it."""
+    """Migrate shots on some ranks, kill one rank once `kill_at` shots are done, and return how the run ended."""
     words = [sys.executable, "-m", "subsalt", "migrate", str(job), "--run", str(run), "--shots", shots]
     launch = [str(MPIEXEC), "-n", str(ranks)] if ranks > 1 else []
     with open(run.with_suffix(".log"), "a") as log:
