@@ -43,7 +43,8 @@ using namespace subsalt::cuda;
 int subsalt_cuda_arithmetic(int32_t kind, const float* a, const float* b, float* out, int64_t n) {
     constexpr int threads = 256;
     if (n == 0) return 0;
-    const Status status = launch(arithmetic, blocks_for(n, threads), threads, 0, context().compute,
-                                 static_cast<Arithmetic>(kind), a, b, out, n);
-    return said(status, "trying arithmetic");
+    return entered("trying arithmetic", [&] {
+        return launch(arithmetic, blocks_for(n, threads), threads, 0, context().compute, static_cast<Arithmetic>(kind),
+                      a, b, out, n);
+    });
 }

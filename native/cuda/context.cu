@@ -76,10 +76,19 @@ Status take(const char** what) {
 
 Context& context() {
     static Context made;
-    // the device in use belongs to a thread, and finalizers run in any
-    thread_local bool here = false;
-    if (made.ready && !here) here = cudaSetDevice(made.device) == cudaSuccess;
     return made;
+}
+
+Status enter() {
+    const Context& c = context();
+    if (!c.ready) return cudaErrorInitializationError;
+    int in_use = -1; // asked every time: it costs nothing beside a call, and others may have chosen since
+    SUBSALT_CHECK(cudaGetDevice(&in_use));
+    return in_use == c.device ? cudaSuccess : cudaSetDevice(c.device);
+}
+
+void enter_to_free() {
+    keep(enter(), "releasing what is on the GPU");
 }
 
 Allocated& allocated() {
@@ -113,7 +122,6 @@ Status allocate(void** out, std::int64_t bytes) {
 
 void release(void* p) {
     if (p == nullptr) return;
-    context();
     allocated().device -= forget(sizes().device, p);
     keep(cudaFree(p), "releasing memory on the GPU");
 }
@@ -135,7 +143,6 @@ Status copy_async(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind
 
 void release_host(void* p) {
     if (p == nullptr) return;
-    context();
     allocated().host -= forget(sizes().host, p);
     keep(cudaFreeHost(p), "releasing page-locked memory");
 }
@@ -149,7 +156,6 @@ Status lock_host(void* p, std::int64_t bytes) {
 }
 
 void unlock_host(void* p) {
-    context();
     allocated().host -= forget(sizes().host, p);
     keep(cudaHostUnregister(p), "unlocking memory of the host");
 }
@@ -207,7 +213,7 @@ int subsalt_cuda_facts(int32_t device, SubsaltCudaFacts* facts) {
 
 int subsalt_cuda_use(int32_t device) {
     Context& c = context();
-    if (c.ready && c.device == device) return 0;
+    if (c.ready && c.device == device) return said(enter(), "using the GPU");
     if (c.ready) return said(cudaErrorInvalidDevice, "using a second GPU in one process");
     const auto make = [&]() -> Status {
         SUBSALT_CHECK(cudaSetDevice(device));
@@ -217,46 +223,53 @@ int subsalt_cuda_use(int32_t device) {
         return cudaSuccess;
     };
     const Status status = make();
-    c.ready = status == cudaSuccess;
     c.device = device;
+    c.ready = status == cudaSuccess;
     return said(status, "using the GPU");
 }
 
 int subsalt_cuda_free_memory(int64_t* free_bytes, int64_t* total) {
-    std::size_t f = 0, t = 0;
-    const Status status = cudaMemGetInfo(&f, &t);
-    *free_bytes = static_cast<int64_t>(f), *total = static_cast<int64_t>(t);
-    return said(status, "asking for the GPU's free memory");
+    *free_bytes = *total = 0;
+    return entered("asking for the GPU's free memory", [&]() -> Status {
+        std::size_t f = 0, t = 0;
+        SUBSALT_CHECK(cudaMemGetInfo(&f, &t));
+        *free_bytes = static_cast<int64_t>(f), *total = static_cast<int64_t>(t);
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_allocate(void** out, int64_t bytes, int32_t zeroed) {
-    const auto make = [&]() -> Status {
+    *out = nullptr;
+    return entered("allocating memory on the GPU", [&]() -> Status {
         SUBSALT_CHECK(allocate(out, bytes));
         if (zeroed == 0 || bytes == 0) return cudaSuccess;
         return cudaMemsetAsync(*out, 0, static_cast<std::size_t>(bytes), context().compute);
-    };
-    return said(make(), "allocating memory on the GPU");
+    });
 }
 
 int subsalt_cuda_release(void* p) {
+    enter_to_free();
     release(p);
     return 0;
 }
 
 int subsalt_cuda_allocate_host(void** out, int64_t bytes) {
-    return said(allocate_host(out, bytes), "allocating page-locked memory");
+    *out = nullptr;
+    return entered("allocating page-locked memory", [&] { return allocate_host(out, bytes); });
 }
 
 int subsalt_cuda_release_host(void* p) {
+    enter_to_free();
     release_host(p);
     return 0;
 }
 
 int subsalt_cuda_lock_host(void* p, int64_t bytes) {
-    return said(lock_host(p, bytes), "page-locking memory");
+    return entered("page-locking memory", [&] { return lock_host(p, bytes); });
 }
 
 int subsalt_cuda_unlock_host(void* p) {
+    enter_to_free();
     unlock_host(p);
     return 0;
 }
@@ -268,22 +281,22 @@ int subsalt_cuda_allocated(int64_t* device, int64_t* device_peak, int64_t* host,
 }
 
 int subsalt_cuda_copy(void* to, const void* from, int64_t bytes) {
-    const auto make = [&]() -> Status {
+    return entered("copying", [&]() -> Status {
         if (bytes == 0) return cudaSuccess;
         const bool to_device = memory_of(to) == Memory::device, from_device = memory_of(from) == Memory::device;
         if (from_device && !to_device) counters().to_host += bytes;
         if (to_device && !from_device) counters().to_device += bytes;
         SUBSALT_CHECK(copy_async(to, from, bytes, cudaMemcpyDefault, context().compute));
         return cudaStreamSynchronize(context().compute);
-    };
-    return said(make(), "copying");
+    });
 }
 
 int subsalt_cuda_zero(void* p, int64_t bytes) {
-    if (bytes == 0) return 0;
-    return said(cudaMemsetAsync(p, 0, static_cast<std::size_t>(bytes), context().compute), "clearing memory");
+    return entered("clearing memory", [&] {
+        return bytes == 0 ? cudaSuccess : cudaMemsetAsync(p, 0, static_cast<std::size_t>(bytes), context().compute);
+    });
 }
 
 int subsalt_cuda_synchronize() {
-    return said(cudaStreamSynchronize(context().compute), "waiting for the GPU");
+    return entered("waiting for the GPU", [] { return cudaStreamSynchronize(context().compute); });
 }
