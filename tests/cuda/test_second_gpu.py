@@ -114,7 +114,7 @@ def test_every_function_uses_the_gpu_of_the_process(second: InNewThreads, emulat
     test_steps.agree(problem)
     assert tunings(problem)
     test_steps.test_the_operators_alone_have_the_bytes_of_the_cpu(emulated, "vti", 2)
-    test_points.test_recording_has_the_bytes_of_the_cpu(emulated, *test_points.MEDIA[2], 3)
+    test_points.test_recording_has_the_bytes_of_the_cpu(emulated, "vti", 3)
     test_points.test_shares_of_planes_add_up_to_the_sample(emulated)
     test_imaging_kernels.test_imaging_has_the_bytes_of_the_cpu(emulated, "vti", test_imaging_kernels.BOXES[0])
     test_imaging_kernels.test_not_a_number_and_infinity_are_found(emulated, "vti")
