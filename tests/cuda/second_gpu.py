@@ -7,13 +7,13 @@ its GPU before it does anything else uses the first one here, and the emulation 
 from __future__ import annotations
 
 import ctypes
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
+from device_states import other_device
 
 #: functions of api.h that reach no device, or name one
 NO_DEVICE = {
@@ -71,11 +71,7 @@ class InNewThreads:
 
 def use_second_gpu(emulated: Any, monkeypatch: pytest.MonkeyPatch, folder: Path) -> InNewThreads:
     """Let this process compute on the second of two emulated GPUs, by calls in new threads."""
-    # a plug-in of another name has a device of its own
-    plugin = shutil.copy(emulated.availability().plugin, folder / "second.so")
-    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
-    monkeypatch.setenv("SUBSALT_EMULATED_GPUS", "2")
-    emulated.forget()
+    other_device(emulated, monkeypatch, folder / "second.so", GPUS=2)
     monkeypatch.setattr(emulated._Settings, "number", 1)
     # the context is made by a thread of its own, as in a run
     emulated.begin()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_states import to_device
+from device_states import other_device, to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
 from segment_work import by_segment, work_for
@@ -31,9 +30,7 @@ SHAPE = (12, 17, 35)
 @pytest.fixture
 def own(emulated: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Return the plug-in of a device of its own, which may break."""
-    plugin = shutil.copy(emulated.availability().plugin, tmp_path / "breaks.so")
-    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
-    emulated.forget()
+    other_device(emulated, monkeypatch, tmp_path / "breaks.so")
     return emulated
 
 
