@@ -145,7 +145,7 @@ def doctor(s: Settings) -> list[Part]:
 
 
 def arithmetic(s: Settings) -> list[Part]:
-    """Are roots, inverses and quotients rounded correctly?"""
+    """Are roots, inverses and quotients rounded correctly, and denormals flushed as on x86?"""
 
     def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
         found = done.answer()
@@ -163,7 +163,7 @@ def arithmetic(s: Settings) -> list[Part]:
         ]
 
     def kept(r: Row) -> Row:
-        return {"operands": r["operands"]} if r["operands"] else {}
+        return {key: r[key] for key in ("operands", "tininess") if r.get(key)}
 
     few = ["--quotients", "10000", "--most", "10000"] if s.rehearse else []
     return [Part("arithmetic", s.program("device_arithmetic.py", *few), 300, judge)]

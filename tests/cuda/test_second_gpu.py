@@ -100,7 +100,7 @@ def ask_and_measure() -> None:
     assert cuda.lock(np.zeros(1000, np.float32)) is not None
     a, b, out = (cuda.DeviceArray((4,)) for _ in range(3))
     a[...], b[...] = np.float32([1, 4, 9, 16]), np.ones(4, np.float32)
-    library.call("subsalt_cuda_arithmetic", 3, a.pointer, b.pointer, out.pointer, 4)
+    library.call("subsalt_cuda_arithmetic", 3, a.pointer, b.pointer, None, out.pointer, 4)
     assert np.asarray(out).tolist() == [1, 2, 3, 4]
 
 

@@ -23,7 +23,7 @@ from typing import Any, Literal
 from subsalt.errors import DeviceError, SubsaltError
 
 #: of api.h
-ABI = 3
+ABI = 4
 
 #: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
 OUT_OF_MEMORY, OLD_DRIVER, NO_DEVICE = 2, 35, 100
@@ -358,7 +358,7 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_synchronize": [],
     "subsalt_cuda_measure_copy": [_L, _I, _I, _P],
     "subsalt_cuda_measure_launch": [_I, _I, _P],
-    "subsalt_cuda_arithmetic": [_I, _P, _P, _P, _L],
+    "subsalt_cuda_arithmetic": [_I, _P, _P, _P, _P, _L],
     "subsalt_cuda_plan": [_P, _L, _POINTERS, _POINTERS],
     "subsalt_cuda_free_plan": [_P],
     "subsalt_cuda_points": [_P, _P, _L, _POINTERS],
