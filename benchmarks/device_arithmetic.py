@@ -93,8 +93,8 @@ def hardest_pairs(most: int) -> Pairs:
 class Trial:
     """Arrays on the GPU for one piece of operands."""
 
-    def __init__(self) -> None:
-        self.arrays = [DeviceArray((PIECE,), np.float32, zeroed=False) for _ in range(4)]
+    def __init__(self, size: int = PIECE) -> None:
+        self.arrays = [DeviceArray((size,), np.float32, zeroed=False) for _ in range(4)]
 
     def results(self, kind: int, *operands: NDArray) -> NDArray:
         """Return what the GPU makes of the operands a, b and, where the kind reads it, c."""

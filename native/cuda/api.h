@@ -1,5 +1,6 @@
-// The plain C interface of the CUDA plug-in. Every function returns 0, or a CUDA error number; what it means says
-// subsalt_cuda_message(). Sizes and indices are 64-bit. Nothing here throws, and nothing crashes without a driver.
+// The plain C interface of the CUDA plug-in. Every function returns 0, a CUDA error number, or one of its own; what it
+// means says subsalt_cuda_message(). Sizes and indices are 64-bit. Nothing here throws, and nothing crashes without a
+// driver.
 #pragma once
 
 #include <stdint.h>
@@ -12,6 +13,9 @@ extern "C" {
 
 /// Changes with every change of this file or of the structs behind its pointers.
 #define SUBSALT_CUDA_ABI 4
+
+/// Page-locked memory of the host cannot be had. CUDA has one number for this and for too little memory on the device.
+#define SUBSALT_CUDA_NO_LOCKED_MEMORY 10001
 
 typedef struct {
     char name[128];

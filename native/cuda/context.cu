@@ -12,6 +12,26 @@ namespace {
 
 thread_local std::string message;
 
+constexpr auto no_locked_memory = static_cast<Status>(SUBSALT_CUDA_NO_LOCKED_MEMORY);
+thread_local std::int64_t refused = 0; // bytes of page-locked memory, last
+
+/// What an error number means.
+std::string meaning(Status status) {
+    if (status != no_locked_memory) return cudaGetErrorString(status);
+    char text[128];
+    std::snprintf(text, sizeof text, "%.6g MB of page-locked memory wanted beside %.6g MB of this process",
+                  static_cast<double>(refused) * 1e-6, static_cast<double>(allocated().host) * 1e-6);
+    return text;
+}
+
+/// What asking for page-locked memory of the host ran into.
+Status of_host(Status status, std::int64_t bytes) {
+    if (status != cudaErrorMemoryAllocation) return status;
+    cudaGetLastError();
+    refused = bytes;
+    return no_locked_memory;
+}
+
 /// Sizes of what is allocated, by pointer: cudaFree does not tell.
 struct Sizes {
     std::mutex mutex;
@@ -99,7 +119,7 @@ Allocated& allocated() {
 int said(Status status, const char* what) {
     if (status == cudaSuccess) status = take(&what);
     if (status != cudaSuccess) {
-        message = std::string(what) + ": " + cudaGetErrorString(status);
+        message = std::string(what) + ": " + meaning(status);
         cudaGetLastError(); // an error that can be mended does not stay
     }
     return static_cast<int>(status);
@@ -129,7 +149,7 @@ void release(void* p) {
 Status allocate_host(void** out, std::int64_t bytes) {
     *out = nullptr;
     if (bytes == 0) return cudaSuccess;
-    SUBSALT_CHECK(cudaHostAlloc(out, static_cast<std::size_t>(bytes), cudaHostAllocDefault));
+    SUBSALT_CHECK(of_host(cudaHostAlloc(out, static_cast<std::size_t>(bytes), cudaHostAllocDefault), bytes));
     remember(sizes().host, *out, bytes);
     add(allocated().host, allocated().host_peak, bytes);
     return cudaSuccess;
@@ -149,7 +169,7 @@ void release_host(void* p) {
 
 Status lock_host(void* p, std::int64_t bytes) {
     if (bytes == 0) return cudaSuccess;
-    SUBSALT_CHECK(cudaHostRegister(p, static_cast<std::size_t>(bytes), cudaHostRegisterDefault));
+    SUBSALT_CHECK(of_host(cudaHostRegister(p, static_cast<std::size_t>(bytes), cudaHostRegisterDefault), bytes));
     remember(sizes().host, p, bytes);
     add(allocated().host, allocated().host_peak, bytes);
     return cudaSuccess;

@@ -29,7 +29,7 @@ struct KnownOccupancy {
 };
 
 /// Blocks of a kernel that the device in use runs at once; the kernel is allowed so much shared memory. The driver is
-/// asked once per kernel and device: to ask takes the host several times as long as a launch.
+/// asked once per kernel and device: an answer takes the host 5 to 10 us by estimate, a launch 2 to 3.
 template <class... Parameters>
 Status blocks_at_once(void (*kernel)(Parameters...), int threads, std::size_t shared, int* out) {
     int device = 0, multiprocessors = 0;

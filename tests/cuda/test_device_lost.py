@@ -99,6 +99,27 @@ def test_too_little_memory_for_a_segment_leaves_the_device_as_it_was(
     assert by_segment(cuda, problem, state, 3, work)
 
 
+def test_too_little_page_locked_memory_is_an_error_of_the_host(
+    own: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda.reserve(4)
+    monkeypatch.setenv("SUBSALT_EMULATED_LOCKED", str(cuda.allocated()["host"] + 4000))
+    kept = cuda.reserve_host(1000)
+    wanted = r"no more page-locked memory \(.*: 2 MB of page-locked memory wanted beside 0\.004 MB"
+    with pytest.raises(library.OutOfLockedMemory, match=wanted) as said:
+        cuda.reserve_host(500_000)
+    assert (said.value.code, said.value.exit_code) == ("E986", 69)
+    assert "[checkpoint] memory" in said.value.fix
+    assert not isinstance(said.value, library.OutOfDeviceMemory)
+    # what segments need of it themselves
+    problem = make_problem(SHAPE, "isotropic", "none", 4)
+    with pytest.raises(library.OutOfLockedMemory, match="preparing time steps"):
+        by_segment(cuda, problem, cuda.new_state(problem), 1, Work())
+    assert cuda.lock(np.zeros(1000, np.float32)) is None  # copies are slower then, and right
+    del kept
+    assert by_segment(cuda, problem, cuda.new_state(problem), 1, Work())
+
+
 def test_buffers_are_lent_from_segment_to_segment_and_go_with_the_problem(own: Any) -> None:
     problem = make_problem(SHAPE, "isotropic", "none", 4)
     assert by_segment(cuda, problem, cuda.new_state(problem), 1, Work())

@@ -48,7 +48,7 @@ enum cudaError_t {
     cudaErrorInsufficientDriver = 35, cudaErrorDevicesUnavailable = 46, cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101, cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700, cudaErrorHostMemoryAlreadyRegistered = 712, cudaErrorLaunchFailure = 719,
-    cudaErrorUnknown = 999
+    cudaErrorUnknown = 999, cudaErrorApiFailureBase = 10000
 };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
