@@ -19,7 +19,7 @@ thread_local std::int64_t refused = 0; // bytes of page-locked memory, last
 std::string meaning(Status status) {
     if (status != no_locked_memory) return cudaGetErrorString(status);
     char text[128];
-    std::snprintf(text, sizeof text, "%.6g MB of page-locked memory wanted beside %.6g MB of this process",
+    std::snprintf(text, sizeof text, "%.3f MB of page-locked memory wanted beside %.3f MB of this process",
                   static_cast<double>(refused) * 1e-6, static_cast<double>(allocated().host) * 1e-6);
     return text;
 }

@@ -105,7 +105,7 @@ def test_too_little_page_locked_memory_is_an_error_of_the_host(
     cuda.reserve(4)
     monkeypatch.setenv("SUBSALT_EMULATED_LOCKED", str(cuda.allocated()["host"] + 4000))
     kept = cuda.reserve_host(1000)
-    wanted = r"no more page-locked memory \(.*: 2 MB of page-locked memory wanted beside 0\.004 MB"
+    wanted = r"no more page-locked memory \(.*: 2\.000 MB of page-locked memory wanted beside 0\.004 MB"
     with pytest.raises(library.OutOfLockedMemory, match=wanted) as said:
         cuda.reserve_host(500_000)
     assert (said.value.code, said.value.exit_code) == ("E986", 69)

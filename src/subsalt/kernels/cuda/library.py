@@ -284,7 +284,7 @@ def check(lib: Any, status: int) -> None:
     if status == NO_LOCKED_MEMORY:
         raise OutOfLockedMemory(
             f"the host gives no more page-locked memory ({said})",
-            "set [checkpoint] memory, or [kirchhoff] memory, lower than this, or start fewer ranks on the node",
+            'set [checkpoint] memory lower, or place = "disk" (time migration: [kirchhoff] memory), or use fewer ranks',
             code="E986",
         )
     if status in LOST:
