@@ -75,7 +75,7 @@ cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90, sm_100 and PTX
 cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-sanitizer, memory and races
 	@command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is part of the CUDA toolkit; put it on PATH" >&2; exit 1; }
 	for tool in memcheck racecheck synccheck initcheck; do \
-		compute-sanitizer --tool $$tool --error-exitcode 99 $(PY) -m pytest -n0 -m gpu tests/cuda; done
+		OMP_NUM_THREADS=1 compute-sanitizer --tool $$tool --error-exitcode 99 $(PY) -m pytest -n0 -m gpu tests/cuda; done
 
 # tests start hundreds of interpreters: where PYTHONDONTWRITEBYTECODE is set, each would compile all modules again
 bytecode: build/tests-read

@@ -1,4 +1,4 @@
-"""Are roots, inverses and quotients on a GPU rounded correctly, operand for operand?
+"""Are roots, inverses and quotients on a GPU rounded correctly, operand for operand, and denormals flushed as on x86?
 
 The Kirchhoff sum corrects approximations of the hardware (native/cuda/kirchhoff_operator.cuh); its other roots and
 quotients are the compiler's. Both are computed on the GPU and compared with the processor's float32, which are rounded
@@ -8,6 +8,9 @@ ends of the range that the sum uses; quotients of random numbers, and the hardes
     a / b lies next to the middle m of two float32, 2^25 a = m b - 1 or + 1,   m odd, of 25 bits, b odd, of 24 bits
 
 Of the inverse of b modulo 2^25 and its negative exactly one has 25 bits: 2^22 quotients, one for every odd b.
+
+Multiply-adds next to the smallest normal number, 2^-126, tell whether the GPU decides after rounding whether a result
+is flushed, as x86 does, or before (tininess.py). Before, a result that rounds up to 2^-126 would be zero there.
 
     python benchmarks/device_arithmetic.py --quotients 1000000000
 
@@ -22,6 +25,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import tininess
 from facts import machine
 from numpy.typing import NDArray
 
@@ -36,6 +40,8 @@ KINDS: dict[str, tuple[int, Callable[[NDArray, NDArray], NDArray]]] = {
     "root, compiler's": (3, lambda a, b: np.sqrt(a)),
     "quotient, compiler's": (4, lambda a, b: a / b),
 }
+#: of native/cuda/arithmetic.cu, compared with exact results, and how many of each kind of operands
+MULTIPLY_ADD, ADDED = 5, 500
 #: operands that are compared at once
 PIECE = 1 << 24
 #: powers of 2 by which operands are scaled: squares of times are 1e-8 to 1e35
@@ -87,16 +93,18 @@ def hardest_pairs(most: int) -> Pairs:
 class Trial:
     """Arrays on the GPU for one piece of operands."""
 
-    def __init__(self) -> None:
-        self.arrays = [DeviceArray((PIECE,), np.float32, zeroed=False) for _ in range(3)]
+    def __init__(self, size: int = PIECE) -> None:
+        self.arrays = [DeviceArray((size,), np.float32, zeroed=False) for _ in range(4)]
 
-    def results(self, kind: int, a: NDArray, b: NDArray) -> NDArray:
-        """Return what the GPU makes of the operands."""
-        there = [array[: len(a)] for array in self.arrays]
-        for target, source in zip(there, (a, b), strict=False):
+    def results(self, kind: int, *operands: NDArray) -> NDArray:
+        """Return what the GPU makes of the operands a, b and, where the kind reads it, c."""
+        n = len(operands[0])
+        *there, out = (array[:n] for array in self.arrays)
+        for target, source in zip(there, operands, strict=False):
             copy(target, source)
-        call("subsalt_cuda_arithmetic", kind, *(array.pointer for array in there), len(a))
-        return np.asarray(there[2])
+        given = [array.pointer if i < len(operands) else None for i, array in enumerate(there)]
+        call("subsalt_cuda_arithmetic", kind, *given, out.pointer, n)
+        return np.asarray(out)
 
 
 def compared(trial: Trial, name: str, pairs: Pairs) -> dict[str, object]:
@@ -138,6 +146,9 @@ def main() -> None:
         else:
             end = 2.0 if name.startswith("inverse") else 4.0
             show(compared(trial, name, mantissas(1.0, end, args.most)), f"all of [1, {end:g})")
+    operands = tininess.cases(ADDED)
+    row = tininess.judged(trial.results(MULTIPLY_ADD, *operands), operands, SHOWN)
+    show(row, f"next to 2^-126, tiny {row['tininess']} rounding")
     facts = machine(1) | {"gpu": gpu.name, "emulated": availability().emulated}
     print(json.dumps(facts | {"rows": rows}))
     raise SystemExit(any(row["wrong"] for row in rows))

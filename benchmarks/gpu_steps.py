@@ -145,7 +145,7 @@ def doctor(s: Settings) -> list[Part]:
 
 
 def arithmetic(s: Settings) -> list[Part]:
-    """Are roots, inverses and quotients rounded correctly?"""
+    """Are roots, inverses and quotients rounded correctly, and denormals flushed as on x86?"""
 
     def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
         found = done.answer()
@@ -163,7 +163,7 @@ def arithmetic(s: Settings) -> list[Part]:
         ]
 
     def kept(r: Row) -> Row:
-        return {"operands": r["operands"]} if r["operands"] else {}
+        return {key: r[key] for key in ("operands", "tininess") if r.get(key)}
 
     few = ["--quotients", "10000", "--most", "10000"] if s.rehearse else []
     return [Part("arithmetic", s.program("device_arithmetic.py", *few), 300, judge)]
@@ -192,6 +192,10 @@ def judged_tests(done: Done, name: str = "device tests") -> list[Row]:
     return out + [row(test, bad[state]) for test, state in found.items() if state in bad]
 
 
+#: for tests: their grids are small, and workers side by side have a core each
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
 def test_files() -> list[str]:
     """Return the files with tests that run on a GPU too."""
     with_gpu = re.compile(r"gpu_device|mark\.gpu")
@@ -209,7 +213,7 @@ def tests(s: Settings) -> list[Part]:
     """Do all device tests pass on the GPU? They have small grids."""
     files = ["tests/cuda/test_library.py"] if s.rehearse else test_files()
     words = pytest(s, "-n", "0" if s.rehearse else str(s.workers), *files)
-    return [Part("tests", words, 600, lambda done, before: judged_tests(done))]
+    return [Part("tests", words, 600, lambda done, before: judged_tests(done), environment=ONE_THREAD)]
 
 
 def beyond(s: Settings) -> list[Part]:
@@ -425,7 +429,7 @@ def sanitizer(s: Settings) -> list[Part]:
     some = ["-p", "gpu_sample", *(f"tests/cuda/test_{f}.py" for f in files)]
     tests = pytest(s, "-n", "0", *some)
     watched = ["compute-sanitizer", "--error-exitcode", "99", "--target-processes", "application-only"]
-    environment = {"PYTHONPATH": str(HERE), "SUBSALT_GPU_SAMPLE": str(OF_A_FILE)}
+    environment = {"PYTHONPATH": str(HERE), "SUBSALT_GPU_SAMPLE": str(OF_A_FILE)} | ONE_THREAD
     return [
         Part(tool, [*watched, "--tool", tool, *tests], 180, judge_of(tool), "compute-sanitizer", environment)
         for tool in TOOLS
@@ -470,8 +474,10 @@ def counters(s: Settings) -> list[Part]:
     commands = kernels_of | {
         "kirchhoff": s.program("kirchhoff_gpu.py", "--kinds", DEFAULT_SUM, "--rounds", "2")
     }
-    # the answers that are compared first have launched some hundred kernels on small grids
-    which = ["--launch-skip", "400", "--launch-count", "12", "--metrics", ",".join(METRICS), "--csv"]
+    # the answers that are compared first have launched some hundred kernels on small grids; clocks stay as they are in
+    # the runs that are timed, and an account need not be allowed to set them
+    which = ["--launch-skip", "400", "--launch-count", "12", "--clock-control", "none"]
+    which += ["--metrics", ",".join(METRICS), "--csv"]
     return [
         Part(name, ["ncu", *which, *words], 120, judge_of(name), "ncu") for name, words in commands.items()
     ]

@@ -1,5 +1,6 @@
-// The plain C interface of the CUDA plug-in. Every function returns 0, or a CUDA error number; what it means says
-// subsalt_cuda_message(). Sizes and indices are 64-bit. Nothing here throws, and nothing crashes without a driver.
+// The plain C interface of the CUDA plug-in. Every function returns 0, a CUDA error number, or one of its own; what it
+// means says subsalt_cuda_message(). Sizes and indices are 64-bit. Nothing here throws, and nothing crashes without a
+// driver.
 #pragma once
 
 #include <stdint.h>
@@ -11,7 +12,10 @@ extern "C" {
 #define SUBSALT_CUDA_API __attribute__((visibility("default")))
 
 /// Changes with every change of this file or of the structs behind its pointers.
-#define SUBSALT_CUDA_ABI 3
+#define SUBSALT_CUDA_ABI 4
+
+/// Page-locked memory of the host cannot be had. CUDA has one number for this and for too little memory on the device.
+#define SUBSALT_CUDA_NO_LOCKED_MEMORY 10001
 
 typedef struct {
     char name[128];
@@ -51,8 +55,10 @@ SUBSALT_CUDA_API int subsalt_cuda_synchronize(void);
 SUBSALT_CUDA_API int subsalt_cuda_measure_copy(int64_t bytes, int32_t rounds, int32_t kind, double* seconds);
 SUBSALT_CUDA_API int subsalt_cuda_measure_launch(int32_t launches, int32_t rounds, double* seconds);
 
-// What the device makes of arithmetic (arithmetic.cu): n results of one kind; all arrays on the device.
-SUBSALT_CUDA_API int subsalt_cuda_arithmetic(int32_t kind, const float* a, const float* b, float* out, int64_t n);
+// What the device makes of arithmetic (arithmetic.cu): n results of one kind; all arrays on the device, null where the
+// kind does not read them.
+SUBSALT_CUDA_API int subsalt_cuda_arithmetic(int32_t kind, const float* a, const float* b, const float* c, float* out,
+                                             int64_t n);
 
 // Plans: `problem` is a host subsalt::Problem of `size` bytes; model arrays on the device: m, e, s (float32, or 16-bit
 // when the problem says so), then the axis x, y, z; null where the medium has none.

@@ -1,8 +1,9 @@
-// What the device makes of roots, inverses and quotients, for benchmarks/device_arithmetic.py, which holds them against
-// the host's: the corrected approximations of the Kirchhoff sum (kirchhoff_operator.cuh), and what the compiler makes
-// of sqrtf and / (kirchhoff_pairs.cu).
+// What the device makes of roots, inverses and quotients, and of multiply-adds whose result is next to the smallest
+// normal number, for benchmarks/device_arithmetic.py, which holds them against the host's: the corrected approximations
+// of the Kirchhoff sum (kirchhoff_operator.cuh), what the compiler makes of sqrtf and / (kirchhoff_pairs.cu), and fma1.
 //
-//   out[i] = f(a[i], b[i]),   f by `kind`: 0 root of a, 1 inverse of b, 2 ratio a / b; 3 sqrtf(a), 4 a / b
+//   out[i] = f(a[i], b[i], c[i]),   f by `kind`: 0 root of a, 1 inverse of b, 2 ratio a / b; 3 sqrtf(a), 4 a / b;
+//                                   5 fma1(a, b, c), which alone reads c
 #include "context.hpp"
 #include "kirchhoff_operator.cuh"
 
@@ -10,9 +11,9 @@ namespace subsalt::cuda {
 
 namespace {
 
-enum class Arithmetic : int { root, inverse, ratio, root_of_compiler, ratio_of_compiler };
+enum class Arithmetic : int { root, inverse, ratio, root_of_compiler, ratio_of_compiler, multiply_add };
 
-SUBSALT_GLOBAL void arithmetic(Arithmetic kind, const float* a, const float* b, float* out, Index n) {
+SUBSALT_GLOBAL void arithmetic(Arithmetic kind, const float* a, const float* b, const float* c, float* out, Index n) {
     const Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) return;
     switch (kind) {
@@ -31,6 +32,9 @@ SUBSALT_GLOBAL void arithmetic(Arithmetic kind, const float* a, const float* b, 
     case Arithmetic::ratio_of_compiler:
         out[i] = a[i] / b[i];
         break;
+    case Arithmetic::multiply_add:
+        out[i] = fma1(a[i], b[i], c[i]);
+        break;
     }
 }
 
@@ -40,10 +44,11 @@ SUBSALT_GLOBAL void arithmetic(Arithmetic kind, const float* a, const float* b, 
 
 using namespace subsalt::cuda;
 
-int subsalt_cuda_arithmetic(int32_t kind, const float* a, const float* b, float* out, int64_t n) {
+int subsalt_cuda_arithmetic(int32_t kind, const float* a, const float* b, const float* c, float* out, int64_t n) {
     constexpr int threads = 256;
     if (n == 0) return 0;
-    const Status status = launch(arithmetic, blocks_for(n, threads), threads, 0, context().compute,
-                                 static_cast<Arithmetic>(kind), a, b, out, n);
-    return said(status, "trying arithmetic");
+    return entered("trying arithmetic", [&] {
+        return launch(arithmetic, blocks_for(n, threads), threads, 0, context().compute, static_cast<Arithmetic>(kind),
+                      a, b, c, out, n);
+    });
 }

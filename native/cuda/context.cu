@@ -12,6 +12,26 @@ namespace {
 
 thread_local std::string message;
 
+constexpr auto no_locked_memory = static_cast<Status>(SUBSALT_CUDA_NO_LOCKED_MEMORY);
+thread_local std::int64_t refused = 0; // bytes of page-locked memory, last
+
+/// What an error number means.
+std::string meaning(Status status) {
+    if (status != no_locked_memory) return cudaGetErrorString(status);
+    char text[128];
+    std::snprintf(text, sizeof text, "%.3f MB of page-locked memory wanted beside %.3f MB of this process",
+                  static_cast<double>(refused) * 1e-6, static_cast<double>(allocated().host) * 1e-6);
+    return text;
+}
+
+/// What asking for page-locked memory of the host ran into.
+Status of_host(Status status, std::int64_t bytes) {
+    if (status != cudaErrorMemoryAllocation) return status;
+    cudaGetLastError();
+    refused = bytes;
+    return no_locked_memory;
+}
+
 /// Sizes of what is allocated, by pointer: cudaFree does not tell.
 struct Sizes {
     std::mutex mutex;
@@ -76,10 +96,19 @@ Status take(const char** what) {
 
 Context& context() {
     static Context made;
-    // the device in use belongs to a thread, and finalizers run in any
-    thread_local bool here = false;
-    if (made.ready && !here) here = cudaSetDevice(made.device) == cudaSuccess;
     return made;
+}
+
+Status enter() {
+    const Context& c = context();
+    if (!c.ready) return cudaErrorInitializationError;
+    int in_use = -1; // asked every time: it costs nothing beside a call, and others may have chosen since
+    SUBSALT_CHECK(cudaGetDevice(&in_use));
+    return in_use == c.device ? cudaSuccess : cudaSetDevice(c.device);
+}
+
+void enter_to_free() {
+    keep(enter(), "releasing what is on the GPU");
 }
 
 Allocated& allocated() {
@@ -90,7 +119,7 @@ Allocated& allocated() {
 int said(Status status, const char* what) {
     if (status == cudaSuccess) status = take(&what);
     if (status != cudaSuccess) {
-        message = std::string(what) + ": " + cudaGetErrorString(status);
+        message = std::string(what) + ": " + meaning(status);
         cudaGetLastError(); // an error that can be mended does not stay
     }
     return static_cast<int>(status);
@@ -113,7 +142,6 @@ Status allocate(void** out, std::int64_t bytes) {
 
 void release(void* p) {
     if (p == nullptr) return;
-    context();
     allocated().device -= forget(sizes().device, p);
     keep(cudaFree(p), "releasing memory on the GPU");
 }
@@ -121,7 +149,7 @@ void release(void* p) {
 Status allocate_host(void** out, std::int64_t bytes) {
     *out = nullptr;
     if (bytes == 0) return cudaSuccess;
-    SUBSALT_CHECK(cudaHostAlloc(out, static_cast<std::size_t>(bytes), cudaHostAllocDefault));
+    SUBSALT_CHECK(of_host(cudaHostAlloc(out, static_cast<std::size_t>(bytes), cudaHostAllocDefault), bytes));
     remember(sizes().host, *out, bytes);
     add(allocated().host, allocated().host_peak, bytes);
     return cudaSuccess;
@@ -135,21 +163,19 @@ Status copy_async(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind
 
 void release_host(void* p) {
     if (p == nullptr) return;
-    context();
     allocated().host -= forget(sizes().host, p);
     keep(cudaFreeHost(p), "releasing page-locked memory");
 }
 
 Status lock_host(void* p, std::int64_t bytes) {
     if (bytes == 0) return cudaSuccess;
-    SUBSALT_CHECK(cudaHostRegister(p, static_cast<std::size_t>(bytes), cudaHostRegisterDefault));
+    SUBSALT_CHECK(of_host(cudaHostRegister(p, static_cast<std::size_t>(bytes), cudaHostRegisterDefault), bytes));
     remember(sizes().host, p, bytes);
     add(allocated().host, allocated().host_peak, bytes);
     return cudaSuccess;
 }
 
 void unlock_host(void* p) {
-    context();
     allocated().host -= forget(sizes().host, p);
     keep(cudaHostUnregister(p), "unlocking memory of the host");
 }
@@ -207,7 +233,7 @@ int subsalt_cuda_facts(int32_t device, SubsaltCudaFacts* facts) {
 
 int subsalt_cuda_use(int32_t device) {
     Context& c = context();
-    if (c.ready && c.device == device) return 0;
+    if (c.ready && c.device == device) return said(enter(), "using the GPU");
     if (c.ready) return said(cudaErrorInvalidDevice, "using a second GPU in one process");
     const auto make = [&]() -> Status {
         SUBSALT_CHECK(cudaSetDevice(device));
@@ -217,46 +243,53 @@ int subsalt_cuda_use(int32_t device) {
         return cudaSuccess;
     };
     const Status status = make();
-    c.ready = status == cudaSuccess;
     c.device = device;
+    c.ready = status == cudaSuccess;
     return said(status, "using the GPU");
 }
 
 int subsalt_cuda_free_memory(int64_t* free_bytes, int64_t* total) {
-    std::size_t f = 0, t = 0;
-    const Status status = cudaMemGetInfo(&f, &t);
-    *free_bytes = static_cast<int64_t>(f), *total = static_cast<int64_t>(t);
-    return said(status, "asking for the GPU's free memory");
+    *free_bytes = *total = 0;
+    return entered("asking for the GPU's free memory", [&]() -> Status {
+        std::size_t f = 0, t = 0;
+        SUBSALT_CHECK(cudaMemGetInfo(&f, &t));
+        *free_bytes = static_cast<int64_t>(f), *total = static_cast<int64_t>(t);
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_allocate(void** out, int64_t bytes, int32_t zeroed) {
-    const auto make = [&]() -> Status {
+    *out = nullptr;
+    return entered("allocating memory on the GPU", [&]() -> Status {
         SUBSALT_CHECK(allocate(out, bytes));
         if (zeroed == 0 || bytes == 0) return cudaSuccess;
         return cudaMemsetAsync(*out, 0, static_cast<std::size_t>(bytes), context().compute);
-    };
-    return said(make(), "allocating memory on the GPU");
+    });
 }
 
 int subsalt_cuda_release(void* p) {
+    enter_to_free();
     release(p);
     return 0;
 }
 
 int subsalt_cuda_allocate_host(void** out, int64_t bytes) {
-    return said(allocate_host(out, bytes), "allocating page-locked memory");
+    *out = nullptr;
+    return entered("allocating page-locked memory", [&] { return allocate_host(out, bytes); });
 }
 
 int subsalt_cuda_release_host(void* p) {
+    enter_to_free();
     release_host(p);
     return 0;
 }
 
 int subsalt_cuda_lock_host(void* p, int64_t bytes) {
-    return said(lock_host(p, bytes), "page-locking memory");
+    return entered("page-locking memory", [&] { return lock_host(p, bytes); });
 }
 
 int subsalt_cuda_unlock_host(void* p) {
+    enter_to_free();
     unlock_host(p);
     return 0;
 }
@@ -268,22 +301,22 @@ int subsalt_cuda_allocated(int64_t* device, int64_t* device_peak, int64_t* host,
 }
 
 int subsalt_cuda_copy(void* to, const void* from, int64_t bytes) {
-    const auto make = [&]() -> Status {
+    return entered("copying", [&]() -> Status {
         if (bytes == 0) return cudaSuccess;
         const bool to_device = memory_of(to) == Memory::device, from_device = memory_of(from) == Memory::device;
         if (from_device && !to_device) counters().to_host += bytes;
         if (to_device && !from_device) counters().to_device += bytes;
         SUBSALT_CHECK(copy_async(to, from, bytes, cudaMemcpyDefault, context().compute));
         return cudaStreamSynchronize(context().compute);
-    };
-    return said(make(), "copying");
+    });
 }
 
 int subsalt_cuda_zero(void* p, int64_t bytes) {
-    if (bytes == 0) return 0;
-    return said(cudaMemsetAsync(p, 0, static_cast<std::size_t>(bytes), context().compute), "clearing memory");
+    return entered("clearing memory", [&] {
+        return bytes == 0 ? cudaSuccess : cudaMemsetAsync(p, 0, static_cast<std::size_t>(bytes), context().compute);
+    });
 }
 
 int subsalt_cuda_synchronize() {
-    return said(cudaStreamSynchronize(context().compute), "waiting for the GPU");
+    return entered("waiting for the GPU", [] { return cudaStreamSynchronize(context().compute); });
 }

@@ -18,8 +18,23 @@ struct Context {
 };
 Context& context();
 
+/// Let this thread of the host use the GPU of the process. CUDA keeps the device in use per thread: a new one has the
+/// first GPU, whichever the process has chosen in another thread, and another library may choose as well. Whatever
+/// allocates, asks, copies, makes streams and events or launches comes after this.
+Status enter();
+/// The same for who frees: what goes wrong is kept, and said by the next call.
+void enter_to_free();
+
 /// Keep what a call said, for subsalt_cuda_message; returns its number.
 int said(Status status, const char* what);
+
+/// What a function of api.h that reaches the GPU does, but for those that free: enter, work, say what came of it.
+template <class Work>
+int entered(const char* what, Work work) {
+    Status status = enter();
+    if (status == cudaSuccess) status = work();
+    return said(status, what);
+}
 
 /// Bytes on the device and page-locked, now and at most.
 struct Allocated {

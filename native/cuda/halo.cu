@@ -86,32 +86,37 @@ using namespace subsalt::cuda;
 int subsalt_cuda_halo(int32_t n, void* const* sent, void* const* received, void* const* sent_host,
                       void* const* received_host, const int64_t* sent_bytes, const int64_t* received_bytes,
                       void** out) {
-    auto* const halo =
-        new Halo{blocks_of(n, sent, sent_host, sent_bytes), blocks_of(n, received, received_host, received_bytes)};
-    const Status status = make(*halo);
-    *out = status == cudaSuccess ? halo : nullptr;
-    const int code = said(status, "making the exchange of ghost planes");
-    if (status != cudaSuccess) delete halo;
-    return code;
+    *out = nullptr;
+    return entered("making the exchange of ghost planes", [&]() -> Status {
+        std::unique_ptr<Halo> halo(
+            new Halo{blocks_of(n, sent, sent_host, sent_bytes), blocks_of(n, received, received_host, received_bytes)});
+        SUBSALT_CHECK(make(*halo));
+        *out = halo.release();
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_halo_leave(void* halo) {
-    return said(leave(*static_cast<Halo*>(halo)), "sending ghost planes");
+    return entered("sending ghost planes", [&] { return leave(*static_cast<Halo*>(halo)); });
 }
 
 int subsalt_cuda_halo_left(void* halo, int32_t* left) {
-    const Status status = cudaEventQuery(static_cast<Halo*>(halo)->left);
-    *left = status == cudaSuccess;
-    if (status != cudaErrorNotReady) return said(status, "sending ghost planes");
-    cudaGetLastError(); // it counts as an error, and the next launch would bring it back
-    return 0;
+    *left = 0;
+    return entered("sending ghost planes", [&]() -> Status {
+        const Status status = cudaEventQuery(static_cast<Halo*>(halo)->left);
+        *left = status == cudaSuccess;
+        if (status != cudaErrorNotReady) return status;
+        cudaGetLastError(); // it counts as an error, and the next launch would bring it back
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_halo_arrive(void* halo) {
-    return said(arrive(*static_cast<Halo*>(halo)), "receiving ghost planes");
+    return entered("receiving ghost planes", [&] { return arrive(*static_cast<Halo*>(halo)); });
 }
 
 int subsalt_cuda_free_halo(void* halo) {
+    enter_to_free();
     delete static_cast<Halo*>(halo);
     return 0;
 }

@@ -294,38 +294,43 @@ int subsalt_cuda_kirchhoff_open(const void* medium, int64_t medium_size, const v
     if (medium_size != static_cast<int64_t>(sizeof(KirchhoffMedium)) ||
         rules_size != static_cast<int64_t>(sizeof(KirchhoffRules)))
         return said(cudaErrorInvalidValue, "a time migration of another build");
-    auto made = std::make_unique<Sum>();
-    made->m = *static_cast<const KirchhoffMedium*>(medium);
-    made->rules = *static_cast<const KirchhoffRules*>(rules);
-    made->out = {image->points, image->image, image->hits, image->fold, image->classes, image->groups};
-    const Status status = made->open();
-    if (status == cudaSuccess) *sum = made.release();
-    return said(status, "bringing a block of locations to the GPU");
+    return entered("bringing a block of locations to the GPU", [&]() -> Status {
+        auto made = std::make_unique<Sum>();
+        made->m = *static_cast<const KirchhoffMedium*>(medium);
+        made->rules = *static_cast<const KirchhoffRules*>(rules);
+        made->out = {image->points, image->image, image->hits, image->fold, image->classes, image->groups};
+        SUBSALT_CHECK(made->open());
+        *sum = made.release();
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_kirchhoff_room(void* sum, const SubsaltCudaTraces* sizes, void** memory) {
     *memory = nullptr;
     Sum& s = sum_of(sum);
-    const Status status = s.free_turn(Places(traces_of(*sizes)).bytes);
-    if (status == cudaSuccess) *memory = s.turns[s.turn].host;
-    return said(status, "making room for prepared traces");
+    return entered("making room for prepared traces", [&]() -> Status {
+        SUBSALT_CHECK(s.free_turn(Places(traces_of(*sizes)).bytes));
+        *memory = s.turns[s.turn].host;
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_kirchhoff_add(void* sum, const SubsaltCudaTraces* t, int64_t* contributions) {
     Sum& s = sum_of(sum);
-    const Status status = s.add(traces_of(*t));
+    const int code = entered("summing traces", [&] { return s.add(traces_of(*t)); });
     *contributions = s.counted;
-    return said(status, "summing traces");
+    return code;
 }
 
 int subsalt_cuda_kirchhoff_fetch(void* sum, float* image, int32_t* hits, int32_t* fold, int64_t* contributions) {
     Sum& s = sum_of(sum);
-    const Status status = s.fetch(image, hits, fold);
+    const int code = entered("fetching the sums of a block", [&] { return s.fetch(image, hits, fold); });
     *contributions = s.counted;
-    return said(status, "fetching the sums of a block");
+    return code;
 }
 
 int subsalt_cuda_kirchhoff_close(void* sum) {
+    enter_to_free();
     delete static_cast<Sum*>(sum);
     return 0;
 }

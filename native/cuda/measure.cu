@@ -149,10 +149,11 @@ using namespace subsalt::cuda;
 
 int subsalt_cuda_measure_copy(int64_t bytes, int32_t rounds, int32_t kind, double* seconds) {
     bool arrived = true;
-    const Status status = measure_copy(bytes / 16 * 16, rounds, kind, seconds, &arrived);
-    return said(status, arrived ? "measuring copies" : "measuring copies, what arrived is not what was sent");
+    const int code =
+        entered("measuring copies", [&] { return measure_copy(bytes / 16 * 16, rounds, kind, seconds, &arrived); });
+    return arrived ? code : said(cudaErrorInvalidValue, "measuring copies, what arrived is not what was sent");
 }
 
 int subsalt_cuda_measure_launch(int32_t launches, int32_t rounds, double* seconds) {
-    return said(measure_launch(launches, rounds, seconds), "measuring launches");
+    return entered("measuring launches", [&] { return measure_launch(launches, rounds, seconds); });
 }

@@ -75,28 +75,31 @@ using namespace subsalt::cuda;
 int subsalt_cuda_plan(const void* problem, int64_t size, const void* const model[6], void** plan) {
     *plan = nullptr;
     if (size != static_cast<int64_t>(sizeof(Problem))) return said(cudaErrorInvalidValue, "a problem of another build");
-    auto made = std::make_unique<DevicePlan>();
-    const Status status = fill(*made, *static_cast<const Problem*>(problem), model);
-    tunings(made->pb, &made->tuning, 1);
-    if (status == cudaSuccess) *plan = made.release();
-    return said(status, "bringing a problem to the GPU");
+    return entered("bringing a problem to the GPU", [&]() -> Status {
+        auto made = std::make_unique<DevicePlan>();
+        SUBSALT_CHECK(fill(*made, *static_cast<const Problem*>(problem), model));
+        tunings(made->pb, &made->tuning, 1);
+        *plan = made.release();
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_free_plan(void* plan) {
+    enter_to_free();
     delete static_cast<DevicePlan*>(plan);
     Loans::of_process().drop_idle(); // buffers of the size of its arrays
     return 0;
 }
 
 int subsalt_cuda_memory_step(const void* plan, void* const levels[13], const int64_t lo[3], const int64_t hi[3]) {
-    return said(memory_step(plan_of(plan).pb, levels_of(levels), box_of(lo, hi), context().compute),
-                "advancing the memory of the layer");
+    return entered("advancing the memory of the layer",
+                   [&] { return memory_step(plan_of(plan).pb, levels_of(levels), box_of(lo, hi), context().compute); });
 }
 
 int subsalt_cuda_field_step(const void* plan, void* const levels[13], const int64_t lo[3], const int64_t hi[3]) {
     const DevicePlan& p = plan_of(plan);
-    return said(field_step(p.pb, levels_of(levels), box_of(lo, hi), p.tuning, context().compute),
-                "advancing the wavefield");
+    return entered("advancing the wavefield",
+                   [&] { return field_step(p.pb, levels_of(levels), box_of(lo, hi), p.tuning, context().compute); });
 }
 
 int subsalt_cuda_apply_l(const void* plan, void* const fields[2], void* const out[2], const int64_t lo[3],
@@ -107,5 +110,5 @@ int subsalt_cuda_apply_l(const void* plan, void* const fields[2], void* const ou
     const auto apply = pb.medium == Medium::isotropic ? apply_l_iso
                        : pb.medium == Medium::vti     ? apply_l_vti
                                                       : apply_l_tti;
-    return said(apply(pb, f, o, box_of(lo, hi), context().compute), "applying the operator");
+    return entered("applying the operator", [&] { return apply(pb, f, o, box_of(lo, hi), context().compute); });
 }

@@ -272,19 +272,22 @@ DeviceSegment& segment_of(void* segment) {
 
 int subsalt_cuda_segment(const void* plan, const SubsaltCudaWork* work, void** out) {
     *out = nullptr;
-    auto made = std::make_unique<DeviceSegment>(plan_of(plan));
-    const Status status = made->open(*work);
-    if (status == cudaSuccess) *out = made.release();
-    return said(status, "preparing time steps");
+    return entered("preparing time steps", [&]() -> Status {
+        auto made = std::make_unique<DeviceSegment>(plan_of(plan));
+        SUBSALT_CHECK(made->open(*work));
+        *out = made.release();
+        return cudaSuccess;
+    });
 }
 
 int subsalt_cuda_free_segment(void* segment) {
+    enter_to_free();
     delete static_cast<DeviceSegment*>(segment);
     return 0;
 }
 
 int subsalt_cuda_segment_run(void* segment, void* const levels[13], SubsaltCudaSteps* steps) {
-    return said(segment_of(segment).run(levels_of(levels), steps), "advancing the wavefield");
+    return entered("advancing the wavefield", [&] { return segment_of(segment).run(levels_of(levels), steps); });
 }
 
 int subsalt_cuda_segment_part(void* segment, void* const levels[13], int64_t it, const int64_t* memory,
@@ -293,13 +296,14 @@ int subsalt_cuda_segment_part(void* segment, void* const levels[13], int64_t it,
     std::vector<Box> parts;
     for (int i = 0; i < n; ++i)
         parts.push_back(box_of(boxes + 6 * i, boxes + 6 * i + 3));
-    return said(segment_of(segment).part(levels_of(levels), it, memory != nullptr ? &psi : nullptr, parts.data(), n,
-                                         last != 0, until),
-                "advancing a part of the wavefield");
+    return entered("advancing a part of the wavefield", [&] {
+        return segment_of(segment).part(levels_of(levels), it, memory != nullptr ? &psi : nullptr, parts.data(), n,
+                                        last != 0, until);
+    });
 }
 
 int subsalt_cuda_segment_finish(void* segment) {
-    return said(segment_of(segment).finish(), "bringing results to the host");
+    return entered("bringing results to the host", [&] { return segment_of(segment).finish(); });
 }
 
 int subsalt_cuda_counters(int64_t out[5]) {

@@ -184,6 +184,27 @@ def test_a_bit_that_differs_is_noticed_by_a_real_step(slip, state, emulated, tmp
     assert found.steps["arithmetic"]["state"] == state
 
 
+def test_counters_leave_clocks_alone_and_tests_have_one_thread(tmp_path):
+    settings = Settings(tmp_path, sys.executable)
+    for part in STEPS["counters"](settings):
+        assert " --clock-control none " in " ".join(part.words)
+    for part in STEPS["tests"](settings) + STEPS["sanitizer"](settings):
+        assert part.environment["OMP_NUM_THREADS"] == "1"
+
+
+def test_the_summary_says_how_a_gpu_flushes(tmp_path):
+    found = {
+        "what": "multiply-add",
+        "tried": 9,
+        "wrong": 3,
+        "operands": [{"a": "0x1p-1"}],
+        "tininess": "before",
+    }
+    (part,) = STEPS["arithmetic"](Settings(tmp_path, sys.executable))
+    (row,) = gpu_first.judged(part, Done(1, 1.0, [json.dumps({"rows": [found]})]), {})
+    assert (row["state"], row["tininess"], row["measured"]) == ("wrong", "before", 3)
+
+
 def test_every_file_of_a_watched_tool_is_there_and_has_tests_for_a_gpu():
     files = gpu_steps.test_files()
     assert {f"tests/cuda/test_{name}.py" for name in gpu_steps.WATCHED} <= set(files)

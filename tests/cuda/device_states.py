@@ -1,11 +1,17 @@
-"""What the tests of device kernels compare: a state on the CPU and the same one on the device."""
+"""What the tests of device kernels compare: a state on the CPU and the same one on the device.
+
+Also a device of one's own, with its own settings.
+"""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from kernel_problems import make_problem, random_state, to_cpu
 from subsalt.kernels import cpu, cuda
@@ -73,9 +79,24 @@ def random_points(shape3: tuple[int, int, int], ndim: int, n: int, width: int = 
 
 def fused() -> str:
     """Return an instruction set of the CPU that the device equals, or skip the test."""
-    import pytest
-
     for isa in ("v4", "v3"):
         if isa in cpu.available():
             return isa
     pytest.skip("this processor has no fused multiply-add")
+
+
+def other_device(emulated: Any, monkeypatch: pytest.MonkeyPatch, plugin: Path, **settings: object) -> None:
+    """Let this process compute on an emulated device of its own from now on.
+
+    Parameters
+    ----------
+    plugin : Path
+        Where the plug-in is copied to: one of another name is another device, which reads its settings when it starts.
+    settings : object
+        Values of SUBSALT_EMULATED_ORDER, SUBSALT_EMULATED_BLOCKS, ... by what is behind SUBSALT_EMULATED_.
+    """
+    shutil.copy(emulated.availability().plugin, plugin)
+    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
+    for name, value in settings.items():
+        monkeypatch.setenv(f"SUBSALT_EMULATED_{name}", str(value))
+    emulated.forget()

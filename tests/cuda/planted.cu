@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace subsalt::cuda;
@@ -368,6 +369,74 @@ const std::map<std::string, std::function<bool(Bench&)>> cases = {
      [](Bench& x) {
          start(copy_for_others, blocks, n, n * sizeof(float), x.first, x.a, x.b, mended);
          return counting(x.read(x.b), 0);
+     }},
+    {"memory of another device",
+     [](Bench& x) {
+         float* there = nullptr;
+         cudaSetDevice(mended ? 0 : 1);
+         cudaMalloc(&there, n * blocks * sizeof(float));
+         cudaSetDevice(0);
+         start(add_one, blocks, n, 0, x.first, x.a, there, 0, n * blocks);
+         return counting(x.read(there), 1);
+     }},
+    {"a copy to memory of another device",
+     [](Bench& x) {
+         float* there = nullptr;
+         cudaSetDevice(mended ? 0 : 1);
+         cudaMalloc(&there, n * blocks * sizeof(float));
+         cudaSetDevice(0);
+         cudaMemcpyAsync(there, x.host.data(), n * blocks * sizeof(float), cudaMemcpyHostToDevice, x.first);
+         return counting(x.read(there), 0);
+     }},
+    {"memory of another device cleared",
+     [](Bench& x) {
+         float* there = nullptr;
+         cudaSetDevice(mended ? 0 : 1);
+         cudaMalloc(&there, n * blocks * sizeof(float));
+         cudaMemsetAsync(there, 0, n * blocks * sizeof(float), x.first);
+         return all(x.read(there), 0);
+     }},
+    {"a stream of another device",
+     [](Bench& x) {
+         cudaSetDevice(mended ? 0 : 1);
+         start(add_one, blocks, n, 0, x.first, x.a, x.b, 0, n * blocks);
+         cudaSetDevice(0);
+         return counting(x.read(x.b), 1);
+     }},
+    {"an event of another device",
+     [](Bench& x) {
+         cudaEvent_t other = nullptr;
+         cudaSetDevice(mended ? 0 : 1);
+         cudaEventCreateWithFlags(&other, cudaEventDisableTiming);
+         cudaSetDevice(0);
+         start(add_one, blocks, n, 0, x.first, x.a, x.b, 0, n * blocks);
+         refused = cudaEventRecord(other, x.first);
+         return counting(x.read(x.b), 1);
+     }},
+    {"a thread that has not chosen its device",
+     [](Bench& x) {
+         float *in = nullptr, *out = nullptr;
+         cudaSetDevice(1);
+         cudaStream_t there = nullptr;
+         cudaStreamCreateWithFlags(&there, cudaStreamNonBlocking);
+         cudaMalloc(&in, n * blocks * sizeof(float));
+         std::thread([&] {
+             if (mended) cudaSetDevice(1);
+             cudaMalloc(&out, n * blocks * sizeof(float));
+         }).join();
+         cudaMemcpyAsync(in, x.host.data(), n * blocks * sizeof(float), cudaMemcpyHostToDevice, there);
+         start(add_one, blocks, n, 0, there, in, out, 0, n * blocks);
+         x.first = there;
+         return counting(x.read(out), 1);
+     }},
+    {"shared memory allowed on another device",
+     [](Bench& x) {
+         constexpr int bytes = 64 << 10;
+         cudaSetDevice(mended ? 0 : 1);
+         cudaFuncSetAttribute(fill_dynamic, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+         cudaSetDevice(0);
+         start(fill_dynamic, blocks, n, bytes, x.first, x.b, n);
+         return all(x.read(x.b), 1);
      }},
     {"more shared memory than there is",
      [](Bench& x) {

@@ -18,9 +18,10 @@ PROGRAM = """
     from subsalt import kernels
     from subsalt.parallel.comm import world
     from subsalt.parallel.decomp import Slab, cut
+    from subsalt.propagation import devices
     from subsalt.propagation.halo import Halo
     group = world()
-    device, host = kernels.get("cuda"), kernels.get("cpu")
+    device, host = devices.prepare(group, "cuda", 1), kernels.get("cpu")
     {before}
     radius, fields = 2, {fields}
     slabs = cut(17, group.size, medium="tti" if fields == 2 else "vti", radius=radius)
@@ -52,13 +53,14 @@ PROGRAM = """
     assert of_host.stop is not None or group.rank > 1, of_host.stop
     assert of_device.traffic.exchanges == 6
     of_device.free(), of_host.free()
+    assert devices.seat().number == group.rank
     print(wrong, of_device.traffic.bytes == of_host.traffic.bytes + {words} * (1 + (0 < group.rank < group.size - 1)))
 """
 
 
 def exchange(way, seed, fields=1, words=0, before="", ranks=3, **more):
-    """Return what ranks say of an exchange on the device."""
-    env = environment(seed, way, **more)
+    """Return what ranks say of an exchange, each with a GPU of its own."""
+    env = environment(seed, way, SUBSALT_EMULATED_GPUS=str(ranks), **more)
     lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
     return run(ranks, PROGRAM.format(fields=fields, words=words, before=lines), env=env)
 

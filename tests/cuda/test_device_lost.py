@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from device_states import to_device
+from device_states import other_device, to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
 from segment_work import by_segment, work_for
@@ -31,9 +30,7 @@ SHAPE = (12, 17, 35)
 @pytest.fixture
 def own(emulated: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Return the plug-in of a device of its own, which may break."""
-    plugin = shutil.copy(emulated.availability().plugin, tmp_path / "breaks.so")
-    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
-    emulated.forget()
+    other_device(emulated, monkeypatch, tmp_path / "breaks.so")
     return emulated
 
 
@@ -100,6 +97,27 @@ def test_too_little_memory_for_a_segment_leaves_the_device_as_it_was(
     del room
     monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(before + 16 * box.size))
     assert by_segment(cuda, problem, state, 3, work)
+
+
+def test_too_little_page_locked_memory_is_an_error_of_the_host(
+    own: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda.reserve(4)
+    monkeypatch.setenv("SUBSALT_EMULATED_LOCKED", str(cuda.allocated()["host"] + 4000))
+    kept = cuda.reserve_host(1000)
+    wanted = r"no more page-locked memory \(.*: 2\.000 MB of page-locked memory wanted beside 0\.004 MB"
+    with pytest.raises(library.OutOfLockedMemory, match=wanted) as said:
+        cuda.reserve_host(500_000)
+    assert (said.value.code, said.value.exit_code) == ("E986", 69)
+    assert "[checkpoint] memory" in said.value.fix
+    assert not isinstance(said.value, library.OutOfDeviceMemory)
+    # what segments need of it themselves
+    problem = make_problem(SHAPE, "isotropic", "none", 4)
+    with pytest.raises(library.OutOfLockedMemory, match="preparing time steps"):
+        by_segment(cuda, problem, cuda.new_state(problem), 1, Work())
+    assert cuda.lock(np.zeros(1000, np.float32)) is None  # copies are slower then, and right
+    del kept
+    assert by_segment(cuda, problem, cuda.new_state(problem), 1, Work())
 
 
 def test_buffers_are_lent_from_segment_to_segment_and_go_with_the_problem(own: Any) -> None:

@@ -29,8 +29,10 @@ PROGRAM = """
     import numpy as np
     from slab_cases import CASES, compare
     from subsalt.parallel.comm import world
+    from subsalt.propagation import devices
     {before}
     group = world()
+    devices.prepare(group, "cuda", 1)
     with np.load({answers!r}) as file:
         answers = dict(file)
     for name in {names!r}:
@@ -52,8 +54,8 @@ def answers(tmp_path_factory):
 
 
 def on_ranks(answers, ranks, way, seed, names=NAMES, loops=(None, "python"), before=""):
-    """Return what ranks say of the cases."""
-    env = environment(seed, way)
+    """Return what ranks say of the cases, each on a GPU of its own."""
+    env = environment(seed, way, SUBSALT_EMULATED_GPUS=str(ranks))
     lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
     mpi = str(HERE.parent / "mpi")
     program = PROGRAM.format(mpi=mpi, answers=str(answers), names=names, loops=loops, before=lines)

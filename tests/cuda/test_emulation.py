@@ -19,6 +19,8 @@ ON_HOST = "a kernel was given the address of host memory that is not page-locked
 
 RELEASED = "page-locked memory was released while a copy was under way"
 
+REACHES = "a copy or fill on device 0 has memory of device 1"
+
 #: what the device says; None: the numbers are wrong, in some orders
 CASES: dict[str, str | None] = {
     "threads that do not wait for each other": None,
@@ -47,6 +49,17 @@ CASES: dict[str, str | None] = {
     "memory unlocked too early": RELEASED,
     "threads at different barriers": "threads of a block waited at different barriers",
     "a vector off its alignment": "a kernel read or wrote a vector that does not lie on a multiple of its size",
+    "memory of another device": (
+        "a kernel of device 0 was given the address of memory of device 1, at byte 0 of an argument of 8"
+    ),
+    "a copy to memory of another device": REACHES,
+    "memory of another device cleared": REACHES,
+    "a stream of another device": "invalid resource handle",
+    "an event of another device": "invalid resource handle",
+    "a thread that has not chosen its device": (
+        "a kernel of device 1 was given the address of memory of device 0, at byte 0 of an argument of 8"
+    ),
+    "shared memory allowed on another device": "invalid configuration argument",
     "more shared memory than there is": "invalid configuration argument",
 }
 
@@ -59,7 +72,7 @@ STOPPED = "stopped by a sanitizer"
 
 
 def planted(*words: str, order: str = "") -> str:
-    env = {**os.environ, "SUBSALT_EMULATED_ORDER": order}
+    env = {**os.environ, "SUBSALT_EMULATED_ORDER": order, "SUBSALT_EMULATED_GPUS": "2"}
     done = subprocess.run([PROGRAM, *words], env=env, capture_output=True, text=True, timeout=60)
     if SANITIZED and ("AddressSanitizer" in done.stderr or "runtime error:" in done.stderr):
         return STOPPED

@@ -18,13 +18,13 @@ def test_the_bytes_are_those_of_one_cpu(tmp_path, kind, ranks, seed):
     path = make(tmp_path, kind, "trace_block = 32")
     migrate_job(Job.from_toml(path), tmp_path / "one")
     path.write_text(path.read_text() + '[parallel]\ndevice = "cuda"\n')
-    done = run(
-        ranks, ["subsalt", "migrate", path, "--run", tmp_path / "run"], env=environment(seed, "staged")
-    )
+    env = environment(seed, "staged", SUBSALT_EMULATED_GPUS=str(ranks))
+    done = run(ranks, ["subsalt", "migrate", path, "--run", tmp_path / "run"], env=env)
     assert done.rc == 0, done
     assert hashes(tmp_path / "run") == hashes(tmp_path / "one")
     facts, one = (json.loads((tmp_path / r / "run.json").read_text()) for r in ("run", "one"))
     assert facts["parallel"]["ranks"] == ranks
     assert facts["contributions"] == one["contributions"] > 300_000
-    assert all(name.startswith("emulated") for name in facts["computed_by"])
+    names = {f"emulated device {rank}" for rank in range(ranks)}
+    assert {name.split(",")[0] for name in facts["computed_by"]} <= names
     assert sum(map(len, facts["computed_by"].values())) == len(facts["blocks"])

@@ -86,16 +86,24 @@ def migrate(survey: Path, how: str, ranks: int, group: int, folder: Path, **env:
 
 
 @pytest.mark.parametrize(
-    ("how", "ranks", "group", "messages"),
-    [("store", 3, 3, "staged"), ("revolve", 2, 2, "direct"), ("boundary", 3, 2, "staged")],
+    ("how", "ranks", "group", "messages", "gpus"),
+    [
+        ("store", 3, 3, "staged", 3),
+        ("revolve", 2, 2, "direct", 2),
+        ("boundary", 3, 2, "staged", 2),
+        ("store", 2, 1, "staged", 1),
+    ],
 )
-def test_files_are_those_of_one_processor(survey, on_one_cpu, tmp_path, how, ranks, group, messages):
-    done = migrate(survey, how, ranks, group, tmp_path / "run", messages=messages, order="5")
+def test_files_are_those_of_one_processor(survey, on_one_cpu, tmp_path, how, ranks, group, messages, gpus):
+    env = {"messages": messages, "order": "5", "SUBSALT_EMULATED_GPUS": str(gpus)}
+    done = migrate(survey, how, ranks, group, tmp_path / "run", **env)
     assert done.rc == 0, done
     assert results(tmp_path / "run") == on_one_cpu[how]
     facts = json.loads((tmp_path / "run" / "run.json").read_text())["parallel"]
-    assert [(g["number"], g["sharing"]) for g in facts["gpus"]] == [(0, ranks)] * ranks
-    assert f"{ranks} ranks share 1 GPU of" in done.out[0] + done.err[0], done
+    taken = [rank % gpus for rank in range(ranks)]
+    assert [(g["number"], g["sharing"]) for g in facts["gpus"]] == [(n, taken.count(n)) for n in taken]
+    shared = f"{ranks} ranks share {gpus} GPU{'s' * (gpus > 1)} of"
+    assert (shared in done.out[0] + done.err[0]) == (ranks > gpus), done
     assert not any(done.err[1:])
 
 

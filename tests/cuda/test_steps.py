@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 
 import numpy as np
 import pytest
-from device_states import Points, assert_same, both, fused, to_device
+from device_states import Points, assert_same, both, fused, other_device, to_device
 
 from kernel_problems import make_problem, random_state, step, to_cpu
 from subsalt.earth.grid import Box
@@ -139,21 +138,18 @@ def test_no_tuning_changes_a_byte(gpu_device, medium, ndim):
 
 
 @pytest.mark.parametrize("medium", MEDIA)
-def test_no_number_of_blocks_at_once_changes_a_byte(emulated, monkeypatch, medium):
-    # it decides how long marches are (native/cuda/waves.hpp)
-    for blocks, ndim in itertools.product((1, 2, 7, 50), (2, 3)):
-        monkeypatch.setenv("SUBSALT_EMULATED_BLOCKS", str(blocks))
-        agree(made(SHAPES[ndim], medium, "pml", 8, ndim=ndim), 1)
+def test_no_number_of_blocks_at_once_changes_a_byte(emulated, monkeypatch, tmp_path, medium):
+    # it decides how long marches are (native/cuda/waves.hpp), and is asked once
+    for blocks in (1, 2, 7, 50):
+        other_device(emulated, monkeypatch, tmp_path / f"{medium}_{blocks}_at_once.so", BLOCKS=blocks)
+        for ndim in (2, 3):
+            agree(made(SHAPES[ndim], medium, "pml", 8, ndim=ndim), 1)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("medium", MEDIA)
 def test_blocks_and_threads_in_any_order_give_the_same_bytes(emulated, monkeypatch, tmp_path, medium, seed):
-    # a plug-in of another name is another device, which reads its order when it starts
-    plugin = shutil.copy(emulated.availability().plugin, tmp_path / f"steps_{medium}_{seed}.so")
-    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
-    monkeypatch.setenv("SUBSALT_EMULATED_ORDER", str(seed))
-    emulated.forget()
+    other_device(emulated, monkeypatch, tmp_path / f"steps_{medium}_{seed}.so", ORDER=seed)
     agree(made(SHAPES[3], medium, "pml", 8, free_surface=True, widths=(5, 4, 3, 5, 0, 6)))
     agree(made(SHAPES[2], medium, "pml", 4, ndim=2))
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
-from device_states import assert_same, both, fused
+from device_states import assert_same, both, fused, other_device
 
 from kernel_problems import make_problem, step
 from subsalt.earth.grid import Box
@@ -97,9 +95,9 @@ def test_a_core_with_layers_on_all_sides(gpu_device):
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 7])
-def test_no_number_of_blocks_at_once_changes_a_byte(emulated, monkeypatch, blocks):
-    # it decides how long marches are (native/cuda/waves.hpp)
-    monkeypatch.setenv("SUBSALT_EMULATED_BLOCKS", str(blocks))
+def test_no_number_of_blocks_at_once_changes_a_byte(emulated, monkeypatch, tmp_path, blocks):
+    # it decides how long marches are (native/cuda/waves.hpp), and is asked once
+    other_device(emulated, monkeypatch, tmp_path / f"tilted_{blocks}_at_once.so", BLOCKS=blocks)
     advance_both(make_problem((37, 33, 70), "tti", "pml", 4, widths=(2, 1, 3, 2, 4, 5)), 1)
     advance_both(make_problem((37, 1, 140), "tti", "pml", 8, ndim=2, widths=(2, 1, 0, 0, 4, 5)), 1)
 
@@ -107,11 +105,7 @@ def test_no_number_of_blocks_at_once_changes_a_byte(emulated, monkeypatch, block
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("boundary", ["none", "pml"])
 def test_threads_in_any_order_give_the_same_bytes(emulated, monkeypatch, tmp_path, boundary, seed):
-    # a plug-in of another name is another device, which reads its order when it starts
-    plugin = shutil.copy(emulated.availability().plugin, tmp_path / f"tilted_{boundary}_{seed}.so")
-    monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
-    monkeypatch.setenv("SUBSALT_EMULATED_ORDER", str(seed))
-    emulated.forget()
+    other_device(emulated, monkeypatch, tmp_path / f"tilted_{boundary}_{seed}.so", ORDER=seed)
     shape = (13, 19, 37) if boundary == "none" else (15, 49, 97)
     advance_both(make_problem(shape, "tti", boundary, 8, widths=(2, 1, 2, 3, 3, 2)))
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.is_file(), reason="waves.cu is not b
 
 def said(blocks: str = "") -> dict[str, int]:
     """Return what the program counted."""
-    env = {**os.environ, "SUBSALT_EMULATED_BLOCKS": blocks}
+    env = {**os.environ, "SUBSALT_EMULATED_BLOCKS": blocks, "SUBSALT_EMULATED_GPUS": "2"}
     done = subprocess.run([PROGRAM], env=env, capture_output=True, text=True, timeout=60, check=True)
     return {name: int(number) for name, number in map(str.split, done.stdout.splitlines())}
 
@@ -37,4 +37,9 @@ def test_marches_make_every_plane_once_and_none_is_too_long(counts: dict[str, in
 def test_the_device_says_how_many_blocks_run_at_once(counts: dict[str, int]) -> None:
     # four multiprocessors of 227 KiB, blocks of 60 KiB; then what the tests let them say
     assert counts["at_once"] == 4 * 3
+    assert counts["smaller"] == 4 * 7
     assert said("7")["at_once"] == 4 * 7
+
+
+def test_the_driver_is_asked_once_per_kernel_and_device(counts: dict[str, int]) -> None:
+    assert counts["asked"] == 2 * 2

@@ -5,12 +5,21 @@
 #include <random>
 #include <vector>
 
+extern "C" std::int64_t subsalt_emulated_occupancy_questions(); // emulation/probes.cpp
+
 using namespace subsalt;
 using namespace subsalt::cuda;
 
 namespace {
 
 SUBSALT_GLOBAL void nothing() {}
+SUBSALT_GLOBAL void nothing_else() {}
+
+cudaStream_t stream_of(int device) {
+    static cudaStream_t made[2] = {};
+    if (made[device] == nullptr) cudaStreamCreateWithFlags(&made[device], cudaStreamNonBlocking);
+    return made[device];
+}
 
 std::mt19937 generator(7);
 int drawn(int least, int most) {
@@ -66,12 +75,31 @@ bool cover(const Launch& launch, int most) {
     return true;
 }
 
+/// Ask for two kernels on two devices, again and again, and count the questions that the driver gets.
+bool ask() {
+    int at_once = 0, again = 0;
+    const std::int64_t before = subsalt_emulated_occupancy_questions();
+    for (const int device : {0, 1, 0, 1}) {
+        cudaSetDevice(device);
+        for (const auto kernel : {nothing, nothing_else})
+            if (blocks_at_once(kernel, 256, 60 << 10, &again) != cudaSuccess) return false;
+        if (at_once != 0 && again != at_once) return false;
+        at_once = again;
+        // allowed there, and so on the device that runs it
+        if (launch(nothing_else, 1, 256, 60 << 10, stream_of(device)) != cudaSuccess) return false;
+    }
+    std::printf("at_once %d\nasked %d\n", at_once, static_cast<int>(subsalt_emulated_occupancy_questions() - before));
+    // the same kernel with another size is another question
+    if (blocks_at_once(nothing, 256, 30 << 10, &again) != cudaSuccess) return false;
+    std::printf("smaller %d\n", again);
+    if (blocks_at_once(nothing, 256, 60 << 10, &again) != cudaSuccess || again != at_once) return false;
+    return launch(nothing, 1, 256, 60 << 10, stream_of(1)) == cudaSuccess;
+}
+
 } // namespace
 
 int main() {
-    int at_once = 0;
-    if (blocks_at_once(nothing, 256, 60 << 10, &at_once) != cudaSuccess) return 1;
-    std::printf("at_once %d\n", at_once);
+    if (!ask()) return 1;
     int soonest = 0, covered = 0, within = 0;
     constexpr int tried = 2000;
     for (int i = 0; i < tried; ++i) {

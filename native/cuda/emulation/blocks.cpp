@@ -170,27 +170,37 @@ void complain_of_alignment() {
     if (computed != nullptr) computed->aligned = false;
 }
 
-bool names_host_memory(const void* argument, std::size_t bytes) {
+bool may_launch_on(Stream* stream) {
     Device& dev = device();
     const std::lock_guard lock(dev.mutex);
-    const std::ptrdiff_t at = dev.memory.host_address_in(argument, bytes);
-    if (at >= 0)
-        dev.die("a kernel was given the address of host memory that is not page-locked, at byte " + std::to_string(at) +
-                " of an argument of " + std::to_string(bytes));
-    return at >= 0;
+    dev.contexts.insert(device_in_use());
+    const bool may = dev.knows(stream) && stream->device == device_in_use();
+    if (!may) dev.fail(cudaErrorInvalidResourceHandle);
+    return may;
+}
+
+bool names_wrong_memory(const void* argument, std::size_t bytes) {
+    Device& dev = device();
+    const std::lock_guard lock(dev.mutex);
+    const std::string wrong = dev.memory.wrong_address_in(argument, bytes, device_in_use());
+    if (!wrong.empty()) dev.die(wrong);
+    return !wrong.empty();
 }
 
 cudaError_t allow_shared(const void* kernel, int bytes) {
     Device& dev = device();
     const std::lock_guard lock(dev.mutex);
     if (bytes > most_shared) return dev.fail(cudaErrorInvalidValue);
-    dev.shared_allowed[kernel] = bytes;
+    dev.contexts.insert(device_in_use());
+    dev.shared_allowed[{device_in_use(), kernel}] = bytes;
     return cudaSuccess;
 }
 
 cudaError_t blocks_at_once(int* blocks, int threads, std::size_t shared) {
     Device& dev = device();
     const std::lock_guard lock(dev.mutex);
+    dev.contexts.insert(device_in_use());
+    ++dev.occupancy_questions;
     const int by_threads = 2048 / threads, by_shared = shared > 0 ? most_shared / static_cast<int>(shared) : by_threads;
     const int usual = dev.late() ? 1 + static_cast<int>((*dev.random())() % 16) : std::min(by_threads, by_shared);
     *blocks = static_cast<int>(number_of("SUBSALT_EMULATED_BLOCKS", usual));
@@ -201,7 +211,7 @@ cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_
                            std::function<void()> thread) {
     Device& dev = device();
     const std::lock_guard lock(dev.mutex);
-    const auto allowed = dev.shared_allowed.find(kernel);
+    const auto allowed = dev.shared_allowed.find({device_in_use(), kernel});
     const int most = allowed == dev.shared_allowed.end() ? default_shared : allowed->second;
     const std::uint64_t threads = std::uint64_t{block.x} * block.y * block.z;
     if (threads == 0 || threads > 1024 || block.z > 64 || grid.y > 65535 || grid.z > 65535 || grid.x == 0 ||

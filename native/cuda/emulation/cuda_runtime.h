@@ -1,6 +1,8 @@
 // A stand-in for the CUDA runtime: the device sources, compiled by a C++ compiler against this header, compute on the
 // host. It exists for the tests of machines without a GPU. What it imitates:
 //
+//   devices    several (SUBSALT_EMULATED_GPUS), none of which reaches the memory of another; the one in use belongs to
+//              a thread of the host (emulated.hpp)
 //   kernels    every thread of a block is run, one after the other; __syncthreads is a barrier (fibres)
 //   streams    work on a stream runs in order; between streams only events order it
 //   memory     its own, with guards around it, filled with not-a-numbers until it is written (memory.hpp); so are
@@ -13,7 +15,8 @@
 //   failures   no device, an old driver, too little memory, a device that is lost
 //
 // It stops, as for an illegal address, at what a real device forbids but may not notice: arguments that point to memory
-// of the host, copies beyond an array, threads of a block at different barriers, vectors off their alignment.
+// of the host or of another device, copies beyond an array, threads of a block at different barriers, vectors off their
+// alignment.
 //
 // With SUBSALT_EMULATED_ORDER=seed work is done as late as allowed, streams and threads take turns at random: what
 // real devices may do and seldom do. Arithmetic is that of the device: no contraction, denormals flushed.
@@ -40,12 +43,12 @@
 
 // clang-format off
 enum cudaError_t {
-    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2,
+    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2, cudaErrorInitializationError = 3,
     cudaErrorCudartUnloading = 4, cudaErrorInvalidConfiguration = 9,
     cudaErrorInsufficientDriver = 35, cudaErrorDevicesUnavailable = 46, cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101, cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600,
     cudaErrorIllegalAddress = 700, cudaErrorHostMemoryAlreadyRegistered = 712, cudaErrorLaunchFailure = 719,
-    cudaErrorUnknown = 999
+    cudaErrorUnknown = 999, cudaErrorApiFailureBase = 10000
 };
 enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
 enum cudaMemoryType { cudaMemoryTypeUnregistered, cudaMemoryTypeHost, cudaMemoryTypeDevice, cudaMemoryTypeManaged };
@@ -147,23 +150,26 @@ float approximate_inverse_root(float a);
 float approximate_inverse(float a);
 float approximate_inverse_root(float a, int steps);
 float approximate_inverse(float a, int steps);
-/// Stop the device when an argument holds the address of host memory; whether it did.
-bool names_host_memory(const void* argument, std::size_t bytes);
+/// Whether the stream is one of the device in use.
+bool may_launch_on(Stream* stream);
+/// Stop the device when an argument holds the address of memory that a kernel on it does not reach; whether it did.
+bool names_wrong_memory(const void* argument, std::size_t bytes);
 cudaError_t enqueue_launch(const void* kernel, dim3 grid, dim3 block, std::size_t shared, Stream* stream,
                            std::function<void()> thread);
 
 /// The same of a value, whose padding may hold anything.
 template <class T>
-bool is_of_the_host(T argument) {
+bool is_out_of_reach(T argument) {
 #if defined(__GNUC__) && !defined(__clang__)
     __builtin_clear_padding(&argument);
 #endif
-    return names_host_memory(&argument, sizeof argument);
+    return names_wrong_memory(&argument, sizeof argument);
 }
 
 template <class... P>
 cudaError_t start(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t shared, Stream* stream, P... arguments) {
-    if ((is_of_the_host(arguments) || ...)) return cudaErrorIllegalAddress;
+    if (!may_launch_on(stream)) return cudaErrorInvalidResourceHandle;
+    if ((is_out_of_reach(arguments) || ...)) return cudaErrorIllegalAddress;
     // arguments are copied now, as a launch does
     return enqueue_launch(reinterpret_cast<const void*>(kernel), grid, block, shared, stream,
                           [kernel, args = std::tuple<P...>(arguments...)] { std::apply(kernel, args); });

@@ -15,6 +15,13 @@ double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+int& device_in_use() {
+    thread_local int number = 0;
+    return number;
+}
+
+thread_local cudaError_t Device::last = cudaSuccess;
+
 Device::Device() {
     if (const char* const seed = std::getenv("SUBSALT_EMULATED_ORDER"); seed != nullptr && *seed != '\0')
         random_ = std::make_unique<std::mt19937_64>(std::strtoull(seed, nullptr, 10));
@@ -37,6 +44,7 @@ cudaError_t Device::add(Stream* stream, Operation operation) {
 
 Stream* Device::new_stream() {
     auto* const made = new Stream;
+    made->device = device_in_use();
     // some streams come on seldom: what is asked of them waits while others go far ahead
     if (late()) made->share = 1u << (2 * ((*random_)() % 3));
     streams.push_back(made);
@@ -69,6 +77,13 @@ Stream* Device::next() {
         at -= s->share;
     }
     return ready.back();
+}
+
+void Device::drain_device(int number) {
+    drain([this, number] {
+        return std::all_of(streams.begin(), streams.end(),
+                           [number](const Stream* s) { return s->device != number || s->queue.empty(); });
+    });
 }
 
 Device& device() {

@@ -83,7 +83,7 @@ void make_unwritten(void* p, std::size_t bytes) {
     if (bytes > 0) std::memset(p, unwritten_byte, bytes);
 }
 
-void* Memory::allocate(std::size_t bytes) {
+void* Memory::allocate(std::size_t bytes, int device) {
     const std::size_t room = whole(bytes);
     auto* const raw = static_cast<char*>(std::aligned_alloc(alignment, room + 2 * guard_bytes));
     if (raw == nullptr) return nullptr;
@@ -91,9 +91,15 @@ void* Memory::allocate(std::size_t bytes) {
     make_guard(raw, guard_bytes);
     make_unwritten(p, bytes);
     make_guard(p + bytes, room - bytes + guard_bytes);
-    arrays_[p] = bytes;
-    used_ += bytes;
+    arrays_[p] = {bytes, device};
     return p;
+}
+
+std::size_t Memory::used(int device) const {
+    std::size_t out = 0;
+    for (const auto& [p, range] : arrays_)
+        out += range.device == device ? range.bytes : 0;
+    return out;
 }
 
 std::string Memory::damage_of(const char* p, std::size_t bytes) {
@@ -107,12 +113,11 @@ std::string Memory::damage_of(const char* p, std::size_t bytes) {
 bool Memory::release(void* p) {
     const auto at = arrays_.find(static_cast<const char*>(p));
     if (at == arrays_.end()) return false;
-    const std::size_t bytes = at->second, room = whole(bytes);
+    const std::size_t bytes = at->second.bytes, room = whole(bytes);
     if (found_.empty()) found_ = damage_of(at->first, bytes);
     char* const raw = static_cast<char*>(p) - guard_bytes;
     drop_guard(raw, guard_bytes);
     drop_guard(raw + guard_bytes + bytes, room - bytes + guard_bytes);
-    used_ -= bytes;
     arrays_.erase(at);
     std::free(raw);
     return true;
@@ -122,7 +127,7 @@ void* Memory::lock(std::size_t bytes) {
     void* const p = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     if (p == nullptr) return nullptr;
     make_unwritten(p, bytes);
-    locked_[static_cast<const char*>(p)] = bytes;
+    locked_[static_cast<const char*>(p)] = {bytes, everyone};
     return p;
 }
 
@@ -132,8 +137,8 @@ bool Memory::unlock(void* p) {
     return true;
 }
 
-bool Memory::enlist(void* p, std::size_t bytes) {
-    return !is_locked(p) && listed_.emplace(static_cast<const char*>(p), bytes).second;
+bool Memory::enlist(void* p, std::size_t bytes, int device) {
+    return !is_locked(p) && listed_.emplace(static_cast<const char*>(p), Range{bytes, device}).second;
 }
 
 bool Memory::strike(void* p) {
@@ -142,45 +147,63 @@ bool Memory::strike(void* p) {
 
 bool Memory::is_locked(const void* p) const {
     const auto* const at = static_cast<const char*>(p);
-    return inside(locked_, at, 1) || inside(listed_, at, 1);
+    return holding(locked_, at, 1) != nullptr || holding(listed_, at, 1) != nullptr;
 }
 
-bool Memory::inside(const Ranges& ranges, const char* p, std::size_t bytes) {
+std::size_t Memory::bytes_of(const Ranges& ranges) {
+    std::size_t out = 0;
+    for (const auto& [p, range] : ranges)
+        out += range.bytes;
+    return out;
+}
+
+std::size_t Memory::locked() const {
+    return bytes_of(locked_) + bytes_of(listed_);
+}
+
+const Memory::Range* Memory::holding(const Ranges& ranges, const char* p, std::size_t bytes) {
     auto after = ranges.upper_bound(p);
-    if (after == ranges.begin()) return false;
+    if (after == ranges.begin()) return nullptr;
     --after;
-    return p + bytes <= after->first + after->second;
+    return p + bytes <= after->first + after->second.bytes ? &after->second : nullptr;
 }
 
-bool Memory::holds(const void* p, std::size_t bytes) const {
-    return inside(arrays_, static_cast<const char*>(p), bytes);
+int Memory::device_of(const void* p, std::size_t bytes) const {
+    const Range* const found = holding(arrays_, static_cast<const char*>(p), bytes);
+    return found != nullptr ? found->device : -1;
 }
 
 bool Memory::touches(const void* p, std::size_t bytes) const {
     const auto* const from = static_cast<const char*>(p);
     const auto after = arrays_.lower_bound(from + bytes + guard_bytes);
     if (after == arrays_.begin()) return false;
-    const auto& [first, size] = *std::prev(after);
-    return from < first + whole(size) + guard_bytes;
+    const auto& [first, range] = *std::prev(after);
+    return from < first + whole(range.bytes) + guard_bytes;
 }
 
-std::ptrdiff_t Memory::host_address_in(const void* argument, std::size_t bytes) const {
+std::string Memory::wrong_address_in(const void* argument, std::size_t bytes, int device) const {
     for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= bytes; i += sizeof(std::uintptr_t)) {
         std::uintptr_t word = 0;
         std::memcpy(&word, static_cast<const char*>(argument) + i, sizeof word);
         if (word < lowest) continue;
         const auto* const p = reinterpret_cast<const char*>(word);
-        // an array's end may be named, too
-        if (inside(arrays_, p, 0) || inside(locked_, p, 0) || inside(listed_, p, 0)) continue;
-        if (mapped(word)) return static_cast<std::ptrdiff_t>(i);
+        const std::string place = ", at byte " + std::to_string(i) + " of an argument of " + std::to_string(bytes);
+        const Range* found = nullptr; // an array's end may be named, too
+        for (const Ranges* ranges : {&arrays_, &locked_, &listed_})
+            if (found == nullptr) found = holding(*ranges, p, 0);
+        if (found != nullptr && found->device != everyone && found->device != device)
+            return "a kernel of device " + std::to_string(device) + " was given the address of memory of device " +
+                   std::to_string(found->device) + place;
+        if (found == nullptr && mapped(word))
+            return "a kernel was given the address of host memory that is not page-locked" + place;
     }
-    return -1;
+    return "";
 }
 
 std::string Memory::damage() const {
     if (!found_.empty()) return found_;
-    for (const auto& [p, bytes] : arrays_)
-        if (std::string said = damage_of(p, bytes); !said.empty()) return said;
+    for (const auto& [p, range] : arrays_)
+        if (std::string said = damage_of(p, range.bytes); !said.empty()) return said;
     return "";
 }
 

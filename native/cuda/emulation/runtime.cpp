@@ -6,6 +6,7 @@
 
 using subsalt::emulation::device;
 using subsalt::emulation::Device;
+using subsalt::emulation::device_in_use;
 using subsalt::emulation::Event;
 using subsalt::emulation::number_of;
 using subsalt::emulation::Stream;
@@ -13,6 +14,11 @@ using subsalt::emulation::Stream;
 #define LOCKED                                                                                                         \
     auto& dev = device();                                                                                              \
     const std::lock_guard lock(dev.mutex)
+
+/// The same for what makes a context on the device in use.
+#define IN_USE                                                                                                         \
+    LOCKED;                                                                                                            \
+    dev.contexts.insert(device_in_use())
 
 namespace {
 
@@ -22,7 +28,6 @@ int gpus() {
 int driver() {
     return static_cast<int>(number_of("SUBSALT_EMULATED_DRIVER", 13000));
 }
-thread_local int chosen = 0;
 
 } // namespace
 
@@ -60,24 +65,25 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
 cudaError_t cudaSetDevice(int number) {
     if (driver() < 13000) return device().fail(cudaErrorInsufficientDriver);
     if (number < 0 || number >= gpus()) return device().fail(cudaErrorInvalidDevice);
-    chosen = number;
-    return device().sticky;
+    device_in_use() = number;
+    IN_USE;
+    return dev.sticky;
 }
 cudaError_t cudaGetDevice(int* number) {
-    *number = chosen;
+    *number = device_in_use();
     return cudaSuccess;
 }
 cudaError_t cudaDeviceSynchronize() {
-    LOCKED;
-    dev.drain();
+    IN_USE;
+    dev.drain_device(device_in_use());
     return dev.fail(dev.sticky);
 }
 cudaError_t cudaGetLastError() {
     LOCKED;
-    return std::exchange(dev.last, dev.sticky);
+    return dev.take_last();
 }
 cudaError_t cudaPeekAtLastError() {
-    return device().last;
+    return device().peek_last();
 }
 const char* cudaGetErrorString(cudaError_t error) {
     switch (error) {
@@ -87,6 +93,8 @@ const char* cudaGetErrorString(cudaError_t error) {
         return "invalid argument";
     case cudaErrorMemoryAllocation:
         return "out of memory";
+    case cudaErrorInitializationError:
+        return "initialization error";
     case cudaErrorInvalidConfiguration:
         return "invalid configuration argument";
     case cudaErrorInsufficientDriver:
@@ -113,55 +121,60 @@ const char* cudaGetErrorName(cudaError_t error) {
     return cudaGetErrorString(error);
 }
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total) {
-    LOCKED;
+    IN_USE;
     *total = dev.total();
-    *free_bytes = *total > dev.memory.used() ? *total - dev.memory.used() : 0;
+    const std::size_t used = dev.memory.used(device_in_use());
+    *free_bytes = *total > used ? *total - used : 0;
     return dev.sticky;
 }
 cudaError_t cudaMalloc(void** p, std::size_t bytes) {
-    LOCKED;
+    IN_USE;
     *p = nullptr;
     if (dev.sticky != cudaSuccess) return dev.fail(dev.sticky);
     if (bytes == 0) return cudaSuccess;
-    if (dev.memory.used() + bytes > dev.total()) return dev.fail(cudaErrorMemoryAllocation);
-    *p = dev.memory.allocate(bytes);
+    if (dev.memory.used(device_in_use()) + bytes > dev.total()) return dev.fail(cudaErrorMemoryAllocation);
+    *p = dev.memory.allocate(bytes, device_in_use());
     return *p != nullptr ? cudaSuccess : dev.fail(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFree(void* p) {
-    LOCKED;
+    IN_USE;
     if (p == nullptr) return dev.sticky;
-    dev.drain(); // waits for the device
+    const int owner = dev.memory.device_of(p, 0);
+    if (owner >= 0) dev.drain_device(owner); // waits for it
     if (!dev.memory.release(p)) return dev.fail(cudaErrorInvalidValue);
     return dev.sticky;
 }
 cudaError_t cudaHostAlloc(void** p, std::size_t bytes, unsigned) {
-    LOCKED;
+    IN_USE;
+    *p = nullptr;
+    if (dev.memory.locked() + bytes > dev.lockable()) return dev.fail(cudaErrorMemoryAllocation);
     *p = dev.memory.lock(bytes);
     return *p != nullptr ? cudaSuccess : dev.fail(cudaErrorMemoryAllocation);
 }
 cudaError_t cudaFreeHost(void* p) {
-    LOCKED;
+    IN_USE;
     if (p == nullptr) return cudaSuccess;
     // CUDA does not promise to wait here for what still uses it
     return dev.memory.unlock(p) ? cudaSuccess : dev.fail(cudaErrorInvalidValue);
 }
 cudaError_t cudaHostRegister(void* p, std::size_t bytes, unsigned) {
-    LOCKED;
-    return dev.memory.enlist(p, bytes) ? cudaSuccess : dev.fail(cudaErrorHostMemoryAlreadyRegistered);
+    IN_USE;
+    if (dev.memory.locked() + bytes > dev.lockable()) return dev.fail(cudaErrorMemoryAllocation);
+    return dev.memory.enlist(p, bytes, device_in_use()) ? cudaSuccess : dev.fail(cudaErrorHostMemoryAlreadyRegistered);
 }
 cudaError_t cudaHostUnregister(void* p) {
-    LOCKED;
+    IN_USE;
     // nor here
     return dev.memory.strike(p) ? cudaSuccess : dev.fail(cudaErrorInvalidValue);
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* p) {
-    LOCKED;
+    IN_USE;
     void* const at = const_cast<void*>(p);
-    *attributes = {cudaMemoryTypeUnregistered, 0, nullptr, at};
-    if (dev.memory.holds(p, 1))
-        *attributes = {cudaMemoryTypeDevice, 0, at, nullptr};
+    *attributes = {cudaMemoryTypeUnregistered, device_in_use(), nullptr, at};
+    if (const int owner = dev.memory.device_of(p, 1); owner >= 0)
+        *attributes = {cudaMemoryTypeDevice, owner, at, nullptr};
     else if (dev.memory.is_locked(p))
-        *attributes = {cudaMemoryTypeHost, 0, at, at};
+        *attributes = {cudaMemoryTypeHost, device_in_use(), at, at};
     return dev.sticky;
 }
 cudaError_t cudaHostGetDevicePointer(void** to, void* host, unsigned) {
@@ -215,12 +228,25 @@ void slip(void* to, std::size_t bytes) {
 
 constexpr const char* no_such_range = "a copy or fill reaches beyond a device array, or lies on the other side";
 
+/// Whether one of two places lies on another device than that of the stream; if so the device has stopped.
+bool out_of_reach(Device& dev, Stream* stream, const void* to, const void* from) {
+    if (!dev.knows(stream)) return false; // that is said by who takes the work
+    for (const void* side : {to, from})
+        if (const int owner = dev.memory.device_of(side, 1); owner >= 0 && owner != stream->device) {
+            dev.die("a copy or fill on device " + std::to_string(stream->device) + " has memory of device " +
+                    std::to_string(owner));
+            return true;
+        }
+    return false;
+}
+
 } // namespace
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-    LOCKED;
+    IN_USE;
     if (bytes == 0) return dev.sticky;
     if (!fits(dev, to, bytes, from, bytes, kind)) return dev.die(no_such_range);
+    if (out_of_reach(dev, stream, to, from)) return dev.sticky;
     const StillLocked there(dev, to, from);
     const bool to_host = dev.memory.holds(from, bytes) && !dev.memory.holds(to, bytes);
     return dev.add(stream, {[=] {
@@ -231,11 +257,12 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
-    LOCKED;
+    IN_USE;
     if (width > to_pitch || width > from_pitch) return dev.fail(cudaErrorInvalidValue);
     if (width == 0 || height == 0) return dev.sticky;
     if (!fits(dev, to, (height - 1) * to_pitch + width, from, (height - 1) * from_pitch + width, kind))
         return dev.die(no_such_range);
+    if (out_of_reach(dev, stream, to, from)) return dev.sticky;
     const StillLocked there(dev, to, from);
     return dev.add(stream, {[=] {
                        for (std::size_t i = 0; there() && i < height; ++i)
@@ -244,13 +271,14 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
                    }});
 }
 cudaError_t cudaMemsetAsync(void* p, int value, std::size_t bytes, cudaStream_t stream) {
-    LOCKED;
+    IN_USE;
     if (bytes == 0) return dev.sticky;
     if (!fits(dev, p, bytes, true, false)) return dev.die(no_such_range);
+    if (out_of_reach(dev, stream, p, p)) return dev.sticky;
     return dev.add(stream, {[=] { std::memset(p, value, bytes); }});
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-    LOCKED;
+    IN_USE;
     *stream = dev.new_stream();
     return dev.sticky;
 }
@@ -258,49 +286,51 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
     return cudaStreamCreateWithFlags(stream, flags);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    LOCKED;
+    IN_USE;
     dev.drain();
     return dev.forget(stream) ? cudaSuccess : dev.fail(cudaErrorInvalidResourceHandle);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    LOCKED;
+    IN_USE;
     if (!dev.knows(stream)) return dev.fail(cudaErrorInvalidResourceHandle);
     dev.drain([stream] { return stream->queue.empty(); });
     return dev.fail(dev.sticky);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    LOCKED;
+    IN_USE;
     if (dev.sticky != cudaSuccess) return dev.sticky;
     dev.go_on([stream] { return stream->queue.empty(); });
     return stream->queue.empty() ? cudaSuccess : dev.fail(cudaErrorNotReady);
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
-    LOCKED;
+    IN_USE;
     if (dev.events.count(event) == 0) return dev.fail(cudaErrorInvalidResourceHandle);
     return dev.add(stream, {{}, event, event->asked});
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* argument) {
-    LOCKED;
+    IN_USE;
     return dev.add(stream, {[=] { function(argument); }});
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-    LOCKED;
+    IN_USE;
     dev.events.insert(*event = new Event);
+    (*event)->device = device_in_use();
     return dev.sticky;
 }
 cudaError_t cudaEventCreate(cudaEvent_t* event) {
     return cudaEventCreateWithFlags(event, 0);
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
-    LOCKED;
+    IN_USE;
     dev.drain();
     if (dev.events.erase(event) == 0) return dev.fail(cudaErrorInvalidResourceHandle);
     delete event;
     return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    LOCKED;
-    if (dev.events.count(event) == 0) return dev.fail(cudaErrorInvalidResourceHandle);
+    IN_USE;
+    if (dev.events.count(event) == 0 || !dev.knows(stream) || event->device != stream->device)
+        return dev.fail(cudaErrorInvalidResourceHandle);
     const std::uint64_t ticket = ++event->asked;
     return dev.add(stream, {[=] {
                        event->done = ticket;
@@ -308,19 +338,20 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
                    }});
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    LOCKED;
+    IN_USE;
     const std::uint64_t ticket = event->asked;
     dev.drain([=] { return event->done >= ticket; });
     return dev.fail(dev.sticky);
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-    LOCKED;
+    IN_USE;
     if (dev.sticky != cudaSuccess) return dev.sticky;
     dev.go_on([event] { return event->done >= event->asked; });
     return event->done >= event->asked ? cudaSuccess : dev.fail(cudaErrorNotReady);
 }
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
-    LOCKED;
+    IN_USE;
+    if (from->device != to->device) return dev.fail(cudaErrorInvalidResourceHandle);
     if (from->done < from->asked || to->done < to->asked) return cudaErrorNotReady;
     *ms = static_cast<float>((to->at - from->at) * 1e3);
     return cudaSuccess;

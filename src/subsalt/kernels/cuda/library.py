@@ -23,10 +23,13 @@ from typing import Any, Literal
 from subsalt.errors import DeviceError, SubsaltError
 
 #: of api.h
-ABI = 3
+ABI = 4
 
 #: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
 OUT_OF_MEMORY, OLD_DRIVER, NO_DEVICE = 2, 35, 100
+
+#: number of the plug-in: page-locked memory of the host cannot be had
+NO_LOCKED_MEMORY = 10001
 
 #: error numbers of CUDA that mean that the GPU was taken away or has broken down: devices unavailable, none, no or a
 #: destroyed context, uncorrectable errors of memory and link and what contained them, the system, its driver and its
@@ -278,6 +281,12 @@ def check(lib: Any, status: int) -> None:
     said = _said(lib)
     if status == OUT_OF_MEMORY:
         raise OutOfDeviceMemory(said, "end what else uses the GPU; subsalt plan says what fits", code="E988")
+    if status == NO_LOCKED_MEMORY:
+        raise OutOfLockedMemory(
+            f"the host gives no more page-locked memory ({said})",
+            'set [checkpoint] memory lower, or place = "disk" (time migration: [kirchhoff] memory), or use fewer ranks',
+            code="E986",
+        )
     if status in LOST:
         raise DeviceError(
             f"the GPU was lost ({said})",
@@ -293,6 +302,10 @@ def check(lib: Any, status: int) -> None:
 
 class OutOfDeviceMemory(DeviceError, MemoryError):
     """The GPU has no more memory to give."""
+
+
+class OutOfLockedMemory(DeviceError, MemoryError):
+    """The host has no more memory that can be page-locked, from which a GPU copies while it computes."""
 
 
 def _said(lib: Any) -> str:
@@ -358,7 +371,7 @@ SIGNATURES: dict[str, list[Any]] = {
     "subsalt_cuda_synchronize": [],
     "subsalt_cuda_measure_copy": [_L, _I, _I, _P],
     "subsalt_cuda_measure_launch": [_I, _I, _P],
-    "subsalt_cuda_arithmetic": [_I, _P, _P, _P, _L],
+    "subsalt_cuda_arithmetic": [_I, _P, _P, _P, _P, _L],
     "subsalt_cuda_plan": [_P, _L, _POINTERS, _POINTERS],
     "subsalt_cuda_free_plan": [_P],
     "subsalt_cuda_points": [_P, _P, _L, _POINTERS],
