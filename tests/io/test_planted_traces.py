@@ -8,7 +8,7 @@ from shot_records import CHANNELS, DT, NS, SHOTS, cured, found, pasted, problems
 from subsalt.errors import GeometryError, SegyError
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
-from subsalt.io.segy.exclude import Exclusion, leave_out, runs, spans
+from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spans
 from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import read_survey, refuse
 
@@ -511,9 +511,45 @@ def test_exclusions():
     assert not Exclusion("b/a.sgy").names("x/a.sgy")
     assert Exclusion("x/a.sgy").names("/data/x/a.sgy")
     assert str(Exclusion(shots=((2, 2, 1),), channels=((1, 3, 2),))) == '{shot = 2, channels = "1-3:2"}'
-    assert leave_out([("x/a.sgy", [1, 2, 3, 7]), ("x/b.sgy", None)]) == (
+    assert leave_out([("x/a.sgy", [1, 2, 3, 7]), ("x/b.sgy", None)], ["x/a.sgy", "x/b.sgy"]) == (
         '[data] exclude = [{file = "a.sgy", traces = "1-3, 7"}, {file = "b.sgy"}]'
     )
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["/d/a.sgy", "/d/b.sgy"], ["a.sgy", "b.sgy"]),
+        (["/d/1/s.sgy", "/d/2/s.sgy", "/d/2/t.sgy"], ["1/s.sgy", "2/s.sgy", "t.sgy"]),
+        (["/1/x/s.sgy", "/2/x/s.sgy"], ["1/x/s.sgy", "2/x/s.sgy"]),
+        (["x/s.sgy", "s.sgy"], ["x/s.sgy", "s.sgy"]),
+    ],
+)
+def test_files_of_one_name_are_told_apart(paths, names):
+    assert list(short_names(paths).values()) == names
+    for path, name in zip(paths, names, strict=True):
+        # a path that is the end of another names both, whatever is written
+        assert [p for p in paths if Exclusion(name).names(p)] == [path] or path == name
+
+
+def test_the_cure_of_one_bad_file_leaves_the_others(tmp_path):
+    headers, traces = records()
+    n = len(traces)
+    rng = np.random.default_rng(5)
+    paths = []
+    for shot in range(SHOTS):
+        own = slice(shot * CHANNELS, (shot + 1) * CHANNELS)
+        samples = traces[own].copy()
+        if shot == 3:
+            samples[4:7] = 500 * rng.standard_normal((3, samples.shape[1]))
+        (tmp_path / f"run{shot}").mkdir()
+        some = {k: np.broadcast_to(np.asarray(v), (n,))[own] for k, v in headers.items()}
+        paths += write(tmp_path / f"run{shot}", some, samples)
+    finding = found(paths, "E246")
+    assert 'file = "run3/line.sgy"' in finding.fix
+    assert cured(paths, finding) == []
+    ambiguous = Fix(exclude=(Exclusion("line.sgy", ((5, 7, 1),)),))
+    assert "8 files" in found(paths, "W268", fix=ambiguous).message
 
 
 def test_an_entry_that_meets_no_trace_is_refused(tmp_path):

@@ -145,7 +145,7 @@ def odd_depths(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     mended = cure(live, fix, [{"elevation_scalar": scalar}], alike)
     for i, power in odd.items():
         path, depth = live[i].layout.path, usual * 10.0**power
-        leave = leave_out([(path, None)])
+        leave = leave_out([(path, None)], [s.layout.path for s in scanned])
         yield Finding(
             "W390",
             "warning",
