@@ -11,6 +11,9 @@ from subsalt.io.scan.scan import scan
 from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spans
 from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import read_survey, refuse
+from subsalt.job.data import header_options
+from subsalt.job.data_sections import DataSection
+from subsalt.job.signal.first_break_edge import edge_of
 
 
 def test_records_in_order_have_no_finding(tmp_path):
@@ -550,6 +553,24 @@ def test_the_cure_of_one_bad_file_leaves_the_others(tmp_path):
     assert cured(paths, finding) == []
     ambiguous = Fix(exclude=(Exclusion("line.sgy", ((5, 7, 1),)),))
     assert "8 files" in found(paths, "W268", fix=ambiguous).message
+
+
+@pytest.mark.parametrize("scalar", [-10000, 1000])
+def test_depths_have_the_scalar_that_the_coordinates_need(tmp_path, scalar):
+    headers, traces = records()
+    metres = {k: np.asarray(headers[k]) // 100 for k in ("source_x", "receiver_x", "source_y", "receiver_y")}
+    depths = {"source_depth": 10, "receiver_elevation": -10}
+    both = {"coordinate_scalar": scalar, "elevation_scalar": scalar}
+    paths = write(tmp_path, headers | metres | depths | both, traces)
+    shallow = found(paths, "W216" if scalar < 0 else "E236")
+    assert "[data.fix] elevation_scalar = 1" in shallow.fix
+    assert "scalar = 1" in found(paths, "W226").fix
+    # and the mute behind first breaks does not believe such places
+    edge = edge_of(read_survey(paths))
+    assert "coordinates or times are wrong" in edge.reason
+    header, fix = header_options(DataSection(files=["a"], fix={"scalar": 1, "elevation_scalar": 1}))
+    assert problems(paths, fix, header) == []
+    assert edge_of(read_survey(paths, header, fix)).reason == ""
 
 
 def test_an_entry_that_meets_no_trace_is_refused(tmp_path):

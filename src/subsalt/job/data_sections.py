@@ -432,6 +432,9 @@ class ValueSection(Section):
         None, description="depths of the values; linear in between, constant outside"
     )
     file: str | None = Field(None, description="model file: .rsf, .npz, .npy, .segy/.sgy, .vti, .nc")
+    data: str | None = Field(
+        None, description="samples of an RSF header, where it names a file outside its folder, or none"
+    )
     unit: str | None = Field(None, description="unit of the values in the file")
     key: str | None = Field(None, description="name of the array in an .npz or .nc file")
     spacing: list[PositiveLength] | None = Field(
@@ -476,7 +479,7 @@ class ValueSection(Section):
                 )
         elif isinstance(self.value, list):
             raise ConfigError("a list of values needs their depths", "add z = [...]", code="E104")
-        of_files = ("key", "spacing", "origin", "axes", "flip", "scale", "shift")
+        of_files = ("data", "key", "spacing", "origin", "axes", "flip", "scale", "shift")
         if self.file is None and any(getattr(self, k) is not None for k in of_files):
             raise ConfigError(f"{', '.join(of_files)} go with file", "remove them", code="E104")
         return self
