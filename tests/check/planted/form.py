@@ -60,6 +60,7 @@ TITLES = {
     47: "beyond: four cables on one line",
     48: "beyond: nothing left to image",
     49: "beyond: traces missing",
+    50: "beyond: what converters leave",
 }
 
 

@@ -432,3 +432,14 @@ model(
     place=PLACE,
     deed=(r"origin|begin the model", AGAIN),
 )
+
+# 50
+
+
+def unset(*axes):
+    """Return a change that leaves the spacing of axes at 1."""
+    return lambda g: Grid(g.shape, tuple(1.0 if k in axes else h for k, h in enumerate(g.spacing)), g.origin)
+
+
+model(50, "spacing 1 along x", "line spread", "vp", lambda v: v, "spacing", grid=unset(0))
+model(50, "spacing 1 along x and y", "patch", "vp", lambda v: v, "spacing", grid=unset(0, 1))
