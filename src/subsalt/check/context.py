@@ -152,6 +152,11 @@ def ok(message: str, **evidence: object) -> Finding:
     return Finding("I000", "ok", message, "", dict(evidence))
 
 
+def unchecked(what: str, why: str, **evidence: object) -> Finding:
+    """Return a finding of what could not be looked at: `what`, and the reason."""
+    return Finding("I001", "unchecked", f"{what}: {why}", "", dict(evidence))
+
+
 #: numbers and files that are listed
 LISTED, FILES = 6, 2
 

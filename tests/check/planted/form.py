@@ -61,6 +61,7 @@ TITLES = {
     48: "beyond: nothing left to image",
     49: "beyond: traces missing",
     50: "beyond: what converters leave",
+    51: "beyond: depths of a model",
 }
 
 
