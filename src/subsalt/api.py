@@ -29,6 +29,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.strategies import ArrayStrategies
 from subsalt.methods.rtm.traces import check_survey
 from subsalt.parallel.comm import single
+from subsalt.propagation.array_checks import warn_of_waves
 from subsalt.propagation.grid_choice import MODELLING_ORDER, chosen_grid, trace_error, with_spacing
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
@@ -257,6 +258,11 @@ def forward(
     StabilityError
         When `dt` is above the stability bound.
 
+    Warns
+    -----
+    UserWarning
+        When the grid has too few points for the shortest waves, or `vp` is likely in km/s.
+
     Notes
     -----
     Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
@@ -272,6 +278,7 @@ def forward(
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=False)
+        warn_of_waves(used, wavelet, propagation)
         setup = ModellingSetup.build(used, wavelet, survey.time, propagation, imaging.aperture)
     shots, count = [], 0
     for i, shot in enumerate(survey.shots):
@@ -336,7 +343,8 @@ def migrate(
     Warns
     -----
     UserWarning
-        When the image is zero throughout.
+        When the image is zero throughout; when the grid has too few points for the shortest waves, or `vp` is likely in
+        km/s.
     """
     clock = Phases()
     propagation, imaging = split_options(options)
@@ -346,6 +354,7 @@ def migrate(
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=True)
+        warn_of_waves(used, wavelet, propagation)
         setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
         ways = ArrayStrategies.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
@@ -387,7 +396,9 @@ def born(model: EarthModel, dm: ArrayLike, survey: Survey, wavelet: Wavelet, **o
     **options
         Fields of `PropagationOptions`.
     """
-    operator = rtm_operator(model, survey, wavelet, split_options(options, ())[0])
+    propagation = split_options(options, ())[0]
+    warn_of_waves(model, wavelet, propagation)
+    operator = rtm_operator(model, survey, wavelet, propagation)
     return BornResult(operator.forward(np.asarray(dm)), operator)
 
 
@@ -395,7 +406,9 @@ def born_adjoint(
     model: EarthModel, data: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any
 ) -> BornResult:
     """Return the adjoint of `born` applied to data (ns, nr, nt): an image in model shape."""
-    operator = rtm_operator(model, survey, wavelet, split_options(options, ())[0])
+    propagation = split_options(options, ())[0]
+    warn_of_waves(model, wavelet, propagation)
+    operator = rtm_operator(model, survey, wavelet, propagation)
     return BornResult(operator.adjoint(np.asarray(data)), operator)
 
 

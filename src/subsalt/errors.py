@@ -79,7 +79,7 @@ def suggest(text: str) -> str:
     return "codes look like E412; keys like imaging.aperture"
 
 
-Level = Literal["error", "warning", "ok"]
+Level = Literal["error", "warning", "unchecked", "ok"]
 
 
 def install(extra: str) -> str:
@@ -249,9 +249,10 @@ class Finding:
     Parameters
     ----------
     code : str
-        ``E...`` for errors, ``W...`` for warnings, ``I...`` for what was found in order.
-    level : {"error", "warning", "ok"}
-        Errors stop a run; warnings never do (unless ``--strict``).
+        ``E...`` for errors, ``W...`` for warnings, ``I...`` for what was found in order, or could not be looked at.
+    level : {"error", "warning", "unchecked", "ok"}
+        Errors stop a run; warnings, and what could not be checked, never do (unless ``--strict``). ``ok`` says that
+        something was looked at and agrees.
     message : str
         One line: what was found, with names and values.
     fix : str
@@ -265,6 +266,11 @@ class Finding:
     message: str
     fix: str = ""
     evidence: dict[str, object] = field(default_factory=dict)
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether it is an error or a warning."""
+        return self.level in ("error", "warning")
 
     @property
     def short_fix(self) -> str:
@@ -304,10 +310,10 @@ def raise_on_errors(findings: Iterable[Finding], strict: bool = False) -> list[F
     findings : iterable of Finding
         Results of checks.
     strict : bool
-        Treat warnings as errors.
+        Treat warnings, and what could not be checked, as errors.
     """
     found = list(findings)
-    if any(f.level == "error" or (strict and f.level == "warning") for f in found):
+    if any(f.level == "error" or (strict and f.level != "ok") for f in found):
         raise FindingsError(found)
     return found
 

@@ -149,4 +149,4 @@ def corrected(shot, time, v=1800.0, stretch=1.5):
 def findings(found, subjects=SUBJECTS):
     """Return what the rules of some subjects find that is not in order."""
     rules = [r for r in load_rules() if r.subject in subjects]
-    return [f for f in run_rules(found, rules) if f.level != "ok"]
+    return [f for f in run_rules(found, rules) if f.is_fault]

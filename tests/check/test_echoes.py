@@ -27,7 +27,7 @@ def found(bench, change, base="line", grid=lambda g: g, **tables):
             case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
         )
         case.job |= tables
-        return {f.code: f for f in check_job(Job.from_toml(case.write_job())).findings if f.level != "ok"}
+        return {f.code: f for f in check_job(Job.from_toml(case.write_job())).findings if f.is_fault}
 
 
 def rock(factor):
@@ -78,3 +78,35 @@ def test_the_same_traces_are_alike_and_noise_is_not():
     noise = np.random.default_rng(3).standard_normal((2, 30, 400))
     assert likeness(noise[0], np.roll(-noise[0], 3, axis=1), 5) > 0.95
     assert likeness(*noise, 5) < 0.05
+
+
+def levels(bench, change=np.array, base="line", grid=lambda g: g):
+    """Return level and text of what is said of echoes."""
+    with bench.folders() as folder_of:
+        case = bench.clean(base)[0].moved(folder_of())
+        write_volume(
+            case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
+        )
+        said = check_job(Job.from_toml(case.write_job())).findings
+        return [(f.level, f.message) for f in said if f.code in ("W371", "W372") or f.message.startswith("echoes")]
+
+
+@pytest.mark.parametrize("base", ["line", "spread", "foothills"])
+def test_the_correlation_of_a_right_model_is_said(bench, base):
+    ((level, text),) = levels(bench, base=base)
+    assert level == "ok"
+    assert "correlation 0." in text
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_a_model_of_other_depths_is_no_ok(bench, factor):
+    grid = lambda g: Grid(g.shape, (*g.spacing[:-1], factor * g.spacing[-1]), g.origin)  # noqa: E731
+    ((level, text),) = levels(bench, grid=grid)
+    assert level == "warning"
+    assert "are not those of [model] vp" in text
+
+
+def test_a_model_without_echoes_is_not_checked(bench):
+    ((level, text),) = levels(bench, smoothed(20))
+    assert level == "unchecked"
+    assert "the model has none" in text

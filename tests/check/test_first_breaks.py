@@ -21,6 +21,7 @@ from break_surveys import (
 )
 
 from subsalt.acquisition.first_breaks import first_breaks, fit_line
+from subsalt.check import load_rules, run_rules
 from subsalt.check.break_fits import bounds, onset
 from subsalt.check.first_breaks import breaks
 from subsalt.earth.model import EarthModel
@@ -191,6 +192,14 @@ CLEAN = {name: (lambda name=name: context(name)) for name in LAYOUTS} | {
 @pytest.mark.parametrize("name", CLEAN)
 def test_nothing_is_found_in_a_survey_in_order(name):
     assert findings(CLEAN[name]()) == []
+
+
+@pytest.mark.parametrize("name", ["noise alone", "zeros", "one value", "direct wave muted", "short records"])
+def test_what_could_not_be_looked_at_is_no_ok(name):
+    rules = [r for r in load_rules() if r.subject == "first_breaks"]
+    said = run_rules(CLEAN[name](), rules)
+    assert [f.level for f in said if f.message.startswith("first breaks")] in (["unchecked"], [])
+    assert not [f for f in said if f.level == "ok"]
 
 
 # --- mistakes --------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ FIX = 'line = "2d"\n[data.fix]\n{}\n'
 def found(folder, text):
     """Return the findings of a job by code, errors first."""
     result = check_job(Job.from_toml(write_job(folder, text)))
-    return {f.code: f for f in sorted(result.findings, key=lambda f: f.level) if f.level != "ok"}
+    return {f.code: f for f in sorted(result.findings, key=lambda f: f.level) if f.is_fault}
 
 
 #: code, the key as it was written, and the key that the cure gives
@@ -131,7 +131,7 @@ def test_times_of_a_time_migration_in_milliseconds(tmp_path):
 
     def codes(**tables):
         job = read_job(write_time_job(tmp_path, **tables))
-        return {f.code: f.fix for f in check_job(job).findings if f.level != "ok"}
+        return {f.code: f.fix for f in check_job(job).findings if f.is_fault}
 
     first = codes(kirchhoff={"time": {"first": 0.0, "last": 1000.0, "step": 1.0}})
     assert 'time = {last = "1000 ms"}' in first["W761"]

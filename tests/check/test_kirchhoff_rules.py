@@ -30,7 +30,7 @@ def on_line(tmp_path_factory):
 def found(folder, **tables):
     """Return the findings of a job by code, those in order left out."""
     findings = check_job(Job.from_toml(write_job(folder, **tables))).findings
-    return {f.code: f for f in findings if f.level != "ok"}
+    return {f.code: f for f in findings if f.is_fault}
 
 
 def test_a_sound_job_has_nothing_to_say(folder):
@@ -90,7 +90,7 @@ def test_traces_outside_the_classes_are_counted(folder):
 
 def test_a_line_is_migrated_in_2_5_d_from_its_cdps(on_line):
     job = Job.from_toml(write_job(on_line, kirchhoff={"corners": [[1, 1, 0.0, 0.0], [1, 40, 487.5, 0.0]]}))
-    assert {f.code for f in check_job(job).findings if f.level != "ok"} == set()
+    assert {f.code for f in check_job(job).findings if f.is_fault} == set()
     assert job.options.amplitude == "2.5d"
     assert found(on_line, kirchhoff={"amplitude": "3d"})["W766"].level == "warning"
 

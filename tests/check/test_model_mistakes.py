@@ -58,7 +58,7 @@ def files(folder, **volumes):
 def found(folder, model):
     """Return the findings of a job by code."""
     text = JOB + "".join(f"{k} = {v}\n" for k, v in model.items())
-    return {f.code: f for f in check_job(Job.from_toml(write_job(folder, text))).findings if f.level != "ok"}
+    return {f.code: f for f in check_job(Job.from_toml(write_job(folder, text))).findings if f.is_fault}
 
 
 def pasted(model, fix):
@@ -232,3 +232,17 @@ def test_the_tilt_of_marmousi_fits_its_layers():
     angles = misfits(Parameter("theta", theta, grid), Parameter("vp", vp, grid), None)
     assert angles["given"] < FITS
     assert min(angles[name] for name in ("radians", "sign", "horizontal")) > 2 * angles["given"] + 5
+
+
+@pytest.mark.parametrize("unset", [(0,), (0, 1)])
+def test_a_spacing_of_one_that_a_converter_left(tmp_path, unset):
+    model = files(tmp_path)
+    spacing = [1.0 if axis in unset else 10.0 for axis in range(2)]
+    volume.write(tmp_path / "vp.rsf", Grid(GRID.shape, tuple(spacing)), np.ascontiguousarray(VP, np.float32))
+    said = found(tmp_path, model)
+    if unset == (0,):
+        assert set(said) == {"E406"}
+        assert not {c for c in found(tmp_path, pasted(model, said["E406"].fix)) if c.startswith("E")}
+    else:
+        # a model of 1 m cells along all axes is what it says: small
+        assert "E406" not in said

@@ -36,7 +36,7 @@ def table_of(folder, name="a.sgy", data=None, fix=None, header=None, geometry=No
 
 
 def codes(findings):
-    return [f.code for f in findings if f.level != "ok"]
+    return [f.code for f in findings if f.is_fault]
 
 
 def grid(azimuth=30.0, corner=(1000.0, 2000.0), shape=(20, 80), spacing=(25.0, 12.5), nt=40):
@@ -196,7 +196,7 @@ def test_image_times_and_records(areal):
 
 
 def wrong(areal, g, aperture=300.0):
-    found = [f for f in prestack_grid.on_the_grid(areal[1], g, aperture) if f.level != "ok"]
+    found = [f for f in prestack_grid.on_the_grid(areal[1], g, aperture) if f.is_fault]
     assert len(found) == 1
     return found[0]
 
@@ -315,7 +315,7 @@ def test_exchanged_coordinates_and_scalars(tmp_path):
         src, rcv, traces = (np.round(data[0], 2), np.round(data[1], 2), data[2])
         table = table_of(tmp_path, f"{name}.sgy", data=(src, rcv, traces), fix=fix)
         assert table.notes["scalars"] == ([-1] if name == "b" else [-100])
-        (found,) = (f for f in prestack_grid.on_the_grid(table, g, 300.0) if f.level != "ok")
+        (found,) = (f for f in prestack_grid.on_the_grid(table, g, 300.0) if f.is_fault)
         assert found.code == "E730"
         assert cure in found.fix
 
@@ -326,7 +326,7 @@ def test_a_line_has_bins_as_wide_as_need_be(tmp_path):
     along = ImageGrid((1, 1, 1), (1, 30, 1), (0.0, 0.0), (0.0, -1.0), (12.5, 0.0), TimeAxis(NT, DT))
     assert (prestack_grid.midpoint_fold(table, along) == 2).all()
     far = ImageGrid((1, 1, 1), (1, 30, 1), (5000.0, 0.0), (0.0, -1.0), (12.5, 0.0), TimeAxis(NT, DT))
-    (found,) = (f for f in prestack_grid.on_the_grid(table, far, 300.0) if f.level != "ok")
+    (found,) = (f for f in prestack_grid.on_the_grid(table, far, 300.0) if f.is_fault)
     assert found.code == "E730"
     assert "leave the grid out" in found.fix
 

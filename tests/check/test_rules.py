@@ -35,7 +35,7 @@ def findings(found):
 
 def problems(found):
     """Return the findings that are not ok."""
-    return [f for f in findings(found) if f.level != "ok"]
+    return [f for f in findings(found) if f.is_fault]
 
 
 def with_survey(found, **changes):

@@ -69,7 +69,7 @@ def found(paths, code, *, fix=None, header=None):
 
 def problems(paths, fix=None, header=None):
     """Return the codes of what is not in order."""
-    return [f.code for f in scan(paths, header, fix).findings if f.level != "ok"]
+    return [f.code for f in scan(paths, header, fix).findings if f.is_fault]
 
 
 def pasted(text):

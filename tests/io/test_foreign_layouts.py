@@ -60,6 +60,41 @@ def test_truncated_inside_a_trace_and_bytes_lost_inside(tmp_path):
     assert "truncated" not in caught.value.fix
 
 
+@pytest.mark.parametrize("su", [False, True])
+@pytest.mark.parametrize("times", [1, 2])
+def test_more_samples_than_two_bytes_hold(tmp_path, su, times):
+    ns = 4464 + times * 65536
+    traces = np.random.default_rng(3).standard_normal((3, ns)).astype(np.float32)
+    placed = {
+        "ffid": 1,
+        "channel": np.arange(1, 4),
+        "receiver_x": 100 * np.arange(1, 4),
+        "coordinate_scalar": 1,
+    }
+    path = make_segy(tmp_path / f"long.{'su' if su else 'sgy'}", traces, su=su, dt=500, headers=placed)
+    assert str(ns) in found([path], "W212").message
+    assert read_survey([path]).time.nt == ns
+    assert "W212" not in problems([path], Fix(ns=ns))
+
+
+def test_a_count_that_two_bytes_lose_altogether(tmp_path):
+    path = make_segy(tmp_path / "long.sgy", np.ones((2, 65536), np.float32))
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert (caught.value.code, caught.value.fix) == ("E217", "give it: [data.fix] ns = 65536")
+
+
+def test_bytes_lost_inside_are_no_larger_count(tmp_path):
+    # 70000 samples would divide, but the headers of traces do not follow one another at that distance
+    rng = np.random.default_rng(3)
+    path = make_segy(tmp_path / "a.sgy", rng.standard_normal((4, 4464)).astype(np.float32))
+    short = path.read_bytes()[:3600]
+    path.write_bytes(short + path.read_bytes()[3600 : 3600 + 240] + rng.bytes(2 * (240 + 4 * 70000) - 240))
+    with pytest.raises(SegyError) as caught:
+        scan(path)
+    assert caught.value.code == "E213"
+
+
 def test_a_format_of_another_width(tmp_path):
     headers, traces = records()
     (path,) = write(tmp_path, headers, traces, binary={3225: ("h", 3)})

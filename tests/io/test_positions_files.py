@@ -50,6 +50,20 @@ def sps(folder, rev=21, change=lambda lines: lines, head=()):
 
 
 @pytest.mark.parametrize("rev", [21, 0])
+@pytest.mark.parametrize("shifted", [slice(None), slice(1, None, 2), slice(5, 6)])
+def test_records_behind_a_blank_are_named(tmp_path, rev, shifted):
+    def change(lines):
+        rows = range(len(lines))[shifted]
+        return [" " * (k in rows) + line for k, line in enumerate(lines)]
+
+    with pytest.raises(GeometryFindings) as caught:
+        read_geometry([sps(tmp_path, rev, change)])
+    first = next(f for f in caught.value.findings if f.code == "E362")
+    assert f"line {range(99)[shifted][0] + 1}: 1 blank before the" in first.message
+    assert first.fix.startswith("take the first 1 column")
+
+
+@pytest.mark.parametrize("rev", [21, 0])
 def test_sps_finds_the_receiver_of_every_channel(tmp_path, rev, monkeypatch):
     monkeypatch.setattr(columns, "PIECE", 700)  # lines lie across the pieces in which a file is read
     geometry = read_geometry([sps(tmp_path, rev)])

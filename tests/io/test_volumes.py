@@ -144,6 +144,31 @@ def test_rsf_data_stay_in_their_folder(tmp_path, where):
     assert caught.value.code == "E221"
     if where in ("../secret", "link"):
         assert volume.read(path, rsf_outside=True).values.shape == (2, 3)
+        # what a person names is another matter than what a header says
+        named = volume.open_volume(path, data=tmp_path / "secret")
+        assert named.planes.read(0, 2).shape == (2, 3)
+
+
+def test_data_belong_to_an_rsf_header(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
+    with pytest.raises(ConfigError) as caught:
+        volume.open_volume(tmp_path / "a.npy", data=tmp_path / "b", spacing=(1.0, 1.0))
+    assert caught.value.code == "E104"
+
+
+@pytest.mark.parametrize("suffix", [".bin", ".dat", ""])
+def test_the_header_that_makes_bare_samples_readable_is_right(tmp_path, suffix):
+    values = np.arange(6, dtype="<f4").reshape(2, 3)
+    values.tofile(tmp_path / f"v{suffix}")
+    with pytest.raises(ModelError) as caught:
+        volume.read(tmp_path / f"v{suffix}")
+    line = caught.value.fix.partition("first: ")[2]
+    for name, value in {"NZ": "3", "DZ": "5", "NX": "2", "DX": "10"}.items():
+        line = line.replace(f"={name}", f"={value}")
+    (tmp_path / "h.rsf").write_text(line + "\n")
+    read = volume.read(tmp_path / "h.rsf")
+    np.testing.assert_array_equal(read.values, values)
+    assert read.grid.spacing == (10.0, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -398,6 +423,17 @@ def test_volumes_that_are_no_regular_grid(tmp_path, change, code):
 
 
 # ---- export
+
+
+def test_export_of_a_section_without_coordinates_takes_its_spacing(tmp_path):
+    segyio = pytest.importorskip("segyio")
+    segyio.tools.from_array2D(str(tmp_path / "v.sgy"), np.full((5, 7), 1500, np.float32))
+    with pytest.raises(ModelError) as caught:
+        export(tmp_path / "v.sgy", tmp_path / "v.npz")
+    assert "--spacing dx,dz" in caught.value.fix
+    export(tmp_path / "v.sgy", tmp_path / "v.npz", spacing=(12.5, 10.0))
+    made = volume.read(tmp_path / "v.npz")
+    assert (made.grid.shape, made.grid.spacing) == ((5, 7), (12.5, 10.0))
 
 
 def test_export_from_a_run_and_between_formats(tmp_path):

@@ -157,7 +157,7 @@ def test_stations_count_once_however_many_traces_they_have():
 
 def found(job):
     """Return the findings of a job by code."""
-    return {f.code: f for f in check_job(job).findings if f.level != "ok"}
+    return {f.code: f for f in check_job(job).findings if f.is_fault}
 
 
 def test_what_is_refused(folder, tmp_path):

@@ -16,7 +16,7 @@ from subsalt.methods.kirchhoff.starter import write_time_job
 
 def checked(path):
     """Return the codes that the check of a job finds."""
-    return {f.code for f in check_job(Job.from_toml(path)).findings if f.level != "ok"}
+    return {f.code for f in check_job(Job.from_toml(path)).findings if f.is_fault}
 
 
 def test_a_line_gets_its_cdps_its_offsets_and_its_times(tmp_path, monkeypatch):

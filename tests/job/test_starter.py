@@ -46,7 +46,7 @@ def test_without_a_velocity_one_is_guessed(tmp_path, monkeypatch):
     assert "a guess" in made.text
     assert raw["grid"]["depth"] == raw["model"]["vp"]["z"][1]
     result = check_job(Job.from_toml(tmp_path / "line.toml"))
-    assert [f.code for f in result.findings if f.level != "ok"] == []
+    assert [f.code for f in result.findings if f.is_fault] == []
 
 
 def test_files_of_another_folder_are_named_from_the_job(tmp_path, monkeypatch):
@@ -139,7 +139,7 @@ def test_what_is_recommended_is_written(tmp_path, monkeypatch):
     assert "z_sign" in made.read
     assert [f.code for f in made.findings] == []
     result = check_job(Job.from_toml(tmp_path / "line.toml"))
-    assert [f.code for f in result.findings if f.level != "ok"] == []
+    assert [f.code for f in result.findings if f.is_fault] == []
 
 
 def test_what_was_read_and_what_was_made_up(tmp_path, monkeypatch):

@@ -7,9 +7,8 @@ All sources and receivers of a survey against the box of a grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
+from subsalt.io.segy.exclude import short_names
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
@@ -152,6 +152,11 @@ def ok(message: str, **evidence: object) -> Finding:
     return Finding("I000", "ok", message, "", dict(evidence))
 
 
+def unchecked(what: str, why: str, **evidence: object) -> Finding:
+    """Return a finding of what could not be looked at: `what`, and the reason."""
+    return Finding("I001", "unchecked", f"{what}: {why}", "", dict(evidence))
+
+
 #: numbers and files that are listed
 LISTED, FILES = 6, 2
 
@@ -168,12 +173,21 @@ def file_of(context: Context, shot: Shot, row: int = 0) -> tuple[str, int] | Non
     return str(layouts[f].path), number - int(first[f]) + 1
 
 
+def file_names(context: Context, shots: Iterable[Shot], rows: Iterable[int] = (0,)) -> list[str]:
+    """Return the files in which traces of shots are, each by as much of its path as tells it from the others."""
+    assert context.survey is not None
+    reader = getattr(context.survey.reader, "inner", context.survey.reader)
+    short = short_names(str(layout.path) for layout in getattr(reader, "layouts", None) or ())
+    picked = list(rows)
+    places = [file_of(context, shot, row) for shot in shots for row in picked]
+    return list(dict.fromkeys(short[p[0]] for p in places if p is not None))
+
+
 def named(context: Context, found: Sequence[ShotBreaks | SampledShot]) -> str:
     """Return shot numbers and the names of their files."""
     ids = [str(b.shot.id) for b in found]
     text = f"shot{'s' * (len(ids) > 1)} {', '.join(ids[:LISTED])}{', ...' * (len(ids) > LISTED)}"
-    places = [file_of(context, b.shot) for b in found]
-    files = list(dict.fromkeys(Path(p[0]).name for p in places if p is not None))
+    files = file_names(context, (b.shot for b in found))
     if files:
         text += f" in {', '.join(files[:FILES])}{f' and {len(files) - FILES} more' * (len(files) > FILES)}"
     return text

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, breaks_of, first_breaks, spread
 from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order, wrapped
-from subsalt.check.context import Context, Layout, error, leave_out, named, ok, rule, warning
+from subsalt.check.context import Context, Layout, error, leave_out, named, ok, rule, unchecked, warning
 from subsalt.check.moveout import energy_before
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
@@ -156,7 +156,7 @@ def arrivals(context: Context) -> Iterator[Finding]:
         begun = [] if wrong_order else list(_begun(context))
         yield from begun
         if candidates and not wrong_order and not begun:
-            yield ok("first breaks: none that are clear enough to be compared with the model")
+            yield unchecked("first breaks", _unclear(candidates))
         return
     verdicts = [_verdict(context, b) for b in good]
     _keep_facts(context, good, verdicts)
@@ -171,6 +171,23 @@ def arrivals(context: Context) -> Iterator[Finding]:
         shots = [(b, v) for b, v in zip(good, verdicts, strict=True) if v.name == name]
         every = len(shots) >= MOST * names.total() and not names["fits"] > 0.2 * names.total()
         yield from SAY[name](context, [b for b, _ in shots], [v for _, v in shots], every, names.total())
+
+
+def _unclear(found: Sequence[ShotBreaks]) -> str:
+    """Return why the first breaks of shots are not compared with a model."""
+    few = sum(b.picked.mean() < 0.6 for b in found)
+    unlike = sum(b.picked.mean() >= 0.6 and b.coherence < 0.4 for b in found)
+    rest = len(found) - few - unlike
+    parts = [
+        f"in {n} of {len(found)} shots {what}"
+        for n, what in (
+            (few, "fewer than 60 % of the traces rise clearly above their noise"),
+            (unlike, "traces begin with different waveforms"),
+            (rest, "they lie near no line"),
+        )
+        if n
+    ]
+    return f"none are clear enough to be compared with the model: {'; '.join(parts)}"
 
 
 def _begun(context: Context) -> Iterator[Finding]:
@@ -280,8 +297,9 @@ def _keep_facts(context: Context, good: list[ShotBreaks], verdicts: list[Verdict
 def _in_order(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) -> Finding:
     fits = [b for b, v in zip(good, verdicts, strict=True) if v.name == "fits"]
     if not fits:
-        return ok(
-            f"first breaks  {seen(good)}; they are late and no direct wave: not compared with the model"
+        return unchecked(
+            "first breaks",
+            f"{seen(good)}; they are late and no direct wave, so that they say nothing of the model",
         )
     return ok(
         f"first breaks  {seen(fits)} in {len(fits)} shots; the model allows {_expected(context, fits)}",

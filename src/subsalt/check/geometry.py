@@ -297,7 +297,8 @@ def _without(context: Context, lay: Layout) -> str:
         files.append((reader.layouts[f].path, None if every else rows.tolist()))
     where = "; ".join(path if rows is None else f"{path} traces {spans(rows)}" for path, rows in files[:3])
     more = f"; and of {len(files) - 3} more files" * (len(files) > 3)
-    return f"extend the model, or leave {where}{more} out: {leave_out(files)}"
+    entries = leave_out(files, [layout.path for layout in reader.layouts])
+    return f"extend the model, or leave {where}{more} out: {entries}"
 
 
 def _guess_outside(lay: Layout, points: Points, context: Context) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot
-from subsalt.check.context import Context, SampledShot, file_of, leave_out, named, rule, warning
+from subsalt.check.context import Context, SampledShot, file_names, leave_out, named, rule, warning
 from subsalt.errors import Finding
 
 
@@ -74,7 +73,6 @@ def shared_places(context: Context, again: NDArray[np.int64], before: NDArray[np
 def _several_files(context: Context, shot: Shot) -> str:
     """Return what files the traces of one field record are in."""
     rows = np.linspace(0, len(shot.rcv) - 1, min(len(shot.rcv), 1000)).astype(int)
-    places = [file_of(context, shot, int(row)) for row in rows]
-    files = list(dict.fromkeys(Path(p[0]).name for p in places if p is not None))
+    files = file_names(context, [shot], (int(row) for row in rows))
     more = f" and {len(files) - 3} more files" * (len(files) > 3)
     return f": field record {shot.id} is that of traces in {', '.join(files[:3])}{more}" if files else ""

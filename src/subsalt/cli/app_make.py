@@ -369,18 +369,21 @@ def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: boo
     out.findings(findings)
     errors = sum(f.level == "error" for f in findings)
     warnings = sum(f.level == "warning" for f in findings)
+    unchecked = sum(f.level == "unchecked" for f in findings)
     if picture is not None:
         out.row("map", str(picture))
     if gate is not None:
         out.row("", f"{gate} (symmetry axis, and what is repaired)")
     out.say(
-        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}. nothing was "
-        "started."
+        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+        + f", {unchecked} not checked" * (unchecked > 0)
+        + ". nothing was started."
     )
     out.json(
         {
             "errors": errors,
             "warnings": warnings,
+            "not_checked": unchecked,
             "map": picture,
             "anisotropy_map": gate,
             "facts": result.facts,

@@ -105,17 +105,36 @@ def export(
     unit: Annotated[
         str | None, typer.Option(help="Unit of the values, when the file does not say it.")
     ] = None,
+    spacing: Annotated[
+        str | None,
+        typer.Option(help="Spacing of a volume whose file does not say it, m: dx,dz or dx,dy,dz."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Convert an image, model or shots: .sgy .su .rsf .npy .npz .vti .nc .zarr."""
     from subsalt.io.export import export as convert
 
     must_exist(source)
-    result = convert(source, target, key=key, unit=unit)
+    result = convert(source, target, key=key, unit=unit, spacing=_lengths(spacing))
     out = Out(json or str(target) == "-")
     if str(target) != "-":
         out.row("wrote", str(target))
         out.json({"path": target, "result": plain(result)})
+
+
+def _lengths(text: str | None) -> list[float] | None:
+    """Return the numbers of an option such as ``12.5,10``."""
+    if text is None:
+        return None
+    try:
+        out = [float(part) for part in text.split(",")]
+    except ValueError:
+        out = []
+    if len(out) not in (2, 3) or not all(0 < h < 1e6 for h in out):
+        raise ConfigError(
+            f"--spacing {text} is not two or three lengths", "write metres along x, (y,) z: --spacing 12.5,10"
+        )
+    return out
 
 
 @app.command(short_help="Write one HTML page about a run.", epilog=example("subsalt report survey.run"))

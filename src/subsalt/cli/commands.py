@@ -30,7 +30,7 @@ def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
     with ranks.together():
         result = check_job(job)
         out.findings(f for f in result.findings if f.level == "warning")
-        bad = [f for f in result.findings if f.level == "error" or (strict and f.level == "warning")]
+        bad = [f for f in result.findings if f.level == "error" or (strict and f.level != "ok")]
         if bad:
             raise FindingsError(result.findings, result.exit_code(strict))
 

@@ -20,7 +20,9 @@ from typing import Any, TextIO, get_type_hints
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.parallel.comm import speaks
 
-_COLOUR = {"error": "1;31", "warning": "33", "ok": "32", "fix": "36"}
+_COLOUR = {"error": "1;31", "warning": "33", "unchecked": "33", "ok": "32", "fix": "36"}
+#: what is printed for a level where it is not its name
+_WORDS = {"unchecked": "not checked:"}
 
 
 def printable(text: str) -> str:
@@ -73,10 +75,10 @@ class Out:
             self._print(findings, stream or self.stream)
 
     def _print(self, findings: Iterable[Finding], stream: TextIO) -> None:
-        order = {"ok": 0, "warning": 1, "error": 2}
+        order = {"ok": 0, "unchecked": 1, "warning": 2, "error": 3}
         for f in sorted(findings, key=lambda f: order[f.level]):
-            word = paint(f"{f.level:<7}", f.level, stream)
-            code = "" if f.level == "ok" else f"{f.code}  "
+            word = paint(f"{_WORDS.get(f.level, f.level):<7}", f.level, stream)
+            code = f"{f.code}  " if f.is_fault else ""
             print(f"{word} {code}{printable(f.message)}", file=stream)
             if f.fix:
                 print(f"{'':<7} {paint('fix:', 'fix', stream)} {printable(f.short_fix)}", file=stream)
@@ -87,7 +89,7 @@ class Out:
         for.
         """
         if isinstance(error, FindingsError):
-            self._print([f for f in error.findings if f.level != "ok"], sys.stderr)
+            self._print([f for f in error.findings if f.is_fault], sys.stderr)
         else:
             word = paint("error", "error", sys.stderr)
             print(f"{word} {error.code}  {printable(error.message)}", file=sys.stderr)

@@ -216,6 +216,7 @@ def export(
     *,
     key: str | None = None,
     unit: str | None = None,
+    spacing: Sequence[float] | None = None,
     text: Sequence[str] = (),
 ) -> dict[str, object]:
     """Convert a volume, the image of a run, or trace files.
@@ -229,6 +230,8 @@ def export(
         volumes; ``.su``, or ``-`` for SU on standard output, for traces (and SEG-Y images) as they are.
     key, unit : str, optional
         As in `subsalt.io.volumes.volume.read`; of a time migration the key may be ``image``, ``gathers`` or ``hits``.
+    spacing : sequence of float, optional
+        m along x, (y,) z, for volumes whose files do not say it.
     text : sequence of str
         Lines of provenance.
 
@@ -264,12 +267,12 @@ def export(
                 f"{src} holds one image in time, which has no {given}", f"leave {given} out", code="E836"
             )
         return export_time(src, target) | {"source": str(source)}
-    plain = key is None and unit is None and not text
+    plain = key is None and unit is None and spacing is None and not text
     if plain and volume.suffix_of(src) == volume.suffix_of(target) == ".sgy" and _is_ours(src):
         # our own image keeps its bytes, and so its hash
         _copy(src, Path(target))
         return {"source": str(source), "path": os.fspath(target), "kind": "copy"}
-    vol = volume.read(src, key=key, unit=unit)
+    vol = volume.read(src, key=key, unit=unit, spacing=spacing)
     label = key or ("image" if src.stem == "image" else "values")
     volume.write(
         target, vol.grid, vol.values, vol.frame, text=[*_text_of(src), *text], name=label, lines=vol.lines

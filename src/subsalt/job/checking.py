@@ -56,7 +56,7 @@ class CheckResult:
         """Return 0, or the exit code of the first error: 78 job, 66 missing input, else 65 data."""
         if self.has_errors:
             return self.codes[0] if self.codes else 65
-        return 65 if strict and any(f.level == "warning" for f in self.findings) else 0
+        return 65 if strict and any(f.level != "ok" for f in self.findings) else 0
 
 
 def check_job(job: BaseJob) -> CheckResult:
@@ -92,7 +92,7 @@ def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:
         words = {w.rstrip(":;,.)").rpartition("/")[2] for w in f.message.split()}
         found = sorted(names & words)
         alone = len(found) == 1 and not f.evidence.get("more_files") and "more files" not in f.message
-        if f.level != "ok" and alone and f.code not in OF_NO_FILE and "exclude" not in f.fix:
+        if f.is_fault and alone and f.code not in OF_NO_FILE and "exclude" not in f.fix:
             key = ", ".join([*given, f'{{file = "{found[0]}"}}'])
             f = replace(f, fix=f"{f.fix}{'; ' * bool(f.fix)}to leave the file out: [data] exclude = [{key}]")
         out.append(f)

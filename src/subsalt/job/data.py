@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.csv_tables import read_table, table_names
-from subsalt.job.data_sections import parse_ranges
+from subsalt.job.data_sections import header_words, parse_ranges
 from subsalt.job.errors import line_of
 from subsalt.job.inputs import data_files, existing, expand_files
 from subsalt.job.signal.first_break_edge import BreakEdge, asks, edge_of, measured
@@ -86,7 +85,7 @@ def header_options(section: TracesSection, base: Path = Path()) -> tuple[Any, An
         if section.index in (None, BESIDE)
         else str(base / Path(section.index).expanduser()),
     )
-    return replace(header, **{k: v for k, v in section.bytes.items() if isinstance(v, int)}), fix
+    return header.placed(header_words(section.bytes)), fix
 
 
 def survey_frame(job: RtmTables) -> Frame | None:

@@ -6,6 +6,7 @@ The tables `[model]` and `[grid]` of a job file: what each key means, its defaul
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -196,6 +197,26 @@ class ExcludeSection(Section):
         return out
 
 
+def header_words(
+    given: Mapping[str, int | str | HeaderWordSection],
+) -> dict[str, tuple[int, str | None]]:
+    """Return byte and type of the header values whose place a job gives; names of a store's values are left out."""
+    return {
+        name: (word, None) if isinstance(word, int) else (word.byte, word.type)
+        for name, word in given.items()
+        if not isinstance(word, str)
+    }
+
+
+class HeaderWordSection(Section):
+    """Place and type of a header value, where it is no integer of the standard's width."""
+
+    byte: int = Field(description="first byte of the word in the trace header, from 1")
+    type: Literal["i2", "u2", "i4", "u4", "f4", "f8", "ibm"] | None = Field(
+        None, description="signed or unsigned integer of 2 or 4 bytes, IEEE float of 4 or 8, or IBM float"
+    )
+
+
 class TracesSection(Section):
     """Files of traces, and how their headers are read."""
 
@@ -206,8 +227,10 @@ class TracesSection(Section):
     preset: Literal["rev1", "su", "marine2d", "obn"] = Field(
         "rev1", description="which header bytes hold what"
     )
-    bytes: dict[str, int | str] = Field(
-        {}, description="header bytes that differ from the preset, 1-based; of a store of traces also names"
+    bytes: dict[str, int | str | HeaderWordSection] = Field(
+        {},
+        description="header bytes that differ from the preset, 1-based, with a type where it differs: "
+        '{channel = {byte = 125, type = "i2"}}; of a store of traces also names',
     )
     fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
     bad_traces: Literal["error", "zero"] = Field(
@@ -250,7 +273,9 @@ class TracesSection(Section):
 
     @field_validator("bytes")
     @classmethod
-    def _values_exist(cls, value: dict[str, int | str]) -> dict[str, int | str]:
+    def _values_exist(
+        cls, value: dict[str, int | str | HeaderWordSection]
+    ) -> dict[str, int | str | HeaderWordSection]:
         from subsalt.io.segy.headers import HeaderBytes
 
         for name in value:
@@ -262,7 +287,7 @@ class TracesSection(Section):
                     else f"known here: {', '.join(HeaderBytes.names())}"
                 )
                 raise ConfigError(f"{name!r} is no header value", fix, code="E101")
-        HeaderBytes(**{name: byte for name, byte in value.items() if isinstance(byte, int)})
+        HeaderBytes().placed(header_words(value))
         return value
 
 
@@ -407,6 +432,9 @@ class ValueSection(Section):
         None, description="depths of the values; linear in between, constant outside"
     )
     file: str | None = Field(None, description="model file: .rsf, .npz, .npy, .segy/.sgy, .vti, .nc")
+    data: str | None = Field(
+        None, description="samples of an RSF header, where it names a file outside its folder, or none"
+    )
     unit: str | None = Field(None, description="unit of the values in the file")
     key: str | None = Field(None, description="name of the array in an .npz or .nc file")
     spacing: list[PositiveLength] | None = Field(
@@ -451,7 +479,7 @@ class ValueSection(Section):
                 )
         elif isinstance(self.value, list):
             raise ConfigError("a list of values needs their depths", "add z = [...]", code="E104")
-        of_files = ("key", "spacing", "origin", "axes", "flip", "scale", "shift")
+        of_files = ("data", "key", "spacing", "origin", "axes", "flip", "scale", "shift")
         if self.file is None and any(getattr(self, k) is not None for k in of_files):
             raise ConfigError(f"{', '.join(of_files)} go with file", "remove them", code="E104")
         return self

@@ -117,7 +117,12 @@ def input_files(job: RtmTables) -> dict[str, list[Path]]:
         section = getattr(job.model, name)
         if section is not None and section.file is not None:
             key = f"model.{name}.file"
-            out[key] = with_payload(existing(job.resolve(section.file), key, stored=True))
+            path = existing(job.resolve(section.file), key, stored=True)
+            if section.data is None:
+                out[key] = with_payload(path)
+            else:
+                out[key] = [path]
+                out[f"model.{name}.data"] = [existing(job.resolve(section.data), f"model.{name}.data")]
     if job.source.file is not None:
         out["source.file"] = [existing(job.resolve(job.source.file), "source.file")]
     section = job.propagation.topography

@@ -87,6 +87,7 @@ def open_file(job: RtmTables, name: str) -> OpenVolume:
         key=section.key or (name if path.suffix == ".npz" else None),
         spacing=section.spacing,
         origin=section.origin,
+        data=None if section.data is None else existing(job.resolve(section.data), f"model.{name}.data"),
         last=DEPTH if section.axes is None else ("x", "y", "inline", "crossline", *DEPTH),
     )
 

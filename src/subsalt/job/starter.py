@@ -149,7 +149,7 @@ class _Guess:
             if not any(f.code in ("W242", "W243") for f in turned.findings):
                 self.scan, self.fix = turned, {"z_sign": -1}
         fix = Fix(**self.fix)  # type: ignore[arg-type]
-        self.findings: list[Finding] = [f for f in self.scan.findings if f.level != "ok"]
+        self.findings: list[Finding] = [f for f in self.scan.findings if f.is_fault]
         self.survey: Any = None
         self.peak = 0.0
         self.receivers = "coordinates"

@@ -184,7 +184,14 @@ def findings(facts: RunFacts) -> dict[str, Any] | None:
     """Errors and warnings of the checks, then what the report itself could not find."""
     known = [f for f in listed(facts.run, "findings") if isinstance(f, dict)]
     warnings = [
-        [f.get(k, "") for k in ("code", "level", "message", "fix")] for f in known if f.get("level") != "ok"
+        [
+            f.get("code", ""),
+            str(f.get("level", "")).replace("unchecked", "not checked"),
+            f.get("message", ""),
+            f.get("fix", ""),
+        ]
+        for f in known
+        if f.get("level") != "ok"
     ]
     passed = [(f.get("code", ""), f.get("message", "")) for f in known if f.get("level") == "ok"]
     if not (warnings or passed or facts.notes or facts.finished):

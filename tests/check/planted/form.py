@@ -60,6 +60,8 @@ TITLES = {
     47: "beyond: four cables on one line",
     48: "beyond: nothing left to image",
     49: "beyond: traces missing",
+    50: "beyond: what converters leave",
+    51: "beyond: depths of a model",
 }
 
 

@@ -31,12 +31,12 @@ def look(case: Case) -> tuple[list[Finding], object]:
         job = Job.from_toml(case.path)
         found = check_job(job).findings
     except FindingsError as e:
-        return [f for f in e.findings if f.level != "ok"], None
+        return [f for f in e.findings if f.is_fault], None
     except SubsaltError as e:
         return [Finding(e.code, "error", e.message, e.fix)], None
     except Exception as e:  # a check that breaks says nothing
         return [Finding(BROKE, "error", f"{type(e).__name__}: {e}")], None
-    return [f for f in found if f.level != "ok"], job
+    return [f for f in found if f.is_fault], job
 
 
 # -- what a job holds

@@ -432,3 +432,37 @@ model(
     place=PLACE,
     deed=(r"origin|begin the model", AGAIN),
 )
+
+# 50
+
+
+def unset(*axes):
+    """Return a change that leaves the spacing of axes at 1."""
+    return lambda g: Grid(g.shape, tuple(1.0 if k in axes else h for k, h in enumerate(g.spacing)), g.origin)
+
+
+model(50, "spacing 1 along x", "line spread", "vp", lambda v: v, "spacing", grid=unset(0))
+model(50, "spacing 1 along x and y", "patch", "vp", lambda v: v, "spacing", grid=unset(0, 1))
+
+# 51
+
+
+def deeper(factor, by=0.0):
+    """Return a change of depths: all of them, as of a model in another unit or with another datum."""
+    return lambda g: Grid(
+        g.shape, (*g.spacing[:-1], factor * g.spacing[-1]), (*g.origin[:-1], g.origin[-1] + by)
+    )
+
+
+DEPTHS = (r"check depths", AGAIN)
+for factor in (0.5, 2.0):
+    model(
+        51,
+        f"{factor:g} times as deep",
+        "line patch",
+        "vp",
+        lambda v: v,
+        "echoes",
+        grid=deeper(factor),
+        deed=DEPTHS,
+    )

@@ -89,7 +89,7 @@ class Faults:
     """Lines of a file that cannot be read, collected for one message."""
 
     def __init__(self, path: str, kind: str) -> None:
-        self.path, self.kind = path, kind
+        self.path, self.kind, self.cure = path, kind, "correct these lines"
         self.lines: dict[int, str] = {}
 
     def add(self, line: int, what: str) -> None:
@@ -108,7 +108,7 @@ class Faults:
             "E362",
             "error",
             f"{self.path} cannot be read as {self.kind}: {listed}{more}",
-            "correct these lines; docs/reference/formats.md has the columns",
+            f"{self.cure}; docs/reference/formats.md has the columns",
             {"file": self.path, "lines": list(self.lines)[:50]},
         )
 

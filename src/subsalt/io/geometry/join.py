@@ -19,6 +19,7 @@ from subsalt.errors import Finding, GeometryFindings
 from subsalt.io.geometry.spreads import Spread
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations, find_sorted, point_text
 from subsalt.io.segy.exclude import spans
+from subsalt.io.segy.words import halves
 
 #: shots, channels or files that a message lists
 LISTED = 5
@@ -238,7 +239,8 @@ class SurveyGeometry:
             yield Finding(
                 self.codes[1],
                 "error",
-                f"there are no receivers in {named} for channels (byte 13): {'; '.join(texts)}{more}",
+                f"there are no receivers in {named} for channels (byte 13, or that of [data.bytes]): "
+                f"{'; '.join(texts)}{more}",
                 "add what is missing, leave the channels out, or correct the header word: [data.bytes] channel = ..."
                 f"{_shift(traces, lost, self.spread, shot)}",
                 {"shots": int((~bare).sum())},
@@ -246,16 +248,22 @@ class SurveyGeometry:
 
 
 def _shift(traces: Traces, lost: NDArray, spread: Spread, shot: NDArray) -> str:
-    """Return a hint when channels are counted from another number."""
+    """Return a hint when channels are counted from another number, or have two bytes of the four that were read."""
     s = shot[lost[0]]
     own = np.flatnonzero(shot == s)
     channel = traces.channel[own].astype(np.int64)
     for shift in (1, -1):
         if (spread.rows(np.full(len(own), s), channel + shift) >= 0).all():
             return (
-                f"; channels are counted from {channel.min()} in the headers (byte 13) and from "
-                f"{channel.min() + shift} there: number one as the other"
+                f"; channels are counted from {channel.min()} in the headers and from {channel.min() + shift} there: "
+                "number one as the other"
             )
+    parts = halves(channel)
+    if parts is not None and (spread.rows(np.full(len(own), s), parts[0]) >= 0).all():
+        return (
+            f"; {channel[0]} is {parts[0][0]} * 65536 + {parts[1][0]}: if the word has two bytes, "
+            'channel = {byte = ..., type = "i2"}'
+        )
     return ""
 
 

@@ -138,6 +138,7 @@ def read_sps(path: Path, number: int, names: Names) -> Parsed:
     faults = Faults(str(path), "SPS")
     for cards in read_cards(path):
         facts.add(cards.of(b"H"))
+        _unknown(cards, faults)
         records = cards.of(b"SRX")
         if not len(records):
             continue
@@ -149,7 +150,6 @@ def read_sps(path: Path, number: int, names: Names) -> Parsed:
                 table.append(_points(some, layout, number, names, faults))
         if len(some := records.of(b"X")):
             relations.append(_relations(some, layout, number, names, faults))
-        _unknown(cards, faults)
     facts.format = layout.name if layout else "SPS"
     return Parsed(
         facts,
@@ -164,9 +164,16 @@ def read_sps(path: Path, number: int, names: Names) -> Parsed:
 def _unknown(cards: Cards, faults: Faults) -> None:
     """Note lines that are no record: a file that was cut or joined with another is not read in part."""
     first = cards.text[:, 0]
-    known = np.isin(first, np.frombuffer(b"HSRXE ", np.uint8)) | (cards.text == 32).all(axis=1)
+    known = np.isin(first, np.frombuffer(b"HSRXE", np.uint8)) | (cards.text == 32).all(axis=1)
     for row in np.flatnonzero(~known):
-        faults.add(int(cards.number[row]), f"record identification is {chr(first[row])!r}, not H, S, R or X")
+        text = bytes(cards.text[row]).lstrip()
+        shift = cards.text.shape[1] - len(text)
+        if shift and text[:1] in (b"H", b"S", b"R", b"X"):
+            what = f"{shift} blank{'s' * (shift > 1)} before the {chr(text[0])}: all columns are shifted"
+            faults.cure = f"take the first {shift} column{'s' * (shift > 1)} of these lines away"
+        else:
+            what = f"record identification is {chr(first[row])!r}, not H, S, R or X"
+        faults.add(int(cards.number[row]), what)
 
 
 def _layout(records: Cards) -> Layout:

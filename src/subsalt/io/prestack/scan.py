@@ -30,6 +30,7 @@ from subsalt.io.segy.geometry import (
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_headers, save_index, settled_values
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
+from subsalt.io.segy.words import as_numbers
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 
@@ -213,7 +214,7 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     file.read_rows((layout.first_trace + picks * layout.trace_bytes).tolist(), raw)
     view = raw.view(header_for(layout, header).dtype(layout.endian, layout.extended)).reshape(-1)
     found = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
-    values = settled_values(found, layout)
+    values = settled_values(as_numbers(found, dict(header.types), layout.path), layout)
     some = replace(layout, n_traces=len(picks))
     return ScannedFile.of(some, values, header, fix, picks)
 

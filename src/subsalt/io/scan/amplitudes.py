@@ -66,8 +66,11 @@ class MeasuredSet:
     def cure(self, rows: NDArray[np.int64]) -> str:
         """Return the key that leaves some traces out."""
         return leave_out(
-            (self.files[f].path, (self.all.number[rows[self.of[rows] == f]] + 1).tolist())
-            for f in np.unique(self.of[rows])
+            (
+                (self.files[f].path, (self.all.number[rows[self.of[rows] == f]] + 1).tolist())
+                for f in np.unique(self.of[rows])
+            ),
+            (f.path for f in self.files),
         )
 
     def numbers(self, rows: NDArray[np.int64]) -> dict[str, str]:

@@ -23,6 +23,8 @@ DEGREE = 111_195.0
 ANGLES = {"degrees": 1.0, "seconds of arc": 3600.0, "degrees, minutes and seconds": 0.0}
 #: m: depths below the surface at which seismic sources are fired, with room on both sides
 SHALLOWEST, DEEPEST = 0.3, 100.0
+#: m: depths of air guns, and of most sources; the deepest place of all seas is not as deep
+GUNS, LIKELY, DEEPEST_SEA = (3.0, 15.0), (1.0, 30.0), 11_000.0
 #: m: deeper sources are unusual where receivers lie on one level that is as deep
 UNUSUAL = 30.0
 #: files of which one can be unlike the others
@@ -111,7 +113,7 @@ def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     cable = _cable_depth(scanned)
     if (SHALLOWEST <= depth <= (UNUSUAL if cable > UNUSUAL else DEEPEST)) or _in_wells(scanned):
         return
-    offered = cure(scanned, fix, _scalars(scanned), _plausible)
+    offered = _depth_scalar(scanned, fix)
     seen = sorted({int(v) for s in scanned for v in np.unique(_scalar_of(s))})
     where = scanned[0].layout.path if len(scanned) == 1 else f"{len(scanned)} files"
     text = (
@@ -145,7 +147,7 @@ def odd_depths(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
     mended = cure(live, fix, [{"elevation_scalar": scalar}], alike)
     for i, power in odd.items():
         path, depth = live[i].layout.path, usual * 10.0**power
-        leave = leave_out([(path, None)])
+        leave = leave_out([(path, None)], [s.layout.path for s in scanned])
         yield Finding(
             "W390",
             "warning",
@@ -207,12 +209,35 @@ def _cable_depth(scanned: Scanned) -> float:
     return float(z[0]) if len(z) and np.ptp(z) == 0 else 0.0
 
 
-def _plausible(scanned: list[ScannedFile], fix: Fix) -> bool:
-    """Return whether depths under a scalar are those of a survey."""
-    depth = _source_depths(scanned, fix)
-    depth = depth[depth > 0]
-    levels = np.abs(np.concatenate([_live(scanned, "src")[:, 2], _live(scanned, "rcv")[:, 2]]))
-    return len(depth) > 0 and 1.0 <= float(np.median(depth)) <= UNUSUAL and float(levels.max()) < 9000.0
+def _depth_scalar(scanned: Scanned, fix: Fix) -> str:
+    """Return the scalar of depths as a key: that of the coordinates, or one that gives usual or likely depths.
+
+    A program that writes a wrong scalar of coordinates (byte 71) writes the same one for depths.
+    """
+    if (of_places := scalar_of_places(scanned, fix)) is not None:
+        found = cure(scanned, fix, [{"elevation_scalar": of_places}], _depths_in(*LIKELY))
+        if found:
+            return found
+    for span in (GUNS, LIKELY):
+        if found := cure(scanned, fix, _scalars(scanned), _depths_in(*span)):
+            return found
+    return ""
+
+
+def _depths_in(shallowest: float, deepest: float) -> Callable[[list[ScannedFile], Fix], bool]:
+    """Return what says whether the sources of files lie at these depths, and all stations on this planet."""
+
+    def good(scanned: list[ScannedFile], fix: Fix) -> bool:
+        depth = _source_depths(scanned, fix)
+        depth = depth[depth > 0]
+        levels = np.abs(np.concatenate([_live(scanned, "src")[:, 2], _live(scanned, "rcv")[:, 2]]))
+        return (
+            len(depth) > 0
+            and shallowest <= float(np.median(depth)) <= deepest
+            and float(levels.max()) < DEEPEST_SEA
+        )
+
+    return good
 
 
 def _in_wells(scanned: Scanned) -> bool:
@@ -329,6 +354,14 @@ def _degrees(p: NDArray[np.float64], per_degree: float) -> NDArray[np.float64]:
     whole, minutes, seconds = (np.abs(p) // 1e4, np.abs(p) // 100 % 100, np.abs(p) % 100)
     good = (minutes < 60) & (seconds < 60)
     return np.where(good, np.sign(p) * (whole + minutes / 60 + seconds / 3600), np.nan)
+
+
+def scalar_of_places(scanned: Scanned, fix: Fix) -> int | None:
+    """Return the scalar of coordinates that offsets ask for; None where the one in the headers agrees with them."""
+    if fix.scalar is not None:
+        return fix.scalar
+    text = scalar_cure(scanned, fix)
+    return int(text.rpartition("=")[2]) if text else None
 
 
 def scalar_cure(scanned: Scanned, fix: Fix) -> str:

@@ -23,7 +23,8 @@ from subsalt.io.scan.cures import (
 from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
-from subsalt.io.segy.exclude import spans
+from subsalt.io.scan.word_types import word_type_findings
+from subsalt.io.segy.exclude import short_names, spans
 from subsalt.io.segy.geometry import (
     FOOT,
     LIVE,
@@ -50,7 +51,7 @@ def _warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
     found: list[Finding] = []
-    for rule in (_scalars, _trace_kinds, _components, _units, _bins, _delays, _elevations):
+    for rule in (_coordinates, _trace_kinds, _components, _bins, _delays, _elevations):
         found += rule(one, fix)
     found += sample_findings(one.layout, statistics, fix)
     return found
@@ -186,12 +187,21 @@ def components_between(files: list[tuple[str, list[int]]], fix: Fix) -> Iterator
 
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
-    return [*_scalars(one, fix), *_units(one, fix), *_bins(one, fix), *_components(one, fix)]
+    return [*_coordinates(one, fix), *_bins(one, fix), *_components(one, fix)]
+
+
+def _coordinates(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
+    types = list(word_type_findings(one))
+    yield from types
+    # words that are read as the wrong type have neither scalar nor unit
+    if not any(f.level == "error" for f in types):
+        yield from _scalars(one, fix)
+        yield from _units(one, fix)
 
 
 def geometry_errors(one: ScannedFile, fix: Fix, placed: bool = False) -> list[Finding]:
     """Return the findings of level error that make positions useless; `placed`: those of the headers do not count."""
-    units = () if placed else _units(one, fix)
+    units = () if placed else (*word_type_findings(one), *_units(one, fix))
     return [f for f in (*units, *_components(one, fix)) if f.level == "error"]
 
 
@@ -393,13 +403,30 @@ def said_once(findings: list[Finding], paths: Iterable[str]) -> list[Finding]:
 def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> list[Finding]:
     """Return what is odd about the files together."""
     found: list[Finding] = []
-    for rule in (_between_files, _shots, _offsets, _missing):
+    for rule in (_between_files, _several_of_one_name, _shots, _offsets, _missing):
         found += rule(result, scanned, fix)
     found += [*depth_findings(scanned, fix), *odd_depths(scanned, fix), *delay_findings(scanned, fix)]
     found += components_between([(s.layout.path, sensors(s)) for s in scanned], fix)
     if result.kind == "shots":
         found += trace_rules(scanned, fix)
     return found
+
+
+def _several_of_one_name(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:
+    """Yield a warning for entries of `exclude` that count the traces of a file, and name several files."""
+    short = short_names(s.layout.path for s in scanned)
+    for k, entry in enumerate(fix.exclude):
+        named = [s.layout.path for s in scanned if s.matched[k]]
+        if entry.file is None or entry.traces is None or len(named) < 2:
+            continue
+        yield _warn(
+            "W268",
+            f"{entry} leaves out traces of {len(named)} files of that name: {', '.join(named[:3])}"
+            + ", ..." * (len(named) > 3),
+            "name one of them by more of its path: "
+            f"[data] exclude = [{replace(entry, file=short[named[0]])}]",
+            files=named[:50],
+        )
 
 
 def _between_files(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:

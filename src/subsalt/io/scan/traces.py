@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.scan.odd_files import odd_files
-from subsalt.io.segy.exclude import Exclusion, leave_out, runs, spans
+from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spans
 from subsalt.io.segy.geometry import SAME_PLACE, ScannedFile, column, find_repeats, shot_table
 from subsalt.io.segy.headers import Fix
 
@@ -102,7 +101,8 @@ class TraceSet:
         away = np.abs(self.src[:, :2] - self.src[first[member], :2]).max(axis=1) > SAME_PLACE
         records = np.unique(self.ffid[away])
         files = np.unique(self.file[np.isin(self.ffid, records[:most])])
-        names = ", ".join(Path(self.paths[f]).name for f in files[:most])
+        short = short_names(self.paths)
+        names = ", ".join(short[self.paths[f]] for f in files[:most])
         more = f" and {len(files) - most} more" * (len(files) > most)
         return f"record {spans(records.tolist())} in {names}{more}"
 
@@ -113,7 +113,7 @@ class TraceSet:
             own = rows[self.file[rows] == f]
             whole = len(own) == int((self.file == f).sum())
             traces.append((self.paths[f], None if whole else (self.number[own] + 1).tolist()))
-        return leave_out(traces)
+        return leave_out(traces, self.paths)
 
     def first(self, rows: NDArray[np.int64]) -> list[dict[str, object]]:
         """Return the first traces for programs."""

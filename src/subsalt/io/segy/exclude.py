@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -129,13 +130,39 @@ def spans(numbers: Iterable[int], most: int = 4) -> str:
     return text + (" ..." if len(ranges) > most else "")
 
 
-def leave_out(traces: Iterable[tuple[str, Iterable[int] | None]]) -> str:
-    """Return the key that leaves out traces: (path, numbers in the file from 1) of each file, None for all of it."""
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return for each path the shortest end of it that names no other of the files, whole folder names at a time."""
+    parts = {path: PurePath(path).parts for path in paths}
+    out = {path: path for path in parts}
+    left, length = list(parts), 1
+    while left:
+        ends = {path: parts[path][-length:] for path in left}
+        shared = {end for end, n in Counter(ends.values()).items() if n > 1}
+        for path, end in ends.items():
+            if end not in shared:
+                out[path] = str(PurePath(*end))
+        # the whole path is as long as it gets
+        left = [path for path, end in ends.items() if end in shared and length < len(parts[path])]
+        length += 1
+    return out
+
+
+def leave_out(traces: Iterable[tuple[str, Iterable[int] | None]], among: Iterable[str]) -> str:
+    """Return the key of the job that leaves traces out.
+
+    Parameters
+    ----------
+    traces : iterable of (str, iterable of int or None)
+        Path of a file, and the numbers of its traces, from 1; None for all of them.
+    among : iterable of str
+        Paths of all files of the survey: entries name a file by as much of its path as tells it from the others.
+    """
+    names = short_names(among)
     entries = []
     for path, numbers in traces:
         ranges = None if numbers is None else runs(numbers)
         if ranges is None or ranges:
-            entries.append(str(Exclusion(PurePath(path).name, ranges)))
+            entries.append(str(Exclusion(names.get(path, path), ranges)))
     if len(entries) > LISTED:
         entries = [*entries[:LISTED], "..."]
     return f"[data] exclude = [{', '.join(entries)}]"

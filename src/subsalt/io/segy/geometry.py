@@ -19,7 +19,6 @@ from subsalt.errors import ConfigError, SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.segy.exclude import excluded
 from subsalt.io.segy.headers import (
-    PRESETS,
     FileLayout,
     Fix,
     HeaderBytes,
@@ -30,6 +29,7 @@ from subsalt.io.segy.headers import (
 )
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
+from subsalt.io.segy.words import PRESETS
 
 #: header values that positions are made of
 POSITION_NAMES = (

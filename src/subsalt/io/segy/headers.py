@@ -1,7 +1,4 @@
-"""Where the header values of SEG-Y and SU traces lie, and what the user says about a file that lies.
-
-Byte numbers are 1-based, as in the standard. Every one can be overridden; 0 says that the file does not have
-the value.
+"""What the user says about a SEG-Y or SU file that lies, and what is known of the file.
 
 Reading many trace headers at once, and the traces themselves, at computed offsets.
 """
@@ -10,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,157 +20,8 @@ from subsalt.io.publish import human
 from subsalt.io.segy.exclude import Exclusion
 from subsalt.io.segy.index import BLOCK, Place, columns_of, open_index, write_index
 from subsalt.io.segy.samples import FORMATS, decode
+from subsalt.io.segy.words import TRACE_HEADER, WIDE, HeaderBytes, as_numbers, wide
 from subsalt.parallel.relay import plain
-
-TRACE_HEADER = 240
-
-#: values of two bytes; all others have four. Unsigned where the standard's sign would lose a large value.
-_SHORT = {
-    "trace_id": "i2",
-    "elevation_scalar": "i2",
-    "coordinate_scalar": "i2",
-    "coordinate_units": "i2",
-    "source_static": "i2",
-    "receiver_static": "i2",
-    "total_static": "i2",
-    "delay": "i2",
-    "ns": "u2",
-    "dt": "u2",
-    "shot_point_scalar": "i2",
-    "time_scalar": "i2",
-}
-
-
-#: values that the first extension of trace headers (SEG00001, rev 2) has in 64 bits: byte in it and type; what it has
-#: replaces what the header says, unless the job says itself where to read it
-WIDE = {
-    "ffid": (17, "i8"),
-    "cdp": (25, "i8"),
-    "receiver_elevation": (33, "f8"),
-    "receiver_depth": (41, "f8"),
-    "source_elevation": (49, "f8"),
-    "source_depth": (57, "f8"),
-    "source_x": (97, "f8"),
-    "source_y": (105, "f8"),
-    "receiver_x": (113, "f8"),
-    "receiver_y": (121, "f8"),
-    "offset": (129, "f8"),
-    "cdp_x": (161, "f8"),
-    "cdp_y": (169, "f8"),
-}
-
-
-def wide(name: str) -> str:
-    """Return what the value of the extension is called among header values."""
-    return f"wide_{name}"
-
-
-@dataclass(frozen=True)
-class HeaderBytes:
-    """First byte of each trace-header value, from 1; 0 means that it is absent."""
-
-    ffid: int = 9
-    channel: int = 13
-    source_point: int = 17
-    source_line: int = 0
-    cdp: int = 21
-    trace_id: int = 29
-    offset: int = 37
-    receiver_elevation: int = 41
-    source_elevation: int = 45
-    source_depth: int = 49
-    elevation_scalar: int = 69
-    coordinate_scalar: int = 71
-    source_x: int = 73
-    source_y: int = 77
-    receiver_x: int = 81
-    receiver_y: int = 85
-    coordinate_units: int = 89
-    source_static: int = 99
-    receiver_static: int = 101
-    total_static: int = 103
-    delay: int = 109
-    ns: int = 115
-    dt: int = 117
-    cdp_x: int = 181
-    cdp_y: int = 185
-    inline: int = 189
-    crossline: int = 193
-    shot_point: int = 197
-    shot_point_scalar: int = 201
-    time_scalar: int = 215
-
-    def __post_init__(self) -> None:
-        for f in fields(self):
-            byte = getattr(self, f.name)
-            last = TRACE_HEADER + 1 - self.width(f.name)
-            if isinstance(byte, bool) or not isinstance(byte, int) or not 0 <= byte <= last:
-                raise ConfigError(
-                    f"header byte {f.name} = {byte!r}",
-                    f"use 1 to {last}, or 0 when the file has no such value",
-                )
-
-    @staticmethod
-    def width(name: str) -> int:
-        """Bytes the value `name` takes."""
-        return 2 if name in _SHORT else 4
-
-    @classmethod
-    def preset(cls, name: str) -> HeaderBytes:
-        """Return the bytes of a known layout: ``rev1``, ``su``, ``marine2d`` or ``obn``."""
-        if name not in PRESETS:
-            raise ConfigError(f"preset {name!r} is not known", f"use one of {', '.join(PRESETS)}")
-        return PRESETS[name]
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Names of all values."""
-        return tuple(f.name for f in fields(cls))
-
-    def dtype(self, endian: str, extended: bool = False) -> np.dtype:
-        """Return a structured type over a trace header of 240 bytes, or 480 with its first extension.
-
-        Absent values are left out.
-        """
-        order = ">" if endian == "big" else "<"
-        found = {n: (getattr(self, n), _SHORT.get(n, "i4")) for n in self.names() if getattr(self, n) > 0}
-        if extended:
-            # a value whose byte was changed is read there
-            usual = {f.name: f.default for f in fields(self)}
-            found |= {
-                wide(n): (TRACE_HEADER + byte, kind)
-                for n, (byte, kind) in WIDE.items()
-                if getattr(self, n, None) == usual.get(n)
-            }
-        return np.dtype(
-            {
-                "names": list(found),
-                "formats": [order + kind for _, kind in found.values()],
-                "offsets": [byte - 1 for byte, _ in found.values()],
-                "itemsize": TRACE_HEADER * (1 + extended),
-            }
-        )
-
-
-_REV1 = HeaderBytes()
-
-#: known layouts; `su` has floats where SEG-Y rev 1 keeps CDP coordinates and line numbers
-PRESETS: dict[str, HeaderBytes] = {
-    "rev1": _REV1,
-    "su": replace(
-        _REV1,
-        cdp_x=0,
-        cdp_y=0,
-        inline=0,
-        crossline=0,
-        shot_point=0,
-        shot_point_scalar=0,
-        time_scalar=0,
-    ),
-    "marine2d": replace(_REV1, inline=0, crossline=0),
-    "obn": replace(_REV1, ffid=17, source_point=9),
-}
-
 
 #: what values that are refused should be
 _FIX_CURES = {
@@ -450,7 +298,7 @@ def read_headers(
     if (saved := open_index(file, place_of(layout), layout.header_read, index)) is not None:
         found = saved.values(first, n, kind, names)
         if found is not None:
-            return settled_values(found, layout, first)
+            return settled_values(as_numbers(found, dict(header.types), layout.path, first), layout, first)
     layout = replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
     need = layout.n_traces * sum(kind[n].itemsize for n in names)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -466,7 +314,7 @@ def read_headers(
         view = raw.view(kind).reshape(-1)
         for name in names:
             out[name][start : start + len(view)] = view[name]
-    return settled_values(out, layout, first)
+    return settled_values(as_numbers(out, dict(header.types), layout.path, first), layout, first)
 
 
 def wanted_names(kind: np.dtype, names: Sequence[str]) -> list[str]:

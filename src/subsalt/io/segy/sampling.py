@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -48,9 +48,13 @@ def find_ns(
         named = {"the fix": fix.ns}
     named = {k: v for k, v in named.items() if v > 0}
     if not named:
+        like = next(
+            (ns for ns in _counts_like(0, layout, available) if available % _bytes(ns, layout) == 0), 0
+        )
         raise SegyError(
-            f"{layout.path}: no header says how many samples a trace has",
-            "give it: [data.fix] ns = ...",
+            f"{layout.path}: no header says how many samples a trace has"
+            + f"; {like}, which its two bytes cannot hold, fits the length of the file" * (like > 0),
+            f"give it: [data.fix] ns = {like or '...'}",
             code="E217",
         )
 
@@ -71,6 +75,13 @@ def find_ns(
         place(best[1])
         _say_ns(layout, named)
         return
+    if fix.ns is None:
+        for ns, low in _wrapped(named.values(), layout, available):
+            place(ns)
+            # traces that follow one another all hold the same two bytes; one trace alone would prove nothing
+            if layout.n_traces > 1 and header.ns and agreement(file, layout, header, low) == 1.0:
+                layout.findings.append(_say_wrapped(layout, low))
+                return
     first = next(iter(named.values()))
     rest = place(first)
     said = ", ".join(f"{v} by {k}" for k, v in named.items())
@@ -90,6 +101,42 @@ def find_ns(
         f"(samples per trace: {said}): {layout.n_traces} whole traces and {rest} bytes more",
         "copy the file anew if it is truncated, or say how many samples a trace has: [data.fix] ns = ...",
         code="E213",
+    )
+
+
+#: numbers that two bytes hold: larger ones begin again at 0
+_TWO_BYTES = 1 << 16
+
+
+def _bytes(ns: int, layout: FileLayout) -> int:
+    """Return the bytes of a trace of so many samples, with its headers."""
+    return layout.header_bytes + ns * FORMATS[layout.format].size
+
+
+def _counts_like(low: int, layout: FileLayout, available: int) -> Iterator[int]:
+    """Yield the counts of samples whose two lower bytes are `low`, up to one trace in the file."""
+    ns = low + _TWO_BYTES
+    while _bytes(ns, layout) <= available:
+        yield ns
+        ns += _TWO_BYTES
+
+
+def _wrapped(counts: Iterable[int], layout: FileLayout, available: int) -> Iterator[tuple[int, int]]:
+    """Yield (samples, what two bytes hold of it) with which the traces of a file divide, for counts of its headers."""
+    for low in dict.fromkeys(n for n in counts if n < _TWO_BYTES):
+        for ns in _counts_like(low, layout, available):
+            if available % _bytes(ns, layout) == 0:
+                yield ns, low
+
+
+def _say_wrapped(layout: FileLayout, low: int) -> Finding:
+    return Finding(
+        "W212",
+        "warning",
+        f"{layout.path}: headers say {low} samples per trace, but traces follow one another every {layout.ns}: "
+        f"{layout.ns} does not fit into two bytes, and {low} is what is left of it; {layout.ns} is used",
+        f"[data.fix] ns = {layout.ns} silences this",
+        {"ns": layout.ns, "said": low},
     )
 
 

@@ -94,6 +94,15 @@ class OpenVolume:
         )
 
 
+def spacing_cure(path: object, ndim: int) -> str:
+    """Return how to give the spacing of a volume whose file does not say it: in a job, a command, a program."""
+    axes = "dx, dz" if ndim == 2 else "dx, dy, dz"
+    return (
+        f'in a job: {{file = "{os.path.basename(str(path))}", spacing = [{axes}]}}; with subsalt export: '
+        f"--spacing {axes.replace(' ', '')}; in Python: spacing = ({axes})"
+    )
+
+
 @dataclass(frozen=True)
 class VolumeRequest:
     """What a caller says of a volume beside its name.
@@ -106,6 +115,8 @@ class VolumeRequest:
         Replace the file's; m, x first.
     rsf_outside : bool
         Let an RSF header name data outside its folder.
+    data : path-like, optional
+        The data of an RSF header, instead of the file that it names.
     last : tuple of str
         Names that the last axis may have in an NPZ file.
     """
@@ -115,6 +126,7 @@ class VolumeRequest:
     origin: Sequence[float] | None = None
     rsf_outside: bool = False
     last: tuple[str, ...] = DEPTH
+    data: str | os.PathLike[str] | None = None
 
     def pick(self, path: object, names: Sequence[str], holds: str = "holds", none: str = "no volume") -> str:
         """Return the name of the array to read: the one asked for, or the only one."""
@@ -146,13 +158,7 @@ class VolumeRequest:
                 f"{path} has {len(shape)} axes {shape}", "a volume has 2 (x, z) or 3 (x, y, z)", code="E230"
             )
         if spacing is None:
-            axes = "dx, dz" if len(shape) == 2 else "dx, dy, dz"
-            raise ModelError(
-                f"{path} does not say its spacing",
-                f'in a job: {{file = "{os.path.basename(str(path))}", spacing = [{axes}]}}; elsewhere take a file '
-                "that says it, such as .rsf",
-                code="E225",
-            )
+            raise ModelError(f"{path} does not say its spacing", spacing_cure(path, len(shape)), code="E225")
         if len(spacing) != len(shape) or (origin is not None and len(origin) != len(shape)):
             raise ModelError(
                 f"{path} has shape {shape}; spacing {list(spacing)}, origin "

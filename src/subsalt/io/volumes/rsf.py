@@ -77,7 +77,12 @@ class RsfHeader:
         return tuple(a.n for a in reversed(self.axes))
 
 
-def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) -> RsfHeader:
+def read_header(
+    path: str | os.PathLike[str],
+    *,
+    allow_outside: bool = False,
+    data: str | os.PathLike[str] | None = None,
+) -> RsfHeader:
     """Read an RSF header.
 
     Parameters
@@ -87,6 +92,8 @@ def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
     allow_outside : bool
         Follow ``in=`` out of the header's folder: absolute names, ``..`` and symbolic links. Off by default,
         because a header from elsewhere may name any file of this machine.
+    data : path-like, optional
+        Where the data are, whatever ``in=`` says.
 
     Raises
     ------
@@ -103,13 +110,15 @@ def read_header(path: str | os.PathLike[str], *, allow_outside: bool = False) ->
         # comments would otherwise lend their key=value pairs
         for key, value in _TOKEN.findall(line.split("#", 1)[0]):
             keys[key] = value.strip("\"'")
-    if "n1" not in keys or ("in" not in keys and not mark):
+    if "n1" not in keys or ("in" not in keys and not mark and data is None):
         raise ModelError(f"{name} is not an RSF header: n1 or in is missing", "check the file", code="E220")
     inside = keys.get("in", "stdin") == "stdin"
-    if inside and not mark:
+    if inside and not mark and data is None:
         raise ModelError(f'{name}: in="stdin" but no data follow the header', "check the file", code="E220")
-    data = name if inside else _resolve(name, keys["in"], allow_outside)
-    return RsfHeader(keys, data, len(head) + len(mark) if inside else 0, _axes(name, keys))
+    if data is not None:
+        return RsfHeader(keys, as_path(data), 0, _axes(name, keys))
+    own = name if inside else _resolve(name, keys["in"], allow_outside)
+    return RsfHeader(keys, own, len(head) + len(mark) if inside else 0, _axes(name, keys))
 
 
 def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
@@ -125,7 +134,8 @@ def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
     if target.is_absolute() or ".." in target.parts or full.resolve() != full:
         raise ModelError(
             f"{header}: in={value!r} leads outside the header's folder (absolute, '..' or a symbolic link)",
-            "put the data file beside the header and name it plainly (Python: rsf_outside=True allows it)",
+            f'where that is right, say so in the job: {{file = "{header.name}", data = "{value}"}}; else put the data '
+            "file beside the header and name it plainly (Python: rsf_outside=True)",
             code="E221",
         )
     return full
@@ -149,7 +159,12 @@ def _axes(name: Path, keys: dict[str, str]) -> list[Axis]:
     return axes
 
 
-def open_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tuple[RsfHeader, Planes]:
+def open_rsf(
+    path: str | os.PathLike[str],
+    *,
+    allow_outside: bool = False,
+    data: str | os.PathLike[str] | None = None,
+) -> tuple[RsfHeader, Planes]:
     """Open an RSF cube.
 
     Returns
@@ -164,7 +179,7 @@ def open_rsf(path: str | os.PathLike[str], *, allow_outside: bool = False) -> tu
         When the format is not known or the size of the data is not n1 n2 ... esize; nothing is allocated
         before.
     """
-    header = read_header(path, allow_outside=allow_outside)
+    header = read_header(path, allow_outside=allow_outside, data=data)
     keys = header.keys
     form = keys.get("data_format", keys.get("form", "native_float"))
     encoding, _, kind = form.partition("_")
@@ -270,7 +285,7 @@ def _words(file: InputFile, offset: int) -> Iterator[tuple[list[int], list[bytes
 
 def open_rsf_volume(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume:
     """Open an RSF cube as a volume, with its unit and, where we wrote it, its frame."""
-    header, a = open_rsf(path, allow_outside=request.rsf_outside)
+    header, a = open_rsf(path, allow_outside=request.rsf_outside, data=request.data)
     axes = header.axes[::-1]
     factors = [LENGTHS.get(x.unit, 1.0) for x in axes]
     spacing = [x.d * f for x, f in zip(axes, factors, strict=True)]

@@ -17,7 +17,7 @@ from subsalt.io.segy.geometry import column, open_headers, unit_factor
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_traces
 from subsalt.io.segy.samples import FORMATS
 from subsalt.io.volumes.lattice import Lattice, fit_lattice
-from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume, VolumeRequest
+from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume, VolumeRequest, spacing_cure
 from subsalt.io.volumes.segy_image import PLACE, SIGNATURE
 
 _PLACE = re.compile(r"\s+C\s*\d+ +".join(re.escape(line).replace(r"\{\}", r"(\S+)") for line in PLACE))
@@ -213,9 +213,7 @@ def _depths(
             return dz, first
     dz = round(lay.dt * 1e3, 6) * length
     if dz <= 0:
-        raise ModelError(
-            f"{lay.path}: no header gives a depth step", "give it: spacing = [dx, dy, dz]", code="E225"
-        )
+        raise ModelError(f"{lay.path}: no header gives a depth step", spacing_cure(lay.path, 3), code="E225")
     if dz < 0.5 or dz > 50:
         findings.append(
             Finding(
@@ -252,7 +250,7 @@ def _grid(lay: FileLayout, lattice: Lattice, dz: float, z0: float, request: Volu
         raise ModelError(
             f"{path}: no coordinates (bytes 181/185 or 73/77) from which to know the spacing of its {shape} "
             "points",
-            "give it: spacing = [dx, dz] or [dx, dy, dz]",
+            spacing_cure(path, len(shape)),
             code="E225",
         )
     else:

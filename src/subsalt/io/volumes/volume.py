@@ -134,10 +134,12 @@ def open_volume(
     origin: Sequence[float] | None = None,
     rsf_outside: bool = False,
     last: tuple[str, ...] = DEPTH,
+    data: str | os.PathLike[str] | None = None,
 ) -> OpenVolume:
     """Open a volume to read planes of it; parameters and errors as of `read`.
 
-    `last` are the names that the last axis may have in an NPZ file.
+    `last` are the names that the last axis may have in an NPZ file; `data` is the data file of an RSF header that names
+    none, or one outside its folder.
 
     Notes
     -----
@@ -151,10 +153,18 @@ def open_volume(
     if suffix not in _OPENERS:
         raise ModelError(
             f"{path}: format {suffix or 'without suffix'} is not known",
-            f"use one of {', '.join(_OPENERS)}",
+            f"use one of {', '.join(_OPENERS)}; bare samples become one by a text file NAME.rsf beside them, fastest "
+            "axis first: n1=NZ d1=DZ n2=NX d2=DX esize=4 "
+            f'data_format="native_float" in="{os.path.basename(str(path))}"',
             code="E229",
         )
-    volume = _OPENERS[suffix](path, VolumeRequest(key, spacing, origin, rsf_outside, last))
+    if data is not None and suffix != ".rsf":
+        raise ConfigError(
+            f"{path}: data names the samples of an RSF header, and this is none",
+            "leave data out",
+            code="E104",
+        )
+    volume = _OPENERS[suffix](path, VolumeRequest(key, spacing, origin, rsf_outside, last, data))
     volume.source = str(path) + (f"[{key}]" if key else "")
     return volume
 

@@ -22,6 +22,8 @@ from subsalt.job.signal.step import Step
 SHOTS, TRACES = 40, 48
 #: share of these shots whose first breaks have to be clear
 CLEAR = 0.6
+#: m/s: first arrivals are no slower, nor faster; others show coordinates or times that are wrong
+SLOWEST, FASTEST = 200.0, 10_000.0
 #: dominant periods from a first break to the end of its wave
 PERIODS = 2.0
 
@@ -65,6 +67,8 @@ def edge_of(survey: Survey) -> BreakEdge:
     period = float(np.median([b.period for b in good]))
     if slowness <= 0:
         return poor("first breaks do not come later with offset")
+    if not SLOWEST <= 1.0 / slowness <= FASTEST:
+        return poor(f"first breaks move at {1.0 / slowness:.3g} m/s: coordinates or times are wrong")
     off = float(np.median([_off(b, intercept, slowness) for b in good]))
     spread = float(np.median([np.ptp(np.nanpercentile(b.time, [5, 95])) for b in good]))
     if off > max(period, 0.1 * spread):

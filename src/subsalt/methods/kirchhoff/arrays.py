@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
@@ -22,6 +23,7 @@ from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity, VelocityFunction
 from subsalt.methods.kirchhoff.weights import Weighting, live_classes, stack, trace_weights
+from subsalt.propagation.array_checks import KM_PER_S, refuse_bad_traces
 from subsalt.timing import Phases
 
 
@@ -115,6 +117,11 @@ def migrate_time(
     ConfigError
         When options or classes contradict each other.
 
+    Warns
+    -----
+    UserWarning
+        When velocities are likely in km/s.
+
     Examples
     --------
     >>> image = subsalt.migrate_time(traces, src, rcv, dt=0.004, vrms=2000.0, grid=grid).image  # doctest: +SKIP
@@ -128,9 +135,13 @@ def migrate_time(
             "give traces (n, samples), and src and rcv (n, 2): x and y of each trace",
             code="E892",
         )
-    if not np.isfinite(data).all() or not (np.isfinite(a).all() and np.isfinite(b).all()):
+    refuse_bad_traces(data, "traces", code="E892")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        bad = int(np.argmax(~(np.isfinite(a) & np.isfinite(b)).all(axis=1)))
         raise DataError(
-            "traces or positions are not finite", "zero dead traces, or leave them out", code="E892"
+            f"src or rcv of trace {bad} is not finite",
+            "correct the positions, or leave the trace out",
+            code="E892",
         )
     options = options or KirchhoffOptions()
     threads, computes = kernels.threads_to_use(threads), kernels.chosen(device).name
@@ -141,7 +152,9 @@ def migrate_time(
         else:
             classes = Classes.image(table.offset) if gathers == "image" else Classes.full(table.offset)
         weights = trace_weights(table, classes, grid, options, weighting)
-        setup = KirchhoffSetup(grid, _velocity(vrms), table, options, classes, weights)
+        velocity = _velocity(vrms)
+        _warn_of_units(velocity, grid)
+        setup = KirchhoffSetup(grid, velocity, table, options, classes, weights)
         block = Block(1, grid.whole, 0, classes.count)
         index = select(setup, block)
         sums = start(setup, block)
@@ -212,6 +225,15 @@ def table_of(
         time=time,
         files=cast("TraceFiles", TracesInMemory(samples)),
     )
+
+
+def _warn_of_units(velocity: TimeVelocity, grid: ImageGrid) -> None:
+    """Warn of an rms velocity that is likely in km/s."""
+    fastest = float(velocity.at(grid.positions()[:1], grid.time)[0].max())
+    if 0 < fastest < KM_PER_S:
+        warnings.warn(
+            f"vrms is at most {fastest:.4g}: if that is km/s, give m/s, 1000 times as much", stacklevel=3
+        )
 
 
 def _velocity(vrms: float | tuple[ArrayLike, ArrayLike] | TimeVelocity) -> TimeVelocity:

@@ -32,6 +32,7 @@ from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.methods.rtm.traces import end_taper, receiver_area, velocity_at
 from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
+from subsalt.propagation.array_checks import refuse_bad_traces
 from subsalt.propagation.halo import Traffic
 from subsalt.propagation.image_planes import whole_planes
 from subsalt.propagation.propagator import Propagator
@@ -302,13 +303,7 @@ def receiver_samples(
             "check the survey's time axis",
             code="E305",
         )
-    if not np.isfinite(traces).all():
-        bad = int((~np.isfinite(traces)).any(axis=1).sum())
-        raise DataError(
-            f"shot {shot.id}: {bad} of {len(traces)} traces hold values that are not finite",
-            'zero them with [data] dead_traces = "zero"',
-            code="E306",
-        )
+    refuse_bad_traces(traces, f"shot {shot.id}")
     imaging = setup.imaging
     traces = end_taper(traces, setup.record, 1.0 / setup.wavelet.f0)
     reflectivity = imaging.mode == "reflectivity"

@@ -309,7 +309,7 @@ def _volume(
     """Return a volume as a field."""
     volume = open_time_volume(
         path,
-        header=HeaderBytes(**section.bytes),
+        header=HeaderBytes().placed({name: (byte, None) for name, byte in section.bytes.items()}),
         key=section.key,
         spacing=section.spacing,
         origin=section.origin,

@@ -156,7 +156,7 @@ class TimeFileSection(Section):
                     f"known here: {', '.join(HeaderBytes.names())}",
                     code="E101",
                 )
-        HeaderBytes(**value)
+        HeaderBytes().placed({name: (byte, None) for name, byte in value.items()})
         return value
 
     def _file_keys_without_file(self) -> list[str]:

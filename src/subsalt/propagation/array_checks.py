@@ -1,0 +1,90 @@
+"""What functions on arrays say before they compute: whether a grid carries a wavelet, and whether units look right.
+
+`subsalt check` says the same of a job with more evidence; here messages name arguments, and the arrays are used as they
+are all the same: models in units of their own are right where wavelengths and spacing agree.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt import physics
+from subsalt.acquisition.wavelet import Wavelet
+from subsalt.earth.model_like import ModelLike
+from subsalt.errors import DataError
+from subsalt.propagation.grid_choice import LEAST
+from subsalt.propagation.options import PropagationOptions
+
+#: velocities below which a model in m/s is one in km/s, and which these are then
+KM_PER_S, FASTEST = 20.0, 20_000.0
+
+
+def warn_of_waves(model: ModelLike, wavelet: Wavelet, options: PropagationOptions, level: int = 3) -> None:
+    """Warn where the grid on which waves are computed has too few points for the shortest of them.
+
+    Parameters
+    ----------
+    model : ModelLike
+        On that grid.
+    wavelet : Wavelet
+        Its highest frequency counts.
+    options : PropagationOptions
+        Medium, and weights in space.
+    level : int
+        Frames from here to the caller who is told.
+
+    Warns
+    -----
+    UserWarning
+        With the points per shortest wavelength, those that the weights need, and what would have them.
+    """
+    medium = physics.medium_of(model, options.medium)
+    slowest, h = model.as_medium(medium).slowest, max(model.grid.spacing)
+    points = slowest / wavelet.fmax / h
+    need = options.weights.points(medium == "tti")
+    if points >= (need if options.weights.kind == "fitted" else 0.9 * need):
+        return
+    low, high = (float(v) for v in model.limits("vp"))
+    text = (
+        f"{points:.3g} points per shortest wavelength ({slowest:.4g} m/s, {wavelet.fmax:.4g} Hz, spacing {h:g} m); "
+        f"{options.weights} needs {need:.3g}"
+    )
+    if high < KM_PER_S and 1e3 * points >= LEAST:
+        cure = f"vp lies between {low:.4g} and {high:.4g}: if that is km/s, give m/s, 1000 times as much"
+    else:
+        cure = f"use a spacing <= {slowest / (need * wavelet.fmax):.3g} m, or lower frequencies"
+    what = "the grid cannot carry the wavelet" if points < LEAST else "waveforms will be dispersed"
+    warnings.warn(f"{text}: {what}; {cure}", stacklevel=level)
+
+
+def refuse_bad_traces(traces: NDArray[np.floating], name: str, *, code: str = "E306") -> None:
+    """Refuse traces with samples that are not finite.
+
+    Parameters
+    ----------
+    traces : ndarray, (n, nt)
+        Of one shot, or of a survey.
+    name : str
+        Whose they are, for the message, such as ``shot 7``.
+
+    Raises
+    ------
+    DataError
+        Names the first such trace and sample, counted from 0.
+    """
+    good = np.isfinite(traces)
+    if good.all():
+        return
+    bad = ~good.all(axis=1)
+    row = int(np.argmax(bad))
+    sample = int(np.argmin(good[row]))
+    raise DataError(
+        f"{name}: {int(bad.sum())} of {len(traces)} traces hold values that are not finite; the first is trace {row}, "
+        f"{traces[row, sample]} at sample {sample}",
+        "set such samples to zero, np.nan_to_num(traces, nan=0, posinf=0, neginf=0), or leave the traces out; "
+        'in a job: [data] bad_traces = "zero"',
+        code=code,
+    )
