@@ -8,7 +8,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from subsalt.acquisition.survey import Survey, TimeAxis
-from subsalt.analytic.uniform import isotropic_waveform
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.job.job import Job
 from subsalt.job.signal import STEPS, AnyStep
@@ -134,28 +133,6 @@ def test_blocks_change_no_bit(folder):
     assert whole.dtype == np.float32
     parts = [made.apply(x[a:b], one.take(slice(a, b))) for a, b in ((0, 1), (1, 40), (40, 70))]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
-@pytest.mark.parametrize("v", [1500.0, 2500.0])
-def test_a_point_source_becomes_a_line_source(v):
-    """Against the exact wave of a line, where k R > 10: 2 % in amplitude and 1 degree in phase.
-
-    What is left out is 1 / (8 k R) of the amplitude: 0.7 degrees at k R = 10, and less above.
-    """
-    dt, nt, peak, r = 0.004, 600, 0.08, 1.2 * v
-    w = ricker(dt * np.arange(60) - peak)
-    point = isotropic_waveform([[r, 0.0, 0.0]], v, w, dt, nt)
-    line = isotropic_waveform([[r, 0.0]], v, w, dt, nt)
-    # times count from the peak of the wavelet, as on a record of a zero-phase one
-    made = flow({"step": "to2d", "velocity": v}, time=TimeAxis(nt, dt, -peak))
-    got = made.apply(point, headers(1))
-    f = np.fft.rfftfreq(4096, dt)
-    # the tail of a line source goes on for ever: both are cut alike
-    a, b = (np.fft.rfft(x[0] * np.clip((2.2 - dt * np.arange(nt)) / 0.4, 0, 1), 4096) for x in (got, line))
-    band = (f > 10) & (f < 60) & (2 * np.pi * f / v * r > 10)
-    assert band.sum() > 500
-    np.testing.assert_allclose(np.abs(a / b)[band], 1, atol=0.02)
-    np.testing.assert_allclose(np.degrees(np.angle(a / b))[band], 0, atol=1)
 
 
 def test_a_signature_becomes_zero_phase(folder):
