@@ -135,6 +135,21 @@ def test_blocks_change_no_bit(folder):
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
 
+@pytest.mark.parametrize("to", [0.003, 0.004, 0.0067, 0.01])
+def test_a_coarser_axis_keeps_and_removes_what_the_page_says(to):
+    """Up to 0.815 of the new Nyquist frequency all passes, from it on 100 dB are gone, at any interval."""
+    dt, nt = 0.002, 1501
+    made, t = flow({"step": "resample", "dt": to}, time=TimeAxis(nt, dt)), dt * np.arange(nt)
+    for part in (0.3, 0.7, 0.815, 1.0, 1.3):
+        f = part * 0.5 / to
+        got = made.apply(np.cos(2 * np.pi * f * t + 0.3)[None], headers(1))[0]
+        at = to * np.arange(len(got))
+        inside = np.abs(at - 1.5) < 0.5  # ends of the record aside
+        wanted = np.cos(2 * np.pi * f * at + 0.3) if part < 1 else 0.0 * at
+        # Kaiser's window of 100 dB, above it a little at the edges of its fall
+        assert np.abs(got - wanted)[inside].max() < 2e-5
+
+
 def test_a_signature_becomes_zero_phase(folder):
     """Without noise the wavelet has the amplitudes of the signature; with corners it is the band asked for."""
     t = 0.002 * np.arange(120)
