@@ -225,3 +225,24 @@ def test_some_and_no_points():
     none = sinc_points(SHAPE, np.zeros((0, 3)), 3)
     assert len(none) == 0
     assert none.box.size == 0
+
+
+@pytest.mark.parametrize(
+    ("order", "shape", "error"),
+    [(8, None, 6e-4), (12, None, 2.1e-3), (16, None, 1.1e-3), (12, 6.31, 4e-3), (16, 6.31, 1e-2)],
+)
+def test_a_ricker_wavelet_between_nodes_is_right_to_what_the_page_says(order, shape, error):
+    """Of one axis, relative L2 at the worst place in a cell, on the coarsest grid of fitted weights (theory/rtm.md)."""
+    stencil = Stencil(order, "fitted")
+    window = window_of(stencil) if shape is None else Window(4, shape)
+    x = np.linspace(0.005, 1.0, 200)  # of the highest frequency, 2.5 times the peak
+    power = ((2.5 * x) ** 2 * np.exp(-((2.5 * x) ** 2))) ** 2
+    k = 2 * np.pi * x / stencil.points()
+    worst = 0.0
+    for place in np.linspace(0, 1, 21):
+        t = np.arange(1 - window.radius, window.radius + 1) - place
+        bell = np.i0(window.b * np.sqrt(np.maximum(1 - (t / window.radius) ** 2, 0))) / np.i0(window.b)
+        off = np.abs(((np.sinc(t) * bell)[:, None] * np.exp(1j * k * t[:, None])).sum(axis=0) - 1)
+        worst = max(worst, np.sqrt((power * off**2).sum() / power.sum()))
+    # as the page rounds it
+    assert worst == pytest.approx(error, rel=0.05)

@@ -1,8 +1,8 @@
 """Devito's side of a migration: forward with saved snapshots, then backward with imaging.
 
-``devito_rtm.py CASE CELLS[-two-levels]``, CELLS of damping around the interior; with two time levels the new one
-overwrites the oldest, as ours does. As in Devito's own examples: the source field is
-saved every k-th step through a `ConditionalDimension`, the receiver field runs backwards and the product is
+``devito_rtm.py CASE CELLS[-two-levels|-double]``, CELLS of damping around the interior; with two time levels the new
+one overwrites the oldest, as ours does; ``-double`` computes in float64. As in Devito's own examples: the source field
+is saved every k-th step through a `ConditionalDimension`, the receiver field runs backwards and the product is
 accumulated at the same steps. Sources and receivers stand on nodes, so that both sides inject the same numbers.
 """
 
@@ -37,11 +37,12 @@ class DevitoMigration:
     """The two operators of a migration and their arrays."""
 
     def __init__(self, name: str, variant: str) -> None:
-        cells, _, levels = variant.partition("-")
+        cells, _, how = variant.partition("-")
         self.case = case = replace(parse(name), layer=int(cells))
         self.nt = case.steps
         extent = tuple((n - 1) * case.spacing for n in case.shape)
-        self.grid = Grid(case.shape, extent=extent, dtype=np.float32)
+        self.dtype = np.float64 if how == "double" else np.float32
+        self.grid = Grid(case.shape, extent=extent, dtype=self.dtype)
         self.m = Function(name="m", grid=self.grid, space_order=2)  # points interpolate it
         dt = earth.time_step(case)
         self.m.data[:] = (earth.migration_velocity(case, case.layer).astype(np.float64) * dt) ** 2
@@ -51,7 +52,7 @@ class DevitoMigration:
             name="kept", grid=self.grid, time_order=0, space_order=0, save=count, time_dim=every
         )
         self.image = Function(name="image", grid=self.grid, space_order=0)
-        keep = {"save": Buffer(2)} if levels else {}
+        keep = {"save": Buffer(2)} if how == "two-levels" else {}
         self.u, self.w = (
             TimeFunction(name=n, grid=self.grid, time_order=2, space_order=case.order, **keep) for n in "uw"
         )
@@ -75,7 +76,7 @@ class DevitoMigration:
         dt, vmax = earth.time_step(case), float(earth.migration_velocity(case, 0).max())
         for d, sigma in zip(self.grid.dimensions, earth.damping_axes(case, vmax), strict=True):
             f = Function(name=f"t{d.name}", grid=self.grid, dimensions=(d,), shape=sigma.shape, space_order=0)
-            f.data[:] = (sigma * dt).astype(np.float32)
+            f.data[:] = (sigma * dt).astype(self.dtype)
             t = t + f
         u, w, m, volume = self.u, self.w, self.m, case.spacing**case.ndim
         ahead = Eq(u.forward, (2 * u - (1 - t) * u.backward + m * u.laplace) / (1 + t))
@@ -132,7 +133,7 @@ class DevitoMigration:
     def save(self, out: str) -> float:
         """Save the image, layer included; return its largest absolute value."""
         scale = self.case.snapshot_every * earth.time_step(self.case)
-        image = np.asarray(self.image.data) * np.float32(scale)
+        image = np.asarray(self.image.data) * self.dtype(scale)
         np.save(out, image)
         return float(np.abs(image).max())
 

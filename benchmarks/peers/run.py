@@ -38,8 +38,9 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     usual = LARGE if is_large(case) and case.kind != "gpu" else DEFAULTS[case.kind]
     rounds, steps, check_steps = (a or u for a, u in zip(asked, usual, strict=True))
     sides = sides_of(case, options.device, options.storage)
+    timed = [name for name, side in sides.items() if side.timed]
     workers: dict[str, Worker] = {}
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
+    seconds: dict[str, list[float]] = {name: [] for name in timed}
     begin = time.perf_counter()
     try:
         for name, side in sides.items():
@@ -51,8 +52,10 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
             agreement = verify.sums(case, sides, workers)
         else:
             agreement = verify.wavefields(case, sides, workers, check_steps, steps)
+        for name in [name for name in workers if name not in timed]:
+            workers.pop(name).close()
         for i in range(rounds):
-            for name in list(sides) if i % 2 == 0 else list(reversed(sides)):
+            for name in timed if i % 2 == 0 else reversed(timed):
                 seconds[name].append(_round(workers[name], steps))
         memory = {name: worker.ask("memory") for name, worker in workers.items()}
         about = {name: worker.about for name, worker in workers.items()}
@@ -72,7 +75,7 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
             "all": round((time.perf_counter() - begin) / 60, 2),
         },
     }
-    peers = [name for name, side in sides.items() if side.peer]
+    peers = [name for name in timed if sides[name].peer]
     return row | summary(case, seconds, peers, row["steps"]) | {"memory": memory, "about": about}
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import image_tolerance
 from cases import PML_CELLS, Case
 from environments import HERE, python_of
 
@@ -38,8 +39,6 @@ OTHER_SCHEME = 0.3
 #: the same equations as first derivatives on a staggered grid: phase errors of order 8 of either scheme, on a ball of
 #: 4 cells; 0.02 was seen at 64^3 after 40 steps
 OTHER_GRID = 0.1
-#: images of equal layers after 500 to 2000 steps each way
-IMAGE = 1e-3
 #: for snapshots and states of a migration, by dimension: with the rest of the process a quarter of the peer's memory
 RTM_MEGABYTES = {2: 80, 3: 480}
 #: images that sum other samples of the same product
@@ -68,6 +67,8 @@ class Side:
         It has the layer of our damping side, so that the whole filled grid can be compared, the layer included.
     env : mapping
         Extra environment.
+    timed : bool
+        It takes part in the rounds; otherwise it only answers, before them.
     """
 
     script: str
@@ -76,6 +77,7 @@ class Side:
     tolerance: float = ROUNDING
     same_layer: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
+    timed: bool = True
 
 
 def is_large(case: Case) -> bool:
@@ -150,20 +152,7 @@ def _our_migrations(case: Case, device: str) -> dict[str, Side]:
 
 def _peers(case: Case) -> dict[str, Side]:
     if case.kind == "rtm":
-        equal, wide = case.layer, 2 * case.layer
-        migrations = {
-            f"damping {equal}": (str(equal), {}),
-            f"damping {equal}, huge pages": (str(equal), HUGE_PAGES),
-            f"damping {equal}, 2 levels, huge pages": (f"{equal}-two-levels", HUGE_PAGES),
-            f"damping {equal}, 2 levels, huge pages, threads pinned": (
-                f"{equal}-two-levels",
-                HUGE_PAGES | PINNED,
-            ),
-        }
-        return {
-            f"Devito, {name}": Side("devito_rtm.py", variant, "devito", IMAGE, same_layer=True, env=env)
-            for name, (variant, env) in migrations.items()
-        } | {f"Devito, damping {wide}": Side("devito_rtm.py", str(wide), "devito", OTHER_LAYER)}
+        return _their_migrations(case)
     if case.kind == "plane":
         return {
             f"Deepwave, {variant}": Side("deepwave_worker.py", variant, "deepwave", ROUNDING_200)
@@ -201,6 +190,29 @@ def _peers(case: Case) -> dict[str, Side]:
         name: Side("devito_worker.py", variants[name][0], "devito", same_layer=same, env=variants[name][1])
         for name in chosen
     }
+
+
+def _their_migrations(case: Case) -> dict[str, Side]:
+    """Return Devito's migrations: in double precision too where that fits, to tell whose rounding a difference is."""
+    script, equal, wide = "devito_rtm.py", case.layer, 2 * case.layer
+    migrations: dict[str, tuple[str, Mapping[str, str]]] = {
+        f"damping {equal}": (str(equal), {}),
+        f"damping {equal}, huge pages": (str(equal), HUGE_PAGES),
+        f"damping {equal}, 2 levels, huge pages": (f"{equal}-two-levels", HUGE_PAGES),
+        f"damping {equal}, 2 levels, huge pages, threads pinned": (
+            f"{equal}-two-levels",
+            HUGE_PAGES | PINNED,
+        ),
+    }
+    float32, double = image_tolerance.of_float32(case), image_tolerance.of_double(case)
+    sides = {
+        f"Devito, {name}": Side(script, variant, "devito", float32, same_layer=True, env=env)
+        for name, (variant, env) in migrations.items()
+    }
+    if case.ndim == 2:
+        exact = Side(script, f"{equal}-double", "devito", double, same_layer=True, timed=False)
+        sides |= {f"Devito, damping {equal}, double precision": exact}
+    return sides | {f"Devito, damping {wide}": Side(script, str(wide), "devito", OTHER_LAYER)}
 
 
 class Worker:

@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,18 @@ ROOT = Path(__file__).resolve().parents[2]
 def peers():
     """Import the modules of benchmarks/peers, which are no package, and forget them afterwards."""
     folders = [str(ROOT / "benchmarks" / "peers"), str(ROOT / "benchmarks")]
-    names = ["cases", "environments", "sides", "verify", "earth", "kirchhoff_case", "facts", "run"]
+    names = [
+        "cases",
+        "environments",
+        "image_tolerance",
+        "sides",
+        "verify",
+        "earth",
+        "kirchhoff_case",
+        "facts",
+        "run",
+    ]
+    names += ["protocol", "subsalt_rtm"]
     sys.path[:0] = folders
     try:
         yield {n: importlib.import_module(n) for n in names}
@@ -141,6 +153,86 @@ def test_a_shot_is_migrated_and_saved(peers, tmp_path):
     assert image.shape == (100, 50)
     assert not traces[:, -20:].any()  # faded, so that no taper at the end changes what is injected
     assert np.isfinite(image).all()
+
+
+def test_every_step_that_is_off_by_r_turns_a_wave_by_what_the_tolerance_says(peers):
+    """One frequency, 2000 steps in double precision: u[n+1] = (1 + r)(2 cos a u[n] - u[n-1])."""
+    tolerance, case = peers["image_tolerance"], peers["cases"].parse("rtm2d")
+    r, n = 2.0**-22, case.steps
+    turn = tolerance.turned(case, r) / tolerance.LOW / n  # of the peak frequency, of one step
+    a = r / (2 * turn)
+    before, now = 1.0, np.exp(1j * a)
+    for _ in range(n):
+        before, now = now, (1 + r) * (2 * np.cos(a) * now - before)
+    off = np.angle(now / np.exp(1j * a * (n + 1)))
+    # 1 / a stands for 1 / tan a, and two waves of either direction are excited, in parts of the error of one step
+    assert abs(off) == pytest.approx(turn * n, rel=a**2 / 3 + 4 / n)
+
+
+def migrated(peers, plant=lambda side: None, **options):
+    """Return the image of the trial case after `plant` has changed something."""
+    side = peers["subsalt_rtm"].SubsaltMigration("rtm2d:8", "damping")
+    side.data(migrated.traces)
+    side.options |= options
+    plant(side)
+    side.round()
+    return side.image.astype(np.float64)
+
+
+@pytest.fixture(scope="module")
+def right(peers, tmp_path_factory):
+    """Return the image of the trial case, and keep its traces for others."""
+    migrated.traces = str(tmp_path_factory.mktemp("traces") / "traces.npy")
+    peers["subsalt_rtm"].SubsaltMigration("rtm2d:8", "every").traces(migrated.traces)
+    return migrated(peers)
+
+
+def apart(a, b):
+    return np.linalg.norm(a - b) / np.linalg.norm(b)
+
+
+def test_our_image_is_within_the_tolerance_of_double_precision(peers, right):
+    case, tolerance = peers["cases"].parse("rtm2d:8"), peers["image_tolerance"]
+    exact = migrated(peers, device="reference", dtype="float64")
+    assert 0 < apart(right, exact) < tolerance.of_double(case) < tolerance.of_float32(case)
+
+
+def late(side):
+    """Shift the source by one sample."""
+    samples = side.wavelet.samples
+    side.wavelet = replace(side.wavelet, samples=np.concatenate([samples[:1] * 0, samples[:-1]]))
+
+
+def fast(side):
+    """Make the velocity 0.1 % too large."""
+    import subsalt
+
+    side.model = subsalt.EarthModel(side.grid, side.model.vp * np.float32(1.001))
+
+
+@pytest.mark.parametrize("plant", [late, fast])
+def test_planted_faults_are_beyond_the_tolerance(peers, right, plant):
+    # an eighth of the path; whole cases are below
+    limit = peers["image_tolerance"].of_float32(peers["cases"].parse("rtm2d:8"))
+    assert apart(migrated(peers, plant), right) > 5 * limit
+
+
+def test_the_tolerance_of_whole_cases_leaves_planted_faults_out(peers):
+    tolerance, earth = peers["image_tolerance"], peers["earth"]
+    for name in ("rtm2d", "rtm3d"):
+        case = peers["cases"].parse(name)
+        step = 2 * np.pi * earth.peak_frequency(case) * earth.time_step(case)
+        assert min(step, 1e-3 * case.steps * step) > 10 * tolerance.of_float32(case)
+        # what was seen on processors with AVX2 and with AVX-512
+        assert tolerance.of_float32(case) > {"rtm2d": 1.06e-3, "rtm3d": 8.2e-6}[name]
+
+
+def test_double_precision_answers_without_taking_part(peers):
+    sides = peers["sides"].sides_of(peers["cases"].parse("rtm2d"))
+    (name,) = [name for name, side in sides.items() if not side.timed]
+    assert sides[name].variant.endswith("-double")
+    assert sides[name].same_layer
+    assert all(side.timed for side in peers["sides"].sides_of(peers["cases"].parse("rtm3d")).values())
 
 
 def test_the_summary_takes_ratios_round_by_round(peers):

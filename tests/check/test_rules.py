@@ -367,6 +367,10 @@ MISTAKES = {
             tilted(theta=30.0), propagation=PropagationOptions(order=16, source_taper=None)
         ),
     ),
+    "slow mode near a source that emits it": (
+        "W542",
+        lambda: dataclasses.replace(tilted(theta=30.0), propagation=PropagationOptions(source_taper=None)),
+    ),
     "thin tilted model": ("W544", lambda: tilted(shape=(101, 24), theta=20.0)),
     "TTI without theta": ("E540", lambda: vti_asked("tti")),
     "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),
@@ -411,6 +415,29 @@ def test_planted_mistake_is_found(name):
     assert "\n" not in finding.message + finding.fix
     # the message shows a value that a reader can check
     assert re.search(r"\d", finding.message) or code in NO_NUMBER
+
+
+def test_slow_waves_are_reported_with_the_distance_to_which_they_matter():
+    """Order 8 leaves them 0.59 of P (epsilon = 0.2, delta = 0.1), 6 * 0.59 / 0.41 wavelengths, without a taper."""
+    found = {}
+    for taper in (6.0, None):
+        options = PropagationOptions(source_taper=taper)
+        context = dataclasses.replace(tilted(theta=30.0), propagation=options)
+        found[taper] = [f for f in problems(context) if f.code == "W542"]
+    assert not found[6.0]
+    (finding,) = found[None]
+    assert "up to 9 shortest wavelengths from a source" in finding.message
+    assert finding.fix == "[propagation] order = 6, in which they stay behind; or leave source_taper out"
+    # what the fix says holds
+    for cure in ({"order": 6}, {"source_taper": 6.0}):
+        options = PropagationOptions(**({"source_taper": None} | cure))
+        context = dataclasses.replace(tilted(theta=30.0), propagation=options)
+        assert "W542" not in {f.code for f in problems(context)}
+    # as fast as P and faster: everywhere, with the taper too
+    fast = dataclasses.replace(tilted(theta=30.0), propagation=PropagationOptions(order=16))
+    (finding,) = [f for f in problems(fast) if f.code == "W542"]
+    assert "at any distance" in finding.message
+    assert finding.evidence["reach"] is None
 
 
 def test_at_least_forty_planted_mistakes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -161,24 +162,29 @@ def slow_mode(context: Context) -> Iterator[Finding]:
             widest, at = float(gap[i]), (float(part[i]), float(part[i] - gap[i]))
     speed = slow.speed(stencil, *at)
     context.facts["slow_mode_speed"] = speed
-    if speed < slow.BEHIND:
+    tapered = bool(context.propagation.source_taper)
+    behind = slow.BEHIND if tapered else slow.BEHIND_NEAR
+    if speed < behind:
         return
     lower = [
         Stencil(m, stencil.kind) for m in ORDERS if m < stencil.order and (m > 2 or stencil.kind == "taylor")
     ]
-    good = [s.order for s in lower if slow.speed(s, *at) < slow.BEHIND]
+    good = [s.order for s in lower if slow.speed(s, *at) < behind]
+    cures = [f"[propagation] order = {good[-1]}, in which they stay behind"] if good else []
+    if not tapered:
+        cures.append("leave source_taper out")
+    reach = slow.reach(speed)
+    far = (
+        f"up to {reach:.0f} shortest wavelengths from a source" if math.isfinite(reach) else "at any distance"
+    )
     yield warning(
         "W542",
         f"where epsilon = {at[0]:.3g} and delta = {at[1]:.3g}, waves of the slow mode run at up to {speed:.2f} times "
-        f"the P velocity on this grid ({stencil}): they arrive with the P wave, along axes of the grid"
-        + ("" if context.propagation.source_taper else "; no source taper keeps sources from emitting them"),
-        (
-            f"[propagation] order = {good[-1]}, in which they stay behind"
-            if good
-            else "a smaller epsilon - delta"
-        )
-        + ("" if context.propagation.source_taper else "; or leave source_taper out"),
+        f"the P velocity on this grid ({stencil}): {far} they arrive with the P wave, along axes of the grid"
+        + ("" if tapered else "; no source taper keeps sources from emitting them"),
+        "; or ".join(cures or ["a smaller epsilon - delta"]),
         speed=speed,
+        reach=reach if math.isfinite(reach) else None,
         epsilon=at[0],
         delta=at[1],
     )

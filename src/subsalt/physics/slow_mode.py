@@ -3,7 +3,7 @@
 In the equations the slow mode lies far behind the P wave. On a grid, the derivative along the axis falls to zero
 towards the Nyquist wavenumber, the more steeply the higher the order, and waves of the slow mode near that wavenumber,
 of frequencies in the band, get a group velocity in proportion. Where it comes near that of P, they arrive with the P
-wave, along the axes of the grid, in which they are focused.
+wave, along the axes of the grid, in which they are focused: near a source all of them, farther away the fast ones.
 """
 
 from __future__ import annotations
@@ -15,14 +15,34 @@ import numpy as np
 
 from subsalt.numerics.stencil import Stencil
 
-#: of the slowest P velocity: a slow wave below it has not come 40 shortest wavelengths away when the P wavelet, which
-#: ends 2.4 / f0 or 6 of them after its traveltime, has passed
-BEHIND = 40 / 46
+#: length of a Ricker wavelet, shortest wavelengths: it ends 2.4 / f0 after its traveltime
+WAVELET = 6.0
+#: of the slowest P velocity: a slow wave below it has not come 40 shortest wavelengths away when the P wavelet has
+#: passed (`reach`)
+BEHIND = 40 / (40 + WAVELET)
+#: the same one wavelet away, where sources emit the slow mode with full strength
+BEHIND_NEAR = 0.5
 #: axes of symmetry that are tried, and wavenumbers along an axis of the grid
 AXES = ((1, 1, 1), (0, 1, 1))
 WAVENUMBERS = 24
 #: frequencies that count, of the highest of the band
 LOWEST = 0.1
+
+
+def reach(speed: float) -> float:
+    """Return the distance from a source, shortest wavelengths, up to which slow waves come within the P wavelet.
+
+    Parameters
+    ----------
+    speed : float
+        Of the slow waves, over the slowest P velocity.
+
+    Notes
+    -----
+    At the distance L the P wavelet lasts from L to L + `WAVELET`, in periods of the shortest wave, and the slow waves
+    come from L / speed on.
+    """
+    return math.inf if speed >= 1.0 else WAVELET * speed / (1.0 - speed)
 
 
 @cache

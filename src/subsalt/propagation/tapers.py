@@ -60,7 +60,8 @@ def elliptical_near(
     Notes
     -----
     A source in a medium with epsilon > delta excites a slow pseudo-S wave; in an elliptical medium it does not. With a
-    radius of 5 to 8 cells the delay of the P wave perpendicular to the axis stays near 1 to 2 ms (physics page, 2.2).
+    radius of 5 to 8 cells of 10 m the delay of the P wave perpendicular to the axis stays near 1 to 2 ms (physics page,
+    2.2); it grows with the cells.
 
     The planes held get the bits they have when the whole grid is held: in the box of all that is near a position every
     node goes through the same arithmetic, also where the ramp is 1.

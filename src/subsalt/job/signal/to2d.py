@@ -5,8 +5,13 @@ is the half integral of the point source's wave times the root of its spreading 
 
     p_2D = I^{1/2} ( sqrt(2 pi sigma(t)) p_3D ),    sigma(t) = int v^2 dt = v_rms(t)^2 t,
 
-exact for any velocity function of depth as far as rays go (Bleistein 1986); in a homogeneous medium sigma = v^2 t. Both
-waves are of the same source time function. I^{1/2} has the response (i w)^{-1/2}.
+exact for any velocity function of depth at vertical incidence, as far as rays go (Bleistein 1986); in a homogeneous
+medium sigma = v^2 t. Both waves are of the same source time function. I^{1/2} has the response (i w)^{-1/2}.
+
+The root is taken at the time of a sample. At the arrival T it would be exact to leading order, but no linear operator
+that does not know the wavelet can take it there: w(t - T - a) is an arrival at T of one wavelet and at T + a of
+another. At T + s the root is larger by s / (2 T), so that the spectrum W(w) of a wavelet becomes W + i W' / (2 T); the
+next term of the exact wave is 1 + i / (8 w T).
 
 References
 ----------
