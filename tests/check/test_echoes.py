@@ -88,7 +88,9 @@ def levels(bench, change=np.array, base="line", grid=lambda g: g):
             case.folder / "vp.rsf", grid(case.world.grid), change(case.world.model["vp"].astype(float))
         )
         said = check_job(Job.from_toml(case.write_job())).findings
-        return [(f.level, f.message) for f in said if f.code in ("W371", "W372") or f.message.startswith("echoes")]
+        return [
+            (f.level, f.message) for f in said if f.code in ("W371", "W372") or f.message.startswith("echoes")
+        ]
 
 
 @pytest.mark.parametrize("base", ["line", "spread", "foothills"])
