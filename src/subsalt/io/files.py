@@ -347,6 +347,32 @@ class InputFile:
         self.close()
 
 
+def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return the bytes of a file that must be a regular one; a pipe would wait, and a device never ends.
+
+    Raises
+    ------
+    OSError
+        When it cannot be opened or read.
+    ValueError
+        When it is a pipe or device, or holds more than `most` bytes; the message goes on a sentence whose subject is
+        the file.
+    """
+    # O_NONBLOCK: opening a pipe that nobody writes must not hang
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    with os.fdopen(fd, "rb") as file:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise ValueError("is a pipe or device, not a file")
+        if info.st_size > most:
+            raise ValueError(f"has {info.st_size} bytes, more than the {most} of such a file")
+        # files of the kernel say that they are empty, whatever they hold
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"has more than the {most} bytes of such a file")
+    return data
+
+
 def as_paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
     """Return one path or many as a list, in the given order."""
     if isinstance(paths, str | os.PathLike):

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from subsalt.acquisition.image_grid import ImageGrid, Lines
 from subsalt.acquisition.line import LINE_WIDTH, fit_line
 from subsalt.acquisition.survey import TimeAxis
+from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BaseJob
 from subsalt.job.csv_tables import read_table
@@ -60,6 +61,10 @@ def is_line(table: TraceTable) -> bool:
     return fit.width <= LINE_WIDTH * fit.length
 
 
+#: bytes that a location of the image takes before anything is imaged
+PLACE_BYTES = 100
+
+
 def image_grid(section: KirchhoffSection, table: TraceTable) -> ImageGrid:
     """Return the image grid of a job.
 
@@ -71,7 +76,7 @@ def image_grid(section: KirchhoffSection, table: TraceTable) -> ImageGrid:
         When the job does not say the grid and the traces do not either (E766).
     """
     placed, inlines, crosslines = place(section, table)
-    return ImageGrid(
+    grid = ImageGrid(
         inlines,
         crosslines,
         placed.position(inlines[0], crosslines[0]),
@@ -79,6 +84,11 @@ def image_grid(section: KirchhoffSection, table: TraceTable) -> ImageGrid:
         placed.per_crossline,
         time_axis(section.time, table.time),
     )
+    # positions and numbers of locations, and what rules and plan make of them
+    ni, nj = grid.shape
+    cure = "image fewer lines, or mend their numbers"
+    require(PLACE_BYTES * grid.size, f"the image grid of {ni} x {nj} locations", cure)
+    return grid
 
 
 def place(section: KirchhoffSection, table: TraceTable) -> tuple[Placement, Lines, Lines]:
