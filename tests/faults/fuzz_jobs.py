@@ -204,7 +204,8 @@ def write_files(folder: Path) -> None:
         name="vp",
     )
     (folder / "stations.csv").write_text("shot,sx,sy,sz\n1,40,60,20\n2,160,60,20\n")
-    (folder / "hills.csv").write_text("x,y,elevation\n0,0,0\n200,0,-3\n400,0,-5\n600,0,-3\n800,0,0\n")
+    hills = "".join(f"{x},0,{-5 + abs(x - 400) / 80}\n" for x in range(0, 801, 50))
+    (folder / "hills.csv").write_text(f"x,y,elevation\n{hills}")
     (folder / "wavelet.txt").write_text(
         "".join(f"{np.exp(-(((i - 25) / 6.0) ** 2)):.6f}\n" for i in range(50))
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, MissingInputError
 from subsalt.io.files import read_regular
 
@@ -21,9 +22,15 @@ LEFT_OUT = {"sy": 0.0, "gy": 0.0, "line": np.nan}
 MOST_TABLE = 1 << 30
 
 
+#: bytes that a byte of a table takes while it is taken apart: a text of a few letters is an object of 50
+CELL = 16
+
+
 def _lines(path: Path) -> Iterator[list[str]]:
     """Yield the lines of a CSV text, split; a pipe or a device is refused."""
-    text = read_regular(path, MOST_TABLE).decode("utf-8-sig")
+    data = read_regular(path, MOST_TABLE)
+    require(CELL * len(data), f"the table {path}", "leave out columns that are not read, or split the survey")
+    text = data.decode("utf-8-sig")
     yield from csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
 
 

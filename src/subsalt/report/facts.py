@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import MissingInputError
+from subsalt.io.files import read_regular
 from subsalt.methods import method_of_run
 from subsalt.report import render
 
@@ -162,11 +163,11 @@ def _text(path: Path, facts: RunFacts) -> str:
         if path.stat().st_size > MOST_TEXT_BYTES:
             facts.notes.append(f"{path.name} is left out: {path.stat().st_size / 1e6:.0f} MB")
             return ""
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_regular(path, MOST_TEXT_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
-    except OSError as error:
-        facts.notes.append(f"{path.name} cannot be read: {error.strerror}")
+    except (OSError, ValueError) as error:
+        facts.notes.append(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}")
         return ""
 
 

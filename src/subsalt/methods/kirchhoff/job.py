@@ -61,6 +61,8 @@ def is_line(table: TraceTable) -> bool:
     return fit.width <= LINE_WIDTH * fit.length
 
 
+#: samples of the image to one of the records, at most
+FINEST = 100
 #: bytes that a location of the image takes before anything is imaged
 PLACE_BYTES = 100
 
@@ -207,6 +209,12 @@ def time_axis(section: TimesSection, record: TimeAxis) -> TimeAxis:
         Of the traces.
     """
     step = record.dt if section.step is None else section.step
+    if step * FINEST < record.dt:
+        raise ConfigError(
+            f"time step = {step:g} s is shorter than 1/{FINEST} of that of the records, {record.dt:g} s",
+            f"leave it out, or use at least {record.dt / FINEST:g}",
+            code="E761",
+        )
     first, last = section.first, record.duration if section.last is None else section.last
     if step <= 0:
         raise ConfigError(f"time step = {step:g} s leads nowhere", "give seconds above 0", code="E761")
