@@ -2,6 +2,9 @@
 
 A command may refuse what it is given, in any words; it may not say E001 ("internal error"), show a traceback or a
 warning of Python, be killed, use up its memory, or go on for ever.
+
+As a program it is a process that forks the children of others, and has no threads that would be lost in them: it reads
+requests from standard input, a JSON object a line, and answers each with one.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -137,9 +140,10 @@ def _child(commands: list[list[str]], go_on: bool, memory: int, enough: float, l
     nothing = os.open(os.devnull, os.O_RDONLY)
     for old, new in ((0, nothing), (1, out), (2, out)):
         os.dup2(new, old)
-    sys.stdin = open(0, closefd=False)
-    sys.stdout = open(1, "w", buffering=1, closefd=False, errors="backslashreplace")
-    sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")
+    sys.stdin = os.fdopen(os.dup(0))
+    sys.stdout, sys.stderr = (
+        os.fdopen(os.dup(n), "w", buffering=1, errors="backslashreplace") for n in (1, 2)
+    )
     size, resident = _status("VmSize"), _status("VmRSS")
     resource.setrlimit(resource.RLIMIT_AS, (size + memory, size + memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -199,3 +203,27 @@ def _fault(code: int, said: str, warned: list[str], raised: list[str]) -> str:
     if warned:
         return f"warns: {warned[0]}"
     return ""
+
+
+def main() -> None:
+    """Answer requests: commands in a folder, or so many jobs or runs of a seed."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    prepare()
+    sys.path[:0] = [str(Path(__file__).resolve().parent)]
+    import fuzz_jobs
+    import fuzz_runs
+
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if "commands" in asked:
+            os.chdir(asked["folder"])
+            found = asdict(run(asked["commands"]))
+        else:
+            fuzz = {"jobs": fuzz_jobs.run, "runs": fuzz_runs.run}[asked["kind"]]
+            found = fuzz(asked["count"], asked["seed"], Path(asked["folder"]))
+        print(json.dumps(found), file=answers)
+
+
+if __name__ == "__main__":
+    main()

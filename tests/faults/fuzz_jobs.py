@@ -157,10 +157,12 @@ EXTREMES: list[Any] = [
     0, 0.0, -0.0, 1, -1, 2, 3, float("nan"), float("inf"), float("-inf"), 1e-300, -1e-300, 5e-324, 1e-30, 1e-9, 1e9,
     1e30, 1e300, -1e300, 1.7976931348623157e308, 2**31, 2**31 - 1, 2**32, 2**53, 2**62, 2**63 - 1, 2**63, -(2**63),
     2**64, 10**30, 10**400, 10**12, 10**6, True, False, "", " ", "auto", "none", "nan", "inf", "-1", "1e400",
-    "1e300 m", "0 m", "12 parsec", "5 %", "\u00e9\u2028\U0001f30d", "\x1b[31m", "\u202e", "\0", "x" * 300, "x" * 100_000, "é" * 200,
+    "1e300 m", "0 m", "12 parsec", "5 %", "\u00e9\u2028\U0001f30d", "\x1b[31m",
+     "\u202e", "\0", "x" * 300, "x" * 100_000, "é" * 200,
     "9" * 5000, [], [[]], [[], []], {}, [{}], {"": 0}, [0], [0, 0], [0, 0, 0], [1, 2], [2, 1], [1, 1, 1], [-1, -1],
     [1e300, 1e300], [1e-300, 1e-300], [0.5, 0.5, 0.5, 0.5], [10**6, 10**6], [10**9, 10**9, 10**9], [2**63, 2**63],
-    [float("nan")] * 2, [float("inf")] * 3, ["a", 1], [True, False], ["", ""], list(range(20_000)), ["a"] * 5000, [[1, 2], [3]],
+    [float("nan")] * 2, [float("inf")] * 3, ["a", 1], [True, False], ["", ""],
+     list(range(20_000)), ["a"] * 5000, [[1, 2], [3]],
     {"file": "vp.rsf"}, {"file": ""}, {"file": []}, {"z": [], "value": []}, {"z": [0, 0], "value": [1, 2]},
     {"z": [0, 1e300], "value": [1500, 1600]}, {"value": 1e300}, {"n": 10**9}, {"first": 0, "last": 0, "step": 0},
     {"first": 0, "last": 1e300, "step": 1e-300}, {"first": [0, 0], "last": [1, 1], "n": 10**12},
@@ -170,18 +172,27 @@ EXTREMES: list[Any] = [
 FACTORS = [0.01, 0.1, 0.5, 0.9, 1.1, 2, 5, 10, 100, 1000, 1e6]
 #: names of what is no file, no file of that kind, or not there
 NAMES = [
-    "", ".", "..", "/", "/dev/zero", "/dev/null", "/dev/stdin", "/dev/full", "/proc/self/mem", "/proc/self/environ", "pipe", "folder",
-    "empty", "zeros", "text.txt", "missing", "missing.rsf", "vp.rsf", "vp.rsf@", "vp3.npz", "shots.sgy", "traces.sgy", "stations.csv",
-    "folder.zarr", "hills.csv", "wavelet.txt", "line.toml", "*", "**", "[", "*.sgy", "~", "~nobody/x", "../..", "x" * 5000, "a/" * 3000, "shots.sgy/x",
-    "bad.rsf", "bad.npz", "bad.csv", "bad.sgy", "loop", "\udc80x".encode("utf-8", "replace").decode(), "nul\0x", "s3://nowhere/x.sgy",
-    "http://127.0.0.1:9/x.sgy", "file:///etc/passwd", "http://[", "s3://", "x.zarr", "x.mdio", "x.nc", "x.vti", "x.npy", "x.rsf",
+    "", ".", "..", "/", "/dev/zero", "/dev/null", "/dev/stdin", "/dev/full",
+     "/proc/self/mem", "/proc/self/environ", "pipe", "folder",
+    "empty", "zeros", "text.txt", "missing", "missing.rsf", "vp.rsf", "vp.rsf@",
+     "vp3.npz", "shots.sgy", "traces.sgy", "stations.csv",
+    "folder.zarr", "hills.csv", "wavelet.txt", "line.toml", "*", "**", "[", "*.sgy",
+     "~", "~nobody/x", "../..", "x" * 5000, "a/" * 3000, "shots.sgy/x",
+    "bad.rsf", "bad.npz", "bad.csv", "bad.sgy", "loop", "\udc80x".encode("utf-8", "replace").decode(),
+     "nul\0x", "s3://nowhere/x.sgy",
+    "http://127.0.0.1:9/x.sgy", "file:///etc/passwd", "http://[", "s3://", "x.zarr",
+     "x.mdio", "x.nc", "x.vti", "x.npy", "x.rsf",
 ]  # fmt: skip
 #: text that goes in or replaces a line
 LINES = [
-    "[", "]", "[[", "=", "a =", "= 1", "[data", "[data]", "[[data]]", "[model]", "[signal]", "[[signal]]", "[signal.x]", '"""', "'''",
-    "a.b.c = 1", "data.files = 1", "x = [" + "[" * 5000, "x = " + "{a=" * 3000, "x = 0x" + "f" * 5000, "x = 1" + "0" * 5000, "\x00", "\t\t\t",
-    'title = "\\ud800"', "title = 1979-05-27T07:32:00Z", "# " + "c" * 100_000, "method = 1", 'method = "kirchhoff"', 'method = ["rtm"]', "\ufeff", "\r",
-    "[[acquisition.shots]]", "[propagation.topography]", "[velocity.v]", "[model.vp]", "x = nan", "include = 'a'", '"$schema" = 3',
+    "[", "]", "[[", "=", "a =", "= 1", "[data", "[data]", "[[data]]", "[model]",
+     "[signal]", "[[signal]]", "[signal.x]", '"""', "'''",
+    "a.b.c = 1", "data.files = 1", "x = [" + "[" * 5000, "x = " + "{a=" * 3000,
+     "x = 0x" + "f" * 5000, "x = 1" + "0" * 5000, "\x00", "\t\t\t",
+    'title = "\\ud800"', "title = 1979-05-27T07:32:00Z", "# " + "c" * 100_000,
+     "method = 1", 'method = "kirchhoff"', 'method = ["rtm"]', "\ufeff", "\r",
+    "[[acquisition.shots]]", "[propagation.topography]", "[velocity.v]", "[model.vp]",
+     "x = nan", "include = 'a'", '"$schema" = 3',
 ]  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""Question: does any damaged file of a run directory give an internal error, a traceback, a hang, or a large allocation?
+"""Question: does a damaged file of a run ever give an internal error, a traceback, a hang, or a large allocation?
 
-Files of finished and of stopped runs get bytes flipped, fields set to extreme values, pieces cut out or doubled; they are
-cut short, emptied, filled with zeros, removed, or replaced by folders, links, pipes, other files of the run, and text
-that parses but says nonsense. Then every command that reads a run is tried. Whether a damaged file can change an image
+Files of finished and of stopped runs get bytes flipped, fields set to extreme values, pieces cut out or doubled; they
+are cut short, emptied, filled with zeros, removed, or replaced by folders, links, pipes, other files of the run, and
+text that parses but says nonsense. Then commands that read a run are tried. Whether a damaged file can change an image
 is asked by tests/run/test_damaged_runs.py.
 
 Usage: python tests/faults/fuzz_runs.py [--count N] [--seed S] [--first I] [--json]
@@ -29,8 +29,10 @@ import fuzz_commands  # noqa: E402
 
 #: what a value of a JSON or TOML text becomes
 NONSENSE = [
-    "null", "0", "-1", "1e999", "NaN", "-Infinity", "1e300", "9" * 30, "9" * 5000, '""', '"x"', "[]", "{}", "[[]]", "true", '"\\u0000"',
-    '"' + "y" * 5000 + '"', "[" * 3000 + "]" * 3000, '"../../x"', '"/dev/zero"', "1e-300", "2147483648", "[1, 2, 3, 4]", "nan", "inf",
+    "null", "0", "-1", "1e999", "NaN", "-Infinity", "1e300", "9" * 30, "9" * 5000,
+     '""', '"x"', "[]", "{}", "[[]]", "true", '"\\u0000"',
+    '"' + "y" * 5000 + '"', "[" * 3000 + "]" * 3000, '"../../x"', '"/dev/zero"',
+     "1e-300", "2147483648", "[1, 2, 3, 4]", "nan", "inf",
 ]  # fmt: skip
 EXTREMES = [0, 1, 255, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 TIME_LINE = """
@@ -53,8 +55,9 @@ pictures = false
 
 def make_runs(folder: Path) -> dict[str, Path]:
     """Make the runs: finished and stopped ones of each method, with kept wavefields, pictures and reports."""
-    import kirchhoff_jobs
     from small_run import make
+
+    import kirchhoff_jobs
 
     make(folder, '[checkpoint]\nstrategy = "store"\nplace = "disk"\nkeep = "both"\n')
     kirchhoff_jobs.line(folder / "traces.sgy", n=12)

@@ -109,7 +109,9 @@ BOMBS = {
     "v2 bz2": ({"zarr_format": 2, "compressors": numcodecs.BZ2()}, lambda: streams(bz2.compress)),
     "v2 lzma": ({"zarr_format": 2, "compressors": numcodecs.LZMA()}, lambda: streams(lzma.compress)),
     "v2 lz4": ({"zarr_format": 2, "compressors": numcodecs.LZ4()}, lz4),
-    "v2 filter": ({"zarr_format": 2, "compressors": None, "filters": [numcodecs.Zlib()]}, lambda: streams(zlib.compress)),
+    "v2 filter": (
+        {"zarr_format": 2, "compressors": None, "filters": [numcodecs.Zlib()]}, lambda: streams(zlib.compress),
+    ),
 }  # fmt: skip
 
 

@@ -97,14 +97,14 @@ class Grid:
         if max(self.shape) > MOST_ALONG or self.size > MOST_POINTS:
             raise ConfigError(
                 f"a grid of {' x '.join(map(str, self.shape))} points is more than any memory holds",
-                "mend its shape, or the spacing that it follows from",
+                "correct its shape, or the spacing that it follows from",
                 code="E128",
             )
         for h, o in zip(self.spacing, self.origin, strict=True):
             if not (NEAREST <= h <= FARTHEST and abs(o) <= min(FARTHEST, RESOLVED * h)):
                 raise ConfigError(
-                    f"a grid of spacing {h:g} m that begins at {o:g} m: its points cannot be told apart",
-                    "mend spacing and origin; both are in m",
+                    f"a grid of spacing {h:g} m that begins at {o:g} m: its points have the same coordinates",
+                    "correct spacing and origin; both are in m",
                     code="E128",
                 )
 

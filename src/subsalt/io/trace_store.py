@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, MissingInputError, SegyError, SubsaltError
-from subsalt.io.objects import StoredObject, as_path, is_url
+from subsalt.io.objects import StoredObject, as_path, is_url, web_options
 
 #: folders that are stores
 SUFFIXES = (".mdio", ".zarr")
@@ -162,7 +162,7 @@ class _Store:
         from subsalt.io.zarr_chunks import bounded
 
         try:
-            self._group = zarr.open_group(str(path), mode="r")
+            self._group = zarr.open_group(str(path), mode="r", storage_options=web_options(path) or None)
             self._arrays = {n: bounded(a, f"{path}[{n}]") for n, a in self._group.arrays()}
             self.samples = self._pick()
             self._describe()

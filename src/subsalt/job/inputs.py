@@ -92,8 +92,9 @@ def existing(path: Path, key: str, *, stored: bool = False) -> Path:
             refuse_url(path, key)
         return path
     if not _exists(path):
+        name = str(path)
         raise MissingInputError(
-            f"{key}: {shown(str(path))} does not exist",
+            f"{key}: {name if len(name) < 500 else shown(name)} does not exist",
             "names count from the folder of the job file",
             code="E110",
         )

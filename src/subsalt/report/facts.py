@@ -134,7 +134,7 @@ def gather(run_dir: str | Path) -> RunFacts:
             if not isinstance(found, dict):
                 raise ValueError("it holds no object")
             facts.run, facts.finished = found, found.get("state") != "running"
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             facts.notes.append(f"run.json cannot be read: {error}")
     facts.job_text = _text(folder / "job.resolved.toml", facts)
     _events(facts)
@@ -149,7 +149,7 @@ def gather(run_dir: str | Path) -> RunFacts:
         try:
             # more complete than what the ledger keeps: the title, and what does not touch the image
             facts.run["job"] = tomllib.loads(facts.job_text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
             facts.notes.append(f"job.resolved.toml cannot be read: {error}")
     _pictures(facts)
     if not facts.finished:

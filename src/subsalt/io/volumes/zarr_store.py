@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import MissingInputError, ModelError, SubsaltError
-from subsalt.io.objects import as_path, is_url
+from subsalt.io.objects import as_path, is_url, web_options
 from subsalt.io.publish import publish_folder
 from subsalt.io.trace_store import METRES, dimensions, unit_of, zarr_package
 from subsalt.io.volumes.planes import (
@@ -73,7 +73,7 @@ def open_zarr(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolum
     if not is_url(as_path(path)) and not os.path.isdir(path):
         raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
     try:
-        group = zarr.open_group(os.fspath(path), mode="r")
+        group = zarr.open_group(os.fspath(path), mode="r", storage_options=web_options(as_path(path)) or None)
         arrays = dict(group.arrays())
         if "headers" in arrays or "trace_mask" in arrays:
             return open_segy_volume(path, request=request)
