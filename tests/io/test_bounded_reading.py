@@ -18,6 +18,7 @@ import pytest
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
 from subsalt.io.files import InputFile
+from subsalt.io.geometry.columns import CARD, LINES, PIECE, read_cards
 from subsalt.io.unpacking import SLACK, unpack_stream, zstd_size
 from subsalt.io.volumes import volume
 
@@ -211,6 +212,16 @@ def test_a_store_of_traces_is_bounded(tmp_path):
         chunk.write_bytes(streams(gzip.compress))
         code, grown = refused(lambda path=path: InputFile(path).read_at(3600, 8 * (240 + 80)))
         assert (code, grown < BOUND) == ("E237", True), name
+
+
+def test_empty_lines_of_a_text_of_records_are_bounded(tmp_path):
+    """Four megabytes of line ends are four million cards of 80 columns, which have two indices each."""
+    (tmp_path / "a.sps").write_bytes(b"\n" * (4 << 20))
+    code, grown = refused(lambda: [len(c.text) for c in read_cards(tmp_path / "a.sps")])
+    # the piece, its ends and begins; and of the lines that are cards at one time two indices, a card, and its mask
+    bound = 20 * PIECE + LINES * CARD * (2 * 8 + 2 * 2) + (16 << 20)
+    assert (code, grown < bound) == ("", True), grown
+    assert sum(len(c.text) for c in read_cards(tmp_path / "a.sps")) == 4 << 20
 
 
 def npz(path: Path, name: str, data: bytes, method: int = zipfile.ZIP_DEFLATED) -> None:
