@@ -87,6 +87,10 @@ class _GuardedFilter:
         return unpacked(name, data, self.most, self.codec.decode, self.codec.get_config())
 
 
+def _guarded(codec: Any, most: int) -> _GuardedFilter:
+    return codec if isinstance(codec, _GuardedFilter) else _GuardedFilter(codec, most)
+
+
 class _GuardedShards(ShardingCodec):
     """Shards whose inner chunks are guarded."""
 
@@ -154,14 +158,14 @@ def bounded(array: Any, name: str) -> Any:
         )
     plain = array._async_array
     most = math.prod(array.chunks) * item
-    codecs = []
+    codecs: list[Any] = []
     for codec in plain.codec_pipeline:
-        if isinstance(codec, V2Codec) and not isinstance(codec.compressor, _GuardedFilter):
-            filters = tuple(_GuardedFilter(f, most) for f in codec.filters or ()) or None
-            packed = None if codec.compressor is None else _GuardedFilter(codec.compressor, most)
+        if isinstance(codec, V2Codec):
+            filters: Any = tuple(_guarded(f, most) for f in codec.filters or ()) or None
+            packed: Any = None if codec.compressor is None else _guarded(codec.compressor, most)
             codecs.append(V2Codec(filters=filters, compressor=packed))
         else:
-            codecs += [codec] if isinstance(codec, V2Codec) else _guards([codec])
+            codecs += _guards([codec])
     object.__setattr__(plain, "codec_pipeline", BatchedCodecPipeline.from_codecs(codecs))
     return array
 
