@@ -248,11 +248,11 @@ class NpzFile:
         member, name = self._members[key], f"{self.path}[{key}]"
         try:
             with self._zip.open(member) as stream:
-                head = io.BytesIO(stream.read(_MOST_TEXT))
+                text = io.BytesIO(stream.read(_MOST_TEXT))
         except _DAMAGED as e:
             raise _unreadable(name, e) from e
-        shape, dtype, columns = _header(head, name)
-        start = head.tell()
+        shape, dtype, columns = _header(text, name)
+        start = text.tell()
         _real(dtype, name)
         volume = _numbers(MemberBytes(self.path, member, name), start, shape, dtype, columns)
         if member.compress_type != zipfile.ZIP_STORED or not isinstance(volume, RawPlanes):
