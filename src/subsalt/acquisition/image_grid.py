@@ -94,7 +94,7 @@ class ImageGrid:
                 f"an image of {self.shape[0]} x {self.shape[1]} locations and {self.time.nt} samples is more than any "
                 "memory holds",
                 "mend the numbers of its corners or bins, and the step of its time",
-                code="E128",
+                code="E129",
             )
         if self.time.t0 < 0:
             raise ConfigError(

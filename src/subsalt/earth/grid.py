@@ -98,14 +98,14 @@ class Grid:
             raise ConfigError(
                 f"a grid of {' x '.join(map(str, self.shape))} points is more than any memory holds",
                 "correct its shape, or the spacing that it follows from",
-                code="E128",
+                code="E129",
             )
         for h, o in zip(self.spacing, self.origin, strict=True):
             if not (NEAREST <= h <= FARTHEST and abs(o) <= min(FARTHEST, RESOLVED * h)):
                 raise ConfigError(
                     f"a grid of spacing {h:g} m that begins at {o:g} m: its points have the same coordinates",
                     "correct spacing and origin; both are in m",
-                    code="E128",
+                    code="E129",
                 )
 
     @property
