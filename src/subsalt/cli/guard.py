@@ -165,10 +165,8 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
         raise
     except Exception as error:
         # compiled code that calls Python may tell of a stop as an error of its own
-        stop = next((e for e in _chain(error) if isinstance(e, Terminated | KeyboardInterrupt)), None)
-        if stop is not None or (stop := _told(error)) is not None:
-            return _ended(stop, out, argv)
-        return _other(error, out, debug)
+        hidden = next((e for e in _chain(error) if isinstance(e, Terminated | KeyboardInterrupt)), _told(error))
+        return _other(error, out, debug) if hidden is None else _ended(hidden, out, argv)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
