@@ -165,7 +165,9 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
         raise
     except Exception as error:
         # compiled code that calls Python may tell of a stop as an error of its own
-        hidden = next((e for e in _chain(error) if isinstance(e, Terminated | KeyboardInterrupt)), _told(error))
+        hidden = next(
+            (e for e in _chain(error) if isinstance(e, Terminated | KeyboardInterrupt)), _told(error)
+        )
         return _other(error, out, debug) if hidden is None else _ended(hidden, out, argv)
 
 
