@@ -132,8 +132,10 @@ sanitize-thread: $(STAMP) ## run the tests of segments and snapshots on a build 
 	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1:exitcode=66 OMP_THREAD_LIMIT=1 \
 	setarch "$$(uname -m)" -R $(PY) tests/native/sanitized.py build/sanitize-thread test_segment.py checkpoint/test_pool.py checkpoint/test_stores.py
 
-fuzz: build ## damaged files against every reader: COUNT=20000 per format
-	$(PY) benchmarks/fuzz_segy.py --count $(or $(COUNT),20000)
+fuzz: build ## damaged files, jobs and runs: COUNT=20000 per format, JOBS=2000, RUNS=1000, SEED=1
+	$(PY) tests/faults/fuzz_jobs.py --count $(or $(JOBS),2000) --seed $(or $(SEED),1)
+	$(PY) tests/faults/fuzz_runs.py --count $(or $(RUNS),1000) --seed $(or $(SEED),1)
+	$(PY) benchmarks/fuzz_segy.py --count $(or $(COUNT),20000) --seed $(or $(SEED),1)
 
 soak: build ## strike runs at every file operation, at random times, on ranks and failing disks: SOAK="--out soak"
 	OMP_NUM_THREADS=1 $(PY) tests/faults/soak.py $(SOAK)

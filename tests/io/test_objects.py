@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -248,3 +250,47 @@ def test_names_are_paths():
     assert str(as_path(Path("s3://bucket/a/line.sgy"))) == str(path)
     assert as_path("file:///tmp/a.sgy") == Path("/tmp/a.sgy")
     assert not isinstance(as_path("shots/a.sgy"), UrlPath)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_server_that_sends_more_than_was_asked_for_is_cut_off(packed):
+    """A range of a small object is answered by 256 MB, as they are or as 256 kB that unpack to them."""
+    import gzip
+
+    sent = []
+    piece = gzip.compress(bytes(1 << 28), 1) if packed else bytes(1 << 16)
+
+    class Endless(BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_HEAD(self):
+            self.send_response(200)
+            for name, value in (("Content-Length", "8000"), ("Accept-Ranges", "bytes"), ("ETag", '"1"')):
+                self.send_header(name, value)
+            self.end_headers()
+
+        def do_GET(self):
+            self.send_response(206)
+            self.send_header("Content-Range", "bytes 0-7999/8000")
+            if packed:
+                self.send_header("Content-Encoding", "gzip")
+            self.end_headers()
+            try:
+                for _ in range(1 if packed else 4096):
+                    self.wfile.write(piece)
+                    sent.append(len(piece))
+            except OSError:  # the reader went away
+                pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endless)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    path = objects.as_path(f"http://127.0.0.1:{server.server_address[1]}/shots.sgy")
+    with pytest.raises(DataError) as refused:
+        objects.StoredObject(path).read_into(0, memoryview(bytearray(8000)))
+    server.shutdown()
+    server.server_close()
+    assert refused.value.code == "E603"
+    # what lies in the buffers of two sockets, at most some megabytes
+    assert packed or sum(sent) < 64 << 20

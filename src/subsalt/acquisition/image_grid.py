@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
+from subsalt.earth.grid import MOST_ALONG
 from subsalt.errors import ConfigError
 
 #: a first, a last (inclusive) and a step of line numbers
@@ -87,6 +88,13 @@ class ImageGrid:
                 f"{_text(self.per_crossline)} m: these are no two directions",
                 "give corner points that span an area",
                 code="E760",
+            )
+        if max(*self.shape, self.time.nt) > MOST_ALONG:
+            raise ConfigError(
+                f"an image of {self.shape[0]} x {self.shape[1]} locations and {self.time.nt} samples is more than any "
+                "memory holds",
+                "mend the numbers of its corners or bins, and the step of its time",
+                code="E129",
             )
         if self.time.t0 < 0:
             raise ConfigError(

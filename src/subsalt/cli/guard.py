@@ -6,9 +6,12 @@ import contextlib
 import copy
 import io
 import os
+import re
 import signal
 import sys
+import threading
 import traceback
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer
@@ -50,7 +53,12 @@ class Terminated(BaseException):
 
     def __init__(self, number: int = signal.SIGTERM, exit_code: int | None = None) -> None:
         super().__init__(number)
+        self.number = int(number)
         self.exit_code = STOPPING[signal.Signals(number)] if exit_code is None else exit_code
+
+
+#: signals that arrived, by number: the exceptions that they were raised as
+_ARRIVED: dict[int, Terminated] = {}
 
 
 def command_of(argv: list[str]) -> str:
@@ -83,14 +91,35 @@ def run(app: typer.Typer, argv: list[str]) -> int:
 
         def stop(number: int, frame: object) -> None:
             # all ranks end with the code that the first one was stopped with
-            raise Terminated(number, codes[signal.Signals(number)])
+            _ARRIVED[number] = Terminated(number, codes[signal.Signals(number)])
+            raise _ARRIVED[number]
 
         for number in STOPPING:
             signal.signal(number, stop)
+    before, sys.unraisablehook = sys.unraisablehook, _again(sys.unraisablehook)
     try:
         return 0 if ranks.leaves(argv) else _guarded(app, argv, out, debug)
     finally:
+        sys.unraisablehook = before
         _close_stdout()
+
+
+def _again(otherwise: Callable[[Any], object]) -> Callable[[Any], None]:
+    """Return a hook that sends a stopping signal again which arrived while an object was destroyed.
+
+    There Python drops every exception, and a stop with it.
+    """
+
+    def hook(lost: Any) -> None:
+        if not isinstance(lost.exc_value, Terminated):
+            otherwise(lost)
+            return
+        # a moment later, from outside of what is being destroyed
+        timer = threading.Timer(0.02, os.kill, (os.getpid(), lost.exc_value.number))
+        timer.daemon = True
+        timer.start()
+
+    return hook
 
 
 def only_asked(app: typer.Typer, argv: list[str]) -> typer.Typer:
@@ -126,8 +155,7 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     except (typer.Abort, KeyboardInterrupt) as stop:
         return _stopped(stop, out, 130, "interrupted", command_of(argv))
     except Terminated as stop:
-        word = "stopped" if stop.exit_code == 75 else "terminated"
-        return _stopped(stop, out, stop.exit_code, word, command_of(argv))
+        return _ended(stop, out, argv)
     except BrokenPipeError:
         return ranks.leave(141)
     except SystemExit as leave:
@@ -136,7 +164,35 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
             return ranks.leave(141)
         raise
     except Exception as error:
-        return _other(error, out, debug)
+        # compiled code that calls Python may tell of a stop as an error of its own
+        hidden = next(
+            (e for e in _chain(error) if isinstance(e, Terminated | KeyboardInterrupt)), _told(error)
+        )
+        return _other(error, out, debug) if hidden is None else _ended(hidden, out, argv)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and those that it came from."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        yield error
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+
+
+def _told(error: Exception) -> Terminated | None:
+    """Return the stop that an error holds as text alone, as those of pydantic's schemas do."""
+    found = re.search(r"\bTerminated: (\d+)\s*$", str(error))
+    return None if found is None else _ARRIVED.get(int(found[1]))
+
+
+def _ended(stop: BaseException, out: Any, argv: list[str]) -> int:
+    """Say that the command was stopped; return its exit code."""
+    if not isinstance(stop, Terminated):
+        return _stopped(stop, out, 130, "interrupted", command_of(argv))
+    return _stopped(
+        stop, out, stop.exit_code, "stopped" if stop.exit_code == 75 else "terminated", command_of(argv)
+    )
 
 
 def _stopped(stop: BaseException, out: Any, code: int, word: str, command: str) -> int:

@@ -51,6 +51,13 @@ class Box:
         return x, y, z
 
 
+#: points along an axis, and of a grid, that no machine holds: beyond them numbers are wrong, not large
+MOST_ALONG, MOST_POINTS = 1 << 24, 1 << 42
+#: sizes of coordinates and distances, m, and how many distances of points lie between the origin and zero: coordinates
+#: in double precision then tell points apart
+FARTHEST, NEAREST, RESOLVED = 1e12, 1e-12, 1e10
+
+
 @dataclass(frozen=True)
 class Grid:
     """A regular grid: (nx, nz) in 2-D, (nx, ny, nz) in 3-D; depth z is the fastest axis and positive down.
@@ -83,6 +90,23 @@ class Grid:
             )
         if min(self.shape) < 1 or not all(h > 0 and math.isfinite(h) for h in self.spacing):
             raise ConfigError(f"grid shape {self.shape} and spacing {self.spacing} must be positive")
+        self._refuse_extremes()
+
+    def _refuse_extremes(self) -> None:
+        """Raise when no survey has such a grid: arithmetic on it would overflow, or no memory hold an axis of it."""
+        if max(self.shape) > MOST_ALONG or self.size > MOST_POINTS:
+            raise ConfigError(
+                f"a grid of {' x '.join(map(str, self.shape))} points is more than any memory holds",
+                "correct its shape, or the spacing that it follows from",
+                code="E129",
+            )
+        for h, o in zip(self.spacing, self.origin, strict=True):
+            if not (NEAREST <= h <= FARTHEST and abs(o) <= min(FARTHEST, RESOLVED * h)):
+                raise ConfigError(
+                    f"a grid of spacing {h:g} m that begins at {o:g} m: its points have the same coordinates",
+                    "correct spacing and origin; both are in m",
+                    code="E129",
+                )
 
     @property
     def ndim(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Frame, Grid
+from subsalt.earth.memory import require
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, nearest_nodes
 from subsalt.earth.planes import Constant, Moved, Planes
@@ -206,6 +207,13 @@ class Files:
 
     def whole(self) -> EarthModel:
         """Return the model in memory; every volume is read at once."""
+        shape = " x ".join(map(str, self.grid.shape))
+        require(
+            # half as much again for what the rules make of them
+            1.5 * sum(planes.nbytes for planes in self.volumes.values()),
+            f"a model of {shape} points ({', '.join(self.volumes)})",
+            "take a larger spacing or a smaller grid; several ranks leave the model in its files",
+        )
         volumes = {name: planes.read(0, len(planes)) for name, planes in self.volumes.items()}
         return EarthModel(self.grid, frame=self.frame, **volumes)
 

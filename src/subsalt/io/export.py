@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, DataError, MissingInputError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.files import InputFile, raw_bytes, read_json
 from subsalt.io.publish import atomic_write, publish_text
 from subsalt.io.segy.samples import TEXT_HEADER, decode_text
 from subsalt.io.segy.writing import convert_traces, stream_su
@@ -195,7 +195,7 @@ def image_of(run: str | os.PathLike[str]) -> Path:
     folder = Path(run)
     names = list(_IMAGES)
     try:
-        facts = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        facts = read_json(folder / "run.json")
         # the name alone: a run directory may have been moved, and must not point elsewhere
         names.insert(0, Path(str(facts["image"]["path"])).name)
     except (OSError, ValueError, KeyError, TypeError):

@@ -112,6 +112,15 @@ def matching(pattern: str) -> list[str]:
     return [str(as_path(store.fs.unstrip_protocol(name))) for name in store.ask("glob")]
 
 
+def web_options(path: Path) -> dict[str, Any]:
+    """Return what fsspec is told of a web server: to read no more than was asked for; nothing of other stores."""
+    if not str(path).startswith(("http://", "https://")):
+        return {}
+    from subsalt.io.http_answers import client
+
+    return {"get_client": client}
+
+
 class _Store:
     """A file system of fsspec and a name in it."""
 
@@ -124,7 +133,7 @@ class _Store:
             ) from e
         self.path = path
         try:
-            self.fs, self.key = url_to_fs(str(path), use_listings_cache=False)
+            self.fs, self.key = url_to_fs(str(path), use_listings_cache=False, **web_options(path))
         except ImportError as e:
             raise ConfigError(f"{path}: {e}", _CONFIGURE, code="E115") from e
         except ValueError as e:
@@ -177,6 +186,8 @@ def _explained(error: Exception, path: Path, tries: int) -> Exception:
             "give access rights as the store's own tools take them, such as AWS_PROFILE or AWS_ACCESS_KEY_ID",
             code="E111",
         )
+    if isinstance(error, DataError):
+        return error
     unreached = next(
         (e for e in _chain(error) if isinstance(e, ConnectionError) or "Connect" in type(e).__name__), None
     )

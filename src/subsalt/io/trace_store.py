@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, MissingInputError, SegyError, SubsaltError
-from subsalt.io.objects import StoredObject, as_path, is_url
+from subsalt.io.objects import StoredObject, as_path, is_url, web_options
 
 #: folders that are stores
 SUFFIXES = (".mdio", ".zarr")
@@ -158,9 +159,11 @@ class _Store:
     def __init__(self, path: Path, stamp: int) -> None:
         self.path, self.stamp = path, stamp
         zarr = zarr_package()
+        from subsalt.io.zarr_chunks import bounded
+
         try:
-            self._group = zarr.open_group(str(path), mode="r")
-            self._arrays = dict(self._group.arrays())
+            self._group = zarr.open_group(str(path), mode="r", storage_options=web_options(path) or None)
+            self._arrays = {n: bounded(a, f"{path}[{n}]") for n, a in self._group.arrays()}
             self.samples = self._pick()
             self._describe()
         except SubsaltError:
@@ -231,9 +234,11 @@ class _Store:
                 f"the last dimension is {name!r}" + (", and no array says its values" if kind else ""),
                 "traces have samples over time, volumes over depth: an array of that name with a unit",
             )
+        from subsalt.io.zarr_chunks import whole
+
         unit = unit_of(places)
         factor = (_SECONDS if kind == "time" else METRES).get(unit or ("ms" if kind == "time" else "m"))
-        x = np.asarray(places[...], np.float64) * (factor or 1.0)
+        x = whole(places, f"{self.path}[{name}]").astype(np.float64) * (factor or 1.0)
         step = (x[-1] - x[0]) / (self.ns - 1) if self.ns > 1 else 0.0
         # what single precision leaves of a coordinate
         even = self.ns > 1 and step > 0 and np.abs(np.diff(x) - step).max() <= 1e-3 * step
@@ -247,7 +252,11 @@ class _Store:
 
     def _live(self, traces: tuple[str, ...]) -> NDArray[np.integer]:
         """Return the numbers, in the grid, of the points that are traces."""
+        from subsalt.io.zarr_chunks import whole
+
         size = math.prod(self.grid)
+        # the numbers of the points, beside a mask of them
+        require(16 * size, f"{self.path}: the list of {size} traces", "split the store", "E611")
         mask = self._arrays.get("trace_mask")
         if mask is None:
             found = np.arange(size)
@@ -258,7 +267,7 @@ class _Store:
                 f"write it as bool over {traces}",
             )
         else:
-            found = np.flatnonzero(np.asarray(mask[...]))
+            found = np.flatnonzero(whole(mask, f"{self.path}[trace_mask]"))
         if not len(found):
             raise _refused(
                 self.path, "trace_mask is false everywhere: there is no trace", "check how it was written"

@@ -65,9 +65,9 @@ def _as_list(value: object) -> object:
 class AcquisitionSection(Section):
     """A survey to be modelled."""
 
-    shots: list[Positions] = Field(description="lines or patches of sources, or a CSV")
+    shots: list[Positions] = Field(min_length=1, description="lines or patches of sources, or a CSV")
     receivers: list[Positions] = Field(
-        description="lines or patches of receivers, or a CSV; relative = true moves them"
+        min_length=1, description="lines or patches of receivers, or a CSV; relative = true moves them"
     )
     record_length: PositiveTime = Field(description="time of the last sample")
     dt: PositiveTime = Field(description="sampling of the records")

@@ -17,8 +17,9 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, Finding, FindingsError, MissingInputError
+from subsalt.io.files import read_regular
 from subsalt.job import errors as job_errors
-from subsalt.job.units import Section
+from subsalt.job.units import Section, shown
 from subsalt.methods import DEFAULT, METHODS, method_of
 
 
@@ -41,12 +42,12 @@ def class_of(raw: dict[str, Any], line: int = 0) -> type[BaseJob]:
         kind: type[BaseJob] = method_of(method).job_class()
         return kind
     known = ", ".join(METHODS)
-    close = difflib.get_close_matches(str(method).lower(), METHODS, n=1)
+    close = difflib.get_close_matches(shown(method).lower(), METHODS, n=1)
     where = f"method (line {line})" if line else "method"
     finding = Finding(
         "E104",
         "error",
-        f"{where}: {method!r} is not one of {known}",
+        f"{where}: {shown(method)} is not one of {known}",
         f"did you mean {close[0]!r}?" if close else f"use one of {known}",
         {"key": "method", "line": line or None},
     )
@@ -57,6 +58,9 @@ def without_method(raw: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file for validation: the key of the default method says nothing."""
     return {k: v for k, v in raw.items() if (k, v) != ("method", DEFAULT)}
 
+
+#: bytes of a job file: one that names a hundred thousand files has 10 MB
+MOST_TEXT = 64 << 20
 
 #: tables that cannot change the image of any method, hence are no part of the run id
 WITHOUT_INFLUENCE = ("title", "output", "parallel")
@@ -108,9 +112,11 @@ class BaseJob(Section):
         text = _read_text(path)
         try:
             raw = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, tables in tables
             raise ConfigError(
-                f"{path}: {error}", "texts need quotes, tables are [name], lists [1, 2]", code="E106"
+                f"{path}: {str(error)[:300]}",
+                "texts need quotes, tables are [name], lists [1, 2]",
+                code="E106",
             ) from None
         return cls._build(raw, text, path)
 
@@ -278,7 +284,7 @@ def _read_text(path: Path) -> str:
             f"{path} is a directory", "give the job file, for example survey.toml", code="E110"
         )
     try:
-        data = path.read_bytes()
+        data = read_regular(path, MOST_TEXT)
     except FileNotFoundError:
         raise MissingInputError(
             f"{path} does not exist", "`subsalt init JOB.toml --from FILES` writes one", code="E110"
@@ -287,6 +293,8 @@ def _read_text(path: Path) -> str:
         raise MissingInputError(
             f"{path} cannot be read: {error.strerror}", "check its permissions", code="E111"
         ) from None
+    except ValueError as error:
+        raise ConfigError(f"{path} {error}", "a job file is TOML text", code="E106") from None
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 import csv
+import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, MissingInputError
+from subsalt.io.files import read_regular
 
 #: columns that a table need not have, and what they hold then
 LEFT_OUT = {"sy": 0.0, "gy": 0.0, "line": np.nan}
 
 
+#: bytes of a table: a line of a million receivers has 40 MB
+MOST_TABLE = 1 << 30
+
+
+#: bytes that a byte of a table takes while it is taken apart: a text of a few letters is an object of 50
+CELL = 16
+
+
+def _lines(path: Path) -> Iterator[list[str]]:
+    """Yield the lines of a CSV text, split; a pipe or a device is refused."""
+    data = read_regular(path, MOST_TABLE)
+    require(CELL * len(data), f"the table {path}", "leave out columns that are not read, or split the survey")
+    text = data.decode("utf-8-sig")
+    yield from csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
+
+
 def table_names(path: Path) -> list[str]:
     """Return the names of the columns of a CSV with a header line; none of a file that cannot be read."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = (r for r in csv.reader(file, skipinitialspace=True) if r and not r[0].startswith("#"))
-            return [c.strip().lower() for c in next(rows, [])]
-    except (OSError, UnicodeDecodeError, csv.Error):
+        rows = (r for r in _lines(path) if r and not r[0].startswith("#"))
+        return [c.strip().lower() for c in next(rows, [])]
+    except (OSError, ValueError, csv.Error):
         return []
 
 
 def read_table(path: Path, keys: tuple[str, ...]) -> NDArray[np.float64]:
     """Return the columns `keys` of a CSV with a header line, (rows, len(keys)); see `LEFT_OUT`."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = list(csv.reader(file, skipinitialspace=True))
-    except (FileNotFoundError, IsADirectoryError):
-        raise MissingInputError(f"{path} does not exist", "check the name in [acquisition]") from None
-    except (UnicodeDecodeError, csv.Error) as error:
+        rows = list(_lines(path))
+    except OSError as error:
+        why = (
+            "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+        )
+        raise MissingInputError(f"{path} {why}", "check the name in the job file") from None
+    except (ValueError, csv.Error) as error:
         raise ConfigError(
             f"{path} is not a CSV text: {error}", f"write a header line {','.join(keys)}", code="E107"
         ) from None

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from subsalt.errors import ConfigError, Finding, FindingsError
+from subsalt.job.units import shown
 
 #: words that other programs use for keys of time migration; a key of the same spelling goes before
 SYNONYMS = {
@@ -114,18 +115,18 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
         return Finding(code, "error", said, fix, evidence)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return _unknown_step(item, where, evidence)
-    shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+    said_value = shown(value)
     message = item["msg"][0].lower() + item["msg"][1:]
     fix = ""
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", item["ctx"]["expected"])
         close = difflib.get_close_matches(str(value), choices, n=1)
-        message = f"{shown} is not one of {', '.join(choices)}"
+        message = f"{said_value} is not one of {', '.join(choices)}"
         fix = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(choices)}"
     elif kind == "bool_type":
-        message, fix = f"{shown} is neither true nor false", "write true or false, without quotes"
+        message, fix = f"{said_value} is neither true nor false", "write true or false, without quotes"
     else:
-        message = f"{shown}: {message}"
+        message = f"{said_value}: {message}"
         fix = _field_description(loc, job)
         fix = f"meaning: {fix}" if fix else ""
     return Finding("E104", "error", f"{where}: {message}", fix, evidence)

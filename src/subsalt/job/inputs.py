@@ -17,6 +17,7 @@ from subsalt.io.files import InputFile
 from subsalt.io.objects import StoredObject, as_path, is_url, matching, refuse_url, tree_fingerprint
 from subsalt.io.publish import sha256_file
 from subsalt.io.segy.index import SUFFIX
+from subsalt.job.units import shown
 from subsalt.methods import DEFAULT, METHODS, method_of
 
 if TYPE_CHECKING:
@@ -90,9 +91,12 @@ def existing(path: Path, key: str, *, stored: bool = False) -> Path:
         if not stored:
             refuse_url(path, key)
         return path
-    if not path.exists():
+    if not _exists(path):
+        name = str(path)
         raise MissingInputError(
-            f"{key}: {path} does not exist", "names count from the folder of the job file", code="E110"
+            f"{key}: {name if len(name) < 500 else shown(name)} does not exist",
+            "names count from the folder of the job file",
+            code="E110",
         )
     if path.is_dir() and path.suffix not in STORES:
         raise MissingInputError(
@@ -100,7 +104,19 @@ def existing(path: Path, key: str, *, stored: bool = False) -> Path:
         )
     if not os.access(path, os.R_OK):
         raise MissingInputError(f"{key}: {path} cannot be read", "check its permissions", code="E111")
+    if not (path.is_file() or path.is_dir()):
+        # the one would wait, the other never end
+        raise MissingInputError(
+            f"{key}: {path} is a pipe or device, not a file", "copy the data to a file first", code="E111"
+        )
     return path
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name that no file can have: too long, or a loop of links
+        return False
 
 
 def input_files(job: RtmTables) -> dict[str, list[Path]]:

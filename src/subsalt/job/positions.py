@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
+from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.csv_tables import read_table
 
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 MOST_POINTS = 10_000_000
 
 
+#: bytes that a shot and a trace take, with what the rules of check make of their positions
+SHOT_BYTES, TRACE_BYTES = 2000, 400
+
+
 def expand(positions: Positions) -> NDArray[np.float64]:
     """Return the points (n, 3) of a line or patch, in metres, y = 0 where two coordinates are given.
 
@@ -30,6 +36,9 @@ def expand(positions: Positions) -> NDArray[np.float64]:
     """
     assert positions.first is not None
     first = _xyz(positions.first)
+    counts = positions.n if isinstance(positions.n, list) else [positions.n or 1]
+    if math.prod(counts) > MOST_POINTS:
+        raise ConfigError(f"{' x '.join(map(str, counts))} positions", "mend n", code="E104")
     if isinstance(positions.n, list):
         return _patch(positions, first)
     step = None if positions.step is None else _step(positions, first)
@@ -78,8 +87,6 @@ def _patch(positions: Positions, first: NDArray[np.float64]) -> NDArray[np.float
     """Return the points of a patch, x fastest."""
     assert isinstance(positions.n, list)
     nx, ny = positions.n
-    if nx * ny > MOST_POINTS:
-        raise ConfigError(f"a patch of {nx} x {ny} points", "mend n")
     if positions.last is not None:
         last = _xyz(positions.last)
     else:
@@ -109,7 +116,9 @@ def _sources(job: RtmTables) -> list[tuple[int, NDArray[np.float64]]]:
             out += [(int(row[0]), row[1:]) for row in table]
         else:
             start = len(out) + 1
-            out += [(start + i, p) for i, p in enumerate(expand(item))]
+            points = expand(item)
+            _refuse_too_many(len(points), 0)
+            out += [(start + i, p) for i, p in enumerate(points)]
     return out
 
 
@@ -147,6 +156,8 @@ def build_survey(job: RtmTables) -> Survey:
             "use the ids of the shots",
             code="E305",
         )
+    common, own = sum(map(len, (*fixed, *moving))), sum(len(m) for parts in by_shot.values() for m in parts)
+    _refuse_too_many(len(sources), len(sources) * common + own)
     shots = []
     for number, src in sources:
         # a relative spread moves sideways with the source; its depth is its own
@@ -160,6 +171,15 @@ def build_survey(job: RtmTables) -> Survey:
     nt = round(acq.record_length / acq.dt) + 1
     is_line = all(not s.src[1] and not s.rcv[:, 1].any() for s in shots)
     return Survey(shots, TimeAxis(nt, acq.dt), 2 if _says_2d(job, is_line) else 3)
+
+
+def _refuse_too_many(shots: int, traces: int) -> None:
+    """Raise when so many shots and traces do not fit into memory, before they are made."""
+    require(
+        SHOT_BYTES * shots + TRACE_BYTES * traces,
+        f"[acquisition] has {shots} shots and {traces} traces",
+        "model fewer at a time, or mend n, step and the tables",
+    )
 
 
 def _says_2d(job: RtmTables, is_line: bool) -> bool:

@@ -66,6 +66,10 @@ class TopographySection(Section):
     )
 
 
+#: cells of an absorbing layer beyond which none absorbs more
+MOST_LAYER = 1000
+
+
 class PropagationSection(Section):
     """How wavefields are computed."""
 
@@ -114,6 +118,17 @@ class PropagationSection(Section):
         if value not in known:
             raise ConfigError(
                 f"medium {value!r} does not exist here", f"use one of {', '.join(known)}", code="E105"
+            )
+        return value
+
+    @field_validator("layer")
+    @classmethod
+    def _layer_is_thin(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and value > MOST_LAYER:
+            raise ConfigError(
+                f"a layer of {value} cells has no use",
+                f"leave it out, or use at most {MOST_LAYER}",
+                code="E151",
             )
         return value
 

@@ -58,6 +58,12 @@ UNITS: dict[str, dict[str, float]] = {
 RECIPROCAL = {"s/m": 1.0, "s/km": 1e3, "us/m": 1e6, "us/ft": 0.3048e6, "ms/m": 1e3}
 SQUARED_RECIPROCAL = {"s2/m2": 1.0, "s2/km2": 1e6}
 
+#: sizes that numbers of a job may have: beyond any survey, and far from where products of a few of them overflow
+SMALLEST, LARGEST = 1e-12, 1e12
+#: and where no unit is known: counts, weights and bytes
+LARGEST_COUNT = 2**63 - 1
+SMALLEST_NUMBER, LARGEST_NUMBER = 1e-30, 1e30
+
 _NUMBER = re.compile(r"^\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([^\s\d].*?)?\s*$")
 
 
@@ -87,7 +93,7 @@ def parse(value: object, kind: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ConfigError(f"{value!r} is not {_a(kind)}", _example(kind), code="E103")
     if isinstance(value, int | float):
-        number, unit = float(value), next(iter(units))
+        number, unit = _as_float(value), next(iter(units))
     else:
         parts = split_quantity(value)
         if parts is None:
@@ -101,7 +107,62 @@ def parse(value: object, kind: str) -> float:
         hint = f"{unit!r} measures {_a(others[0])}" if others else f"unit {unit!r} is not known"
         raise ConfigError(f"{value!r} is not {_a(kind)}: {hint}", _example(kind), code="E103")
     # decimal literals such as "4 ms" should become exactly the double nearest to 0.004
-    return float(f"{number * factor:.15g}")
+    si = float(f"{number * factor:.15g}")
+    largest = LARGEST_COUNT if kind == "memory" else LARGEST
+    if si and not SMALLEST <= abs(si) <= largest:
+        base = next(iter(units)) or kind
+        raise ConfigError(
+            f"{shown(value)} is {si:g} {base}, no {kind} of a survey",
+            f"{_example(kind)}; sizes from {SMALLEST:g} to {largest:g}",
+            code="E103",
+        )
+    return si
+
+
+def _as_float(value: float) -> float:
+    """Return a number as float; infinite when it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def shown(value: object) -> str:
+    """Return a value as it is shown in a message, its beginning and its end."""
+    try:
+        text = str(value).lower() if isinstance(value, bool) else repr(value)
+    except (ValueError, RecursionError):  # an integer of thousands of digits
+        return f"a {type(value).__name__} too large to be shown"
+    return text if len(text) <= 60 else f"{text[:40]}...{text[-10:]}"
+
+
+def refuse_extreme(key: str, value: object) -> None:
+    """Raise when a number, or one in a list, is not finite, or of a size that no key of a job means.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key and the number.
+    """
+    if isinstance(value, list | tuple):
+        for item in value:
+            refuse_extreme(key, item)
+    elif isinstance(value, int) and abs(value) > LARGEST_COUNT:
+        digits = int(abs(value).bit_length() * math.log10(2))
+        raise ConfigError(
+            f"{key}: a number of {digits} digits has no meaning here",
+            f"give one of at most {LARGEST_COUNT}",
+            code="E103",
+        )
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            raise ConfigError(f"{key}: {value!r} is not a finite number", "give a number", code="E103")
+        if value and not SMALLEST_NUMBER <= abs(value) <= LARGEST_NUMBER:
+            raise ConfigError(
+                f"{key}: {value!r} has no meaning here",
+                f"give 0, or a number between {SMALLEST_NUMBER:g} and {LARGEST_NUMBER:g}",
+                code="E103",
+            )
 
 
 def _a(kind: str) -> str:
@@ -224,9 +285,11 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _convert_no_truth(cls, table: object) -> object:
-        """Mark truth values that are numbers or texts, and numbers that are truth values."""
+        """Mark truth values that are numbers or texts, and numbers that are truth values; refuse extreme numbers."""
         if not isinstance(table, dict):
             return table
+        for key, value in table.items():
+            refuse_extreme(str(key), value)
         return {
             key: _Misfit(value)
             if isinstance(value, str | int | float) and cls._misfits(key, value)

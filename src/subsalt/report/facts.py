@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import MissingInputError
+from subsalt.io.files import read_regular
 from subsalt.methods import method_of_run
 from subsalt.report import render
 
@@ -133,7 +134,7 @@ def gather(run_dir: str | Path) -> RunFacts:
             if not isinstance(found, dict):
                 raise ValueError("it holds no object")
             facts.run, facts.finished = found, found.get("state") != "running"
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             facts.notes.append(f"run.json cannot be read: {error}")
     facts.job_text = _text(folder / "job.resolved.toml", facts)
     _events(facts)
@@ -148,7 +149,7 @@ def gather(run_dir: str | Path) -> RunFacts:
         try:
             # more complete than what the ledger keeps: the title, and what does not touch the image
             facts.run["job"] = tomllib.loads(facts.job_text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits
             facts.notes.append(f"job.resolved.toml cannot be read: {error}")
     _pictures(facts)
     if not facts.finished:
@@ -162,11 +163,11 @@ def _text(path: Path, facts: RunFacts) -> str:
         if path.stat().st_size > MOST_TEXT_BYTES:
             facts.notes.append(f"{path.name} is left out: {path.stat().st_size / 1e6:.0f} MB")
             return ""
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_regular(path, MOST_TEXT_BYTES).decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
-    except OSError as error:
-        facts.notes.append(f"{path.name} cannot be read: {error.strerror}")
+    except (OSError, ValueError) as error:
+        facts.notes.append(f"{path.name} cannot be read: {getattr(error, 'strerror', None) or error}")
         return ""
 
 

@@ -409,7 +409,7 @@ def peek(folder: Path) -> list[dict[str, Any]]:
     try:
         with read_only(folder) as db:
             return read_rows(db)
-    except (OSError, sqlite3.Error):
+    except (OSError, sqlite3.Error, ValueError, TypeError):
         return []
 
 
@@ -422,6 +422,8 @@ def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
     # without a log beside it nobody writes: then not even the helper files of a reader are left behind
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=5.0)
+    # a damaged text is a text nevertheless: what it says is compared, not believed
+    db.text_factory = lambda text: text.decode("utf-8", "replace")
     try:
         yield db
     finally:

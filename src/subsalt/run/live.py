@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any
 
 from subsalt.errors import ConfigError, MissingInputError, ParallelError, SubsaltError
+from subsalt.io.files import read_json
 from subsalt.io.publish import publish_text, show_text
 from subsalt.run.ledger import NAME as LEDGER
 from subsalt.run.lock import is_alive, read_lease
@@ -62,7 +63,7 @@ class Request:
 def read_request(folder: Path, lease: dict[str, object]) -> Request | None:
     """Return the request that is meant for the start of the run with this lease, None when there is none."""
     try:
-        found = json.loads((folder / STOP_FILE).read_text())
+        found = read_json(folder / STOP_FILE)
     except (OSError, ValueError):
         return None
     if not isinstance(found, dict) or not lease or found.get("token") != lease.get("token"):
@@ -396,7 +397,7 @@ def _interrupt(number: int, frame: object) -> None:
 def read_progress(folder: Path) -> Mapping[str, Any]:
     """Return what a run said last of itself, empty when it said nothing; writes nothing."""
     try:
-        content = json.loads((folder / NAME).read_text())
+        content = read_json(folder / NAME)
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

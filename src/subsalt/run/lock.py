@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from subsalt.errors import CannotCreateError
 from subsalt.host import kills_for_memory
+from subsalt.io.files import read_json
 from subsalt.io.publish import explain_os_error, write_all
 from subsalt.job.inputs import input_facts
 from subsalt.numerics.side_by_side import each
@@ -65,7 +66,7 @@ def is_alive(lease: Mapping[str, object]) -> bool | None:
 def read_lease(folder: Path, name: str = NAME) -> dict[str, object]:
     """Return who works in a run directory, empty when nobody says so; takes no lock and writes nothing."""
     try:
-        content = json.loads((folder / name).read_text())
+        content = read_json(folder / name)
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -208,6 +209,6 @@ def check_shared(folder: Path, world: Comm, lock: str = NAME) -> None:
 
 def _lease(path: Path) -> object:
     try:
-        return json.loads(path.read_text())
+        return read_json(path)
     except (OSError, ValueError):
         return None

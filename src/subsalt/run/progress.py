@@ -11,7 +11,6 @@ Nothing here takes a lock or writes.
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
+from subsalt.io.files import read_json
 from subsalt.io.publish import free_bytes, human
 from subsalt.methods import method_of_run
 from subsalt.parallel.comm import speaks
@@ -334,7 +334,7 @@ def _quiet(path: Path) -> float | None:
 
 def _run_facts(folder: Path) -> dict[str, Any]:
     try:
-        found = json.loads((folder / "run.json").read_text())
+        found = read_json(folder / "run.json")
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

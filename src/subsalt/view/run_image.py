@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
+from subsalt.io.files import read_json, read_toml
 from subsalt.io.volumes.planes import frame_from
 
 # arrays of an NPZ that are drawn when none is named
@@ -105,7 +105,7 @@ def _instead(folder: Path) -> str:
 def run_facts(folder: Path) -> dict[str, Any]:
     """Return run.json, empty when there is none yet."""
     try:
-        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        found = read_json(folder / "run.json")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
@@ -120,10 +120,8 @@ def job_of(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
     job = facts.get("job")
     if isinstance(job, dict):
         return job
-    import tomllib
-
     try:
-        return tomllib.loads((folder / "job.resolved.toml").read_text(encoding="utf-8"))
+        return read_toml(folder / "job.resolved.toml")
     except (OSError, ValueError):
         return {}
 

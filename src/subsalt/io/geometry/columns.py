@@ -23,6 +23,8 @@ MOST = 1e12
 LONGEST = 16 << 20
 #: columns of a card; what lies beyond is no part of any record read here
 CARD = 80
+#: lines of a piece that are cards at one time
+LINES = 1 << 15
 #: lines of one kind of fault that are listed, and that are counted
 LISTED, COUNTED = 5, 1000
 
@@ -143,12 +145,18 @@ def read_cards(path: Path) -> Iterator[Cards]:
                 continue
             else:
                 rest = data[ends[-1] + 1 :]
-            yield _cards(str(path), data, ends, line)
+            begins = np.concatenate([[0], ends[:-1] + 1])
+            # a line of one byte becomes a card of `CARD`, with two indices for each of its columns
+            for k in range(0, len(ends), LINES):
+                yield _cards(str(path), data, (begins[k : k + LINES], ends[k : k + LINES]), line + k)
             line += len(ends)
 
 
-def _cards(path: str, data: NDArray[np.uint8], ends: NDArray[np.int64], first: int) -> Cards:
-    begins = np.concatenate([[0], ends[:-1] + 1])
+def _cards(
+    path: str, data: NDArray[np.uint8], lines: tuple[NDArray[np.int64], NDArray[np.int64]], first: int
+) -> Cards:
+    """Return the cards of lines, given by where they begin and end in `data`."""
+    begins, ends = lines
     column = np.arange(CARD)
     at = begins[:, None] + column
     inside = at < ends[:, None]

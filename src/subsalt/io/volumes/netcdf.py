@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import warnings
 from typing import IO, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Held, Planes
-from subsalt.errors import DataError, ModelError
+from subsalt.errors import DataError, ModelError, SubsaltError
 from subsalt.io.files import InputFile
 from subsalt.io.publish import atomic_write, human
 from subsalt.io.volumes.planes import (
@@ -119,18 +120,50 @@ def open_netcdf(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVol
         raise ModelError(f"{path} is {what}", "convert it to netCDF classic: nccopy -k classic", code="E233")
     try:
         # mapped, so that only the header and the coordinates are read
-        with netcdf_file(os.fspath(path), "r", mmap=True) as nc:
-            return _variable(path, nc, request)
-    except ModelError:
+        with warnings.catch_warnings(), open(path, "rb") as raw:
+            # of a map that an error still refers to: it goes with the error
+            warnings.simplefilter("ignore", RuntimeWarning)
+            with netcdf_file(_Clamped(raw), "r", mmap=True) as nc:
+                return _variable(path, nc, request)
+    except SubsaltError:
         raise
-    except Exception as e:  # SciPy raises many unrelated types on damaged files
-        raise ModelError(f"{path} cannot be read: {str(e)[:200]}", "copy the file anew", code="E233") from e
+    except (
+        Exception
+    ) as e:  # SciPy raises many unrelated types on damaged files, whose words say nothing to anybody
+        raise ModelError(
+            f"{path} cannot be read: its header is damaged ({type(e).__name__})",
+            "copy the file anew; ncdump -h says what a good copy holds",
+            code="E233",
+        ) from e
+
+
+class _Clamped:
+    """A file that SciPy reads: never more bytes at a time than it has, whatever a damaged header says."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes, fewer than `size` when the file ends before."""
+        left = max(0, self._size - self._file.tell())
+        return self._file.read(left if size < 0 else min(size, left))
 
 
 def _variable(path: str | os.PathLike[str], nc: Any, request: VolumeRequest) -> OpenVolume:
     names = [n for n, v in nc.variables.items() if len(v.dimensions) in (2, 3) and n not in MAP_NAMES]
     key = request.pick(path, names)
     v = nc.variables[key]
+    empty = [d for d, n in zip(v.dimensions, v.data.shape, strict=False) if n == 0]
+    if empty:
+        raise ModelError(
+            f"{path}: dimension {empty[0]} of {key} has length 0",
+            "write the file anew with values along it",
+            code="E233",
+        )
     if v.dimensions[-1].lower() not in DEPTH:
         raise ModelError(
             f"{path}: dimensions of {key} are {', '.join(v.dimensions)}",

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import os
+import struct
 import zipfile
 from pathlib import Path
 from typing import IO
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.memory import require
 from subsalt.earth.planes import Planes
-from subsalt.errors import ModelError
+from subsalt.errors import ModelError, SubsaltError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.objects import as_path
 from subsalt.io.publish import atomic_write, human, publish_text
@@ -118,6 +120,14 @@ def _real(dtype: np.dtype, name: object) -> None:
         raise ModelError(f"{name} holds {dtype}, not real numbers", "store float32", code="E224")
 
 
+#: zipfile and zlib raise half a dozen unrelated types on damaged files
+_DAMAGED = Exception
+
+
+def _unreadable(name: str, error: Exception) -> ModelError:
+    return ModelError(f"{name} cannot be read: {str(error)[:200]}", "copy the file anew", code="E224")
+
+
 class MemberBytes:
     """The bytes of a deflated member of a zip file, unpacked from its beginning on as far as they are asked for.
 
@@ -150,11 +160,9 @@ class MemberBytes:
             if self._at >= self._member.file_size:
                 # the end is only noticed, and the checksum compared, by a read that meets it
                 self._stream.read(1)
-        except Exception as e:  # zipfile and zlib raise half a dozen unrelated types on damaged files
+        except _DAMAGED as e:
             self._stream = None
-            raise ModelError(
-                f"{self._name} cannot be read: {str(e)[:200]}", "copy the file anew", code="E224"
-            ) from e
+            raise _unreadable(self._name, e) from e
         return moved + done
 
     def _skip(self, nbytes: int) -> int:
@@ -191,7 +199,15 @@ class NpzFile:
             self.size = file.size
         try:
             self._zip = zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as e:
+        except (
+            EOFError,
+            IndexError,
+            struct.error,
+            zipfile.BadZipFile,
+            OSError,
+            ValueError,
+            NotImplementedError,
+        ) as e:
             raise ModelError(
                 f"{self.path} is not an NPZ file: {e}", "check how it was copied", code="E224"
             ) from e
@@ -232,10 +248,11 @@ class NpzFile:
         member, name = self._members[key], f"{self.path}[{key}]"
         try:
             with self._zip.open(member) as stream:
-                shape, dtype, columns = _header(stream, name)
-                start = stream.tell()
-        except zipfile.BadZipFile as e:
-            raise ModelError(f"{name} cannot be read: {e}", "copy the file anew", code="E224") from e
+                text = io.BytesIO(stream.read(_MOST_TEXT))
+        except _DAMAGED as e:
+            raise _unreadable(name, e) from e
+        shape, dtype, columns = _header(text, name)
+        start = text.tell()
         _real(dtype, name)
         volume = _numbers(MemberBytes(self.path, member, name), start, shape, dtype, columns)
         if member.compress_type != zipfile.ZIP_STORED or not isinstance(volume, RawPlanes):
@@ -250,12 +267,16 @@ class NpzFile:
     def _open(self, key: str, header_only: bool) -> NDArray:
         member = self._members[key]
         name = f"{self.path}[{key}]"
+        # of other methods a few bytes may unpack to gigabytes, which Python's zipfile does at one time
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ModelError(f"{name} is neither stored nor deflated", "store the array anew", code="E224")
         # deflate cannot expand more than about 1030 times: anything beyond is a lie or a bomb
         if member.file_size > 2000 * max(member.compress_size, 1) + 1000:
             raise ModelError(f"{name} claims {human(member.file_size)}", "store the array anew", code="E224")
         try:
             with self._zip.open(member) as stream:
-                shape, dtype, _ = _header(stream, name)
+                # a header may say that it has gigabytes
+                shape, dtype, _ = _header(io.BytesIO(stream.read(_MOST_TEXT)), name)
                 need = math.prod(shape) * dtype.itemsize
                 if need > member.file_size:
                     raise ModelError(
@@ -265,14 +286,13 @@ class NpzFile:
                     )
                 if header_only:
                     return np.broadcast_to(np.zeros((), dtype), shape)
+            require(2 * need, f"{name} {shape}", "cut or resample it; its shape may be damaged", "E613")
             with self._zip.open(member) as stream:
                 return np.lib.format.read_array(stream, allow_pickle=False)
-        except ModelError:
+        except SubsaltError:
             raise
-        except Exception as e:  # zipfile and zlib raise half a dozen unrelated types on damaged files
-            raise ModelError(
-                f"{name} cannot be read: {str(e)[:200]}", "copy the file anew", code="E224"
-            ) from e
+        except _DAMAGED as e:
+            raise _unreadable(name, e) from e
 
     def close(self) -> None:
         """Close the file."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.earth.planes import Moved, Planes
-from subsalt.errors import DataError, Finding, ModelError
+from subsalt.errors import ConfigError, DataError, Finding, ModelError
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.objects import as_path
 from subsalt.parallel.comm import Comm, single
@@ -166,7 +166,11 @@ class VolumeRequest:
                 "give one value per axis",
                 code="E225",
             )
-        return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
+        try:
+            return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
+        except ConfigError as e:  # of a file, it is the data that are wrong
+            cure = e.fix or "mend the file, or say spacing and origin in the job"
+            raise ModelError(f"{path}: {e.message}", cure, code="E230") from e
 
 
 @dataclass(frozen=True)

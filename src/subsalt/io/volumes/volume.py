@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
+from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, Finding, ModelError
 from subsalt.io.objects import as_path, is_url, refuse_url
 from subsalt.io.segy.headers import FileLayout
@@ -111,6 +112,8 @@ def read(
         When it cannot be read, with the cure.
     """
     opened = open_volume(path, key=key, spacing=spacing, origin=origin, rsf_outside=rsf_outside)
+    cure = "cut or resample it; its shape may be damaged"
+    require(opened.planes.nbytes, f"{path} {opened.planes.shape}", cure, "E613")
     values = opened.planes.read(0, len(opened.planes))
     volume = Volume(
         opened.grid, opened.frame, values, opened.unit, opened.source, opened.findings, opened.lines

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import MissingInputError, ModelError, SubsaltError
-from subsalt.io.objects import as_path, is_url
+from subsalt.io.objects import as_path, is_url, web_options
 from subsalt.io.publish import publish_folder
 from subsalt.io.trace_store import METRES, dimensions, unit_of, zarr_package
 from subsalt.io.volumes.planes import (
@@ -73,7 +73,7 @@ def open_zarr(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolum
     if not is_url(as_path(path)) and not os.path.isdir(path):
         raise MissingInputError(f"{path} is not a Zarr store (a folder)", "check the name")
     try:
-        group = zarr.open_group(os.fspath(path), mode="r")
+        group = zarr.open_group(os.fspath(path), mode="r", storage_options=web_options(as_path(path)) or None)
         arrays = dict(group.arrays())
         if "headers" in arrays or "trace_mask" in arrays:
             return open_segy_volume(path, request=request)
@@ -81,8 +81,11 @@ def open_zarr(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolum
             path, [n for n, a in arrays.items() if len(a.shape) in (2, 3) and n not in MAP_NAMES]
         )
         array = arrays[key]
+        from subsalt.io.zarr_chunks import bounded
+
         if array.dtype.hasobject or array.dtype.kind not in "fiub" or array.nbytes > 1 << 42:
             raise ModelError(f"{path}[{key}] is {array.dtype} of {array.shape}", "store float32", code="E224")
+        bounded(array, f"{path}[{key}]")
         attrs = dict(group.attrs)
         steps, first = _along(path, arrays, array)
     except SubsaltError:
@@ -103,10 +106,12 @@ def _along(path: object, arrays: dict[str, Any], array: Any) -> tuple[list[float
         p is None or tuple(p.shape) != (n,) or n < 2 for p, n in zip(places, array.shape, strict=True)
     ):
         return None, None
+    from subsalt.io.zarr_chunks import bounded, whole
+
     steps, first = [], []
     for place in places:
-        unit = unit_of(place)
-        x = np.asarray(place[...], np.float64) * METRES.get(unit or "m", np.nan)
+        unit, name = unit_of(place), f"{path}[{place.name.strip('/')}]"
+        x = whole(bounded(place, name), name).astype(np.float64) * METRES.get(unit or "m", np.nan)
         step = (x[-1] - x[0]) / (len(x) - 1)
         if not (step > 0 and np.abs(np.diff(x) - step).max() <= 1e-3 * step):
             raise ModelError(
@@ -140,6 +145,8 @@ class ZarrPlanes(FilePlanes):
         """Return the planes ``lo <= ix < hi``."""
         try:
             out = np.ascontiguousarray(to_float32(np.asarray(self._array[lo:hi])))
+        except SubsaltError:
+            raise
         except Exception as e:  # the codecs and stores behind zarr raise many unrelated types
             raise _damaged(self._path, e) from e
         ends = lo // self._deep * self._deep, min(-(-hi // self._deep) * self._deep, len(self))

@@ -22,6 +22,10 @@ from subsalt.numerics.interpolation import FALL, Resampling
 PASSED = (1.0 - FALL / 2) / (1.0 + FALL / 2)
 
 
+#: new samples to an old one, at most: what lies between them is known from a few
+FINEST = 100
+
+
 class Resample(Step):
     """Give traces another sample interval."""
 
@@ -32,6 +36,12 @@ class Resample(Step):
 
     def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
         """Return what resamples these records."""
+        if self.dt * FINEST < time.dt:
+            raise ConfigError(
+                f"an interval of {self.dt:g} s is shorter than 1/{FINEST} of that of the records, {time.dt:g} s",
+                f'dt = "{1e3 * self.dt:g} s", or at least {time.dt / FINEST:g}',
+                code="E794",
+            )
         # a text in ms may miss the last sample by a rounding
         nt = int(np.floor((time.nt - 1) * time.dt / self.dt * (1 + 1e-12))) + 1
         if nt < 2:

@@ -17,7 +17,6 @@ record is lost, and zeros come in.
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,7 +27,7 @@ from pydantic import Field, model_validator
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.io.segy.geometry import GEOMETRY_STATIC
-from subsalt.job.csv_tables import read_table
+from subsalt.job.csv_tables import read_table, table_names
 from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
 from subsalt.job.units import Length, Time, Velocity
 from subsalt.numerics.interpolation import shifted
@@ -127,9 +126,7 @@ class Table:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-            first = next((r for r in csv.reader(file) if r and not r[0].startswith("#")), [])
-        self.by_channel = "channel" in [c.strip().lower() for c in first]
+        self.by_channel = "channel" in table_names(path)
         names = ("shot", "channel", "time") if self.by_channel else ("shot", "time")
         rows = read_table(path, names)
         key = self._key(rows[:, 0], rows[:, 1] if self.by_channel else np.zeros(len(rows)))

@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from subsalt.acquisition.image_grid import ImageGrid, Lines
 from subsalt.acquisition.line import LINE_WIDTH, fit_line
 from subsalt.acquisition.survey import TimeAxis
+from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BaseJob
 from subsalt.job.csv_tables import read_table
@@ -60,6 +61,12 @@ def is_line(table: TraceTable) -> bool:
     return fit.width <= LINE_WIDTH * fit.length
 
 
+#: samples of the image to one of the records, at most
+FINEST = 100
+#: bytes that a location of the image takes before anything is imaged
+PLACE_BYTES = 100
+
+
 def image_grid(section: KirchhoffSection, table: TraceTable) -> ImageGrid:
     """Return the image grid of a job.
 
@@ -71,7 +78,7 @@ def image_grid(section: KirchhoffSection, table: TraceTable) -> ImageGrid:
         When the job does not say the grid and the traces do not either (E766).
     """
     placed, inlines, crosslines = place(section, table)
-    return ImageGrid(
+    grid = ImageGrid(
         inlines,
         crosslines,
         placed.position(inlines[0], crosslines[0]),
@@ -79,6 +86,11 @@ def image_grid(section: KirchhoffSection, table: TraceTable) -> ImageGrid:
         placed.per_crossline,
         time_axis(section.time, table.time),
     )
+    # positions and numbers of locations, and what rules and plan make of them
+    ni, nj = grid.shape
+    cure = "image fewer lines, or mend their numbers"
+    require(PLACE_BYTES * grid.size, f"the image grid of {ni} x {nj} locations", cure)
+    return grid
 
 
 def place(section: KirchhoffSection, table: TraceTable) -> tuple[Placement, Lines, Lines]:
@@ -197,6 +209,12 @@ def time_axis(section: TimesSection, record: TimeAxis) -> TimeAxis:
         Of the traces.
     """
     step = record.dt if section.step is None else section.step
+    if step * FINEST < record.dt:
+        raise ConfigError(
+            f"time step = {step:g} s is shorter than 1/{FINEST} of that of the records, {record.dt:g} s",
+            f"leave it out, or use at least {record.dt / FINEST:g}",
+            code="E761",
+        )
     first, last = section.first, record.duration if section.last is None else section.last
     if step <= 0:
         raise ConfigError(f"time step = {step:g} s leads nowhere", "give seconds above 0", code="E761")

@@ -71,6 +71,10 @@ class TimesSection(Section):
     step: Time | None = Field(None, description="sample interval; else that of the data")
 
 
+#: offset classes that gathers may have: more are a mistake in their step
+MOST_CLASSES = 10_000
+
+
 class OffsetsSection(Section):
     """Offset classes of image gathers."""
 
@@ -82,6 +86,12 @@ class OffsetsSection(Section):
     def _leads_to_the_last(self) -> OffsetsSection:
         first, last, step = self.first, self.last, self.step
         n = round((last - first) / step) if step else 0
+        if n > MOST_CLASSES:
+            raise ConfigError(
+                f"offset classes from {first:g} to {last:g} m in steps of {step:g} m are {n + 1}",
+                f"let them be at most {MOST_CLASSES}",
+                code="E768",
+            )
         if step <= 0 or first < 0 or n < 0 or abs(first + n * step - last) > 1e-6 * step:
             raise ConfigError(
                 f"offset classes from {first:g} to {last:g} m in steps of {step:g} m: "

@@ -41,7 +41,7 @@ def given(field: Field) -> Field:
 def places(base: Field, grid: ImageGrid) -> tuple[NDArray[np.float64], Callable[[int], str]]:
     """Return map positions at which a velocity is judged, and a function that names them."""
     if isinstance(base, Constant | Profile):
-        return grid.positions()[:1], lambda i: "everywhere"
+        return np.array([grid.corner]), lambda i: "everywhere"
     if isinstance(base, Functions):
         points = positions_of(grid, base.places[:: -(-len(base.places) // MOST_FUNCTIONS)])
     else:
