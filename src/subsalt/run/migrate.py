@@ -307,6 +307,10 @@ class Migration:
                 # pictures show the finished run
                 files = written.files + run.finish()
                 if state.world.is_root:
+                    # those that one rank draws may take most
+                    spent["peak_memory_bytes"]["max"] = max(
+                        spent["peak_memory_bytes"]["max"], facts.peak_resident()
+                    )
                     names = [str(f.relative_to(state.folder)) for f in files]
                     write_facts(state.folder, self.facts | {"files": names, "phases": clock.table()})
         return RunResult(

@@ -274,6 +274,8 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if context.survey is not None and job.data is not None:
         context.samples = load(lambda: _samples(context.survey)) or []
     findings = check.run_rules(context, check.load_rules())
+    # the context stays with the job: a run needs the memory of the traces
+    context.samples = []
     if context.survey is not None:
         findings = knowing_edits(findings, context.survey)
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
