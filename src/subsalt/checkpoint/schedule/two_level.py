@@ -184,7 +184,7 @@ def uses(length: int, slots: int) -> tuple[tuple[int, int], ...]:
     return tuple((stores, loads) for stores, loads in [*used, *[(0, 0)] * (slots - len(used))])
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 10)
 def _uses(length: int, slots: int) -> NDArray[np.int64]:
     """Return them as an array (slots, 2): thousands of parts are kept."""
     used = np.zeros((slots, 2), np.int64)
