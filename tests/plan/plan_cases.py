@@ -6,7 +6,7 @@ import subsalt as ss
 from subsalt.io.segy.writing import write_survey
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.plan import World
+from subsalt.plan import World, program
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 SHAPE = (161, 61, 51)
@@ -38,6 +38,11 @@ def needs(ranks=8, **options):
 
 def world(ranks, memory, given=True):
     return World(ranks, int(memory), 1, ranks, given)
+
+
+def program_row(method):
+    """Return a row of the section `programs` of a made-up machine."""
+    return program.kind_of(method) | {"bytes": 123_000_000, "date": "2026-11-22T10:00:00Z"}
 
 
 def shot_row(points, **more):

@@ -72,7 +72,7 @@ PATIENCE = 120.0
 
 def program_of(machine: Machine | None, method: str) -> int:
     """Return the bytes of a process of a method before its first array, assumed where they were not measured."""
-    rows = [] if machine is None else machine.find("programs", **_kind(method))
+    rows = [] if machine is None else machine.find("programs", **kind_of(method))
     return int(rows[0]["bytes"]) if rows else PROGRAM
 
 
@@ -85,7 +85,7 @@ def measured(method: str, say: Callable[[str], None] = lambda text: None) -> Non
     """Measure it where this machine does not know it, and keep it."""
     known = machine_if_known()
     if os.environ.get("SUBSALT_MEASURE") == "off" or (
-        known is not None and known.find("programs", **_kind(method))
+        known is not None and known.find("programs", **kind_of(method))
     ):
         return
     say("measuring the memory of the program itself: a few seconds")
@@ -95,7 +95,8 @@ def measured(method: str, say: Callable[[str], None] = lambda text: None) -> Non
         return  # what cannot be measured or kept leaves the plan as it was
 
 
-def _kind(method: str) -> dict[str, object]:
+def kind_of(method: str) -> dict[str, object]:
+    """Return what makes a row one of this method, Python and version."""
     return {"method": method, "python": machine_facts()["python"], "version": __version__}
 
 
@@ -119,7 +120,7 @@ def measure(method: str) -> dict[str, Any]:
         run = json.loads((folder / "run" / "run.json").read_text(encoding="utf-8"))
     arrays = sum(size for name, size in run["memory_plan"].items() if name != "program")
     when = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return _kind(method) | {"bytes": int(run["peak_memory_bytes"]) - arrays, "date": when}
+    return kind_of(method) | {"bytes": int(run["peak_memory_bytes"]) - arrays, "date": when}
 
 
 def _write_traces(folder: Path) -> None:
