@@ -11,7 +11,8 @@ than a twentieth of the run are printed with what was planned; so is the part of
 
 A case is a medium, a size and, in the third place, what of the source wavefield is kept: ``store`` (memory), ``disk``,
 ``revolve``, ``both`` or ``boundary``; ``auto`` says nothing of it. ``kirchhoff-2d`` and ``kirchhoff-3d`` are time
-migrations. Prints a table and, last, one JSON object; ends with 1 when counters, memory or disk are off.
+migrations; cases of a marine line (`marine_line`) have steps on traces and a wavelet from a file. Prints a table and,
+last, one JSON object; ends with 1 when counters, memory or disk are off.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import marine_line
 import numpy as np
 from facts import machine
 
@@ -62,9 +64,11 @@ STRATEGIES = {
 }
 #: time migrations: inlines, crosslines, samples, offsets
 TIME = {"kirchhoff-2d": (1, 800, 750, 16), "kirchhoff-3d": (24, 80, 400, 6)}
-CASES = [f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES] + list(
-    TIME
-)
+CASES = [
+    *(f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES),
+    *TIME,
+    *marine_line.JOBS,
+]
 #: run when nobody asks: every medium, size, strategy and method
 SOME = [
     "iso-2d-auto",
@@ -76,6 +80,7 @@ SOME = [
     "vti-3d-auto",
     "tti-3d-disk",
     *TIME,
+    *marine_line.JOBS,
 ]
 
 #: how far memory, disk, and the sum of the phases of a run may be off
@@ -88,6 +93,8 @@ LOOK = 0.01
 
 def write_case(folder: Path, name: str, shots: int = 2) -> Path:
     """Write models, shots of noise and the job of a case; return the job file."""
+    if name in marine_line.JOBS:
+        return marine_line.write(folder, name)
     if name in TIME:
         ni, nj, nt, offsets = TIME[name]
         MadeTraces(ni, nj, nt, offsets).write(folder)

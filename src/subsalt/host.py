@@ -129,6 +129,32 @@ def _status(key: str) -> int:
     return 0
 
 
+def resident() -> int:
+    """Return the bytes of this process that are in memory now, shared pages included."""
+    return _status("VmRSS")
+
+
+def peak_resident() -> int:
+    """Return the most bytes of this process that were in memory so far, shared pages included.
+
+    `getrusage` does not say it: a process takes the largest size of the one that started it over, so that a run started
+    by a large program would seem as large.
+    """
+    return _status("VmHWM")
+
+
+def give_back_memory() -> None:
+    """Give the system back what this process has freed: large arrays to come take new pages, whatever stays free.
+
+    Nothing happens where the C library has no ``malloc_trim`` (only glibc does).
+    """
+    import ctypes
+
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def _number(path: str) -> int | None:
     try:
         return int(Path(path).read_text())

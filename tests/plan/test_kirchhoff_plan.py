@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from plan_cases import program_row
 
 from kirchhoff_jobs import CORNERS, areal, line, write_job
 from subsalt.cli import guard
@@ -16,7 +17,7 @@ from subsalt.methods.kirchhoff.duration import share_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.methods.kirchhoff.work import work_of
-from subsalt.plan import World, plan_job
+from subsalt.plan import World, plan_job, program
 
 
 @pytest.fixture(scope="module")
@@ -190,11 +191,16 @@ def test_an_operator_without_limits_is_said_where_it_costs(folder, monkeypatch):
 def test_the_measured_rate_gives_a_time(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
+    monkeypatch.setattr(program, "measure", program_row)
     job = Job.from_toml(write_job(folder, kirchhoff={"corners": CORNERS}))
     assert plan_job(job).duration.wall is None
     said = []
     plan = plan_job(job, measure=True, say=said.append)
-    assert said == ["measuring the sum over traces, for its time: a few seconds"]
+    assert said == [
+        "measuring the memory of the program itself: a few seconds",
+        "measuring the sum over traces, for its time: a few seconds",
+    ]
+    assert plan.layout.arrays["program"] == 123_000_000
     assert plan.duration.phases["sum"] == pytest.approx(
         plan.share.contributions / plan.duration.rate, rel=1e-9
     )
@@ -204,4 +210,4 @@ def test_the_measured_rate_gives_a_time(folder, tmp_path, monkeypatch):
         assert two.duration.phases["sum"] == pytest.approx(plan.duration.phases["sum"], rel=0.25)
     again = plan_job(job, measure=True, say=said.append)
     assert again.duration.rate == plan.duration.rate
-    assert len(said) == 1
+    assert len(said) == 2

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from plan_cases import shot_row
+from plan_cases import program_row, shot_row
 
 import kirchhoff_jobs
 from job_files import MIGRATE, OWN_GRID, survey, write_files, write_job
@@ -16,7 +16,7 @@ from subsalt.machine import machine_file as machines
 from subsalt.methods.kirchhoff import duration as kirchhoff_rates
 from subsalt.methods.kirchhoff.duration import measured
 from subsalt.methods.rtm import need
-from subsalt.plan import World, plan_job
+from subsalt.plan import World, plan_job, program
 
 SUM_RATES = {"contributions_per_s": 1e8, "prepared_samples_per_s": 1e7, "start_seconds": 0.5}
 
@@ -66,6 +66,7 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
     monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
     monkeypatch.setattr(need.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True))
     monkeypatch.setattr(need.storage, "measure_directory", lambda *asked: [])
+    monkeypatch.setattr(program, "measure", program_row)
     write_files(tmp_path, survey(1))
     job = Job.from_toml(write_job(tmp_path, MIGRATE + OWN_GRID))
     said = []
@@ -81,7 +82,8 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
         row |= {"noisy": noisy, "date": ago(hours), "version": version}
         machines.save(machines.default_path(), "shots", [row])
         said.clear()
-        plan_job(job, threads=1, measure=True, say=said.append, run_dir=tmp_path / "run")
+        plan = plan_job(job, threads=1, measure=True, say=said.append, run_dir=tmp_path / "run")
+        assert plan.decision.need.arrays["program"] == 123_000_000 + need.TAPERS
         assert sum("measuring a shot" in s for s in said) == times
 
 

@@ -170,9 +170,8 @@ def _zeroed(context: Context, made: Any) -> bool:
     for item in context.samples:
         if item.data.shape[1] != made.time.nt:
             continue
-        kept = made.weights_at(item.shot.offset) > 0
         before = before or bool(item.data.any())
-        behind = behind or bool((item.data[kept] != 0).any())
+        behind = behind or not made.silences(item.data, item.shot.offset)
     return before and not behind
 
 

@@ -71,6 +71,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         "threads",
         "samples",
     ),
+    "programs": ("method", "python", "version"),
     "network": ("what", "where", "bytes", "ranks", "mpi"),
     "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches", "engine"),
     "device": ("device", "what"),

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: part of the free memory that a plan fills when it may choose: the page cache lives on the rest, and with it input
 COMFORT = 0.8
+#: resident size of the program with all that it imports and has read of a small job, before the first array, where this
+#: was not measured (subsalt.plan.program)
+PROGRAM = 86_000_000
 
 
 def refuse_below_one(numbers: Mapping[str, int | None]) -> None:
@@ -46,6 +49,8 @@ class World:
         The ranks run: their memory is free beside what they hold already.
     gpu : Gpu or None
         What every rank computes on; None: its processor.
+    program : int
+        Bytes of a rank before its first array (`subsalt.plan.program`).
     """
 
     ranks: int
@@ -55,6 +60,7 @@ class World:
     given: bool = False
     running: bool = False
     gpu: Gpu | None = None
+    program: int = PROGRAM
 
     @classmethod
     def planned(cls, ranks: int = 1, memory_per_rank: int | None = None, threads: int | None = None) -> World:
@@ -120,11 +126,6 @@ def group_sizes(ranks: int, wanted: int, largest: int | None = None, shots: int 
         count = max(1, min(count, shots))
     used = min(ranks, count * most)
     return [used // count + (i < used % count) for i in range(count)]
-
-
-#: resident size of the program with all it imports and has read of a small job, before the first array (measured:
-#: benchmarks/plan_against_measured.py)
-PROGRAM = 82_000_000
 
 
 #: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import resource
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__
 from subsalt.errors import Finding
-from subsalt.host import machine_facts
+from subsalt.host import machine_facts, peak_resident
 from subsalt.io.files import COUNTED, Traffic
 from subsalt.io.publish import append_line, publish_text
 from subsalt.kernels.device import Device
@@ -72,7 +71,8 @@ def _native_hash() -> str | None:
         from subsalt import _native
     except ImportError:
         return None
-    return hashlib.sha256(Path(_native.__file__).read_bytes()).hexdigest()
+    with Path(_native.__file__).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_facts(folder: Path, facts: dict[str, Any]) -> None:
@@ -168,11 +168,6 @@ def computed_by(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[s
     return out
 
 
-def peak_memory() -> int:
-    """Return the largest resident size of this process so far, bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def over_ranks(
     world: Comm,
     phases: Mapping[str, float],
@@ -206,7 +201,7 @@ def over_ranks(
     ranks = world.allgather(
         {
             "phases": dict(phases),
-            "peak": peak_memory(),
+            "peak": peak_resident(),
             "all": [everything.wanted, everything.read, everything.received],
             "traces": [traces.wanted, traces.read, traces.received],
             "gpu": dict(gpu or {}),

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import kernels
+from subsalt import host, kernels
 from subsalt.errors import ConfigError, Finding, raise_on_errors
 from subsalt.io.files import TRACES, ask
 from subsalt.io.publish import explained, make_folder, publish_text, remove, sync_folder
@@ -287,6 +287,8 @@ class Migration:
                 units, left = self._opened(run, stack)
             with clock("setup"):
                 parts = scheduler.form(state.world, *run.group_sizes(), max(1, len(left)))
+            # what checks and plans have freed is not there beside the units
+            host.give_back_memory()
             crash = stack.enter_context(CrashNote(state.folder, state.world.rank))
             with run.work(stack, parts, crash) as one:
                 before, idle = TRACES.now(), state.device.work_done()
@@ -307,6 +309,10 @@ class Migration:
                 # pictures show the finished run
                 files = written.files + run.finish()
                 if state.world.is_root:
+                    # those that one rank draws may take most
+                    spent["peak_memory_bytes"]["max"] = max(
+                        spent["peak_memory_bytes"]["max"], facts.peak_resident()
+                    )
                     names = [str(f.relative_to(state.folder)) for f in files]
                     write_facts(state.folder, self.facts | {"files": names, "phases": clock.table()})
         return RunResult(

@@ -41,6 +41,9 @@ from functools import lru_cache
 from math import comb
 from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 Kind = Literal["rest", "advance", "store", "load", "drop", "image"]
 Level = Literal["memory", "disk"]
 
@@ -169,7 +172,6 @@ class Slots(NamedTuple):
     advance: int = 1
 
 
-@lru_cache(maxsize=1 << 14)
 def uses(length: int, slots: int) -> tuple[tuple[int, int], ...]:
     """Return the stores and loads of every depth of `revolve.reversal`; depth 0 is the start, never stored.
 
@@ -177,24 +179,31 @@ def uses(length: int, slots: int) -> tuple[tuple[int, int], ...]:
     -----
     Added up along the recursion of the schedule, whose parts come again and again; step by step where it is deep.
     """
-    used = [[0, 0] for _ in range(slots)]
+    # no schedule has more states than there are: parts are alike for all larger numbers of slots
+    used = _uses(length, min(slots, max(1, length))).tolist()
+    return tuple((stores, loads) for stores, loads in [*used, *[(0, 0)] * (slots - len(used))])
+
+
+@lru_cache(maxsize=1 << 10)
+def _uses(length: int, slots: int) -> NDArray[np.int64]:
+    """Return them as an array (slots, 2): thousands of parts are kept."""
+    used = np.zeros((slots, 2), np.int64)
     if slots > DEEP:
         for move in reversal(length, slots):
             if move.kind in ("store", "load"):
-                used[move.depth][move.kind == "load"] += 1
-        return tuple((stores, loads) for stores, loads in used)
+                used[move.depth, int(move.kind == "load")] += 1
+        return used
     left = length
     while left > 1 and slots > 1:
         m = distance(left, slots)
         if left - m > 1:
-            used[1][0] += 1
-            for depth, (stores, loads) in enumerate(uses(left - m, slots - 1), 1):
-                used[depth][0] += stores
-                used[depth][1] += loads
-        used[0][1] += 1
+            used[1, 0] += 1
+            behind = _uses(left - m, min(slots - 1, left - m))
+            used[1 : 1 + len(behind)] += behind
+        used[0, 1] += 1
         left = m
-    used[0][1] += left - 1
-    return tuple((stores, loads) for stores, loads in used)
+    used[0, 1] += left - 1
+    return used
 
 
 def on_disk(length: int, slots: Slots) -> frozenset[int]:

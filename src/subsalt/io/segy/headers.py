@@ -249,8 +249,8 @@ class FileLayout:
         return self.header_bytes
 
 
-#: traces whose headers are held as bytes at one time (16 MB)
-_BLOCK = 65536
+#: bytes of headers, or of traces, that are held at one time
+_BLOCK = 4 << 20
 #: reading through short traces in one piece is faster than one call per header up to about this many bytes
 #: each
 _CONTIGUOUS = 8192
@@ -260,7 +260,7 @@ def header_blocks(file: InputFile, layout: FileLayout) -> Iterator[tuple[int, ND
     """Yield (number of the first trace, headers (n, `header_read`)) in blocks; the array is reused."""
     # of a store, samples would be decoded for nothing
     contiguous = layout.trace_bytes <= _CONTIGUOUS and not file.over
-    block = _BLOCK if not contiguous else max(1, (16 << 20) // layout.trace_bytes)
+    block = max(1, _BLOCK // (layout.trace_bytes if contiguous else layout.header_read))
     block = min(block, layout.n_traces)
     if contiguous:
         whole = np.empty((block, layout.trace_bytes), np.uint8)

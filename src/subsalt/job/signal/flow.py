@@ -18,10 +18,8 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.mute import Mute, Muting
-from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import CHUNK, Headers, Operator, Resolve, Step, Traces
 
-#: traces that go through all steps together
-CHUNK = 64
 #: bytes of working memory per sample and trace of a chunk: a few arrays in double precision, and those of a transform
 SCRATCH = 64
 #: units of facts, by the end of their names

@@ -16,6 +16,7 @@ it needs no cosine, whose last bit depends on the machine.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.job.csv_tables import read_table
-from subsalt.job.signal.step import Headers, Resolve, Step, Weighted
+from subsalt.job.signal.step import CHUNK, Headers, Resolve, Step, Weighted
 from subsalt.job.units import NonNegativeLength, NonNegativeTime, Time, Velocity
 from subsalt.numerics.fixedmath import ramp
 
@@ -155,12 +156,26 @@ class Mute(Step):
         return f"mute {'' if self.kind == 'polygons' else self.side + ' '}{said}"
 
 
+def _pieces(n: int) -> Iterator[slice]:
+    """Yield slices of `n` traces, a few at a time: weights are as large as the traces, in double precision."""
+    return (slice(a, a + CHUNK) for a in range(0, n, CHUNK))
+
+
 class Muting(Weighted):
     """A mute of these records."""
 
     def audible_share(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the share of samples of traces at these offsets that keep half of their amplitude or more, (n,)."""
-        return (self.weights_at(offset) >= 0.5).mean(axis=1)
+        share = np.empty(len(offset))
+        for rows in _pieces(len(offset)):
+            share[rows] = (self.weights_at(offset[rows]) >= 0.5).mean(axis=1)
+        return share
+
+    def silences(self, traces: NDArray[np.float32], offset: NDArray[np.float64]) -> bool:
+        """Return whether nothing but zeros is left of traces (n, nt) at these offsets."""
+        return not any(
+            (traces[rows][self.weights_at(offset[rows]) > 0] != 0).any() for rows in _pieces(len(offset))
+        )
 
     def weights_at(self, offset: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights (n, nt) of traces at these offsets."""

@@ -24,6 +24,8 @@ from subsalt.job.units import Section
 from subsalt.numerics.filters import Filter, convolve
 
 Traces = NDArray[Any]
+#: traces that go through steps together
+CHUNK = 64
 #: returns the path of a file that a step names under a key
 Resolve = Callable[[str, str], Path]
 

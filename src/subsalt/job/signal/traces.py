@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.job.signal.flow import CHUNK, Flow
-from subsalt.job.signal.step import Headers
+from subsalt.job.signal.flow import Flow
+from subsalt.job.signal.step import CHUNK, Headers
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TraceSource

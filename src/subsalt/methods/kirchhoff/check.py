@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +26,7 @@ from subsalt.methods.kirchhoff.velocity.load import velocity_files
 from subsalt.parallel.comm import Comm, single, world
 from subsalt.parallel.relay import plain
 from subsalt.plan import gpu as gpus
+from subsalt.plan.program import agreed
 from subsalt.plan.world import World
 from subsalt.propagation import devices
 
@@ -165,7 +166,10 @@ def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
     threads = kernels.threads_to_use(auto_to_none(job.parallel.threads))
     layout = layout_of(
         setup,
-        World.of(single(), threads, gpus.of_run(job.parallel.device)),
+        replace(
+            World.of(single(), threads, gpus.of_run(job.parallel.device)),
+            program=agreed(single(), "kirchhoff"),
+        ),
         traces_at_a_time=auto_to_none(section.trace_block),
         memory=auto_to_none(section.memory),
         work=work,

@@ -22,7 +22,7 @@ from subsalt.methods.kirchhoff.prepare import prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work
 from subsalt.plan.gpu import Gpu
-from subsalt.plan.world import MPI, PROGRAM, World
+from subsalt.plan.world import MPI, World
 
 #: bytes of a block where memory is not asked to be kept: larger ones have restart points that take long to write
 LARGEST_BLOCK = 2 << 30
@@ -180,7 +180,10 @@ def _fitted(
     work: Work | None,
 ) -> Layout:
     nt, options = setup.table.time.nt, setup.options
-    fixed = {"program": PROGRAM, "trace table": setup.table.nbytes + TRACE_ENTRY * len(setup.table.number)}
+    fixed = {
+        "program": world.program,
+        "trace table": setup.table.nbytes + TRACE_ENTRY * len(setup.table.number),
+    }
     if setup.datum is not None:
         fixed["floating datum"] = setup.datum.nbytes
     if world.ranks > 1:

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -43,6 +43,7 @@ from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.parallel.comm import Comm
 from subsalt.plan import gpu as gpus
 from subsalt.plan.model import Surroundings
+from subsalt.plan.program import agreed
 from subsalt.plan.rates import machine_for_run
 from subsalt.plan.world import World
 from subsalt.run.facts import log_event
@@ -357,7 +358,8 @@ class BlocksRun(MethodRun):
             self.threads = kernels.threads_to_use(self.state.threads)
         with everybody.together():
             gpu = gpus.of_run(job.parallel.device)
-        self.sharing = World.of(everybody, self.threads, gpu)
+        found = World.of(everybody, self.threads, gpu)
+        self.sharing = replace(found, program=agreed(everybody, "kirchhoff"))
         self.layout = layout_for(job, self.setup, everybody, self.sharing)
 
     def units(self) -> Sequence[Block]:

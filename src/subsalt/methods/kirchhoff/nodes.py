@@ -20,6 +20,7 @@ from subsalt.methods.kirchhoff.plan import OF_THIS_MACHINE, disk_of
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.plan.nodes import Cluster, NodesModel, Row
+from subsalt.plan.program import program_of
 from subsalt.plan.world import World
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class BlocksOnNodes(NodesModel):
     def row(self, nodes: Cluster, n: int, machine: Machine | None, why_not: str) -> tuple[Row, list[str]]:
         """Return the row of `n` nodes, and what the figures rest on."""
         world, job, section = nodes.world(n), self.job, self.job.kirchhoff
+        world = replace(world, program=program_of(machine, "kirchhoff"))
         layout = layout_of(
             self.setup,
             world,

@@ -17,6 +17,7 @@ from subsalt.methods.kirchhoff.memory import Layout, layout_of
 from subsalt.methods.kirchhoff.partial import layout_of_sums
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work, work_of
+from subsalt.plan import program
 from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, disk_error, existing
 from subsalt.plan.gpu import Device
 from subsalt.plan.model import Surroundings
@@ -233,6 +234,10 @@ def plan_kirchhoff(job: KirchhoffJob, request: PlanRequest) -> KirchhoffPlan:
     world = replace(
         World.planned(request.ranks, request.memory_per_rank, asked), gpu=device.gpu_for(known, request.ranks)
     )
+    if request.measure and request.machine is None:
+        program.measured("kirchhoff", request.say)
+        known, why_not = machine_of(request.machine)
+    world = replace(world, program=program.program_of(known, "kirchhoff"))
     section = job.kirchhoff
     work = job.remember("work", lambda: work_of(setup))
     layout = layout_of(

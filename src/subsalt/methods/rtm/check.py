@@ -34,6 +34,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm, single, world
 from subsalt.parallel.relay import plain
 from subsalt.plan import gpu as gpus
+from subsalt.plan.program import program_of
 from subsalt.plan.rates import machine_if_known
 from subsalt.plan.world import World
 from subsalt.propagation import devices
@@ -177,8 +178,8 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
         context.facts |= {"nt": setup.axis.nt, "image_step": setup.image_step}
         gpu = gpus.of_run(job.parallel.device, machine_if_known())
         world = World.of(single(), kernels.threads_to_use(context.propagation.threads), gpu)
-        needs = Needs(setup, survey.shots, 1, world.threads)
         formats, machine = job.output.formats, machine_if_known()
+        needs = Needs(setup, survey.shots, 1, world.threads, program=program_of(machine, "rtm"))
         how = checkpointing_of(job.checkpoint_options, needs, world, job.default_run_dir, formats, machine)
         return group_size(replace(needs, checkpointing=how, pictures=job.output.pictures), world)
 
@@ -274,6 +275,8 @@ def _check(job: Job, reader: Alone) -> CheckResult:
     if context.survey is not None and job.data is not None:
         context.samples = load(lambda: _samples(context.survey)) or []
     findings = check.run_rules(context, check.load_rules())
+    # the context stays with the job: a run needs the memory of the traces
+    context.samples = []
     if context.survey is not None:
         findings = knowing_edits(findings, context.survey)
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:

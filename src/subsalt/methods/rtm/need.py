@@ -38,6 +38,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel import decomp
 from subsalt.parallel.decomp import Slab
+from subsalt.plan import program
 from subsalt.plan.disk import existing
 from subsalt.plan.gpu import PIN, Gpu
 from subsalt.plan.rates import faster, machine_if_known, shot_row, worth_again
@@ -136,6 +137,8 @@ class Needs:
         Those of the image are drawn at last.
     headers : int
         Traces whose headers are read at first, those of shots that are not selected included.
+    program : int
+        Bytes of a rank before its first array.
     """
 
     setup: Setup
@@ -147,6 +150,7 @@ class Needs:
     gpu: Gpu | None = field(default=None, kw_only=True)
     pictures: bool = field(default=False, kw_only=True)
     headers: int = field(default=0, kw_only=True)
+    program: int = field(default=PROGRAM, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.setup, MigrationSetup):
@@ -285,7 +289,7 @@ class Needs:
             for stage, arrays in after:
                 found.append(RankNeed(self.held() | arrays, stage, self.shots[0].id, None, found[0].choice))
         if self.headers:
-            before = {"program": PROGRAM, "headers of all traces": READING * self.headers}
+            before = {"program": self.program, "headers of all traces": READING * self.headers}
             found.append(RankNeed(before, "headers", self.shots[0].id, None, found[0].choice))
         return found
 
@@ -374,7 +378,7 @@ class Needs:
         grid = self.setup.model.grid
         traces = sum(len(s.rcv) for s in self.shots)
         tapered = self.medium != "isotropic" and self.setup.propagation.source_taper
-        held = {"program": PROGRAM + (TAPERS if tapered else 0), "survey": traces * TRACE_ENTRY}
+        held = {"program": self.program + (TAPERS if tapered else 0), "survey": traces * TRACE_ENTRY}
         if self.gpu is not None:
             held["CUDA"] = CUDA
         if self.ranks > 1:
@@ -530,6 +534,7 @@ def measured(
             machine = machine_if_known() or machine
     if run_dir is not None and storage.publishing_known(machine, home := existing(run_dir)) is None:
         _measured("storage", lambda: storage.measure_publishing(home))
+    program.measured("rtm", say)
     return machine_if_known()
 
 

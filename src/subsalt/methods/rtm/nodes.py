@@ -17,6 +17,7 @@ from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.cuts import StepModel
 from subsalt.plan.nodes import Cluster, NodesModel, Row, with_seconds
+from subsalt.plan.program import program_of
 from subsalt.plan.world import World
 
 if TYPE_CHECKING:
@@ -55,7 +56,12 @@ class ShotsOnNodes(NodesModel):
         """Return the row of `n` nodes, and what the figures rest on."""
         job, survey, world = self.job, self.survey, nodes.world(n)
         needs = Needs(
-            self.setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model
+            self.setup,
+            survey.shots,
+            world.ranks,
+            world.threads,
+            streamed=job.parallel.stream_model,
+            program=program_of(machine, "rtm"),
         )
         formats = job.output.formats
         if job.data is not None:

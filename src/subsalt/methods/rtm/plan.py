@@ -25,6 +25,7 @@ from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.gpu import Device
 from subsalt.plan.model import Surroundings, tail_loss
 from subsalt.plan.planning import PlanRequest, counted, duration, gpu_line, size, table_of_bytes
+from subsalt.plan.program import program_of
 from subsalt.plan.rates import Duration, machine_of
 from subsalt.plan.world import World
 
@@ -372,12 +373,14 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
         gpu=gpu,
         pictures=migrates and job.output.pictures,
         headers=headers_of(survey),
+        program=program_of(known, "rtm"),
     )
     folder = request.run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
     if request.measure and request.machine is None and gpu is None and kernels.is_compiled(device.name):
         given = job.checkpoint_options
         measured(needs, world, given, [Path(d) for d in given.directories] or [folder], request.say, folder)
         known, why_not = machine_of(request.machine)
+        needs = replace(needs, program=program_of(known, "rtm"))
     if migrates:
         options, formats = job.checkpoint_options, job.output.formats
         needs = needs.choosing(checkpointing_of(options, needs, world, folder, formats, known))

@@ -16,6 +16,7 @@ from subsalt.parallel.comm import Comm
 from subsalt.plan import World
 from subsalt.plan import gpu as gpus
 from subsalt.plan.disk import disk_error
+from subsalt.plan.program import agreed
 from subsalt.plan.rates import machine_if_known
 from subsalt.run.identity import of_the_run
 from subsalt.run.scheduler import threads_for
@@ -62,6 +63,7 @@ def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Pat
         found.threads,
         streamed=job.parallel.stream_model,
         headers=headers_of(survey),
+        program=agreed(world, "rtm"),
     )
     told = None
     with world.together():
