@@ -15,8 +15,12 @@ from pathlib import Path
 
 import subsalt.cli.app as cli
 from subsalt.cli import guard
+from subsalt.run import live
 from subsalt.run.ledger import peek
 
+# what a run tells of itself every second would be further operations of one that takes long
+live.WRITE = float(os.environ["STRIKES_TELL_EVERY"])
+live.LOOK = min(live.LOOK, live.WRITE)
 shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
 
 
@@ -31,6 +35,7 @@ def command(asked: dict) -> int:
         asked["arg"],
         asked["under"].encode(),
         asked["log"].encode(),
+        asked["named"].encode(),
     )
     try:
         return guard.run(cli.app, asked["argv"])
