@@ -8,11 +8,23 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 for folder in ("", "methods/rtm", "io", "lab", "mpi", "run"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
+from thorough import ALL  # noqa: E402
+
+# the same examples each time, but in `make test-all`, and as much time for each as a busy machine takes
+settings.register_profile(
+    "subsalt",
+    deadline=None,
+    derandomize=not ALL,
+    print_blob=ALL,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("subsalt")
 
 # the cut of a segment changes no bit: tests take the default, and leave the user's cache alone
 os.environ["SUBSALT_TUNE"] = "off"

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import typer
 
 from job_files import MIGRATE, write_files, write_job
+from patience import PATIENCE, wait_for
 from subsalt.cli.app import app
 from subsalt.cli.guard import EXIT_CODES, only_asked
 from thorough import some
@@ -52,9 +52,9 @@ def start(*args, **more):
     )
 
 
-def finish(process, seconds=120):
+def finish(process):
     """Return exit code, stdout and stderr."""
-    out, err = process.communicate(timeout=seconds)
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
 
 
@@ -321,7 +321,7 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
     process = start("--help")
     process.stdout.close()
     process.stdout = None
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert "Traceback" not in err
     assert "Exception" not in err
 
@@ -330,7 +330,7 @@ def test_the_exit_code_of_a_closed_pipe():
     process = start("explain", "E412")
     process.stdout.close()
     process.stdout = None
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 141
 
 
@@ -377,14 +377,6 @@ def slow_image(tmp_path_factory):
     status, out, err = finish(start("migrate", path, "--json"))
     assert status == 0, err
     return json.loads(out.splitlines()[-1])["sha256"]
-
-
-def wait_for(condition, seconds=60):
-    """Wait until a condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.02)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from job_files import write_job
+from patience import PATIENCE
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job
@@ -59,7 +60,7 @@ def subsalt(*args, **env):
         [sys.executable, "-m", "subsalt", *map(str, args)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         env={**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"} | env,
     )
 

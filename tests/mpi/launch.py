@@ -41,9 +41,11 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
+
 BIN = Path(sys.executable).parent
-#: generous: two cores, four ranks, and other tests at the same time
-TIMEOUT = 120.0
+#: seconds after which a launch hangs
+TIMEOUT = PATIENCE
 
 
 def mpiexec() -> str | None:

@@ -8,6 +8,7 @@ import pytest
 from launch import MPI, mpiexec, run
 
 from job_files import MIGRATE, write_files
+from patience import PATIENCE
 from subsalt.errors import SubsaltError
 from subsalt_lab.cli.profile import profile_built_in
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -91,7 +92,7 @@ def both(folder, words, **variables):
         pytest.skip(f"no interposer here: {error}")
     out = folder / "own.json"
     extra = {"SUBSALT_MPI_PROFILE": str(out), "OMP_NUM_THREADS": "1", **variables}
-    by_interposer = profile(words, extra=extra, timeout=120).profile
+    by_interposer = profile(words, extra=extra, timeout=PATIENCE).profile
     return by_interposer, Profile.from_dict(json.loads(out.read_text()))
 
 
@@ -189,7 +190,7 @@ def test_one_process_tells_its_phases(tmp_path):
     write_files(tmp_path)
     (tmp_path / "job.toml").write_text(MIGRATE)
     words = [*SUBSALT, "migrate", str(tmp_path / "job.toml"), "--run", str(tmp_path / "run")]
-    found = profile_built_in(words, timeout=120).profile
+    found = profile_built_in(words, timeout=PATIENCE).profile
     assert (found.ranks, found.source, found.calls) == (1, "wrapper", ())
     spent = {p.phase: p.per_rank[0] for p in found.phases}
     assert {"source", "receivers", "report"} <= set(spent)

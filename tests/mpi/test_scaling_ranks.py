@@ -7,10 +7,12 @@ import sys
 import pytest
 from launch import MPI
 
+from patience import PATIENCE
+
 pytestmark = MPI
 
 
-def scaling(*words, timeout=240):
+def scaling(*words, timeout=PATIENCE):
     """Run the command and return the finished process."""
     program = [sys.executable, "-m", "subsalt", "lab", "scaling", *map(str, words)]
     return subprocess.run(program, capture_output=True, text=True, timeout=timeout, check=False)

@@ -7,6 +7,7 @@ import time
 import pytest
 from launch import Launched, alive, descendants, needs_mpi, run
 
+from patience import wait_for
 from subsalt.parallel.comm import single
 from subsalt.parallel.watchdog import _AwakeClock, note, watch
 
@@ -66,21 +67,15 @@ def started(n, hosts=False, seconds=40, stuck=False):
 
 def wait_until_ready(job):
     """Wait until rank 0 has said that all ranks are at work."""
-    until = time.monotonic() + 60
-    while "ready" not in job.said("out.0"):
-        assert time.monotonic() < until, job.wait(0)
-        assert job.process.poll() is None, job.wait(1)
-        time.sleep(0.05)
+    wait_for(lambda: "ready" in job.said("out.0") or job.process.poll() is not None, "the ranks")
+    assert job.process.poll() is None, job.wait(1)
 
 
 def ended(job, below):
     """Return what a struck program said, after nothing of it is left."""
     done = job.wait()
     assert done.rc is not None, f"no end\n{done}"
-    until = time.monotonic() + 60
-    while any(map(alive, below)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(alive, below)), f"processes are left\n{done}"
+    wait_for(lambda: not any(map(alive, below)), "the end of all processes")
     return done
 
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from launch import MPI, run
 
+from patience import PATIENCE
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
@@ -165,7 +167,7 @@ def test_instruction_sets_change_nothing(jobs: Jobs, isa: str, monkeypatch: pyte
     monkeypatch.setenv("SUBSALT_ISA", isa)
     files = {name: str(jobs.job(name)) for name in ("vti 3-D", "tti 2-D", "vti 3-D, 16-bit model", OWN)}
     text = textwrap.dedent(PROGRAM.format(here=str(HERE), jobs=files, run=f"-{isa}"))
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert said(done.stdout) == {name: IMAGES[name] for name in files}
 

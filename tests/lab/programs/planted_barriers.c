@@ -113,13 +113,13 @@ static void kept(const char* folder) {
 }
 
 /* Rank 0 comes late five times: it sleeps when the others have told it that they are about to come. */
-static void late(void) {
+static void late(double seconds) {
     double inside = 0.0;
     for (int i = 0; i < 5; i++) {
         if (rank == 0) {
             for (int r = 1; r < size; r++)
                 MPI_Recv(x, 1, MPI_DOUBLE, r, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            usleep(60000);
+            usleep((useconds_t)(1e6 * seconds));
         } else {
             MPI_Send(x, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
         }
@@ -182,7 +182,7 @@ int main(int argc, char** argv) {
     x[0] = rank + 1.0;
     if (!strcmp(what, "plain")) plain();
     if (!strcmp(what, "kept")) kept(folder);
-    if (!strcmp(what, "late")) late();
+    if (!strcmp(what, "late")) late(atof(folder));
     if (!strcmp(what, "needed")) needed(folder);
     if (!strcmp(what, "stuck")) stuck(folder, 0);
     if (!strcmp(what, "fails")) stuck(folder, 1);
