@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, settings
 for folder in ("", "methods/rtm", "io", "lab", "mpi", "run"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
+import once  # noqa: E402
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
 from thorough import ALL  # noqa: E402
 
@@ -32,6 +34,9 @@ os.environ["SUBSALT_TUNE"] = "off"
 os.environ["SUBSALT_MEASURE"] = "off"
 # what the lab compiles stays, in a cache of the tests: an interposer takes seconds
 os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / "build" / "test-cache")
+# the wrappers of all calls of MPI are large: the optimiser takes two thirds of the time of their compiler
+if not ALL:
+    os.environ["CFLAGS"] = f"{os.environ.get('CFLAGS', '')} -O0".strip()
 
 # a shell starts what it puts behind (`make test &`) deaf to Ctrl-C, and children inherit that: the tests send it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -41,6 +46,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # no test uses a GPU that happens to be there, but those that ask for one (tests/cuda)
 REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
+
+
+def pytest_configure(config):
+    """Give all workers of a session one folder, for what one of them makes for all."""
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="subsalt-tests-")
+        os.environ[once.FOLDER] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 def pytest_collection_finish(session):

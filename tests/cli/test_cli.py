@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from launch import forked
 
 from job_files import MIGRATE, write_files, write_job
 from patience import PATIENCE, wait_for
@@ -39,17 +40,9 @@ def run(subsalt_command):
     return subsalt_command
 
 
-def start(*args, **more):
+def start(*args):
     """Start the command in a process of its own."""
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "subsalt", *map(str, args)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=env,
-        **more,
-    )
+    return forked(args, {"NO_COLOR": "1"})
 
 
 def finish(process):

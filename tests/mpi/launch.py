@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -204,6 +205,26 @@ def run(
     """
     more = {"per_rank_env": per_rank_env, "own_start": own_start}
     return Launched(n, what, cwd=cwd, env=env, threads=threads, **more).wait(timeout)
+
+
+def forked(
+    words: Sequence[object], env: Mapping[str, str] | None = None, **more: Any
+) -> subprocess.Popen[str]:
+    """Start the command in a process that is forked after the imports: what starts anew but for its interpreter.
+
+    Parameters
+    ----------
+    words : sequence
+        Of the command, without ``subsalt``.
+    env : mapping, optional
+        Further variables; where one acts on the start of an interpreter or a library, it is started anew indeed.
+    **more
+        Of `subprocess.Popen`.
+    """
+    environment = _environment(1) | dict(env or {})
+    command = _client(environment, [sys.executable, "-m", "subsalt", *map(str, words)])
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=environment, **(pipe | more))
 
 
 def _client(environment: Mapping[str, str], command: list[str]) -> list[str]:

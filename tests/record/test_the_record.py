@@ -32,6 +32,7 @@ from subsalt.methods.kirchhoff import memory  # noqa: E402
 from subsalt.methods.kirchhoff.memory import cut  # noqa: E402
 from subsalt.run.ledger import peek  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
+from thorough import some  # noqa: E402
 
 RECORD = json.loads((HERE / "record.json").read_text())
 IMAGES = RECORD["images"].get(str(cpu.describe()["class"]), {})
@@ -173,7 +174,7 @@ def test_instruction_sets_change_nothing(jobs: Jobs, isa: str, monkeypatch: pyte
 
 
 @recorded
-@pytest.mark.parametrize("name", ["iso 2-D", "vti 3-D", OWN])
+@pytest.mark.parametrize("name", some(["vti 3-D", "iso 2-D", OWN], 2))
 def test_a_gpu_changes_nothing(jobs: Jobs, name: str, emulated) -> None:
     job = jobs.job(name)
     job.write_text(job.read_text() + '[parallel]\ndevice = "cuda"\n')
