@@ -15,6 +15,7 @@ for folder in ("", "methods/rtm", "io", "lab", "mpi", "run"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
 import once  # noqa: E402
+from cpu_record import CpuRecord  # noqa: E402
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
 from thorough import ALL  # noqa: E402
 
@@ -48,9 +49,17 @@ REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
 
 
+def pytest_addoption(parser):
+    """``--cpu FILE``: see `cpu_record`."""
+    parser.addoption("--cpu", metavar="FILE", help="write down what each test takes of the processors")
+
+
 def pytest_configure(config):
     """Give all workers of a session one folder, for what one of them makes for all."""
-    if not hasattr(config, "workerinput"):
+    is_worker = hasattr(config, "workerinput")
+    if path := config.getoption("--cpu"):
+        config.pluginmanager.register(CpuRecord(Path(config.rootpath, path), tells=not is_worker))
+    if not is_worker:
         folder = tempfile.TemporaryDirectory(prefix="subsalt-tests-")
         os.environ[once.FOLDER] = folder.name
         config.add_cleanup(folder.cleanup)

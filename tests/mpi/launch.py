@@ -262,6 +262,14 @@ def _rank_server() -> RankServer:
     return RankServer(name, _at_start(environment), process)
 
 
+def seconds_of_ranks() -> float:
+    """Return the CPU seconds of the ranks that were forked so far, and of the process that forks them."""
+    if not _rank_server.cache_info().currsize:
+        return 0.0
+    fields = Path(f"/proc/{_rank_server().process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def _at_start(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that the interpreter and libraries read once, at their start."""
     early = r"(LD_|PYTHON(?!PATH$)|OMP_|GOMP_|OPENBLAS_|MALLOC|GLIBC|LC_|LANG|[A-Z]*SAN_)"
