@@ -164,7 +164,7 @@ def test_a_pause_and_a_crowd_are_no_false_alarm():
     wait_until_ready(job)
     ranks, below = job.ranks(), descendants(job.process.pid)
     os.kill(ranks[1], signal.SIGSTOP)
-    time.sleep(T / 2)
+    time.sleep(T / 4)
     os.kill(ranks[1], signal.SIGCONT)
     # all at once, as a batch system does that suspends a job: longer than the patience
     for pid in ranks.values():
@@ -190,12 +190,12 @@ def test_ranks_that_are_ready_early_are_not_missed(error):
         w = comm.world()
         comm.Comm.on_host = lambda self: self.split(self.rank // 2)
         try:
-            with watchdog.watch(w, 1.0):
+            with watchdog.watch(w, {T}):
                 try:
                     w.agree(ConfigError("agreed") if {error} else None)
                 finally:
                     if w.is_root:
-                        time.sleep(4)
+                        time.sleep({2.5 * T})
         except ConfigError:
             pass
         print("over")

@@ -17,7 +17,7 @@ from small_run import make
 
 from patience import PATIENCE, wait_for
 from subsalt.job.job import Job
-from subsalt.run import live
+from subsalt.run import live, progress
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live, Request, RunStopped, read_progress
 from subsalt.run.migrate import migrate_job
@@ -139,7 +139,9 @@ def test_a_failed_run_says_why(job: Job, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("lease", [{}, {"pid": 1, "host": "elsewhere", "boot": "b"}])
-def test_a_run_of_another_machine_may_be_silent(tmp_path: Path, lease: dict[str, object]) -> None:
+def test_a_run_of_another_machine_may_be_silent(
+    tmp_path: Path, lease: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Ledger(tmp_path) as ledger:
         ledger.plan([1])
     (tmp_path / "run.lock").write_text(json.dumps(lease) if lease else "")
@@ -148,10 +150,12 @@ def test_a_run_of_another_machine_may_be_silent(tmp_path: Path, lease: dict[str,
         return
     assert view_of(tmp_path).state == "running"
     (tmp_path / "progress.json").write_text("{}")
-    os.utime(tmp_path / "progress.json", (time.time() - 100, time.time() - 100))
+    now = time.time()
+    monkeypatch.setattr(progress.time, "time", lambda: now)
+    os.utime(tmp_path / "progress.json", (now - 104, now - 104))
     view = view_of(tmp_path)
     assert (view.state, view.over) == ("silent", False)
-    assert "nothing was heard of it for 1:4" in view.why
+    assert "nothing was heard of it for 1:44" in view.why
 
 
 @pytest.mark.parametrize(
