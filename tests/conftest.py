@@ -5,14 +5,29 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 for folder in ("", "methods/rtm", "io", "lab", "mpi", "run"):
     sys.path.insert(0, str(Path(__file__).parent / folder))
 
+import once  # noqa: E402
+from cpu_record import CpuRecord  # noqa: E402
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
+from thorough import ALL  # noqa: E402
+
+# the same examples each time, but in `make test-all`, and as much time for each as a busy machine takes
+settings.register_profile(
+    "subsalt",
+    deadline=None,
+    derandomize=not ALL,
+    print_blob=ALL,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("subsalt")
 
 # the cut of a segment changes no bit: tests take the default, and leave the user's cache alone
 os.environ["SUBSALT_TUNE"] = "off"
@@ -20,6 +35,9 @@ os.environ["SUBSALT_TUNE"] = "off"
 os.environ["SUBSALT_MEASURE"] = "off"
 # what the lab compiles stays, in a cache of the tests: an interposer takes seconds
 os.environ["XDG_CACHE_HOME"] = str(Path(__file__).parents[1] / "build" / "test-cache")
+# the wrappers of all calls of MPI are large: the optimiser takes two thirds of the time of their compiler
+if not ALL:
+    os.environ["CFLAGS"] = f"{os.environ.get('CFLAGS', '')} -O0".strip()
 
 # a shell starts what it puts behind (`make test &`) deaf to Ctrl-C, and children inherit that: the tests send it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -29,6 +47,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # no test uses a GPU that happens to be there, but those that ask for one (tests/cuda)
 REAL_PLUGIN = os.environ.get("SUBSALT_CUDA_PLUGIN", "")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
+
+
+def pytest_addoption(parser):
+    """``--cpu FILE``: see `cpu_record`."""
+    parser.addoption("--cpu", metavar="FILE", help="write down what each test takes of the processors")
+
+
+def pytest_configure(config):
+    """Give all workers of a session one folder, for what one of them makes for all."""
+    is_worker = hasattr(config, "workerinput")
+    if path := config.getoption("--cpu"):
+        config.pluginmanager.register(CpuRecord(Path(config.rootpath, path), tells=not is_worker))
+    if not is_worker:
+        folder = tempfile.TemporaryDirectory(prefix="subsalt-tests-")
+        os.environ[once.FOLDER] = folder.name
+        config.add_cleanup(folder.cleanup)
 
 
 def pytest_collection_finish(session):

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 from kernel_problems import make_problem, random_state, to_cpu
+from patience import PATIENCE, cpu_seconds, wait_for
 from segment_work import SHAPES, by_segment, points_everywhere, same, work_for
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
@@ -272,9 +272,11 @@ def test_ctrl_c_ends_one_long_segment() -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
-        time.sleep(0.7)
+        begun = cpu_seconds(process.pid)
+        # into the segment: half a second of computing is thousands of steps
+        wait_for(lambda: cpu_seconds(process.pid) > begun + 0.5, "the segment")
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=PATIENCE)
     assert out.split() == ["True", "True"]
     assert process.returncode == 0
 

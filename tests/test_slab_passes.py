@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kernel_problems import make_problem, random_state, to_cpu
+from patience import PATIENCE
 from subsalt import _native
 from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
@@ -116,10 +117,10 @@ class Copies:
             return
         m, rank, slab = self.radius, self.slab.rank, self.slab
         if slab.ghost_lo:
-            self.level[m : m + slab.ghost_lo] = self.boxes[rank - 1, rank].get(timeout=60)
+            self.level[m : m + slab.ghost_lo] = self.boxes[rank - 1, rank].get(timeout=PATIENCE)
         if slab.ghost_hi:
             end = m + slab.planes
-            self.level[end - slab.ghost_hi : end] = self.boxes[rank + 1, rank].get(timeout=60)
+            self.level[end - slab.ghost_hi : end] = self.boxes[rank + 1, rank].get(timeout=PATIENCE)
         self.level = None
 
 
@@ -198,7 +199,7 @@ def advance(
     for t in threads:
         t.start()
     for t in threads:
-        t.join(120)
+        t.join(PATIENCE)
     assert not failed, failed
     return out
 

@@ -69,10 +69,10 @@ def test_weights_keep_what_stability_needs_and_their_promise(program, family):
 @pytest.mark.parametrize("family", ["upright", "tilted"])
 @pytest.mark.parametrize("order", stencil.FITTED_ORDERS)
 def test_the_weights_in_use_keep_the_promise_beside_them(program, order, family):
-    """The file, judged again; order 8, and in `make test-all` every order, in more directions than it was fitted to."""
+    """The file, judged again; in more directions than it was fitted to at order 8 upright, all in `make test-all`."""
     tilted, weights = family == "tilted", stencil.Stencil(order, "fitted")
     again = program.Weights(np.array(weights.second(tilted)[1:]), np.array(weights.first(tilted)))
-    waves = program.Waves(family, 40.0, fine=order == 8 or ALL)
+    waves = program.Waves(family, 40.0, fine=ALL or (order == 8 and not tilted))
     assert not tilted or waves.share == weights.tilt_share()
     # points in the file have three decimals
     assert waves.worst(again, weights.points(tilted) + 1e-3) < 0.01

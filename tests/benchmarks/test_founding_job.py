@@ -5,10 +5,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from patience import PATIENCE, wait_for
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SMALL = ["--shape", "56", "60", "60", "--samples", "400", "--threads", "1", "--memory", "100MB"]
@@ -16,7 +17,7 @@ SMALL = ["--shape", "56", "60", "60", "--samples", "400", "--threads", "1", "--m
 
 def start(folder, *more):
     command = [sys.executable, str(BENCHMARKS / "founding_job.py"), str(folder), *SMALL, *more]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def is_alive(number):
@@ -31,13 +32,10 @@ def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
     begun = start(tmp_path, "--background")
     assert begun.returncode == 0, begun.stdout + begun.stderr
     process = int(begun.stdout.split("process ")[1].split()[0])
-    until = time.monotonic() + 60
     # killed once the run has begun: its facts are there before its first shot
-    while not (tmp_path / "run" / "run.json").exists() and is_alive(process) and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_for(lambda: (tmp_path / "run" / "run.json").exists() or not is_alive(process))
     os.kill(process, signal.SIGKILL)
-    while is_alive(process) and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_for(lambda: not is_alive(process))
     assert json.loads((tmp_path / "run" / "run.json").read_text())["state"] == "running"
     told = start(tmp_path, "--report")
     assert told.returncode == 1

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import gpu_first
@@ -157,11 +159,11 @@ def test_what_ended_is_kept_and_what_failed_runs_again(tmp_path, monkeypatch):
 def test_the_budget_ends_what_runs_and_leaves_the_rest_for_later(tmp_path, monkeypatch):
     monkeypatch.setattr(gpu_first, "LEAST", 0.3)
     monkeypatch.setattr(gpu_first, "GRACE", 0.2)
-    planted(monkeypatch, "beyond", "exec sleep 30", limit=30)
+    planted(monkeypatch, "beyond", f"exec sleep {2 * PATIENCE:g}", limit=2 * PATIENCE)
     begin = time.monotonic()
     found = session(tmp_path, 0.5 / 60)
     found.step("beyond", again=False)
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < PATIENCE
     kept = json.loads((tmp_path / "beyond.json").read_text())
     assert (kept["state"], kept["not_run"]) == ("cut", ["vti", "tti"])
     assert kept["parts"]["isotropic"][0]["state"] == "cut"

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from patience import PATIENCE
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
@@ -83,7 +85,7 @@ def test_a_fraction_of_both_sets_runs_as_a_job(tmp_path):
         [*command, "--divide", "20", "--threads", "1"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=True,
     )
     found = json.loads(ran.stdout.splitlines()[-1])

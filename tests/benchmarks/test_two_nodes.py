@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from launch import needs_mpi
 
+from patience import PATIENCE
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
@@ -28,7 +30,7 @@ with tempfile.TemporaryDirectory() as made, nodes.Nodes(Path(made), "400mbit") a
         words = [w if w != "tcp,self" else "all" for w in words]
     before = two.carried()
     program = [sys.executable, str(Path(sys.argv[1], "two_nodes_rank.py")), "wire", "2000000"]
-    done = subprocess.run(two.at("alpha", [*words, "-n", "2", *program]), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(two.at("alpha", [*words, "-n", "2", *program]), capture_output=True, text=True)
     print(json.dumps({"rc": done.returncode, "carried": two.carried() - before, "said": done.stdout + done.stderr}))
 """
 
@@ -50,7 +52,7 @@ def test_messages_cross_the_link_when_mpi_is_held_to_it(tmp_path):
     found = {}
     for transport in ("tcp", "any"):
         words = [sys.executable, str(script), str(BENCHMARKS), two_nodes.MPIEXEC, transport]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=True)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
         found[transport] = json.loads(done.stdout.splitlines()[-1])
         assert found[transport]["rc"] == 0, found
     assert 4_000_000 <= found["tcp"]["carried"] <= two_nodes.HEADERS * 4_000_000 + two_nodes.START

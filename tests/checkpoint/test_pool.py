@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scratch_faults import content, fill, is_right, native_faults
 
+from patience import PATIENCE, wait_for
 from subsalt import _native
 from subsalt.checkpoint.storage.record import BLOCK, Layout
 from subsalt.checkpoint.storage.scratch import Scratch
@@ -238,25 +239,27 @@ def test_records_come_while_the_caller_computes(store_in):
     flight = store._flight
     coming = list(flight.reading)
     assert coming == [0, 1]
-    until = time.monotonic() + 60
-    while not all(flight.pool.is_over(flight.reading[key].ticket) for key in coming):
-        assert time.monotonic() < until, "nothing comes unless it is asked for"
-        time.sleep(0.001)
+    # without being asked for
+    wait_for(lambda: all(flight.pool.is_over(flight.reading[key].ticket) for key in coming))
     assert all(is_right(store, key) for key in range(5))
 
 
 def test_a_signal_ends_a_wait(store_in):
     def interrupt(number, frame):
-        raise KeyboardInterrupt
+        if store._flight.reading:  # else the wait has not begun
+            raise KeyboardInterrupt
 
     store = store_in(record=1000)
     fill(store, [1])
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         with native_faults(wait=HELD):
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            with pytest.raises(KeyboardInterrupt):
-                store.get(1)
+            signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+            try:
+                with pytest.raises(KeyboardInterrupt):
+                    store.get(1)
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0)
             (moving,) = store._flight.reading.values()
             assert not store._flight.pool.is_over(moving.ticket)
     finally:
@@ -275,7 +278,7 @@ def test_stopping_leaves_what_has_not_begun(tmp_path):
                 pool.write(Where(fd, i * layout.total, tmp_path / "f", False), b, layout, i)
                 for i, b in enumerate(buffers)
             ]
-            wait_until(lambda: calls() == 1)
+            wait_for(lambda: calls() == 1)
             # the one that has begun is held back until the others have been left
             waker = threading.Thread(
                 target=let_go_after, args=(lambda: pool.outcome(tickets[-1]).error != 0,)
@@ -292,15 +295,8 @@ def test_stopping_leaves_what_has_not_begun(tmp_path):
         os.close(fd)
 
 
-def wait_until(condition):
-    """Wait until something holds; a minute is for ever."""
-    until = time.monotonic() + 60
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.001)
-
-
 def let_go_after(condition):
-    wait_until(condition)
+    wait_for(condition)
     _native.scratch.clear_faults()
 
 
@@ -324,7 +320,7 @@ def test_threads_sleep_while_there_is_nothing_to_do(store_in):
     mine = set(wakings()) - others
     assert len(mine) == 8
     seen = []
-    wait_until(lambda: (seen.append(wakings(mine)), len(seen) > 20 and seen[-1] == seen[-20])[1])
+    wait_for(lambda: (seen.append(wakings(mine)), len(seen) > 20 and seen[-1] == seen[-20])[1])
     before = wakings(mine)
     time.sleep(0.2)
     # a thread that looks again and again, or computes, is put to sleep or taken off its core some time
@@ -348,7 +344,7 @@ for key in range(3):
 {ending}
 """
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
     )
     expected = {"": 0, "r": 1}.get(ending[:1])
     if expected is not None:

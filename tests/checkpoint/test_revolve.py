@@ -83,7 +83,7 @@ def test_schedules_do_the_fewest_steps_and_visit_every_state_once_in_reverse() -
             assert visits == list(range(length))[::-1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 4000), st.integers(1, 300))
 def test_long_schedules_keep_their_count(length: int, slots: int) -> None:
     length = min(length, 400) if slots == 1 else length

@@ -74,7 +74,7 @@ def schemes(draw: st.DrawFn) -> Scheme:
     return Scheme("revolve", steps, k, block, **slots, disk_costs=costs, **more)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(schemes())
 def test_counts_are_the_sum_of_the_tasks_and_every_sample_is_imaged_once(scheme: Scheme) -> None:
     assert counts_of(scheme) == added_up(scheme)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scratch_faults import content
 
+from patience import PATIENCE
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import MemoryStore
 from subsalt.checkpoint.storage.transfers import Stripes
@@ -87,13 +88,13 @@ def test_removed_scratch_is_freed_in_the_background_and_before_more_is_taken(tmp
     def slow(which):
         if which == fd:
             held.set()
-            assert free.wait(30)
+            assert free.wait(PATIENCE)
             closed.append(which)
         close(which)
 
     monkeypatch.setattr(scratch_files.os, "close", slow)
     scratch_files.close_removed(fd)
-    assert held.wait(30)
+    assert held.wait(PATIENCE)
     assert not closed  # nobody waited
     threading.Timer(0.05, free.set).start()
     if more == "room":

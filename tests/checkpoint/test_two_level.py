@@ -62,7 +62,7 @@ def test_every_schedule_costs_what_it_says_and_keeps_to_its_slots() -> None:
             )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 700),
     st.integers(0, 30),

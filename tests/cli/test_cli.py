@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import typer
+from launch import forked
 
 from job_files import MIGRATE, write_files, write_job
+from patience import PATIENCE, wait_for
 from subsalt.cli.app import app
 from subsalt.cli.guard import EXIT_CODES, only_asked
 from thorough import some
@@ -39,22 +40,14 @@ def run(subsalt_command):
     return subsalt_command
 
 
-def start(*args, **more):
+def start(*args):
     """Start the command in a process of its own."""
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "subsalt", *map(str, args)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=env,
-        **more,
-    )
+    return forked(args, {"NO_COLOR": "1"})
 
 
-def finish(process, seconds=120):
+def finish(process):
     """Return exit code, stdout and stderr."""
-    out, err = process.communicate(timeout=seconds)
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err
 
 
@@ -321,7 +314,7 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
     process = start("--help")
     process.stdout.close()
     process.stdout = None
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE)
     assert "Traceback" not in err
     assert "Exception" not in err
 
@@ -330,7 +323,7 @@ def test_the_exit_code_of_a_closed_pipe():
     process = start("explain", "E412")
     process.stdout.close()
     process.stdout = None
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == 141
 
 
@@ -377,14 +370,6 @@ def slow_image(tmp_path_factory):
     status, out, err = finish(start("migrate", path, "--json"))
     assert status == 0, err
     return json.loads(out.splitlines()[-1])["sha256"]
-
-
-def wait_for(condition, seconds=60):
-    """Wait until a condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.02)
 
 
 @pytest.mark.slow

@@ -4,13 +4,13 @@ import json
 import re
 import stat
 import threading
-import time
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from job_files import GRID, MIGRATE, write_files, write_job
+from patience import PATIENCE, wait_for
 from subsalt.methods.rtm.reimage import parse_region
 from subsalt.run.migrate import migrate_job
 
@@ -138,15 +138,12 @@ def test_serve_answers_and_leaves_nothing_behind(subsalt_command, run, monkeypat
     answers, pages = [], []
 
     def look():
-        for _ in range(3000):
-            if servers and opened:
-                break
-            time.sleep(0.02)
+        wait_for(lambda: servers and opened)
         server = servers[0]
         ask = urllib.request.Request(
             f"http://127.0.0.1:{server.port}/movie", headers={"X-Subsalt-Token": server.token}
         )
-        with urllib.request.urlopen(ask, timeout=20) as answer:
+        with urllib.request.urlopen(ask, timeout=PATIENCE) as answer:
             answers.append(json.load(answer))
         page = Path(opened[0].removeprefix("file://"))
         pages.append((stat.S_IMODE(page.parent.stat().st_mode), page.read_text()))
@@ -155,7 +152,7 @@ def test_serve_answers_and_leaves_nothing_behind(subsalt_command, run, monkeypat
     reader = threading.Thread(target=look)
     reader.start()
     code, out, err = subsalt_command("play", run, "--shot", 1, "--serve", "--open")
-    reader.join(20)
+    reader.join(PATIENCE)
     assert code == 0, err
     assert answers[0]["shot"] == 1
     assert f"http://127.0.0.1:{servers[0].port}/#token={servers[0].token}" in out

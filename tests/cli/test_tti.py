@@ -1,14 +1,13 @@
 """A tilted medium from the job file to the image, as a user meets it."""
 
 import json
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from launch import forked
 
 from job_files import write_job
+from patience import PATIENCE
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job
@@ -54,14 +53,10 @@ formats = ["npy"]
 
 
 def subsalt(*args, **env):
-    """Run the command in a process of its own: its result."""
-    return subprocess.run(
-        [sys.executable, "-m", "subsalt", *map(str, args)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"} | env,
-    )
+    """Run the command in a process of its own: exit code, stdout and stderr."""
+    process = forked(args, {"NO_COLOR": "1"} | env)
+    out, err = process.communicate(timeout=PATIENCE)
+    return process.returncode, out, err
 
 
 def files(folder):
@@ -136,8 +131,7 @@ def test_wrong_input_is_one_line_what_and_one_line_how(tmp_path, name, subsalt_c
     job = write_job(tmp_path, MODEL.format(theta=inline), "tilted.toml")
     for command in ("check", "model"):
         if env:  # the kernels read it once in a process
-            result = subsalt(command, job, **env)
-            ended, out, err = result.returncode, result.stdout, result.stderr
+            ended, out, err = subsalt(command, job, **env)
         else:
             ended, out, err = subsalt_command(command, job)
         assert ended == status, (command, out, err)

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from device_states import other_device, to_device
 
 from kernel_problems import make_problem, random_state, to_cpu
+from patience import cpu_seconds, wait_for
 from segment_work import by_segment, work_for
 from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
@@ -192,7 +192,9 @@ def test_ctrl_c_ends_one_long_segment(gpu_device: Any) -> None:
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "started\n"
-        time.sleep(0.5)
+        begun = cpu_seconds(process.pid)
+        # into the segment
+        wait_for(lambda: cpu_seconds(process.pid) > begun + 0.4, "the segment")
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=120)
     assert out.split() == ["True", "True"]

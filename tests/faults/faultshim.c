@@ -1,8 +1,11 @@
-/* Counts the file operations of a process below some folders, over all its threads, and strikes at the k-th.
+/* Counts the file operations of a process below some folders, over all its threads, and strikes at the k-th: of all, or
+   of those that do one thing to one file, "rename /folder/image.sgy", which no thread beside it and no clock shifts.
 
    Preloaded (LD_PRELOAD) it sees what Python, SQLite and the threads of the native store ask of the C library. Set by the
-   environment (FAULT_AT, FAULT_MODE, FAULT_ARG, FAULT_UNDER, FAULT_LOG, FAULT_RANK), or by `fault_arm` in a forked child. */
+   environment (FAULT_AT, FAULT_NAMED, FAULT_MODE, FAULT_ARG, FAULT_UNDER, FAULT_LOG, FAULT_RANK), or by `fault_arm` in a
+   forked child. In names and in the log a word of eight hexadecimal digits or more, drawn by chance, is a *. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +23,9 @@
 
 enum { COUNT, KILL, TORN, ONCE, FOREVER, SHORT };  /* SHORT: at most `arg` bytes per call, and EINTR now and then */
 
-static atomic_long calls, struck;
+static atomic_long calls, struck, begun;
 static long at;
+static char named[PATH_MAX + 32];
 static int mode = -1, arg, log_fd = -1;
 static char under[8][PATH_MAX];
 static int n_under;
@@ -30,10 +34,12 @@ static int n_under;
   static __typeof__(&name) real; \
   if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
-int fault_arm(long when, int how, int what, const char* folders, const char* log) {
+int fault_arm(long when, int how, int what, const char* folders, const char* log, const char* name) {
   at = when, mode = how, arg = what, n_under = 0;
+  snprintf(named, sizeof named, "%s", name);
   atomic_store(&calls, 0);
   atomic_store(&struck, 0);
+  atomic_store(&begun, 0);
   char all[8 * PATH_MAX], *rest = all, *one;
   snprintf(all, sizeof all, "%s", folders);
   while (n_under < 8 && (one = strsep(&rest, ":")))
@@ -48,9 +54,9 @@ long fault_calls(void) { return atomic_load(&calls); }
 __attribute__((constructor)) static void begin(void) {
   const char *when = getenv("FAULT_AT"), *rank = getenv("FAULT_RANK"), *mine = getenv("PMI_RANK");
   const char *how = getenv("FAULT_MODE"), *what = getenv("FAULT_ARG"), *where = getenv("FAULT_UNDER");
-  const char* log = getenv("FAULT_LOG");
+  const char *log = getenv("FAULT_LOG"), *name = getenv("FAULT_NAMED");
   if (!when || !where || (rank && mine && strcmp(rank, mine))) return;
-  fault_arm(atol(when), how ? atoi(how) : COUNT, what ? atoi(what) : 0, where, log ? log : "");
+  fault_arm(atol(when), how ? atoi(how) : COUNT, what ? atoi(what) : 0, where, log ? log : "", name ? name : "");
 }
 
 static int watched(const char* path) {
@@ -81,16 +87,37 @@ static const char* of_path(int dir, const char* path, char* into) {
   return into;
 }
 
+/* Writes "OPERATION PATH" with words drawn by chance in the last part of the path as *. */
+static void name_of(const char* operation, const char* path, char* into) {
+  char* out = into + sprintf(into, "%s ", operation);
+  const char* last = strrchr(path, '/');
+  for (const char* in = path; *in;) {
+    size_t n = 0;
+    if (in > last && !isalnum(in[-1]))
+      while (isxdigit(in[n])) n++;
+    if (n >= 8 && !isalnum(in[n])) {
+      *out++ = '*', in += n;
+    } else {
+      *out++ = *in++;
+    }
+  }
+  *out = 0;
+}
+
 /* Counts an operation. Returns 0 to let it pass, an errno to fail it with, -1 to do half of it and die. */
 static int asked(const char* name, const char* path, int bytes) {
   if (mode < 0 || mode == SHORT || !watched(path)) return 0;
-  const long k = atomic_fetch_add(&calls, 1) + 1;
-  const int due = mode != COUNT && (k == at || (mode == FOREVER && k > at));
+  char said[PATH_MAX + 32];
+  name_of(name, path, said);
+  const int meant = !*named || !strcmp(named, said);
+  const long k = meant ? atomic_fetch_add(&calls, 1) + 1 : 0;
+  if (meant && k == at) atomic_store(&begun, 1);
+  const int due = mode != COUNT && ((meant && k == at) || (mode == FOREVER && atomic_load(&begun)));
   /* clearing up must work, as it does on a real full disk */
   const int free_of_it = (mode == ONCE || mode == FOREVER) && !strncmp(name, "unlink", 6);
   if (log_fd >= 0 && (mode == COUNT || (due && !free_of_it && !atomic_exchange(&struck, 1)))) {
     char line[PATH_MAX + 64];
-    const int n = snprintf(line, sizeof line, "%ld %s %s\n", k, name, path);
+    const int n = snprintf(line, sizeof line, "%ld %s\n", k, said);
     syscall(SYS_write, log_fd, line, n);
   }
   if (!due || free_of_it) return 0;

@@ -100,7 +100,7 @@ def at_random(case: Case, count: int, dice: random.Random) -> Iterator[tuple[str
 def every_failure(case: Case, number: int, mode: int, every: int) -> Iterator[tuple[str, bool, int]]:
     """Fail operations."""
     for point in case.points[::every]:
-        fault, code = failed(case, point.k, number, mode)
+        fault, code = failed(case, point, number, mode)
         yield fault, code >= 0, 0
 
 

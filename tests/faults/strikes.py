@@ -8,12 +8,13 @@ program instead.
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 #: in memory, where there is such a folder: a kill needs no disk, and syncing takes most of the time of so small a run
@@ -35,17 +36,30 @@ def build(folder: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class Point:
-    """An operation of a run: its number, what it does, and on which part of the run."""
+    """An operation of a run, named by what it does to which file, and the how manieth of these it is.
+
+    The how manieth of all operations says little: threads beside each other come now in this order, now in that.
+    """
 
     k: int
     operation: str
-    part: str
+    path: str
+
+    @property
+    def part(self) -> str:
+        """Which part of the run it is on."""
+        return part_of(self.path)
+
+    @property
+    def name(self) -> str:
+        """What the shim calls it."""
+        return f"{self.operation} {self.path}"
 
 
 def part_of(path: str) -> str:
     """Return which part of a run a path belongs to."""
     name = path.rsplit("/", 1)[-1]
-    if name.startswith(".") and name.count(".") > 2:  # temporary: .NAME.HEX.tmp
+    if name.startswith(".") and name.count(".") > 2:  # temporary: .NAME.*.tmp
         name = name[1:].rsplit(".", 2)[0]
     if "/snapshots" in path or "/scratch" in path:
         return "scratch"
@@ -95,10 +109,13 @@ class Striker:
         For its own files.
     shim : Path
         The compiled shim.
+    tells_every : float
+        Seconds after which a run that goes on writes its progress again: an operation more, which comes by the clock.
     """
 
     folder: Path
     shim: Path
+    tells_every: float = math.inf
     struck: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -109,6 +126,7 @@ class Striker:
             "NO_COLOR": "1",
             "SUBSALT_TUNE": "off",
             "PYTHONDONTWRITEBYTECODE": "1",
+            "STRIKES_TELL_EVERY": str(self.tells_every),
         }
 
     def __enter__(self) -> Striker:
@@ -132,7 +150,7 @@ class Striker:
     def __call__(
         self,
         *words: object,
-        at: int = 0,
+        at: int | Point = 0,
         mode: int = -1,
         arg: int = 0,
         under: str = "",
@@ -161,7 +179,8 @@ class Striker:
         files = {name: str(self.folder / name) for name in ("out", "err")}
         asked = {
             "argv": [str(w) for w in words],
-            "at": at,
+            "at": at.k if isinstance(at, Point) else at,
+            "named": at.name if isinstance(at, Point) else "",
             "mode": mode,
             "arg": arg,
             "under": under,
@@ -185,7 +204,7 @@ class Striker:
     def run(
         self,
         *words: object,
-        at: int = 0,
+        at: int | Point = 0,
         mode: int = -1,
         arg: int = 0,
         under: str = "",
@@ -195,7 +214,8 @@ class Striker:
         log = self.folder / "struck.log"
         log.unlink(missing_ok=True)
         faults = {
-            "FAULT_AT": at,
+            "FAULT_AT": at.k if isinstance(at, Point) else at,
+            "FAULT_NAMED": at.name if isinstance(at, Point) else "",
             "FAULT_MODE": mode,
             "FAULT_ARG": arg,
             "FAULT_UNDER": under,
@@ -215,7 +235,13 @@ class Striker:
         """Return the operations of a command that is left alone, in order."""
         end = self(*words, mode=COUNT, at=0, under=under)
         assert end.code == 0, end.err
-        return [_point(line) for line in (self.folder / "struck.log").read_text().splitlines()]
+        seen: Counter[tuple[str, str]] = Counter()
+        found = []
+        for line in (self.folder / "struck.log").read_text().splitlines():
+            point = _point(line)
+            seen[point.operation, point.path] += 1
+            found.append(replace(point, k=seen[point.operation, point.path]))
+        return found
 
     def _last(self, log: Path) -> Point | None:
         lines = log.read_text().splitlines() if log.exists() else []
@@ -228,25 +254,26 @@ class Striker:
 
 def _point(line: str) -> Point:
     k, operation, path = line.split(" ", 2)
-    return Point(int(k), operation, part_of(path))
+    return Point(int(k), operation, path)
 
 
 def spread(points: list[Point], count: int) -> list[Point]:
     """Return so many points: of every operation on every part the first and the last, the rest evenly over all."""
-    chosen: dict[int, Point] = {}
+    chosen: dict[Point, int] = {}
+    place = {point: i for i, point in enumerate(points)}
     for few in (
         {(p.operation, p.part): p for p in reversed(points)},
         {(p.operation, p.part): p for p in points},
     ):
         for point in few.values():
             if len(chosen) < count:
-                chosen[point.k] = point
-    left = [p for p in points if p.k not in chosen]
+                chosen[point] = place[point]
+    left = [p for p in points if p not in chosen]
     more = max(0, count - len(chosen))
     for i in range(more if left else 0):
         point = left[i * len(left) // more]
-        chosen[point.k] = point
-    return sorted(chosen.values(), key=lambda p: p.k)
+        chosen[point] = place[point]
+    return sorted(chosen, key=place.__getitem__)
 
 
 def matrix(struck: Counter[tuple[str, str]]) -> str:

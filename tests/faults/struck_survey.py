@@ -54,17 +54,17 @@ class Case:
         found = [p for folder in (self.run, self.scratch) for p in folder.rglob("*") if p.is_file()]
         return {str(p.relative_to(self.folder)) for p in found}
 
-    def start(self, at: int = 0, mode: int = -1, arg: int = 0) -> End:
+    def start(self, at: int | Point = 0, mode: int = -1, arg: int = 0) -> End:
         """Migrate, struck as asked."""
         return self.striker(
             "migrate", self.job, "--run", self.run, at=at, mode=mode, arg=arg, under=self.under
         )
 
-    def resume(self, at: int = 0, mode: int = -1, arg: int = 0) -> End:
+    def resume(self, at: int | Point = 0, mode: int = -1, arg: int = 0) -> End:
         """Go on by the directory alone, struck as asked."""
         return self.striker("resume", self.run, at=at, mode=mode, arg=arg, under=self.under)
 
-    def go_on(self, by_directory: bool, at: int = 0, mode: int = -1) -> End:
+    def go_on(self, by_directory: bool, at: int | Point = 0, mode: int = -1) -> End:
         """Go on, by the directory when asked and when the job was already written down there."""
         known = by_directory and (self.run / "job.resolved.toml").exists()
         return self.resume(at, mode) if known else self.start(at, mode)
@@ -74,7 +74,7 @@ class Case:
     ) -> tuple[str, int]:
         """Kill a run at a point, and what goes on at its operation `again`; return what is wrong, and shots redone."""
         self.fresh()
-        killed = [self.start(point.k, mode)]
+        killed = [self.start(point, mode)]
         if again:
             killed.append(self.go_on(by_directory, again, mode))
         for end in killed:

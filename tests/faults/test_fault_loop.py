@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 import pytest
-from strikes import FOREVER, ONCE, SHORT, spread
+from strikes import FOREVER, ONCE, SHORT, Point, spread
 from struck_survey import Case
 
 from thorough import sample
@@ -14,10 +14,10 @@ from thorough import sample
 CODES = (0, 73, 74)
 
 
-def failed(case: Case, k: int, number: int, mode: int) -> tuple[str, int]:
-    """Fail the k-th operation, once or for ever; return what is wrong, and how the run ended."""
+def failed(case: Case, point: Point, number: int, mode: int) -> tuple[str, int]:
+    """Fail an operation, once, or it and all behind it; return what is wrong, and how the run ended."""
     case.fresh()
-    end = case.start(k, mode, number)
+    end = case.start(point, mode, number)
     if end.struck is None:
         # removing is let through: clearing up works on a full disk
         return ("" if end.code == 0 else f"ended with {end.code}, though nothing failed: {end.err}"), -1
@@ -41,7 +41,7 @@ def test_no_space_at_any_operation(case: Case) -> None:
     n = len(case.points)
     kinds = len({(p.operation, p.part) for p in case.points})
     points = spread(case.points, sample(2 * kinds, n))
-    results = [failed(case, point.k, errno.ENOSPC, ONCE) for point in points]
+    results = [failed(case, point, errno.ENOSPC, ONCE) for point in points]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
     # only what is told and what may be missing passes without an error
@@ -55,7 +55,7 @@ def test_no_space_at_any_operation(case: Case) -> None:
     [(errno.ENOSPC, FOREVER), (errno.EIO, ONCE), (errno.EIO, FOREVER), (errno.EDQUOT, FOREVER)],
 )
 def test_other_failures_at_a_sample_of_operations(case: Case, number: int, mode: int) -> None:
-    results = [failed(case, point.k, number, mode) for point in spread(case.points, 16)]
+    results = [failed(case, point, number, mode) for point in spread(case.points, 16)]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
     # a failure for ever strikes something that matters, wherever it begins

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from strikes import KILL, TORN, spread
+from strikes import KILL, TORN, Striker, spread
 from struck_survey import Case
 
 from thorough import sample, some
@@ -34,6 +34,19 @@ def test_killed_at_many_points_the_run_goes_on_to_the_same_bytes(case: Case) -> 
     assert {"image", "report", "ledger", "partial image", "lock", "run.json"} <= parts
 
 
+def test_a_point_is_struck_whatever_else_a_run_writes_meanwhile(case: Case) -> None:
+    """A run that takes long tells of itself more often: its operations get other numbers, and keep their names."""
+    with Striker(case.folder, case.striker.shim, tells_every=0.002) as slow:
+        case.fresh()
+        assert slow("migrate", case.job, "--run", case.folder / "warm", here=True).code == 0
+        for point in [case.points[len(case.points) // 2], case.points[-1]]:
+            case.fresh()
+            end = slow("migrate", case.job, "--run", case.run, at=point, mode=KILL, under=case.under)
+            assert (end.code, end.struck) == (-9, point)
+        case.fresh()
+        assert len(slow.points("migrate", case.job, "--run", case.run, under=case.under)) > len(case.points)
+
+
 def test_killed_again_while_going_on(case: Case) -> None:
     """A second kill early, in the middle and late in what goes on, behind kills of all parts of the run."""
     points = spread(case.points, sample(8, 12))
@@ -53,7 +66,7 @@ def test_the_later_the_kill_the_less_is_left(case: Case) -> None:
     left = []
     for point in spread(case.points, sample(6, 8)):
         case.fresh()
-        assert case.start(point.k, KILL).code == -9
+        assert case.start(point, KILL).code == -9
         end = case.striker("migrate", case.job, "--run", case.run, "--json")
         left.append(json.loads(end.out.splitlines()[-1])["point_steps"])
     assert left == sorted(left, reverse=True)
@@ -65,8 +78,8 @@ def test_the_later_the_kill_the_less_is_left(case: Case) -> None:
 def test_the_installed_program_is_killed(case: Case, share: float) -> None:
     """The same with a program that was started anew, not forked."""
     case.fresh()
-    k = int(share * len(case.points))
-    end = case.striker.run("migrate", case.job, "--run", case.run, at=k, mode=KILL, under=case.under)
+    point = case.points[int(share * len(case.points))]
+    end = case.striker.run("migrate", case.job, "--run", case.run, at=point, mode=KILL, under=case.under)
     assert (end.code, end.struck is not None) == (-9, True), end.err
     assert case.verdict(case.striker.run("migrate", case.job, "--run", case.run)) == ""
 

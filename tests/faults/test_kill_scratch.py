@@ -65,7 +65,7 @@ def test_a_killed_shot_goes_on_from_its_restart_point(jobs: Case) -> None:
     point, steps = inside[len(inside) // 2], []
     for left in (True, False):
         jobs.fresh()
-        assert jobs.start(point.k, KILL).code == -9
+        assert jobs.start(point, KILL).code == -9
         if not left:
             for file in jobs.scratch.rglob("restart*"):
                 file.unlink()
@@ -84,7 +84,7 @@ def test_records_that_cannot_be_written(jobs: Case, number: int, mode: int) -> N
     """The threads behind the stores included."""
     inside = [p for p in jobs.points if p.part == "scratch"]
     chosen = inside[:: max(1, len(inside) // sample(7, 14))]
-    results = [failed(jobs, point.k, number, mode) for point in chosen]
+    results = [failed(jobs, point, number, mode) for point in chosen]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
     # a folder that is there already and a file that is taken away late may be missed without harm

@@ -62,7 +62,7 @@ def test_a_full_disk_stops_it_and_nothing_is_lost(time_case: Case) -> None:
     writes = [p for p in case.points if p.part in RESULTS]
     for point in writes[:: max(1, len(writes) // 4)][:4]:
         case.fresh()
-        end = case.start(point.k, FOREVER, 28)
+        end = case.start(point, FOREVER, 28)
         assert end.code == 74, f"{point}: {end.code} {end.err}"
         assert "Traceback" not in end.err
         assert case.verdict(case.start()) == "", point

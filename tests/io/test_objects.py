@@ -199,7 +199,7 @@ def test_no_answer_is_a_failure(store, quick, monkeypatch):
     monkeypatch.setattr(objects, "TIMEOUT", 0.05)
     monkeypatch.setattr(objects, "PAUSES", ())
     monkeypatch.setattr(objects, "_BLOCKS", objects._Blocks())
-    monkeypatch.setattr(store, "silence", 0.3)
+    monkeypatch.setattr(store, "silence", 5.0)
     store.failures[:] = [0]
     with pytest.raises(ResourceError, match=r"no answer within 0\.05 s"), InputFile(http(store)) as file:
         file.read_at(0, 100)

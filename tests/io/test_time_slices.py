@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from patience import wait_for
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, SegyError
 from subsalt.io import broadcast
@@ -139,6 +140,7 @@ def test_two_buffers_are_all_that_is_read_ahead(made):
         ahead = Ahead(s, 0, NX, range(NT))
         first = ahead.next_slice()
         kept = first.copy()
+        wait_for(lambda: (COUNTED.now() - before).read >= 2 * 4 * NX * NY)
         # the one in use and the other: whatever time passes, no third is read into the one in use
         ahead._thread.join(0.2)
         assert (COUNTED.now() - before).read == 2 * 4 * NX * NY

@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from subsalt.job import text as toml_out
@@ -21,7 +21,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.text(st.characters(exclude_categories=("Cs",)), max_size=8), VALUES, max_size=5))
 def test_round_trip(items):
     assert tomllib.loads(toml_out.table("section", items))["section"] == items

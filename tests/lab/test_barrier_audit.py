@@ -99,20 +99,23 @@ def test_barriers_of_a_python_program(mpi, tmp_path):  # noqa: F811
 
 
 def test_a_rank_that_comes_late_lets_the_others_wait(mpi, made, capfd):  # noqa: F811
-    """The late one sleeps 5 times 0.06 s after the others have told it that they are about to enter the barrier."""
+    """The late one sleeps 5 times after the others have told it that they are about to enter the barrier."""
     ranks = 3
-    (site,) = audited(mpi, ranks, [made("planted_barriers.c"), "late"])
-    (record,) = site.records
+    # each of the others is in the barrier for as long as the late one sleeps, but for the moment between its message
+    # and its entry, in which a busy machine may put it aside: it sleeps longer then
+    for sleep in (0.06, 0.6, 6.0):
+        (site,) = audited(mpi, ranks, [made("planted_barriers.c"), "late", sleep])
+        (record,) = site.records
+        if all(waited >= 0.5 * 5 * sleep for waited in record.seconds[1:]):
+            break
     assert (record.count, site.kind) == (5, "candidate")
     # the program's own clock around the barriers of the late rank has all of what the interposer measured inside, and
     # the own cost is the least over ranks; 1e-6: six figures of float32 sums
-    inside = float(re.search(r"inside ([0-9.]+)", capfd.readouterr().out)[1])
+    inside = float(re.findall(r"inside ([0-9.]+)", capfd.readouterr().out)[-1])
     assert record.seconds[0] <= inside
     assert record.own <= inside * (1 + 1e-6)
-    # each of the others is in the barrier for as long as the late one sleeps, but for the moment between its message
-    # and its entry; half leaves room for one that is put aside just there
     for waited in record.seconds[1:]:
-        assert waited >= 0.5 * 5 * 0.06
+        assert waited >= 0.5 * 5 * sleep
     assert record.own <= record.tight <= record.loose * (1 + 1e-6)
 
 

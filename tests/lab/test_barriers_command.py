@@ -269,11 +269,11 @@ def test_outputs_that_differ_are_told(run, words, tmp_path):
 
 @on_ranks
 @pytest.mark.parametrize(
-    ("how", "words_"), [("stuck", "did not end within 3 s"), ("fails", "ended with exit code 3")]
+    ("how", "words_"), [("stuck", "did not end within 10 s"), ("fails", "ended with exit code 3")]
 )
 def test_a_program_that_needs_its_barrier_to_go_on(run, words, how, words_):
     """It waits for ever without it, or aborts."""
-    options = ("--try", "1", "--timeout", "3") if how == "stuck" else ("--try", "1")
+    options = ("--try", "1", "--timeout", "10") if how == "stuck" else ("--try", "1")
     code, out, err = run("--json", *options, "--", *words(how, "{folder}"))
     error = json.loads(out.splitlines()[-1])["error"]
     assert (code, error["code"]) == (70, "E923"), err

@@ -46,6 +46,14 @@ def test_another_text_flag_or_header_makes_another_program(source):
 
 
 @needs_cc
+def test_flags_of_the_environment_come_last_and_make_another_program(source, monkeypatch):
+    paths = [compiled("answer", [source], [CC], ["-DANSWER=1"])]
+    monkeypatch.setenv("CFLAGS", "-UANSWER '-DANSWER=1 + 1'")
+    paths.append(compiled("answer", [source], [CC], ["-DANSWER=1"]))
+    assert list(map(answer, paths)) == [1, 2]
+
+
+@needs_cc
 def test_a_cache_that_cannot_be_written_is_no_obstacle(source, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from openmpi_environment import SETTINGS, clean_environment
 
+from patience import PATIENCE
 from subsalt.errors import SubsaltError
 from subsalt_lab.pmpi.generate import fortran_names, fortran_wrapper, prototypes
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -47,7 +48,9 @@ def compiler(request):
 def waves(request, compiler, tmp_path, monkeypatch):
     """Return the program, of `use mpi` or `use mpi_f08`, its text and its MPI."""
     text, program = PROGRAMS / request.param, tmp_path / "waves"
-    made = subprocess.run([compiler, "-g", text, "-o", program], capture_output=True, text=True, timeout=120)
+    made = subprocess.run(
+        [compiler, "-g", text, "-o", program], capture_output=True, text=True, timeout=PATIENCE
+    )
     if made.returncode:
         pytest.skip(f"{compiler} cannot compile: {made.stderr.strip().splitlines()[-1]}")
     for name in set(os.environ) - set(clean_environment()):
@@ -65,7 +68,7 @@ def waves(request, compiler, tmp_path, monkeypatch):
 @pytest.mark.mpi
 def test_calls_bytes_communicators_and_lines(waves):
     program, text, mpi = waves
-    found = profile(mpi.start(RANKS, [str(program)]), sites=True, timeout=120).profile
+    found = profile(mpi.start(RANKS, [str(program)]), sites=True, timeout=PATIENCE).profile
     counts = {(r.call, r.phase): (r.calls, r.bytes) for r in found.by_phase()}
     assert {key: counts.get(key) for key in EXPECTED} == EXPECTED
     assert sorted((r.comm, r.comm_size) for r in found.by_comm() if r.call == "MPI_Bcast") == [

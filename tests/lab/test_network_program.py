@@ -8,6 +8,7 @@ import pytest
 from launch import MPI
 from openmpi_environment import clean_environment, openmpi  # noqa: F401
 
+from patience import PATIENCE
 from subsalt.errors import SubsaltError
 from subsalt_lab.compiled import compiled
 from subsalt_lab.network.lines import read
@@ -49,7 +50,9 @@ def place(request):
 def run(place, path, ranks, *words):
     mpi, environment = place
     command = mpi.start(ranks, [str(path), *words])
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 def test_every_case_has_its_blocks(place, tmp_path):

@@ -8,13 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from launch import BIN, MPI, descendants, mpiexec
 from openmpi_environment import openmpi  # noqa: F401
 
+from patience import PATIENCE, wait_for
 from subsalt.errors import SubsaltError
 from subsalt.machine import launcher
 from subsalt_lab.pmpi import program as programs
@@ -32,7 +32,7 @@ def ends(tmp_path_factory):
     if compiler is None or shutil.which("cc") is None:
         pytest.skip("needs a C compiler and the mpicc of the mpich wheel")
     out = tmp_path_factory.mktemp("ends") / "ends"
-    subprocess.run([compiler, "-g", str(PROGRAMS / "ends.c"), "-o", str(out)], check=True, timeout=120)
+    subprocess.run([compiler, "-g", str(PROGRAMS / "ends.c"), "-o", str(out)], check=True, timeout=PATIENCE)
     return out
 
 
@@ -152,14 +152,11 @@ def test_ctrl_c_ends_the_program_and_leaves_nothing(ends, tmp_path):
     below = descendants(child.pid)
     assert below
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert "E801" in err
     # the launcher takes its ranks along; they may need a moment to be gone
-    deadline = time.monotonic() + 30
-    while any(Path(f"/proc/{pid}").exists() for pid in below) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not [pid for pid in below if Path(f"/proc/{pid}").exists()]
+    wait_for(lambda: not [pid for pid in below if Path(f"/proc/{pid}").exists()])
     assert not file.exists()
     assert not list(tmp_path.iterdir())
 
@@ -196,7 +193,7 @@ def test_a_program_linked_statically(subsalt_command, tmp_path):
     made = subprocess.run(
         [shutil.which("cc") or "cc", "-static", str(tmp_path / "waves.c"), "-o", str(tmp_path / "waves")],
         capture_output=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     if made.returncode:
         pytest.skip("cc cannot link statically here")
@@ -223,7 +220,7 @@ def test_a_python_without_mpi4py(tmp_path):
 
 def test_a_script_that_starts_a_program_of_another_mpi(subsalt_command, openmpi, tmp_path):  # noqa: F811
     program, script = tmp_path / "ends", tmp_path / "script"
-    subprocess.run([openmpi.mpi.compiler, PROGRAMS / "ends.c", "-o", program], check=True, timeout=120)
+    subprocess.run([openmpi.mpi.compiler, PROGRAMS / "ends.c", "-o", program], check=True, timeout=PATIENCE)
     script.write_text(f"#!/bin/sh\n{program}\n")
     script.chmod(0o755)
     code, _, err = subsalt_command("lab", "profile", "--", mpiexec(), "-n", "1", script)

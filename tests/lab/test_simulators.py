@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 pytestmark = pytest.mark.mpi
@@ -27,7 +29,7 @@ def example(name, folder, *more, **variables):
         *more,
     ]
     return subprocess.run(
-        words, capture_output=True, text=True, timeout=400, env=os.environ | variables, check=False
+        words, capture_output=True, text=True, timeout=PATIENCE, env=os.environ | variables, check=False
     )
 
 

@@ -38,12 +38,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 BIN = Path(sys.executable).parent
-#: generous: two cores, four ranks, and other tests at the same time
-TIMEOUT = 120.0
+#: seconds after which a launch hangs: PATIENCE of `patience`, which ranks that import this module do not find
+TIMEOUT = 600.0
 
 
 def mpiexec() -> str | None:
@@ -204,6 +205,26 @@ def run(
     return Launched(n, what, cwd=cwd, env=env, threads=threads, **more).wait(timeout)
 
 
+def forked(
+    words: Sequence[object], env: Mapping[str, str] | None = None, **more: Any
+) -> subprocess.Popen[str]:
+    """Start the command in a process that is forked after the imports: what starts anew but for its interpreter.
+
+    Parameters
+    ----------
+    words : sequence
+        Of the command, without ``subsalt``.
+    env : mapping, optional
+        Further variables; where one acts on the start of an interpreter or a library, it is started anew indeed.
+    **more
+        Of `subprocess.Popen`.
+    """
+    environment = _environment(1) | dict(env or {})
+    command = _client(environment, [sys.executable, "-m", "subsalt", *map(str, words)])
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=environment, **(pipe | more))
+
+
 def _client(environment: Mapping[str, str], command: list[str]) -> list[str]:
     """Return the command of a rank that the server forks; the command itself where variables act on its start."""
     server = _rank_server()
@@ -237,6 +258,14 @@ def _rank_server() -> RankServer:
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     return RankServer(name, _at_start(environment), process)
+
+
+def seconds_of_ranks() -> float:
+    """Return the CPU seconds of the ranks that were forked so far, and of the process that forks them."""
+    if not _rank_server.cache_info().currsize:
+        return 0.0
+    fields = Path(f"/proc/{_rank_server().process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _at_start(environment: Mapping[str, str]) -> dict[str, str]:

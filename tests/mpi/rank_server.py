@@ -53,6 +53,10 @@ class Request:
         for fd, number in zip(high, self.numbers, strict=True):
             os.dup2(fd, number)
             os.close(fd)
+        # those of the server know of its own files whether one can seek in them
+        sys.stdin = os.fdopen(0, closefd=False)
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", buffering=1, errors="backslashreplace", closefd=False)
         os.environ.clear()
         os.environ.update(self.environment)
         os.chdir(self.folder)

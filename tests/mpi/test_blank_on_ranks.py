@@ -40,7 +40,7 @@ def test_reimage_and_time_migration(tmp_path):
         (["reimage", "run", "--top-mute", "1 km", "-o", "new"], 78, "E844", "the step top_mute"),
         (["migrate", "time.toml", "--run", "time.run"], 65, "E314", "stretch_mute = 0.0001 %"),
     ):
-        done = run(2, ["subsalt", *command], cwd=tmp_path, timeout=60)
+        done = run(2, ["subsalt", *command], cwd=tmp_path)
         assert done.rc == exit_code, done
         said = done.err[0] + done.out[0]
         assert step in said, done

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from launch import needs_mpi, run
 
+from patience import PATIENCE
 from subsalt.errors import ConfigError
 from subsalt.parallel.comm import single
 
@@ -165,7 +166,6 @@ def test_abort_says_it_once_and_ends_all():
             w.abort(DiskError("the disk is full", "make room", code="E620"))
         w.allgather(1)  # waits for ranks that never come
         """,
-        timeout=40,
     )
     assert done.rc == 74, done
     said = "".join(done.err)
@@ -185,7 +185,6 @@ def test_an_exception_nobody_caught_ends_all():
             raise ValueError("nobody expects this")
         w.allgather(1)
         """,
-        timeout=40,
     )
     assert done.rc not in (0, None), done
     assert "nobody expects this" in done.err[1]
@@ -222,7 +221,9 @@ def test_a_launcher_whose_ranks_stay_alone_is_an_error():
         "try:\n    world()\nexcept ParallelError as e:\n    print(e.code)\n"
     )
     env = {"PALS_RANKID": "0", "PALS_SIZE": "2", "PATH": "/usr/bin:/bin"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.stdout == "E712\n", done
 
 
@@ -248,4 +249,4 @@ def test_importing_the_package_does_not_import_mpi4py():
         "import sys, subsalt; from subsalt.parallel.comm import world; assert world().size == 1; "
         "assert not any(m.startswith('mpi4py') for m in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     ],
 )
 def test_wrong_input_is_said_once(folder, command, code, text):
-    done = run(3, ["subsalt", *command], cwd=folder, timeout=60)
+    done = run(3, ["subsalt", *command], cwd=folder)
     assert done.rc == code, done
     assert not any(done.err[1:]), done
     assert not any(done.out[1:]), done
@@ -44,14 +44,14 @@ def test_wrong_input_is_said_once(folder, command, code, text):
 
 
 def test_errors_as_json_are_one_object(folder):
-    done = run(2, ["subsalt", "migrate", "no_model.toml", "--json"], cwd=folder, timeout=60)
+    done = run(2, ["subsalt", "migrate", "no_model.toml", "--json"], cwd=folder)
     assert done.rc == 66, done
     assert json.loads(done.out[0])["error"]["exit"] == 66
     assert not done.out[1]
 
 
 def test_a_command_that_is_not_parallel_is_done_by_one_rank(folder):
-    done = run(3, ["subsalt", "scan", "shots.sgy"], cwd=folder, timeout=60)
+    done = run(3, ["subsalt", "scan", "shots.sgy"], cwd=folder)
     assert done.rc == 0, done
     assert "shots 3 " in done.out[0]
     assert done.err == ["subsalt scan works in one process; 2 other ranks had nothing to do\n", "", ""], done
@@ -60,14 +60,14 @@ def test_a_command_that_is_not_parallel_is_done_by_one_rank(folder):
 
 def test_help_is_given_once(folder):
     for arguments in (["migrate", "--help"], []):
-        done = run(2, ["subsalt", *arguments], cwd=folder, timeout=60)
+        done = run(2, ["subsalt", *arguments], cwd=folder)
         assert "Usage: subsalt" in done.out[0] + done.err[0], done
         assert (done.out[1], done.err) == ("", [done.err[0], ""]), done
 
 
 def test_a_check_says_what_one_process_says(folder):
-    done = run(2, ["subsalt", "check", "job.toml"], cwd=folder, timeout=60)
-    alone = run(1, ["subsalt", "check", "job.toml"], cwd=folder, timeout=60)
+    done = run(2, ["subsalt", "check", "job.toml"], cwd=folder)
+    alone = run(1, ["subsalt", "check", "job.toml"], cwd=folder)
     assert (done.rc, alone.rc) == (0, 0), done
     assert done.out == [alone.out[0], ""], done
     assert done.err == ["", ""], done
@@ -89,7 +89,7 @@ def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
         engine.migrate_job = migrate
         main(["migrate", "job.toml"] + {["--debug"] if debug else []})
     """
-    done = run(3, program, cwd=folder, timeout=60)
+    done = run(3, program, cwd=folder)
     assert done.rc == 70, done
     said = "".join(done.err)
     assert said.count("internal error: RuntimeError: planted") == 1, done
@@ -123,13 +123,13 @@ def test_a_full_disk_of_one_rank_ends_all(folder, tmp_path, where, failing):
         module.{function} = full
         main(["migrate", "job.toml", "--run", {str(tmp_path / "run")!r}])
     """
-    done = run(2, program, cwd=folder, timeout=60)
+    done = run(2, program, cwd=folder)
     assert done.rc == 74, done
     said = "".join(done.err)
     assert said.count("error E620  no space") == 1, done
     assert ("(rank 1 on " in said) == (failing == 1), done
     assert not done.mpiexec, done
-    again = run(2, ["subsalt", "migrate", "job.toml", "--run", tmp_path / "run"], cwd=folder, timeout=60)
+    again = run(2, ["subsalt", "migrate", "job.toml", "--run", tmp_path / "run"], cwd=folder)
     assert again.rc == 0, again
 
 
@@ -151,7 +151,6 @@ def test_a_program_of_ones_own_is_watched_too(folder, tmp_path):
         print(len(result.shots_done), all(seen), watchdog._watching is None)
         """,
         cwd=folder,
-        timeout=60,
     )
     assert done.rc == 0, done
     assert done.out == ["3 True True\n"] * 2, done

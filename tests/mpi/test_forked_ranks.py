@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
-from launch import MPI, alive, run
+from launch import MPI, Launched, alive, run
+
+from patience import wait_for
 
 pytestmark = MPI
 
@@ -45,10 +46,9 @@ def test_they_are_given_the_same(tmp_path):
 
 
 def test_none_outlives_its_launch():
-    done = run(2, "import os, time; print(os.getpid(), flush=True); time.sleep(60)", timeout=4)
+    job = Launched(2, "import os, time; print(os.getpid(), flush=True); time.sleep(3600)", own_start=False)
+    wait_for(lambda: all(job.said(f"out.{rank}").endswith("\n") for rank in range(2)))
+    done = job.wait(0.01)
     assert done.rc is None, done
     ranks = [int(text) for text in done.out]
-    until = time.monotonic() + 10
-    while any(map(alive, ranks)) and time.monotonic() < until:
-        time.sleep(0.02)
-    assert not any(map(alive, ranks)), done
+    wait_for(lambda: not any(map(alive, ranks)), "their end")

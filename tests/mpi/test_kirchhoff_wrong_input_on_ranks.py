@@ -36,7 +36,7 @@ def folder_of(path):
 def test_the_command_says_it_once(tmp_path):
     folder = folder_of(tmp_path)
     for name, command in (("outside", "migrate"), ("bands", "check")):
-        done = run(2, ["subsalt", command, f"{name}.toml"], cwd=folder, timeout=60)
+        done = run(2, ["subsalt", command, f"{name}.toml"], cwd=folder)
         code, said = WRONG[name]
         assert done.rc == code, done
         assert (done.err[0] + done.out[0]).count(said) == 1, done
@@ -61,7 +61,6 @@ def test_all_ranks_find_the_same(tmp_path):
                 print(name, e.exit_code, e.findings[0].code)
         """,
         cwd=folder,
-        timeout=90,
     )
     assert done.rc == 0, done
     assert done.out[0] == done.out[1] == done.out[2], done

@@ -39,9 +39,9 @@ def write(folder):
     grid = ss.Grid((150, 90, 80), (10.0,) * 3)
     volume.write(folder / "vp.rsf", grid, np.full(grid.shape, 2000.0, np.float32))
     volume.write(folder / "epsilon.rsf", grid, np.full(grid.shape, 0.1, np.float32))
-    src = [[x, 450.0, 20.0] for x in (600.0, 900.0)]
+    src = [[600.0, 450.0, 20.0]]
     rcv = [[x, y, 20.0] for y in (300.0, 600.0) for x in np.linspace(5.0, 1485.0, 30)]
-    noise = np.random.default_rng(0).standard_normal((2, len(rcv), 46)).astype(np.float32)
+    noise = np.random.default_rng(0).standard_normal((1, len(rcv), 46)).astype(np.float32)
     survey = ss.Survey.from_arrays(src, rcv, nt=46, dt=0.004, data=noise)
     write_survey(folder / "shots.sgy", survey)
     (folder / "job.toml").write_text(JOB)

@@ -13,6 +13,7 @@ import pytest
 from launch import MPI, Launched, alive, descendants, run
 
 from job_files import MIGRATE, survey, write_files
+from patience import PATIENCE, wait_for
 from subsalt.run.ledger import peek
 from subsalt.run.live import ask
 from subsalt.run.progress import view_of
@@ -42,7 +43,7 @@ def made(path, nt):
         [sys.executable, "-m", "subsalt", "migrate", "job.toml", "--run", "whole"],
         cwd=path,
         check=True,
-        timeout=120,
+        timeout=PATIENCE,
     )
     return path
 
@@ -66,11 +67,8 @@ def done_shots(run_dir):
 def started(folder, job, name, n):
     """Return a migration that has finished a shot, its ranks, and all processes below mpiexec."""
     launched = Launched(n, ["subsalt", "migrate", job, "--run", name], cwd=folder)
-    until = time.monotonic() + 60
-    while not done_shots(folder / name):
-        assert time.monotonic() < until, launched.wait(0)
-        assert launched.process.poll() is None, launched.wait(1)
-        time.sleep(0.02)
+    wait_for(lambda: done_shots(folder / name) or launched.process.poll() is not None, "a shot")
+    assert launched.process.poll() is None, launched.wait(1)
     return launched, launched.ranks(), descendants(launched.process.pid)
 
 
@@ -102,10 +100,7 @@ def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
         assert everything.count("error E") == 1, done
         assert said in everything, done
         assert "Traceback" not in everything, done
-    until = time.monotonic() + 60
-    while any(map(alive, below)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(alive, below)), "processes are left"
+    wait_for(lambda: not any(map(alive, below)), "the end of all processes")
     assert not (folder / name / "image.sgy").exists()
     before = done_shots(folder / name)
     assert 0 < len(before) < SHOTS, "the strike came too late"
@@ -127,8 +122,8 @@ def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
     folder = folders(LONG)
     name = f"watched-{finish}"
     launched, _, below = started(folder, "job.toml", name, 3)
-    seen, until = set(), time.monotonic() + 60
-    while len(seen) < 2 and launched.process.poll() is None and time.monotonic() < until:
+    seen = set()
+    while len(seen) < 2 and launched.process.poll() is None:
         seen |= {r.rank for r in view_of(folder / name).running}
         time.sleep(0.02)
     answer = ask(folder / name, finish)
@@ -137,10 +132,7 @@ def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
     everything = "".join(done.err)
     assert everything.count("error E801") == 1, done
     assert ("finished first" if finish else "given back") in everything, done
-    until = time.monotonic() + 60
-    while any(map(alive, below)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(alive, below)), "processes are left"
+    wait_for(lambda: not any(map(alive, below)), "the end of all processes")
     assert len(seen) > 1, seen
     assert view_of(folder / name).state == "stopped"
     again = run(2, ["subsalt", "resume", name], cwd=folder)

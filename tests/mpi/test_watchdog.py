@@ -7,6 +7,7 @@ import time
 import pytest
 from launch import Launched, alive, descendants, needs_mpi, run
 
+from patience import wait_for
 from subsalt.parallel.comm import single
 from subsalt.parallel.watchdog import _AwakeClock, note, watch
 
@@ -66,21 +67,15 @@ def started(n, hosts=False, seconds=40, stuck=False):
 
 def wait_until_ready(job):
     """Wait until rank 0 has said that all ranks are at work."""
-    until = time.monotonic() + 60
-    while "ready" not in job.said("out.0"):
-        assert time.monotonic() < until, job.wait(0)
-        assert job.process.poll() is None, job.wait(1)
-        time.sleep(0.05)
+    wait_for(lambda: "ready" in job.said("out.0") or job.process.poll() is not None, "the ranks")
+    assert job.process.poll() is None, job.wait(1)
 
 
 def ended(job, below):
     """Return what a struck program said, after nothing of it is left."""
     done = job.wait()
     assert done.rc is not None, f"no end\n{done}"
-    until = time.monotonic() + 60
-    while any(map(alive, below)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not any(map(alive, below)), f"processes are left\n{done}"
+    wait_for(lambda: not any(map(alive, below)), "the end of all processes")
     return done
 
 
@@ -169,7 +164,7 @@ def test_a_pause_and_a_crowd_are_no_false_alarm():
     wait_until_ready(job)
     ranks, below = job.ranks(), descendants(job.process.pid)
     os.kill(ranks[1], signal.SIGSTOP)
-    time.sleep(T / 2)
+    time.sleep(T / 4)
     os.kill(ranks[1], signal.SIGCONT)
     # all at once, as a batch system does that suspends a job: longer than the patience
     for pid in ranks.values():
@@ -195,12 +190,12 @@ def test_ranks_that_are_ready_early_are_not_missed(error):
         w = comm.world()
         comm.Comm.on_host = lambda self: self.split(self.rank // 2)
         try:
-            with watchdog.watch(w, 1.0):
+            with watchdog.watch(w, {T}):
                 try:
                     w.agree(ConfigError("agreed") if {error} else None)
                 finally:
                     if w.is_root:
-                        time.sleep(4)
+                        time.sleep({2.5 * T})
         except ConfigError:
             pass
         print("over")

@@ -173,7 +173,7 @@ def test_one_owner(tmp_path):
 def test_another_process_is_refused_until_the_owner_ends(tmp_path):
     code = (
         "import sys, time; from pathlib import Path; from subsalt.run.lock import RunLock\n"
-        "RunLock(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
+        "RunLock(Path(sys.argv[1])); print('held', flush=True); time.sleep(3600)"
     )
     owner = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:

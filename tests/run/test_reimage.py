@@ -15,6 +15,7 @@ import pytest
 from kept_case import keep_wavefields
 from survey_case import job_of, make_survey
 
+from patience import PATIENCE
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.volumes import volume
@@ -209,7 +210,7 @@ while struck:
 
 def test_killed_at_file_operations_it_goes_on_to_the_same_bytes(survey, tmp_path):
     command = [sys.executable, "-c", KILLED, str(survey / "run"), str(tmp_path), "47"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert len([k for k, *_ in lines if k == "0"]) >= 5

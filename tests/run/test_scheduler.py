@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from patience import PATIENCE
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
@@ -170,7 +171,7 @@ def line(n=3):
 
     def read(shot, rows=None):
         log.append((shot.id, None if rows is None else list(rows), threading.current_thread().name))
-        go.wait(10)
+        go.wait(PATIENCE)
         if shot.id == 3:
             raise DataError("bad traces")
         rows = np.arange(4) if rows is None else rows

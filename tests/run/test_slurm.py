@@ -4,12 +4,12 @@ import os
 import shlex
 import signal
 import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE, wait_for
 from subsalt.errors import ConfigError
 from subsalt.run.slurm import Batch, clock, seconds_of
 
@@ -209,13 +209,10 @@ def cluster(tmp_path):
 def strike(cluster, number, **variables):
     """Start the script, send it a signal when it works; return (exit code, stdout, stderr, what scontrol got)."""
     process = cluster(**variables)
-    end = time.monotonic() + 60
-    while not (cluster.folder / "at-work").exists():
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    wait_for(lambda: (cluster.folder / "at-work").exists() or process.poll() is not None)
+    assert process.poll() is None
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     return process.returncode, out, err, _asked(cluster)
 
 
@@ -238,7 +235,7 @@ def test_a_shot_that_came_to_a_restart_point_is_queued_again(cluster):
 def test_who_is_stopped_by_hand_is_not_queued_again(cluster):
     """`subsalt stop` ends the program with 75 too, but nobody told the script that the time is over."""
     process = cluster(SHOT="one", CODE="75")
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert (process.returncode, _asked(cluster)) == (75, "")
 
 
@@ -256,6 +253,6 @@ def test_a_cancelled_job_is_not_queued_again(cluster):
 @pytest.mark.parametrize("code", [0, 65, 70])
 def test_any_other_end_is_passed_on(cluster, code):
     process = cluster(SHOT="one", CODE=str(code))
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE)
     assert process.returncode == code
     assert _asked(cluster) == ""

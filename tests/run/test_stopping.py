@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from small_run import digest, make
 
+from patience import PATIENCE, wait_for
 from subsalt.cli import commands
 from subsalt.errors import ConfigError, MissingInputError, ParallelError
 from subsalt.job.job import Job
 from subsalt.run import live
 from subsalt.run.ledger import Ledger, peek
-from subsalt.run.live import NAME as PROGRESS
 from subsalt.run.live import STOP_FILE, RunStopped, ask, read_progress, read_request
 from subsalt.run.lock import RunLock, is_alive, read_lease
 from subsalt.run.migrate import migrate_job
@@ -41,14 +41,14 @@ def whole(job: Job) -> str:
 
 
 def asking(run: Path, at: float, **how: bool):
-    """Return a progress callback that asks the run to stop when so many shots are done, and then dawdles."""
+    """Return a progress callback that asks the run to stop when so many shots are done, and waits until it heard."""
     asked = []
 
     def progress(done: float, total: float, message: str = "") -> None:
         if done >= at and not asked:
             asked.append(ask(run, patience=0, **how))
-        if asked:
-            time.sleep(0.05)
+            # at once is by a signal, which ends the waiting
+            wait_for(lambda: read_progress(run).get("state") == "stopping" and how.get("finish"))
 
     return progress
 
@@ -82,7 +82,7 @@ def test_a_stop_after_the_last_shot_lets_the_run_end(job: Job, whole: str, tmp_p
 
 def test_the_time_limit_stops_a_run(job: Job, whole: str, tmp_path: Path) -> None:
     def slow(done: float, total: float, message: str = "") -> None:
-        time.sleep(0.01)
+        time.sleep(PATIENCE)  # what stops it is a signal
 
     run = tmp_path / "run"
     with pytest.raises(RunStopped, match=r"time limit of 0\.2 s"):
@@ -201,22 +201,19 @@ def test_the_command_stops_a_run_from_another_process(job: Job, tmp_path: Path, 
     slow = (
         "import sys, time; from subsalt.cli import guard, app as cli; from subsalt.run import progress\n"
         "progress.for_stream = lambda label, **more: type('Slow', (progress.Silent,), "
-        "{'__call__': lambda *a: time.sleep(0.2)})()\n"
+        "{'__call__': lambda *a: time.sleep(600)})()\n"
         "sys.exit(guard.run(cli.app, sys.argv[1:]))"
     )
     command = [sys.executable, "-c", slow, "migrate", str(job.path), "--run", str(run)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not (run / PROGRESS).exists() or not read_progress(run).get("in_hand"):
-        assert time.monotonic() < until
-        assert process.poll() is None
-        time.sleep(0.05)
+    wait_for(lambda: read_progress(run).get("in_hand") or process.poll() is not None)
+    assert process.poll() is None
     code, out, _ = subsalt_command("stop", run, "--json")
     assert code == 0
     answer = json.loads(out.splitlines()[-1])
     assert (answer["running"], answer["stopped"]) == (True, True)
-    # without the word it would go on for hundreds of steps of 0.2 s
-    _, err = process.communicate(timeout=120)
+    # without the word it would go on for ever
+    _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 75
     assert "E801" in err
     assert "subsalt stop" in err

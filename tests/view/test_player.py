@@ -6,12 +6,14 @@ measures that.
 
 import shutil
 import threading
+import time
 
 import numpy as np
 import pytest
 from movie_maker import ring_movie
 from movie_pixels import pixels
 
+from patience import PATIENCE
 from subsalt.view.movie_server import MovieServer, write_page
 
 pytestmark = pytest.mark.browser
@@ -91,11 +93,10 @@ def drawn(page, field, plane="xz"):
 
 def until(page, expression):
     """Wait until an expression is true: by asking, since the policy of the page forbids what playwright would do."""
-    for _ in range(2000):
-        if page.evaluate(expression):
-            return
+    end = time.monotonic() + PATIENCE
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"never: {expression}"
         page.wait_for_timeout(10)
-    raise AssertionError(f"never: {expression}")
 
 
 def state(page, name):
@@ -357,4 +358,4 @@ def test_the_server_shows_the_same(show, solid):
         page.close()
     finally:
         server.shutdown()
-        thread.join(10)
+        thread.join(PATIENCE)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "io")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(HERE.parents[1] / "io")]
 os.environ.setdefault("SUBSALT_TUNE", "off")
 os.environ.setdefault("SUBSALT_MEASURE", "off")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from once import once
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.earth.grid import Grid
@@ -39,6 +40,12 @@ class World:
 def _modelled(name, grid, model, src, rcv, time, f0, **options):
     """Return the world of sources (ns, 3) and receivers (ns, nr, 3) with the traces that the model gives."""
     volumes = {n: np.asarray(v, np.float32) for n, v in model.items()}
+    shots = once(f"world-{name}", lambda: _shots(grid, volumes, src, rcv, time, f0, options))
+    return World(name, grid, volumes, tuple(shots), time, f0, options)
+
+
+def _shots(grid, volumes, src, rcv, time, f0, options):
+    """Return the shots with the traces that the model gives."""
     radians = volumes | {n: np.deg2rad(volumes[n]) for n in ("theta", "phi") if n in volumes}
     propagation = PropagationOptions(threads=1, device="cpu", **options)
     earth = EarthModel(grid, **radians)
@@ -54,7 +61,7 @@ def _modelled(name, grid, model, src, rcv, time, f0, **options):
         data += (NOISE * np.abs(data).max() * rng.standard_normal(data.shape)).astype(np.float32)
         shot.data = data
         shots.append(shot)
-    return World(name, grid, volumes, tuple(shots), time, f0, options)
+    return shots
 
 
 def layers(grid: Grid, tops, values, water=None, sea=1500.0):

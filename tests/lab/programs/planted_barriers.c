@@ -113,13 +113,13 @@ static void kept(const char* folder) {
 }
 
 /* Rank 0 comes late five times: it sleeps when the others have told it that they are about to come. */
-static void late(void) {
+static void late(double seconds) {
     double inside = 0.0;
     for (int i = 0; i < 5; i++) {
         if (rank == 0) {
             for (int r = 1; r < size; r++)
                 MPI_Recv(x, 1, MPI_DOUBLE, r, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            usleep(60000);
+            usleep((useconds_t)(1e6 * seconds));
         } else {
             MPI_Send(x, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
         }
@@ -131,12 +131,24 @@ static void late(void) {
     if (rank == 0) printf("inside %.9f\n", inside);
 }
 
+/* Rank 0 waits until rank 1 is about to enter the next barrier, or to go on without it, and a while longer; they tell
+   each other by a file, since a message would be seen. */
+static void come_late(const char* folder) {
+    char name[4096];
+    snprintf(name, sizeof name, "%s/here", folder);
+    if (rank == 1) fclose(fopen(name, "w"));
+    if (rank != 0) return;
+    while (unlink(name) != 0)
+        usleep(1000);
+    usleep(400000);
+}
+
 /* A barrier that is needed, in a way that no audit of MPI can see: rank 1 reads what rank 0 writes. */
 static void needed(const char* folder) {
     char name[4096], text[16] = "nothing\n";
     snprintf(name, sizeof name, "%s/message", folder);
+    come_late(folder);
     if (rank == 0) {
-        usleep(400000);
         FILE* file = fopen(name, "w");
         fputs("written\n", file);
         fclose(file);
@@ -158,10 +170,8 @@ static void needed(const char* folder) {
 static void stuck(const char* folder, int gives_up) {
     char name[4096];
     snprintf(name, sizeof name, "%s/flag", folder);
-    if (rank == 0) {
-        usleep(400000);
-        fclose(fopen(name, "w"));
-    }
+    come_late(folder);
+    if (rank == 0) fclose(fopen(name, "w"));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 1 && access(name, R_OK) != 0) {
         if (gives_up) MPI_Abort(MPI_COMM_WORLD, 3);
@@ -182,7 +192,7 @@ int main(int argc, char** argv) {
     x[0] = rank + 1.0;
     if (!strcmp(what, "plain")) plain();
     if (!strcmp(what, "kept")) kept(folder);
-    if (!strcmp(what, "late")) late();
+    if (!strcmp(what, "late")) late(atof(folder));
     if (!strcmp(what, "needed")) needed(folder);
     if (!strcmp(what, "stuck")) stuck(folder, 0);
     if (!strcmp(what, "fails")) stuck(folder, 1);

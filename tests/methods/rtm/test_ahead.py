@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scheme_cases import RECORD, setup_of, shot_of
 
+from patience import PATIENCE
 from subsalt.errors import DataError
 from subsalt.methods.rtm.ahead import ShotsAhead
 from subsalt.methods.rtm.modelling import Traces
@@ -31,7 +32,7 @@ class Feed:
         pass
 
     def take(self, shot: Any) -> Traces:
-        assert self.may.wait(20)
+        assert self.may.wait(PATIENCE)
         self.taken.append(threading.current_thread().name)
         return Traces(None, self.data)
 

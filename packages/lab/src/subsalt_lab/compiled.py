@@ -31,6 +31,8 @@ def compiled(
 ) -> Path:
     """Return a program or library made from C sources; compiles it unless it is there.
 
+    The variable CFLAGS adds words behind all others, as it does to a build.
+
     Parameters
     ----------
     name : str
@@ -49,7 +51,7 @@ def compiled(
     DeviceError
         When the compiler cannot be started or fails (E950).
     """
-    words = [*compiler, "-std=c11", "-O2", *flags]
+    words = [*compiler, "-std=c11", "-O2", *flags, *shlex.split(os.environ.get("CFLAGS", ""))]
     digest = hashlib.sha256("\0".join([*words, _describe(compiler), made_from]).encode())
     for source in sources:
         digest.update(source.read_bytes())
