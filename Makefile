@@ -29,6 +29,7 @@ $(STAMP): pyproject.toml packages/lab/pyproject.toml constraints.txt CMakeLists.
 	@[ -x $(PY) ] || $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv module; on Debian or Ubuntu install python3-venv" >&2; exit 1; }
 	@[ -x $(PY) ] || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing pinned packages and compiling the kernels"
+	@$(PY) -m pip install $(PIP_FLAGS) pip setuptools
 	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
 	@$(PY) -m pip uninstall -q -y --disable-pip-version-check subsalt 2>/dev/null # the name of the distribution up to 0.7
 	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi]' -e packages/lab
