@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import ConfigError, CorruptionError, DiskError
+from subsalt.io import own
+from subsalt.io.event_log import read_events
 from subsalt.io.publish import publish_text, remove_leftovers
 from subsalt.run.lock import RunLock
 
@@ -26,9 +29,10 @@ from subsalt.run.lock import RunLock
 FORMAT = 2
 NAME = "ledger.sqlite"
 COPY = "ledger.json"
-EVENTS = "events.jsonl"
 #: setting that holds the hash of the others
 CHECK = "check"
+#: setting that holds the resolved job: what goes on without the job file, goes on with it
+JOB = "resolved"
 STATES = {"planned", "running", "done", "quarantined"}
 #: bytes of a path; SQLite opens files up to 512, its journal's suffix included
 LONGEST_PATH = 500
@@ -116,6 +120,7 @@ class Ledger:
 
     def _open(self) -> sqlite3.Connection:
         path = self.folder / NAME
+        _make_file(path)
         with _disk_errors(path):
             try:
                 db = _connect(path)
@@ -123,6 +128,7 @@ class Ledger:
                 if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
                     raise
                 self._set_aside(path)
+                _make_file(path)
                 db = _connect(path)
                 self._db = db
                 self._rebuild()
@@ -153,26 +159,27 @@ class Ledger:
                 os.replace(old, path.with_name(f"{path.name}.damaged{suffix}"))
 
     def _rebuild(self) -> None:
-        """Fill a new ledger from the copy of its settings and the log of events."""
-        try:
-            copy = json.loads((self.folder / COPY).read_text())
-            meta, shots = dict(copy["meta"]), [int(i) for i in copy["shots"]]
-        except (OSError, ValueError, TypeError, KeyError):
-            return
-        if meta.get(CHECK, "") not in ("", _check_of(meta)):
+        """Fill a new ledger from the copy of its settings and the log of events, line by line."""
+        copy = _sound_copy(self.folder)
+        if copy is None:
             return  # damaged as well: what it says of the job cannot be trusted
+        meta, shots = copy
         for key, value in meta.items():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         self.plan(shots)
-        unit = self.unit
-        for event in _events(self.folder / EVENTS):
+        unit, planned = self.unit, set(shots)
+        for event in read_events(self.folder).known:
             if event.get("event") == "kept":
                 self._keep_wavefields(event)
-            if event.get("event") == "done" and isinstance(event.get("sha256"), str):
-                self._db.execute(
-                    "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
-                    (event["sha256"], event.get("seconds"), event.get(unit)),
-                )
+            number, sha, seconds = event.get(unit), event.get("sha256"), event.get("seconds")
+            if event.get("event") != "done" or type(number) is not int or not _is_hash(sha):
+                continue
+            if number not in planned:
+                continue  # it may be larger than a number of SQLite
+            self._db.execute(
+                "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
+                (sha, seconds if isinstance(seconds, float) else None, number),
+            )
 
     @property
     def unit(self) -> str:
@@ -304,10 +311,11 @@ class Ledger:
 
     def _keep_wavefields(self, event: Mapping[str, Any]) -> None:
         """Record what an event says of kept wavefields, if it is complete."""
-        with suppress(KeyError, TypeError, ValueError):
-            self.keep_wavefields(
-                int(event["shot"]), [Wavefield.of(int(event["shot"]), w) for w in event["wavefields"]]
-            )
+        with suppress(KeyError, TypeError, ValueError, OverflowError):
+            shot = int(event["shot"])
+            found = [Wavefield.of(shot, w) for w in event["wavefields"]]
+            if abs(shot) < 1 << 63 and all(0 <= w.bytes < 1 << 63 for w in found):
+                self.keep_wavefields(shot, found)
 
     def wavefields(self) -> list[Wavefield]:
         """Return what is kept of all shots."""
@@ -344,7 +352,8 @@ class Ledger:
         """Publish settings and shots beside the database, for the case that it is damaged."""
         meta = dict(self._read("SELECT key, value FROM meta"))
         shots = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
-        publish_text(self.folder / COPY, json.dumps({"meta": meta, "shots": shots}, indent=1) + "\n")
+        content = {"meta": meta, "shots": shots}
+        publish_text(self.folder / COPY, json.dumps(content | {CHECK: _hash_of(content)}, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
@@ -417,7 +426,7 @@ def peek(folder: Path) -> list[dict[str, Any]]:
 def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open the ledger of a run for reading, without locking it; sqlite3.Error or OSError when there is none."""
     path = Path(folder) / NAME
-    if not path.is_file():
+    if path.is_symlink() or not path.is_file():
         raise FileNotFoundError(path)
     # without a log beside it nobody writes: then not even the helper files of a reader are left behind
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
@@ -431,12 +440,68 @@ def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def settings_of(folder: Path) -> dict[str, str]:
-    """Return the settings in the ledger of a run directory, without locking it; empty when there is none."""
+    """Return the settings of a run directory, without locking it; empty when there are none that can be trusted.
+
+    Those of the ledger, or of the copy beside it where the ledger is damaged or older than the copy: what stands in a
+    log of the database that is damaged is lost without a word.
+    """
+    found = _sound_settings(folder)
+    copy = _sound_copy(folder)
+    if copy is not None and (found is None or resolved_of(copy[0])[0] > resolved_of(found)[0]):
+        return copy[0]
+    return found or {}
+
+
+def _sound_settings(folder: Path) -> dict[str, str] | None:
+    """Return the settings in the database; None when there are none, or they fail their checksum."""
     try:
         with read_only(folder) as db:
-            return dict(db.execute("SELECT key, value FROM meta").fetchall())
+            meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
     except (OSError, sqlite3.Error):
-        return {}
+        return None
+    return meta if meta and is_sound(meta) else None
+
+
+def _sound_copy(folder: Path) -> tuple[dict[str, str], list[int]] | None:
+    """Return settings and shots of the copy beside the ledger; None when it is missing or damaged."""
+    try:
+        content = json.loads(own.read_text(folder / COPY))
+        meta, shots = dict(content["meta"]), list(dict.fromkeys(content["shots"]))
+        known = content.pop(CHECK, None)  # versions before 0.9 wrote none
+        whole = known is None or known == _hash_of(content)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+    plain = all(type(i) is int and abs(i) < 1 << 63 for i in shots) and all(
+        isinstance(v, str) for v in meta.values()
+    )
+    return (meta, shots) if whole and plain and is_sound(meta) else None
+
+
+def resolved_of(settings: Mapping[str, str]) -> tuple[int, str]:
+    """Return the resolved job that settings hold, and how many there were before it; (0, "") of older versions."""
+    try:
+        number, text = json.loads(settings[JOB])
+        return int(number), str(text)
+    except (KeyError, TypeError, ValueError):
+        return 0, ""
+
+
+def with_resolved(settings: Mapping[str, str], text: str) -> dict[str, str]:
+    """Return the setting that holds a resolved job: the next one, where it differs from the last."""
+    number, known = resolved_of(settings)
+    return {JOB: json.dumps([number + (text != known), text])}
+
+
+def is_sound(meta: Mapping[str, str]) -> bool:
+    """Return whether settings have their checksum; those of before 0.3 have none."""
+    return bool(meta.get(CHECK, "") in ("", _check_of(meta)))
+
+
+def _make_file(path: Path) -> None:
+    """Make the file of the database where it is missing, never at the other end of a link; SQLite would follow one."""
+    own.refuse_links(path.parent, (NAME, f"{NAME}-*"), in_place=(NAME, f"{NAME}-*"))
+    with suppress(OSError):  # SQLite says it, with its cure
+        os.close(own.open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -464,8 +529,16 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _check_of(meta: Mapping[str, str]) -> str:
     """Return the hash of all settings but that of the format, which is changed in place."""
-    text = json.dumps({k: v for k, v in meta.items() if k not in (CHECK, "format")}, sort_keys=True)
+    return _hash_of({k: v for k, v in meta.items() if k not in (CHECK, "format")})
+
+
+def _hash_of(content: Mapping[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True)
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def _is_hash(text: object) -> bool:
+    return isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
 
 def _refuse_damage(db: sqlite3.Connection) -> None:
@@ -474,10 +547,10 @@ def _refuse_damage(db: sqlite3.Connection) -> None:
         meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
         db.execute("SELECT id, place, state, attempt, seconds, sha256, reason FROM shot").fetchall()
         states = {r[0] for r in db.execute("SELECT state FROM shot").fetchall()}
-    except sqlite3.OperationalError as error:  # a text that is none
+        read_wavefields(db)
+    except (sqlite3.OperationalError, ValueError, TypeError) as error:  # a text that is none
         raise sqlite3.DatabaseError(f"malformed: {error}") from error
-    sound = meta.get(CHECK, _check_of(meta)) == _check_of(meta)
-    if not (sound and states <= STATES and str(meta.get("format", "1")).isdigit()):
+    if not (is_sound(meta) and states <= STATES and str(meta.get("format", "1")).isdigit()):
         raise sqlite3.DatabaseError("malformed settings or states")
 
 
@@ -485,21 +558,6 @@ def _is_damage(error: sqlite3.Error) -> bool:
     # the last two: names of columns with a flipped bit
     words = ("malformed", "not a database", "corrupt", "decode", "no such column")
     return any(word in str(error) for word in words)
-
-
-def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a log; a line cut by a power loss is passed over."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            yield event
 
 
 @contextmanager
