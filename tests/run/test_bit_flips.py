@@ -55,8 +55,11 @@ def go_on(run: Path, **more: bool) -> str:
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A run that was stopped after its second shot, and the hash of the image without a stop."""
-    base = tmp_path_factory.mktemp("survey")
+    return begun(tmp_path_factory.mktemp("survey"))
+
+
+def begun(base: Path) -> tuple[Path, str]:
+    """Return a run that was stopped after its second shot, and the hash of the image without a stop."""
     job = Job.from_toml(make(base, IMAGING))
     image = migrate_job(job, base / "whole").sha256
 
