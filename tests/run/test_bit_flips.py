@@ -132,7 +132,8 @@ def test_the_job_survives_the_loss_of_one_copy(stopped: tuple[Path, str], name: 
 
 def without_job(run: Path) -> None:
     """Make a directory as versions before 0.9 left it: the ledger knows no resolved job, the log no checksums."""
-    from subsalt.run.ledger import CHECK, JOB, Ledger
+    from subsalt.run.ledger import Ledger
+    from subsalt.run.settings import CHECK, JOB
 
     with Ledger(run) as ledger:
         ledger._db.execute("DELETE FROM meta WHERE key = ?", (JOB,))

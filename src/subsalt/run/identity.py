@@ -21,7 +21,8 @@ from subsalt.io.event_log import log_event
 from subsalt.io.run_folder import own_run
 from subsalt.job.base import BEFORE_FRAMES, class_of
 from subsalt.methods import method_of
-from subsalt.run.ledger import JOB, Ledger, resolved_of, settings_of, with_resolved
+from subsalt.run.ledger import Ledger
+from subsalt.run.settings import JOB, resolved_of, settings_of, with_resolved
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob

@@ -8,7 +8,6 @@ and `events.jsonl`, as far as the partial images have the checksums named there.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -24,15 +23,10 @@ from subsalt.io import own
 from subsalt.io.event_log import read_events
 from subsalt.io.publish import publish_text, remove_leftovers
 from subsalt.run.lock import RunLock
+from subsalt.run.settings import CHECK, COPY, NAME, check_of, hash_of, is_sound, read_only, sound_copy
 
 #: 1: partial images in NPZ files, hashed as a whole; 2: in files of planes, whose hash is that of head and table
 FORMAT = 2
-NAME = "ledger.sqlite"
-COPY = "ledger.json"
-#: setting that holds the hash of the others
-CHECK = "check"
-#: setting that holds the resolved job: what goes on without the job file, goes on with it
-JOB = "resolved"
 STATES = {"planned", "running", "done", "quarantined"}
 #: bytes of a path; SQLite opens files up to 512, its journal's suffix included
 LONGEST_PATH = 500
@@ -60,6 +54,18 @@ CREATE TABLE IF NOT EXISTS wavefield (
 );
 """
 
+#: what the columns of a shot may hold: a flip of one bit makes a text of a number, or nothing of either
+_SHOT: dict[str, Any] = {
+    "id": int,
+    "place": int,
+    "state": str,
+    "attempt": int,
+    "seconds": int | float | None,
+    "sha256": str | None,
+    "reason": str | None,
+    "failures": int,
+    "deaths": int,
+}
 #: columns that ledgers of before 0.4 lack
 _ADDED = ("failures", "deaths")
 
@@ -160,7 +166,7 @@ class Ledger:
 
     def _rebuild(self) -> None:
         """Fill a new ledger from the copy of its settings and the log of events, line by line."""
-        copy = _sound_copy(self.folder)
+        copy = sound_copy(self.folder)
         if copy is None:
             return  # damaged as well: what it says of the job cannot be trusted
         meta, shots = copy
@@ -205,7 +211,7 @@ class Ledger:
         with self._at_once():
             self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(new.items()))
             meta = dict(self._db.execute("SELECT key, value FROM meta").fetchall())
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECK, _check_of(meta)))
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECK, check_of(meta)))
         self._copy()
 
     # -- shots
@@ -353,7 +359,7 @@ class Ledger:
         meta = dict(self._read("SELECT key, value FROM meta"))
         shots = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
         content = {"meta": meta, "shots": shots}
-        publish_text(self.folder / COPY, json.dumps(content | {CHECK: _hash_of(content)}, indent=1) + "\n")
+        publish_text(self.folder / COPY, json.dumps(content | {CHECK: hash_of(content)}, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
@@ -397,7 +403,11 @@ def read_wavefields(db: sqlite3.Connection) -> list[Wavefield]:
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'wavefield'").fetchone() is None:
         return []
     rows = db.execute("SELECT shot, name, folders, sha256, bytes FROM wavefield ORDER BY shot, name")
-    return [Wavefield(s, n, tuple(json.loads(f)), sha, size) for s, n, f, sha, size in rows]
+    # by their types again: what is no number raises ValueError or TypeError
+    return [
+        Wavefield(int(s), str(n), tuple(map(str, json.loads(f))), str(sha), int(size))
+        for s, n, f, sha, size in rows
+    ]
 
 
 def read_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
@@ -420,81 +430,6 @@ def peek(folder: Path) -> list[dict[str, Any]]:
             return read_rows(db)
     except (OSError, sqlite3.Error, ValueError, TypeError):
         return []
-
-
-@contextmanager
-def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the ledger of a run for reading, without locking it; sqlite3.Error or OSError when there is none."""
-    path = Path(folder) / NAME
-    if path.is_symlink() or not path.is_file():
-        raise FileNotFoundError(path)
-    # without a log beside it nobody writes: then not even the helper files of a reader are left behind
-    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
-    db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=5.0)
-    # a damaged text is a text nevertheless: what it says is compared, not believed
-    db.text_factory = lambda text: text.decode("utf-8", "replace")
-    try:
-        yield db
-    finally:
-        db.close()
-
-
-def settings_of(folder: Path) -> dict[str, str]:
-    """Return the settings of a run directory, without locking it; empty when there are none that can be trusted.
-
-    Those of the ledger, or of the copy beside it where the ledger is damaged or older than the copy: what stands in a
-    log of the database that is damaged is lost without a word.
-    """
-    found = _sound_settings(folder)
-    copy = _sound_copy(folder)
-    if copy is not None and (found is None or resolved_of(copy[0])[0] > resolved_of(found)[0]):
-        return copy[0]
-    return found or {}
-
-
-def _sound_settings(folder: Path) -> dict[str, str] | None:
-    """Return the settings in the database; None when there are none, or they fail their checksum."""
-    try:
-        with read_only(folder) as db:
-            meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-    except (OSError, sqlite3.Error):
-        return None
-    return meta if meta and is_sound(meta) else None
-
-
-def _sound_copy(folder: Path) -> tuple[dict[str, str], list[int]] | None:
-    """Return settings and shots of the copy beside the ledger; None when it is missing or damaged."""
-    try:
-        content = json.loads(own.read_text(folder / COPY))
-        meta, shots = dict(content["meta"]), list(dict.fromkeys(content["shots"]))
-        known = content.pop(CHECK, None)  # versions before 0.9 wrote none
-        whole = known is None or known == _hash_of(content)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
-    plain = all(type(i) is int and abs(i) < 1 << 63 for i in shots) and all(
-        isinstance(v, str) for v in meta.values()
-    )
-    return (meta, shots) if whole and plain and is_sound(meta) else None
-
-
-def resolved_of(settings: Mapping[str, str]) -> tuple[int, str]:
-    """Return the resolved job that settings hold, and how many there were before it; (0, "") of older versions."""
-    try:
-        number, text = json.loads(settings[JOB])
-        return int(number), str(text)
-    except (KeyError, TypeError, ValueError):
-        return 0, ""
-
-
-def with_resolved(settings: Mapping[str, str], text: str) -> dict[str, str]:
-    """Return the setting that holds a resolved job: the next one, where it differs from the last."""
-    number, known = resolved_of(settings)
-    return {JOB: json.dumps([number + (text != known), text])}
-
-
-def is_sound(meta: Mapping[str, str]) -> bool:
-    """Return whether settings have their checksum; those of before 0.3 have none."""
-    return bool(meta.get(CHECK, "") in ("", _check_of(meta)))
 
 
 def _make_file(path: Path) -> None:
@@ -527,16 +462,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _check_of(meta: Mapping[str, str]) -> str:
-    """Return the hash of all settings but that of the format, which is changed in place."""
-    return _hash_of({k: v for k, v in meta.items() if k not in (CHECK, "format")})
-
-
-def _hash_of(content: Mapping[str, Any]) -> str:
-    text = json.dumps(content, sort_keys=True)
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
-
-
 def _is_hash(text: object) -> bool:
     return isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
@@ -545,12 +470,13 @@ def _refuse_damage(db: sqlite3.Connection) -> None:
     """Raise for damage that SQLite does not see: it has no checksums of what is in its cells."""
     try:
         meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-        db.execute("SELECT id, place, state, attempt, seconds, sha256, reason FROM shot").fetchall()
-        states = {r[0] for r in db.execute("SELECT state FROM shot").fetchall()}
+        rows = db.execute(f"SELECT {', '.join(_SHOT)} FROM shot").fetchall()
+        typed = all(isinstance(v, kind) for row in rows for v, kind in zip(row, _SHOT.values(), strict=True))
+        states = {r[2] for r in rows if typed}
         read_wavefields(db)
     except (sqlite3.OperationalError, ValueError, TypeError) as error:  # a text that is none
         raise sqlite3.DatabaseError(f"malformed: {error}") from error
-    if not (is_sound(meta) and states <= STATES and str(meta.get("format", "1")).isdigit()):
+    if not (typed and is_sound(meta) and states <= STATES and str(meta.get("format", "1")).isdigit()):
         raise sqlite3.DatabaseError("malformed settings or states")
 
 

@@ -41,7 +41,8 @@ from subsalt.kernels.problem import State
 from subsalt.kernels.work import Shell, Source
 from subsalt.propagation.domain import Domain
 from subsalt.run.identity import job_of_run
-from subsalt.run.ledger import NAME, Wavefield, is_sound, read_only, read_rows, read_wavefields
+from subsalt.run.ledger import Wavefield, read_rows, read_wavefields
+from subsalt.run.settings import NAME, is_sound, read_only
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
