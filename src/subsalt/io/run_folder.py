@@ -48,7 +48,7 @@ IN_PLACE = ("run.lock", "events.jsonl", "ledger.sqlite", "ledger.sqlite-*")
 FOLDERS = ("pictures", "images", "restart", "quarantine", "snapshots", "previous")
 
 
-def own_run(folder: Path, *, writing: bool = False) -> Path:
+def own_run(folder: Path, *, writing: bool = False, deep: bool = True) -> Path:
     """Follow no link in a run directory from now on, and refuse those that are there; return the directory.
 
     Parameters
@@ -58,6 +58,8 @@ def own_run(folder: Path, *, writing: bool = False) -> Path:
     writing : bool
         Something will be written or removed: then folders of other users are refused as well, and second names of files
         that are changed where they lie.
+    deep : bool
+        Look into the folders as well; whoever passes over single links by itself, as the report does, need not.
 
     Raises
     ------
@@ -68,7 +70,7 @@ def own_run(folder: Path, *, writing: bool = False) -> Path:
         folder,
         (*CONTENTS, *BESIDE),
         in_place=IN_PLACE if writing else (),
-        outermost=("previous",),
+        outermost=("previous",) if deep else ("*",),
         owned=writing,
     )
     return claim_run(folder)

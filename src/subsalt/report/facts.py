@@ -128,7 +128,7 @@ def gather(run_dir: str | Path) -> RunFacts:
         raise MissingInputError(
             f"{folder} is no run directory", "give the directory that `migrate` made", code="E110"
         )
-    own_run(folder)
+    own_run(folder, deep=False)
     facts = RunFacts(folder)
     text = _text(folder / "run.json", facts)
     if text:
