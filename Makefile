@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native packages/lab/src tests/lab/programs tests/
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-flips memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -29,6 +29,7 @@ $(STAMP): pyproject.toml packages/lab/pyproject.toml constraints.txt CMakeLists.
 	@[ -x $(PY) ] || $(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "$(PYTHON) has no venv module; on Debian or Ubuntu install python3-venv" >&2; exit 1; }
 	@[ -x $(PY) ] || { echo "creating $(VENV)"; $(PYTHON) -m venv $(VENV); }
 	@echo "installing pinned packages and compiling the kernels"
+	@$(PY) -m pip install $(PIP_FLAGS) pip setuptools
 	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
 	@$(PY) -m pip uninstall -q -y --disable-pip-version-check subsalt 2>/dev/null # the name of the distribution up to 0.7
 	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi]' -e packages/lab
@@ -142,6 +143,9 @@ soak: build ## strike runs at every file operation, at random times, on ranks an
 
 soak-bits: build ## migrate the demo's shots on 1 to 5 ranks under load, stops and random batches; compare hashes: SOAK="--minutes 120"
 	OMP_NUM_THREADS=1 $(PY) tests/faults/soak_bits.py $(SOAK)
+
+prove-flips: build ## flip bits in every file of a stopped run: the same image or an error, never another: [FLIPS="--count 200"]
+	OMP_NUM_THREADS=1 $(PY) tests/faults/prove_flips.py $(FLIPS)
 
 memcheck: build ## small jobs of every medium under valgrind: nothing unwritten is read: MEMCHECK='"TTI 2-D"'
 	$(PY) tests/native/memcheck.py $(MEMCHECK)

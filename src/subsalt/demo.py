@@ -22,6 +22,7 @@ from scipy.ndimage import gaussian_filter
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, DemoFailure, Finding
+from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job
@@ -37,6 +38,10 @@ SALT_CENTRE = (750.0, 525.0, 610.0)
 SALT_AXES = (310.0, 260.0, 140.0)
 
 Depth = Callable[[NDArray, NDArray], NDArray]
+
+
+#: what the demo writes into its folder
+OURS = ("demo.json", "job.toml", "model.toml", "model", "shots", "run")
 
 
 @dataclass(frozen=True)
@@ -228,6 +233,8 @@ def run_demo(
     """
     shots = QUICK_SHOTS if quick else SHOTS
     out = make_folder(out)
+    own.refuse_links(out, OURS, outermost=("run",))
+    own.claim(out, ("model", "shots", "run"))
     truth = true_model()
     claim(out, truth, shots)
     make_folder(out / "model")

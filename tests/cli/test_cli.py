@@ -256,15 +256,28 @@ def test_outputs_that_cannot_be_created(run, tmp_path):
 
 def test_internal_errors_write_a_bug_report(run, monkeypatch, tmp_path):
     def broken(*args):
-        raise RuntimeError("odd")
+        raise RuntimeError("odd, at https://store/line.sgy?key=9f8e")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("subsalt.errors.lookup", broken)
+    monkeypatch.setattr(
+        sys, "argv", ["subsalt", "explain", "s3://me:hunter2@store/line.sgy", "--api-key", "abc123"]
+    )
+    theirs = tmp_path / "theirs"
+    theirs.write_text("years of work")
+    # where a report lay up to 0.8, under a name that anybody could guess
+    (tmp_path / f"subsalt-bug-{os.getpid()}.txt").symlink_to(theirs)
     code, _, err = run("explain", "E412")
     assert code == 70
     assert "Traceback" not in err
-    (report,) = tmp_path.glob("subsalt-bug-*.txt")
+    (report,) = (p for p in tmp_path.glob("subsalt-bug-*.txt") if not p.is_symlink())
+    assert str(report) in err
     assert "RuntimeError: odd" in report.read_text()
+    assert report.stat().st_mode & 0o777 == 0o600
+    assert "s3://***@store/line.sgy" in report.read_text()
+    assert not any(word in report.read_text() for word in ("hunter2", "abc123", "key=9f8e"))
+    assert theirs.read_text() == "years of work"
+    assert (tmp_path / f"subsalt-bug-{os.getpid()}.txt").is_symlink()
     assert "Traceback" in run("explain", "E412", "--debug")[2]
 
 

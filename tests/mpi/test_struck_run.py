@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from functools import cache
+from pathlib import Path
 
 import pytest
 from launch import MPI, Launched, alive, descendants, run
@@ -104,10 +105,15 @@ def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
     assert not (folder / name / "image.sgy").exists()
     before = done_shots(folder / name)
     assert 0 < len(before) < SHOTS, "the strike came too late"
+    note = folder / name / "shared-memory.json"
+    left = [n for host in json.loads(note.read_text()) for n in host["names"]] if note.exists() else []
+    assert left or number != signal.SIGKILL, "the ranks noted nothing of their shared memory"
 
     again = run(n - 1, ["subsalt", "migrate", job, "--run", name], cwd=folder)
     assert again.rc == 0, again
     assert digest(folder / name) == digest(folder / "whole")
+    assert not [n for n in left if Path("/dev/shm", n).exists()], "what killed ranks left is still there"
+    assert not note.exists()
     # nothing finished was computed again, nothing was left out
     after = done_shots(folder / name)
     assert len(set(after)) == len(after), (before, after)

@@ -11,7 +11,7 @@ ROOT = Path(subsalt.__file__).parent
 #: where the time of day is read, and what for
 LABELS = {
     "plan/rates.py": "age of a measurement, which a plan makes again",
-    "run/facts.py": "time of an event",
+    "io/event_log.py": "time of an event",
     "run/live.py": "when a run spoke last",
     "run/resume.py": "time of a failure",
     "run/progress.py": "how long a run on another machine has been silent, for people",

@@ -196,7 +196,7 @@ def test_a_rebuilt_ledger_knows_the_kept_wavefields(tmp_path):
         ledger.plan([7])
         ledger.set("key", "{}")
         ledger.keep_wavefields(7, kept)
-    from subsalt.run.facts import log_event
+    from subsalt.io.event_log import log_event
 
     log_event(tmp_path, event="kept", shot=7, wavefields=[vars(w) for w in kept])
     log_event(tmp_path, event="kept", shot=8, wavefields=[{"name": "source"}])

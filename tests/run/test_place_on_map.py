@@ -24,8 +24,8 @@ from subsalt.io.volumes import volume
 from subsalt.job.base import BEFORE_FRAMES
 from subsalt.job.job import Job
 from subsalt.run.identity import job_of_run
-from subsalt.run.ledger import settings_of
 from subsalt.run.migrate import migrate_job
+from subsalt.run.settings import settings_of
 
 GRID = Grid((41, 21), (20.0, 20.0))
 JOB = """\

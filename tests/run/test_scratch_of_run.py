@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,20 +39,29 @@ def folders_in(survey: Path) -> list[Path]:
     return sorted(p for name in ("scratch a", "scratch b") for p in (survey / name).iterdir())
 
 
-def test_scratch_goes_with_its_shot_and_strays_with_the_next_start(survey: Path) -> None:
-    job = Job.from_toml(survey / "job.toml")
-    migrate_job(job, survey / "first.run")
-    folders = folders_in(survey)
+def folders_of(run: Path) -> list[Path]:
+    """Return the folders of scratch that a run has said."""
+    return sorted(Path(f) for f in json.loads((run / "progress.json").read_text())["scratch"])
+
+
+def test_scratch_goes_with_its_run_and_strays_with_the_next_start(survey: Path) -> None:
+    job, modes = Job.from_toml(survey / "job.toml"), {}
+
+    def look(*_: object) -> None:
+        modes.update({f: f.stat().st_mode & 0o777 for f in folders_in(survey)})
+
+    migrate_job(job, survey / "first.run", look)
+    folders = folders_of(survey / "first.run")
     assert [f.name.startswith("first.run-") for f in folders] == [True, True]
-    assert not [p for f in folders for p in f.rglob("*")]
-    assert all(f.stat().st_mode & 0o777 == 0o700 for f in folders)
+    assert modes == dict.fromkeys(folders, 0o700)
+    assert not folders_in(survey), "empty folders of scratch stay"
     strays = [f / "shot_000001" / "states.r00.snap" for f in folders]
     foreign = survey / "scratch a" / "second.run-12345678" / "shot_000001" / "states.r00.snap"
     for stray in [*strays, foreign]:
         stray.parent.mkdir(parents=True)
         stray.write_bytes(bytes(10000))
     migrate_job(job, survey / "first.run")
-    assert not any(s.exists() for s in strays)
+    assert folders_in(survey) == [foreign.parent.parent]
     assert foreign.exists()
 
 
@@ -64,12 +74,15 @@ def test_copies_of_a_run_do_not_share_scratch(survey: Path) -> None:
 def test_a_folder_of_somebody_else_stops_the_run(survey: Path) -> None:
     job = Job.from_toml(survey / "job.toml")
     migrate_job(job, survey / "first.run")
-    mine = folders_in(survey)[0]
-    mine.rmdir()
-    (survey / "elsewhere").mkdir()
-    mine.symlink_to(survey / "elsewhere")
-    (survey / "first.run" / "ledger.sqlite").unlink()
-    with pytest.raises(SubsaltError) as caught:
-        migrate_job(job, survey / "first.run")
-    assert caught.value.code == "E651"
-    assert not list((survey / "elsewhere").iterdir())
+    theirs = survey / "elsewhere" / "shot_000001" / "precious.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("years of work")
+    folders_of(survey / "first.run")[0].symlink_to(survey / "elsewhere")
+    # a finished run has nothing to write there, but it removes what killed ones left
+    for again in (True, False):
+        if not again:
+            (survey / "first.run" / "ledger.sqlite").unlink()
+        with pytest.raises(SubsaltError) as caught:
+            migrate_job(job, survey / "first.run")
+        assert caught.value.code == "E651"
+        assert [p.name for p in (survey / "elsewhere").rglob("*")] == ["shot_000001", "precious.txt"]

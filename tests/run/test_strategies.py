@@ -14,7 +14,14 @@ from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
 from subsalt.methods.rtm.restart import scheme_left
-from subsalt.methods.rtm.strategies import NAMES, Strategies, differing, findings_of, records_of_shots
+from subsalt.methods.rtm.strategies import (
+    NAMES,
+    SECONDS,
+    Strategies,
+    differing,
+    findings_of,
+    records_of_shots,
+)
 from subsalt.plan import plan_job
 from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
@@ -152,15 +159,21 @@ def test_a_shot_that_does_something_else_is_told():
 
 
 def test_what_shots_said_is_read_from_the_events(tmp_path):
+    whole = dict.fromkeys(("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS), 1)
+    whole |= {"bytes_written": [1, 2], "bytes_read": [1, 2], "planned": [0] * len(NAMES)}
+    whole["counted"] = whole["planned"]
     events = [
         {"event": "start", "shot": 1},
-        {"event": "done", "shot": 1, "checkpoint": {"n": 1}},
-        {"event": "done", "shot": 1, "checkpoint": {"n": 2}},
+        {"event": "done", "shot": 1, "checkpoint": whole},
+        {"event": "done", "shot": 1, "checkpoint": whole | {"puts": 2}},
         {"event": "done", "shot": 2},
+        # what is damaged counts for nothing, whatever is wrong with it
+        *({"event": "done", "shot": 3, "checkpoint": {**whole, k: None}} for k in whole),
+        {"event": "done", "shot": 3, "checkpoint": {k: v for k, v in whole.items() if k != "counted"}},
     ]
     text = "\n".join(json.dumps(e) for e in events) + '\n{"event": "do'
     (tmp_path / "events.jsonl").write_text(text)
-    assert records_of_shots(tmp_path, [1, 2, 3]) == {1: {"n": 2}}
+    assert records_of_shots(tmp_path, [1, 2, 3]) == {1: whole | {"puts": 2}}
     assert records_of_shots(tmp_path / "none", [1]) == {}
 
 

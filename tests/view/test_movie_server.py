@@ -138,30 +138,58 @@ def test_methods(server):
     assert ask(server, "/movie", Content_Length="5")[0] == 400
 
 
-def test_slow_readers_do_not_keep_others_out(monkeypatch):
-    monkeypatch.setattr(movie_server, "PATIENCE", 0.5)
-    monkeypatch.setattr(movie_server._Answer, "timeout", 0.5)
-    one = MovieServer(ring_movie((12, 10, 16), 5))
+@pytest.fixture
+def crowded():
+    """A server, and a list of connections that are closed at the end; nothing is given up in the time of a test."""
+    one, slow = MovieServer(ring_movie((12, 10, 16), 5)), []
     thread = threading.Thread(target=one.run)
     thread.start()
-    slow = []
-    try:
-        # as many as are answered at once, each in the middle of its question
-        for _ in range(movie_server.AT_ONCE):
-            s = socket.create_connection(("127.0.0.1", one.port))
-            s.sendall(b"GET /movie HTTP/1.1\r\nHost: ")
-            slow.append(s)
-        assert ask(one, "/movie")[0] == 200
-        # a byte now and then does not prolong it
+    yield one, slow
+    for s in slow:
+        s.close()
+    one.shutdown()
+    thread.join(10)
+
+
+@pytest.mark.parametrize("count", [movie_server.AT_ONCE, 3 * movie_server.MOST_OPEN])
+def test_slow_connections_keep_nobody_out(crowded, count):
+    """In the middle of their question, with and without the token: whoever comes then need not wait for them."""
+    one, slow = crowded
+    for k in range(count):
         s = socket.create_connection(("127.0.0.1", one.port))
+        s.sendall(b"GET /movie HTTP/1.1\r\nHost: " if k % 2 else b"")
         slow.append(s)
-        with pytest.raises(OSError):
-            _drip(s, b"GET /movie HTTP/1.1\r\nX: " + b"x" * 10_000)
-    finally:
-        for s in slow:
-            s.close()
-        one.shutdown()
-        thread.join(10)
+    for _ in range(5):
+        # in less than their patience: `ask` waits for half of it
+        assert ask(one, "/movie")[0] == 200
+    assert len(one._connections) <= movie_server.MOST_OPEN
+
+
+def test_slow_readers_keep_nobody_out(crowded, monkeypatch):
+    """Of answers too long for the buffers of the system: while they are read, others get theirs."""
+    one, slow = crowded
+    monkeypatch.setattr(one, "tables", bytes(64 << 20))
+    question = f"GET /tables HTTP/1.1\r\nHost: 127.0.0.1:{one.port}\r\nX-Subsalt-Token: {one.token}\r\n\r\n"
+    for _ in range(movie_server.AT_ONCE + 2):
+        s = socket.create_connection(("127.0.0.1", one.port))
+        s.sendall(question.encode())
+        assert s.recv(5)
+        slow.append(s)
+    assert ask(one, "/movie")[0] == 200
+    # who has shown the token stays when strangers come
+    for _ in range(2 * movie_server.MOST_OPEN):
+        slow.append(socket.create_connection(("127.0.0.1", one.port)))
+    assert ask(one, "/movie")[0] == 200
+    assert sum(one._connections.values()) >= movie_server.AT_ONCE + 2
+
+
+def test_a_byte_now_and_then_prolongs_nothing(crowded, monkeypatch):
+    one, slow = crowded
+    monkeypatch.setattr(movie_server, "PATIENCE", 0.5)
+    s = socket.create_connection(("127.0.0.1", one.port))
+    slow.append(s)
+    with pytest.raises(OSError):
+        _drip(s, b"GET /movie HTTP/1.1\r\nX: " + b"x" * 10_000)
 
 
 def _drip(connection, text):

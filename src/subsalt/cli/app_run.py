@@ -91,7 +91,7 @@ def resume(
 
     def read() -> Job:
         known_run(run)
-        return job_of_run(run)
+        return job_of_run(run, out.say)
 
     if run.is_dir() and reimage_command.go_on(run, again.json):
         return

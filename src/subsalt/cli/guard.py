@@ -242,23 +242,26 @@ def _usage_error(message: str, fix: str) -> SubsaltError:
 
 
 def _bug_report(error: Exception) -> str:
-    """Write the traceback to a file in the temporary folder and return how to refer to it."""
+    """Write the traceback to a new file in the temporary folder, for this user alone; return how to refer to it.
+
+    Other users share the folder: the file has a name that nobody can guess, is made anew (O_EXCL, O_NOFOLLOW), and
+    holds no password, key or token of the command line or of an address.
+    """
     import platform
     import tempfile
 
     from subsalt import __version__
+    from subsalt.cli.secrets import without_secrets, words_without_secrets
 
-    lines = traceback.format_exception(error)
+    lines = "".join(traceback.format_exception(error))
     system = f"Python {platform.python_version()} {platform.platform()}"
-    head = f"subsalt {__version__}\n{system}\ncommand {sys.argv[1:]}\n\n"
+    head = f"subsalt {__version__}\n{system}\ncommand {words_without_secrets(sys.argv[1:])}\n\n"
     try:
-        from subsalt.io.publish import publish_text
+        from subsalt.io.publish import private_text
 
-        path = os.path.join(tempfile.gettempdir(), f"subsalt-bug-{os.getpid()}.txt")
-        publish_text(path, head + "".join(lines))
+        return str(private_text(tempfile.gettempdir(), "subsalt-bug", head + without_secrets(lines)))
     except Exception:
         return "the output of the same command with --debug"
-    return path
 
 
 def _close_stdout() -> None:

@@ -74,17 +74,14 @@ def reimage(run: Path, asked: Options, as_json: bool) -> None:
 
 
 def go_on(folder: Path, as_json: bool) -> bool:
-    """Go on in the directory of a new image, from what its run.json says; return whether it is one."""
-    from subsalt.methods.rtm.reimage import Wish
-    from subsalt.view.run_image import run_facts
+    """Go on in the directory of a new image, from what it says of itself; return whether it is one."""
+    from subsalt.io.run_folder import own_run
+    from subsalt.methods.rtm.reimage import made_of
 
-    made = run_facts(folder).get("reimage")
-    if not isinstance(made, dict) or not isinstance(made.get("run"), str):
+    found = made_of(own_run(folder), Out(as_json).say)
+    if found is None:
         return False
-    asked = {f.name: made["wish"][f.name] for f in fields(Wish) if f.name in made.get("wish", {})}
-    if "times" in asked:
-        asked["times"] = tuple(asked["times"])
-    make(Path(made["run"]), folder, Wish(**asked), as_json)
+    make(found[0], folder, found[1], as_json)
     return True
 
 

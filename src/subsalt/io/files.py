@@ -27,7 +27,15 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.errors import ConfigError, DataError, MissingInputError, ResourceError, SegyError
+from subsalt.errors import (
+    CannotCreateError,
+    ConfigError,
+    DataError,
+    MissingInputError,
+    ResourceError,
+    SegyError,
+)
+from subsalt.io import own
 from subsalt.io.objects import StoredObject, as_path, is_url
 from subsalt.io.trace_store import StoreFile, is_store
 
@@ -223,7 +231,9 @@ class InputFile:
         """Open a file; return what is wrong and the cure when it is no regular one."""
         try:
             # O_NONBLOCK: opening a pipe that nobody writes must not hang
-            self.fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self.fd = own.open_file(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        except CannotCreateError:
+            raise  # a link in a run directory
         except (FileNotFoundError, NotADirectoryError) as e:
             raise MissingInputError(f"{self.path} does not exist", "check the name and the folder") from e
         except (OSError, ValueError) as e:

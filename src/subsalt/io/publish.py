@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
+from subsalt.io import own
 from subsalt.io.files import FaultCounter, FaultHook, ask, raw_bytes, set_fault
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -85,6 +86,8 @@ def explain_os_error(
     have : int, optional
         Bytes there were room for; asked from the file system when left out.
     """
+    if isinstance(error, ResourceError):
+        return error  # explained already
     code = error.errno or errno.EIO
     what = f"{os.strerror(code)} (errno {code})"
     if code in _FULL:
@@ -136,16 +139,17 @@ def open_temporary(target: Path, size: int | None) -> tuple[Path, int]:
     temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
     ask("open", str(temporary))
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return temporary, os.open(temporary, flags, 0o666)
+    return temporary, own.open_file(temporary, flags, 0o666)
 
 
 def refuse_special(target: Path) -> None:
     """Never replace a folder, device or pipe by a file."""
-    with suppress(FileNotFoundError):
-        kind = os.stat(target).st_mode
+    with suppress(FileNotFoundError), own.beside(target) as (folder, name):
+        # in a folder of ours a link is replaced, whatever it leads to
+        kind = os.stat(name, dir_fd=folder, follow_symlinks=folder is None).st_mode
         if stat.S_ISDIR(kind):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-        if not stat.S_ISREG(kind):
+        if not (stat.S_ISREG(kind) or stat.S_ISLNK(kind)):
             raise CannotCreateError(
                 f"{target} is a device, pipe or socket, not a file", "give the name of a file", code="E630"
             )
@@ -154,21 +158,19 @@ def refuse_special(target: Path) -> None:
 def sync_folder(folder: Path) -> None:
     """Make a rename durable; file systems that cannot sync a folder (EINVAL) are left alone."""
     ask("fsync-folder", str(folder))
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    except OSError as e:
-        if e.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(fd)
+    with own.folder(folder) as fd:
+        try:
+            os.fsync(fd)
+        except OSError as e:
+            if e.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
 
 
 def remove(path: Path) -> None:
     """Remove a file if it can be removed."""
     with suppress(OSError):
         ask("unlink", str(path))
-        os.unlink(path)
+        own.unlink(path)
 
 
 __all__ = [
@@ -180,6 +182,7 @@ __all__ = [
     "free_bytes",
     "human",
     "make_folder",
+    "private_text",
     "publish_array",
     "publish_bytes",
     "publish_folder",
@@ -307,7 +310,7 @@ def atomic_write(
             verify(temporary)
         with explained(target, size or raw.high_water):
             ask("rename", str(target))
-            os.replace(temporary, target)
+            own.replace(temporary, target)
     except BaseException:
         remove(temporary)
         raise
@@ -344,7 +347,7 @@ def publish_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
                 os.replace(target, old)
             os.replace(temporary, target)
             sync_folder(target.parent)
-            shutil.rmtree(old, ignore_errors=True)
+            own.remove_tree(str(old))
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
@@ -371,6 +374,20 @@ def publish_text(path: str | os.PathLike[str], text: str) -> str:
     return publish_bytes(path, text.encode("utf-8"))
 
 
+def private_text(folder: str | os.PathLike[str], name: str, text: str) -> Path:
+    """Write `text` as a new file that only this user may read, in a folder that others share; return its path.
+
+    Its name, ``NAME-XXXXXXXX.txt``, cannot be guessed, and a file or link of that name is not used.
+    """
+    path = Path(folder, f"{name}-{secrets.token_hex(8)}.txt")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        write_all(fd, text.encode("utf-8", errors="backslashreplace"), str(path))
+    finally:
+        os.close(fd)
+    return path
+
+
 def publish_array(path: str | os.PathLike[str], array: NDArray) -> str:
     """Publish an array as ``.npy`` (C order, no pickle); return the sha256 of the file."""
     digest = hashlib.sha256()
@@ -395,28 +412,37 @@ def show_text(path: str | os.PathLike[str], text: str) -> bool:
     temporary = target.parent / f".{target.name[:200]}.{secrets.token_hex(6)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        fd = os.open(temporary, flags, 0o666)
+        fd = own.open_file(temporary, flags, 0o666)
         try:
             data = memoryview(text.encode("utf-8"))
             while len(data):
                 data = data[os.write(fd, data) :]
         finally:
             os.close(fd)
-        os.replace(temporary, target)
+        own.replace(temporary, target)
     except OSError:
         with suppress(OSError):
-            os.unlink(temporary)
+            own.unlink(temporary)
         return False
     return True
 
 
 def append_line(path: str | os.PathLike[str], line: str) -> None:
-    """Append one line to a log such as events.jsonl; the line goes out in one piece."""
+    """Append one line to a log such as events.jsonl; the line goes out in one piece.
+
+    A line that a loss of power cut off is ended first: it must not spoil the next one. A file that has a second name is
+    refused, for it is another's as well.
+    """
     data = (line.rstrip("\n") + "\n").encode("utf-8")
     try:
         ask("open", str(path))
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | os.O_NOFOLLOW
+        fd = own.open_file(path, flags, 0o666)
         try:
+            own.refuse_shared(fd, path)
+            size = os.fstat(fd).st_size
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                data = b"\n" + data
             write_all(fd, data, str(path))
         finally:
             os.close(fd)
@@ -428,11 +454,9 @@ def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
     """Make a folder, with its parents, so that it survives a loss of power; return it."""
     folder = Path(path)
     try:
-        missing = [p for p in (folder, *folder.parents) if not p.exists()]
         ask("mkdir", str(path))
-        folder.mkdir(parents=True, exist_ok=True, mode=mode)
         # what is synced inside a folder is lost with the folder's own name
-        for made in missing:
+        for made in own.make_folders(folder, mode):
             sync_folder(made.parent)
     except OSError as e:
         raise explain_os_error(e, path) from e
@@ -445,15 +469,17 @@ def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
     Only for folders whose lock the caller holds: the temporary files of a writer at work look the same.
     """
     found = []
-    for place, folders, files in os.walk(folder):
-        for name in [n for n in folders if TEMPORARY.fullmatch(n)]:
-            folders.remove(name)
-            shutil.rmtree(Path(place, name), ignore_errors=True)
+    for place, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
+        if os.fstat(fd).st_uid not in {os.geteuid(), os.stat(folder).st_uid}:
+            folders.clear()  # nothing of ours is in a folder of somebody else
+            continue
+        for name in [n for n in (*folders, *files) if TEMPORARY.fullmatch(n)]:
+            if name in folders:
+                folders.remove(name)
+            with suppress(OSError):
+                ask("unlink", str(Path(place, name)))
+                own.remove_tree(name, fd)
             found.append(Path(place, name))
-        for name in files:
-            if TEMPORARY.fullmatch(name):
-                remove(Path(place, name))
-                found.append(Path(place, name))
     return found
 
 

@@ -16,6 +16,7 @@ from threading import Thread
 
 from subsalt import _native
 from subsalt.errors import CannotCreateError, CorruptionError
+from subsalt.io import own
 from subsalt.io.files import ask
 from subsalt.io.publish import explain_os_error, free_bytes, remove
 
@@ -30,12 +31,42 @@ def own_folder(path: Path) -> Path:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
+        with suppress(FileExistsError), own.beside(path) as (folder, name):
             ask("mkdir", str(path))
-            os.mkdir(path, 0o700)
-        found = os.lstat(path)
+            os.mkdir(name, 0o700, dir_fd=folder)
+        check_owner(path)
     except OSError as e:
         raise explain_os_error(e, path) from e
+    return path
+
+
+def claim(path: Path) -> None:
+    """Follow no link at and below a folder of scratch from now on; what is around it may be a link."""
+    own.claim(path.parent, [path.name], strict=True)
+
+
+def refuse_others(path: Path) -> None:
+    """Refuse a folder of scratch that is a link, or somebody else's, or has links in it; a missing one is fine.
+
+    Raises
+    ------
+    CannotCreateError
+        E651 for the folder, E655 for what is in it.
+    """
+    with suppress(FileNotFoundError):
+        check_owner(path)
+        own.refuse_links(path.parent, [path.name], owned=True)
+
+
+def check_owner(path: Path) -> None:
+    """Refuse what stands in the place of a folder of scratch and is a link, no folder, or somebody else's (E651).
+
+    Raises
+    ------
+    FileNotFoundError
+        When nothing is there.
+    """
+    found = own.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         what = "belongs to another user" if stat.S_ISDIR(found.st_mode) else "is a link or a file"
         raise CannotCreateError(
@@ -43,7 +74,6 @@ def own_folder(path: Path) -> Path:
             "choose another place with [checkpoint] directories",
             code="E651",
         )
-    return path
 
 
 def create(path: Path, direct: bool) -> tuple[int, bool]:
@@ -59,7 +89,7 @@ def create(path: Path, direct: bool) -> tuple[int, bool]:
         ask("open", str(path))
         if direct:
             with suppress(OSError):
-                fd = os.open(path, flags | os.O_DIRECT, 0o600)
+                fd = own.open_file(path, flags | os.O_DIRECT, 0o600)
                 try:
                     # some take the flag and refuse the first write
                     with mmap.mmap(-1, mmap.PAGESIZE) as page:
@@ -69,22 +99,37 @@ def create(path: Path, direct: bool) -> tuple[int, bool]:
                     os.close(fd)
                     raise
             remove(path)
-        return os.open(path, flags, 0o600), False
+        return own.open_file(path, flags, 0o600), False
     except OSError as e:
         raise explain_os_error(e, path) from e
 
 
 def reopen(path: Path, direct: bool, writing: bool = True) -> tuple[int, bool]:
-    """Open a file that `create` made; FileNotFoundError when it is not there."""
-    flags = (os.O_RDWR if writing else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
+    """Open a file that `create` made; FileNotFoundError when it is not there.
+
+    One with a second name, or of somebody else, is not the one that was made: it counts as missing.
+    """
+    flags = (os.O_RDWR if writing else os.O_RDONLY) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     ask("open", str(path))
     if direct:
         try:
-            return os.open(path, flags | os.O_DIRECT), True
+            return _mine(own.open_file(path, flags | os.O_DIRECT), path, writing), True
         except OSError as e:
             if e.errno != errno.EINVAL:
                 raise
-    return os.open(path, flags), False
+    return _mine(own.open_file(path, flags), path, writing), False
+
+
+def _mine(fd: int, path: Path, writing: bool) -> int:
+    """Return the descriptor of a file that may be written; close any other."""
+    found = os.fstat(fd)
+    sound = stat.S_ISREG(found.st_mode) and (
+        not writing or (found.st_nlink == 1 and found.st_uid == os.geteuid())
+    )
+    if not sound:
+        os.close(fd)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return fd
 
 
 def allocate(fd: int, path: Path, offset: int, nbytes: int) -> None:
@@ -135,15 +180,27 @@ def clear_folder(path: Path, staying: Container[str] = ()) -> int:
     What cannot be removed stays: it is scratch, and the next run tries again.
     """
     freed = 0
-    with suppress(OSError):
-        for entry in list(os.scandir(path)):
-            with suppress(OSError):  # another rank may be at it, too
-                if entry.name not in staying and entry.is_file(follow_symlinks=False):
-                    nbytes = entry.stat(follow_symlinks=False).st_blocks * 512
-                    remove(Path(entry.path))
-                    freed += nbytes
-        os.rmdir(path)
+    try:
+        with own.folder(path, owned=True) as fd:
+            for entry in list(os.scandir(fd)):
+                with suppress(OSError):  # another rank may be at it, too
+                    if entry.name not in staying and entry.is_file(follow_symlinks=False):
+                        nbytes = entry.stat(follow_symlinks=False).st_blocks * 512
+                        ask("unlink", str(path / entry.name))
+                        os.unlink(entry.name, dir_fd=fd)
+                        freed += nbytes
+    except CannotCreateError:
+        raise  # a link, or somebody else's: nobody's scratch
+    except OSError:
+        pass
+    remove_empty(path)
     return freed
+
+
+def remove_empty(path: Path) -> None:
+    """Remove a folder of scratch when nothing is in it."""
+    with suppress(OSError), own.beside(path) as (folder, name):
+        os.rmdir(name, dir_fd=folder)
 
 
 class UnnamedFile:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subsalt.errors import CannotCreateError
+from subsalt.io import own
 from subsalt.io.files import ask
 from subsalt.io.publish import explain_os_error, explained, free_bytes, open_temporary, remove, sync_folder
 
@@ -114,7 +115,7 @@ def write_together(
                     verify(shared)
                 with explained(target, size):
                     ask("rename", str(target))
-                    os.replace(shared, target)
+                    own.replace(shared, target)
             except Exception as error:
                 failure = error
         comm.agree(failure)
@@ -136,7 +137,7 @@ def _join(shared: Path, target: Path) -> int:
     try:
         with explained(target, 0):
             ask("open", str(shared))
-            return os.open(shared, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            return own.open_file(shared, os.O_WRONLY | os.O_NOFOLLOW)
     except CannotCreateError as error:
         if not shared.exists():
             raise CannotCreateError(

@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import MissingInputError
+from subsalt.io.event_log import read_events, said_of
 from subsalt.io.files import read_regular
+from subsalt.io.run_folder import own_run
 from subsalt.methods import method_of_run
 from subsalt.report import render
 
@@ -126,6 +128,7 @@ def gather(run_dir: str | Path) -> RunFacts:
         raise MissingInputError(
             f"{folder} is no run directory", "give the directory that `migrate` made", code="E110"
         )
+    own_run(folder, deep=False)
     facts = RunFacts(folder)
     text = _text(folder / "run.json", facts)
     if text:
@@ -172,16 +175,11 @@ def _text(path: Path, facts: RunFacts) -> str:
 
 
 def _events(facts: RunFacts) -> None:
-    """Read the last events; a line cut short by a crash is skipped."""
-    for line in _text(facts.folder / "events.jsonl", facts).splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            facts.n_events += 1
-            facts.events.append(event)
-    facts.events = facts.events[-MOST_EVENTS:]
+    """Read the last events; damaged lines are passed over, and said."""
+    found = read_events(facts.folder)
+    facts.n_events, facts.events = len(found.known), found.known[-MOST_EVENTS:]
+    if found.damaged:
+        facts.notes.append(said_of(found.damaged))
 
 
 def _ledger(facts: RunFacts) -> None:

@@ -1,4 +1,4 @@
-"""What a run says of itself: run.json, and the log of events.
+"""What a run says of itself in run.json.
 
 It says what computed a result, by hash of the code, processor and memory, and names no person, host or path.
 
@@ -11,15 +11,15 @@ import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import __version__
 from subsalt.errors import Finding
 from subsalt.host import machine_facts, peak_resident
+from subsalt.io.event_log import done_events
 from subsalt.io.files import COUNTED, Traffic
-from subsalt.io.publish import append_line, publish_text
+from subsalt.io.publish import publish_text
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.halo import Traffic as Exchanged
@@ -134,29 +134,6 @@ def facts_of_ending(
         "phases": phases,
         "state": "finished with holes" if holes else "finished",
     }
-
-
-def log_event(folder: Path, **what: object) -> None:
-    """Append one line to the log of events; the time is a label for people, nothing depends on it."""
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    append_line(folder / "events.jsonl", json.dumps({"time": now, **what}))
-
-
-def done_events(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[int, dict[str, Any]]:
-    """Return what the log says of finished shots, or blocks, when they were done the last time, by id."""
-    found: dict[int, dict[str, Any]] = {}
-    try:
-        lines = (folder / "events.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return found
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # a stop may leave half a line; it is a log
-        if isinstance(event, dict) and event.get("event") == "done" and unit in event:
-            found[event[unit]] = event
-    return {shot: found[shot] for shot in done if shot in found}
 
 
 def computed_by(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[str, list[int]]:

@@ -8,9 +8,9 @@ and `events.jsonl`, as far as the partial images have the checksums named there.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
@@ -19,16 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import ConfigError, CorruptionError, DiskError
+from subsalt.io import own
+from subsalt.io.event_log import read_events
 from subsalt.io.publish import publish_text, remove_leftovers
 from subsalt.run.lock import RunLock
+from subsalt.run.settings import CHECK, COPY, NAME, check_of, hash_of, is_sound, read_only, sound_copy
 
 #: 1: partial images in NPZ files, hashed as a whole; 2: in files of planes, whose hash is that of head and table
 FORMAT = 2
-NAME = "ledger.sqlite"
-COPY = "ledger.json"
-EVENTS = "events.jsonl"
-#: setting that holds the hash of the others
-CHECK = "check"
 STATES = {"planned", "running", "done", "quarantined"}
 #: bytes of a path; SQLite opens files up to 512, its journal's suffix included
 LONGEST_PATH = 500
@@ -56,6 +54,18 @@ CREATE TABLE IF NOT EXISTS wavefield (
 );
 """
 
+#: what the columns of a shot may hold: a flip of one bit makes a text of a number, or nothing of either
+_SHOT: dict[str, Any] = {
+    "id": int,
+    "place": int,
+    "state": str,
+    "attempt": int,
+    "seconds": int | float | None,
+    "sha256": str | None,
+    "reason": str | None,
+    "failures": int,
+    "deaths": int,
+}
 #: columns that ledgers of before 0.4 lack
 _ADDED = ("failures", "deaths")
 
@@ -116,6 +126,7 @@ class Ledger:
 
     def _open(self) -> sqlite3.Connection:
         path = self.folder / NAME
+        _make_file(path)
         with _disk_errors(path):
             try:
                 db = _connect(path)
@@ -123,6 +134,7 @@ class Ledger:
                 if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
                     raise
                 self._set_aside(path)
+                _make_file(path)
                 db = _connect(path)
                 self._db = db
                 self._rebuild()
@@ -153,26 +165,27 @@ class Ledger:
                 os.replace(old, path.with_name(f"{path.name}.damaged{suffix}"))
 
     def _rebuild(self) -> None:
-        """Fill a new ledger from the copy of its settings and the log of events."""
-        try:
-            copy = json.loads((self.folder / COPY).read_text())
-            meta, shots = dict(copy["meta"]), [int(i) for i in copy["shots"]]
-        except (OSError, ValueError, TypeError, KeyError):
-            return
-        if meta.get(CHECK, "") not in ("", _check_of(meta)):
+        """Fill a new ledger from the copy of its settings and the log of events, line by line."""
+        copy = sound_copy(self.folder)
+        if copy is None:
             return  # damaged as well: what it says of the job cannot be trusted
+        meta, shots = copy
         for key, value in meta.items():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
         self.plan(shots)
-        unit = self.unit
-        for event in _events(self.folder / EVENTS):
+        unit, planned = self.unit, set(shots)
+        for event in read_events(self.folder).known:
             if event.get("event") == "kept":
                 self._keep_wavefields(event)
-            if event.get("event") == "done" and isinstance(event.get("sha256"), str):
-                self._db.execute(
-                    "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
-                    (event["sha256"], event.get("seconds"), event.get(unit)),
-                )
+            number, sha, seconds = event.get(unit), event.get("sha256"), event.get("seconds")
+            if event.get("event") != "done" or type(number) is not int or not _is_hash(sha):
+                continue
+            if number not in planned:
+                continue  # it may be larger than a number of SQLite
+            self._db.execute(
+                "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
+                (sha, seconds if isinstance(seconds, float) else None, number),
+            )
 
     @property
     def unit(self) -> str:
@@ -198,7 +211,7 @@ class Ledger:
         with self._at_once():
             self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(new.items()))
             meta = dict(self._db.execute("SELECT key, value FROM meta").fetchall())
-            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECK, _check_of(meta)))
+            self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECK, check_of(meta)))
         self._copy()
 
     # -- shots
@@ -304,10 +317,11 @@ class Ledger:
 
     def _keep_wavefields(self, event: Mapping[str, Any]) -> None:
         """Record what an event says of kept wavefields, if it is complete."""
-        with suppress(KeyError, TypeError, ValueError):
-            self.keep_wavefields(
-                int(event["shot"]), [Wavefield.of(int(event["shot"]), w) for w in event["wavefields"]]
-            )
+        with suppress(KeyError, TypeError, ValueError, OverflowError):
+            shot = int(event["shot"])
+            found = [Wavefield.of(shot, w) for w in event["wavefields"]]
+            if abs(shot) < 1 << 63 and all(0 <= w.bytes < 1 << 63 for w in found):
+                self.keep_wavefields(shot, found)
 
     def wavefields(self) -> list[Wavefield]:
         """Return what is kept of all shots."""
@@ -344,7 +358,8 @@ class Ledger:
         """Publish settings and shots beside the database, for the case that it is damaged."""
         meta = dict(self._read("SELECT key, value FROM meta"))
         shots = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
-        publish_text(self.folder / COPY, json.dumps({"meta": meta, "shots": shots}, indent=1) + "\n")
+        content = {"meta": meta, "shots": shots}
+        publish_text(self.folder / COPY, json.dumps(content | {CHECK: hash_of(content)}, indent=1) + "\n")
 
 
 @dataclass(frozen=True)
@@ -388,7 +403,11 @@ def read_wavefields(db: sqlite3.Connection) -> list[Wavefield]:
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'wavefield'").fetchone() is None:
         return []
     rows = db.execute("SELECT shot, name, folders, sha256, bytes FROM wavefield ORDER BY shot, name")
-    return [Wavefield(s, n, tuple(json.loads(f)), sha, size) for s, n, f, sha, size in rows]
+    # by their types again: what is no number raises ValueError or TypeError
+    return [
+        Wavefield(int(s), str(n), tuple(map(str, json.loads(f))), str(sha), int(size))
+        for s, n, f, sha, size in rows
+    ]
 
 
 def read_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
@@ -413,30 +432,11 @@ def peek(folder: Path) -> list[dict[str, Any]]:
         return []
 
 
-@contextmanager
-def read_only(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Open the ledger of a run for reading, without locking it; sqlite3.Error or OSError when there is none."""
-    path = Path(folder) / NAME
-    if not path.is_file():
-        raise FileNotFoundError(path)
-    # without a log beside it nobody writes: then not even the helper files of a reader are left behind
-    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
-    db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=5.0)
-    # a damaged text is a text nevertheless: what it says is compared, not believed
-    db.text_factory = lambda text: text.decode("utf-8", "replace")
-    try:
-        yield db
-    finally:
-        db.close()
-
-
-def settings_of(folder: Path) -> dict[str, str]:
-    """Return the settings in the ledger of a run directory, without locking it; empty when there is none."""
-    try:
-        with read_only(folder) as db:
-            return dict(db.execute("SELECT key, value FROM meta").fetchall())
-    except (OSError, sqlite3.Error):
-        return {}
+def _make_file(path: Path) -> None:
+    """Make the file of the database where it is missing, never at the other end of a link; SQLite would follow one."""
+    own.refuse_links(path.parent, (NAME, f"{NAME}-*"), in_place=(NAME, f"{NAME}-*"))
+    with suppress(OSError):  # SQLite says it, with its cure
+        os.close(own.open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -462,22 +462,21 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _check_of(meta: Mapping[str, str]) -> str:
-    """Return the hash of all settings but that of the format, which is changed in place."""
-    text = json.dumps({k: v for k, v in meta.items() if k not in (CHECK, "format")}, sort_keys=True)
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+def _is_hash(text: object) -> bool:
+    return isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) is not None
 
 
 def _refuse_damage(db: sqlite3.Connection) -> None:
     """Raise for damage that SQLite does not see: it has no checksums of what is in its cells."""
     try:
         meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-        db.execute("SELECT id, place, state, attempt, seconds, sha256, reason FROM shot").fetchall()
-        states = {r[0] for r in db.execute("SELECT state FROM shot").fetchall()}
-    except sqlite3.OperationalError as error:  # a text that is none
+        rows = db.execute(f"SELECT {', '.join(_SHOT)} FROM shot").fetchall()
+        typed = all(isinstance(v, kind) for row in rows for v, kind in zip(row, _SHOT.values(), strict=True))
+        states = {r[2] for r in rows if typed}
+        read_wavefields(db)
+    except (sqlite3.OperationalError, ValueError, TypeError) as error:  # a text that is none
         raise sqlite3.DatabaseError(f"malformed: {error}") from error
-    sound = meta.get(CHECK, _check_of(meta)) == _check_of(meta)
-    if not (sound and states <= STATES and str(meta.get("format", "1")).isdigit()):
+    if not (typed and is_sound(meta) and states <= STATES and str(meta.get("format", "1")).isdigit()):
         raise sqlite3.DatabaseError("malformed settings or states")
 
 
@@ -485,21 +484,6 @@ def _is_damage(error: sqlite3.Error) -> bool:
     # the last two: names of columns with a flipped bit
     words = ("malformed", "not a database", "corrupt", "decode", "no such column")
     return any(word in str(error) for word in words)
-
-
-def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the events of a log; a line cut by a power loss is passed over."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            yield event
 
 
 @contextmanager

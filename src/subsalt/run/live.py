@@ -27,6 +27,7 @@ from typing import Any
 from subsalt.errors import ConfigError, MissingInputError, ParallelError, SubsaltError
 from subsalt.io.files import read_json
 from subsalt.io.publish import publish_text, show_text
+from subsalt.io.run_folder import own_run
 from subsalt.run.ledger import NAME as LEDGER
 from subsalt.run.lock import is_alive, read_lease
 from subsalt.run.scheduler import UnitQueue
@@ -125,6 +126,7 @@ def ask(
         When the run has not stopped in time.
     """
     known_run(folder)
+    own_run(folder)
     lease = read_lease(folder)
     owner = f"process {lease.get('pid')} on {lease.get('host', '?')}" if lease else ""
     if not lease or is_alive(lease) is False:

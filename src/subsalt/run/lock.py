@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from subsalt.errors import CannotCreateError
 from subsalt.host import kills_for_memory
+from subsalt.io import own
 from subsalt.io.files import read_json
 from subsalt.io.publish import explain_os_error, write_all
 from subsalt.job.inputs import input_facts
@@ -96,6 +97,7 @@ class RunLock:
         try:
             # no follow: somebody else's link must not be written through on a shared disk
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            own.refuse_shared(self._fd, self.path)
         except OSError as error:
             known = explain_os_error(error, self.path)
             if isinstance(known, CannotCreateError):

@@ -15,7 +15,6 @@ good by the next start, before it looks at anything else.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -24,9 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import host, kernels
 from subsalt.errors import ConfigError, Finding, raise_on_errors
+from subsalt.io import own
+from subsalt.io.event_log import read_events, said_of
 from subsalt.io.files import TRACES, ask
 from subsalt.io.publish import explained, make_folder, publish_text, remove, sync_folder
-from subsalt.io.stored_marks import MARKS
+from subsalt.io.run_folder import CONTENTS, claim_run, own_run
 from subsalt.methods import Method, method_of
 from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
@@ -35,6 +36,7 @@ from subsalt.run import facts, scheduler
 from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
 from subsalt.run.identity import as_begun, begin_run
 from subsalt.run.ledger import Ledger
+from subsalt.run.leftovers import noted_memory
 from subsalt.run.live import Live
 from subsalt.run.lock import RunLock, check_shared, inputs_of
 from subsalt.run.resume import AS_IT_IS, CrashNote, ResumeOptions, units_to_do
@@ -46,30 +48,6 @@ if TYPE_CHECKING:
 
 PREVIOUS = "previous"
 NOTE = "previous.json"
-#: what a run writes into its directory; what else lies there is not touched. The ledger goes last: as long as it is
-#: there, the directory belongs to the old job
-CONTENTS = (
-    "image.*",
-    "illumination.*",
-    "gathers.*",
-    "hits.*",
-    "fold.*",
-    "report.html",
-    "run.json",
-    "job.resolved.toml",
-    MARKS,
-    "events.jsonl",
-    "progress.json",
-    "pictures",
-    "images",
-    "restart",
-    "quarantine",
-    "snapshots",
-    "ledger.json",
-    "ledger.sqlite-shm",
-    "ledger.sqlite-wal",
-    "ledger.sqlite",
-)
 
 
 def set_aside(folder: Path, run_id: str) -> Path:
@@ -107,11 +85,11 @@ def finish_setting_aside(folder: Path) -> Path | None:
         return None
     with RunLock(folder):
         try:
-            name = json.loads((folder / NOTE).read_text())["to"]
+            name = json.loads(own.read_text(folder / NOTE))["to"]
         except (OSError, ValueError, KeyError, TypeError):
             return None
         place = folder / PREVIOUS / Path(str(name)).name
-        if not place.is_dir():
+        if not (folder / PREVIOUS).is_dir() or place.name not in own.names_in(folder / PREVIOUS):
             return None
         _move(folder, place)
     return place
@@ -122,7 +100,7 @@ def _move(folder: Path, place: Path) -> None:
         for path in sorted(folder.glob(pattern)):
             with explained(path, 0):
                 ask("rename", str(path))
-                os.replace(path, place / path.name)
+                own.replace(path, place / path.name)
     with explained(place, 0):
         sync_folder(place)
         sync_folder(folder)
@@ -161,6 +139,7 @@ def open_run(
         When another process works in it.
     """
     make_folder(folder, 0o700)  # on shared scratch a run is its owner's
+    own_run(folder, writing=True)
     finish_setting_aside(folder)
     ledger = stack.enter_context(Ledger(folder))
     try:
@@ -337,6 +316,10 @@ class Migration:
 
         state, job = self.state, self.job
         clock, everybody = state.clock, state.world
+        with clock("check"), everybody.together():
+            claim_run(state.folder)
+            if everybody.is_root:
+                own_run(state.folder, writing=True)
         with clock("check"):
             job = self.job = as_begun(
                 job, state.folder, everybody, state.request.say, state.request.recompute
@@ -365,6 +348,8 @@ class Migration:
             if everybody.is_root:
                 self._open_ledger(run, stack)
         check_shared(state.folder, everybody)
+        stack.enter_context(noted_memory(state.folder, everybody))
+        self._look_at_log()
         units = run.units()
         by_id = {unit.id: unit for unit in units}
         left = [by_id[i] for i in everybody.bcast(units_to_do(state.ledger) if state.ledger else None)]
@@ -400,6 +385,17 @@ class Migration:
         state.ledger, state.live = ledger, stack.enter_context(live)
         publish_text(state.folder / "job.resolved.toml", job.resolved_toml())
         make_folder(state.images)
+
+    def _look_at_log(self) -> None:
+        """Say which lines of the log of an earlier start are damaged. Collective."""
+        state = self.state
+        damaged = state.world.bcast(read_events(state.folder).damaged if state.world.is_root else None)
+        if damaged:
+            state.request.say(said_of(damaged))
+            state.findings = [
+                *state.findings,
+                Finding("W814", "warning", said_of(damaged), "nothing need be done: it is a log"),
+            ]
 
     def _stop_if_unfinished(self) -> None:
         """End the run here when somebody asked for it. Collective."""

@@ -36,9 +36,10 @@ from subsalt.errors import (
     SubsaltError,
 )
 from subsalt.host import kills_for_memory
+from subsalt.io import own
+from subsalt.io.event_log import log_event
 from subsalt.io.publish import make_folder, publish_array, publish_text
 from subsalt.parallel.comm import Comm
-from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger
 from subsalt.run.lock import boot_id
 
@@ -79,7 +80,7 @@ def record_path(folder: Path, shot: int) -> Path:
 def read_record(folder: Path, shot: int) -> dict[str, Any]:
     """Return the record of a shot's failures, empty when there is none."""
     try:
-        found = json.loads(record_path(folder, shot).read_text())
+        found = json.loads(own.read_text(record_path(folder, shot)))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -164,7 +165,8 @@ def forget(folder: Path, shot: int) -> None:
     if not (folder / FOLDER).is_dir():
         return
     for path in (record_path(folder, shot), folder / FOLDER / f"shot_{shot:06d}.traces.npy"):
-        path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            own.unlink(path)
 
 
 def fail(ledger: Ledger, shot: int, reason: str) -> bool:
@@ -196,8 +198,10 @@ class CrashNote:
         self._ours = False
 
     def __enter__(self) -> CrashNote:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with suppress(OSError):  # evidence is worth no failure of its own
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)  # what lies there may be somebody else's as well
             self._fd = os.open(self.path, flags, 0o600)
         if self._fd >= 0 and not faulthandler.is_enabled():
             faulthandler.enable(self._fd)
@@ -231,11 +235,12 @@ def collect(folder: Path) -> dict[int, str]:
     found: dict[int, str] = {}
     for path in sorted(folder.glob(PATTERN)):
         with suppress(OSError, ValueError):
-            if not path.is_symlink():
-                with open(path, "rb") as file:
-                    head, _, stack = file.read(MOST).decode(errors="replace").partition("\n")
-                if stack.strip():
-                    found.setdefault(int(head), stack.strip())
+            with open(
+                os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb"
+            ) as file:
+                head, _, stack = file.read(MOST).decode(errors="replace").partition("\n")
+            if stack.strip():
+                found.setdefault(int(head), stack.strip())
         with suppress(OSError):
             path.unlink()
     return found

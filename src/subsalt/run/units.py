@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from subsalt.errors import Finding
+from subsalt.io.event_log import log_event
 from subsalt.io.stored_marks import StoredMarks
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.watchdog import note
 from subsalt.propagation.halo import Traffic
 from subsalt.run import resume
-from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.live import Live
 from subsalt.run.resume import CrashNote, ResumeOptions

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
+from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.volumes.time_image import ImageTraces, open_image_traces
 from subsalt.view.flatness import FEWEST_LIVE, peak
@@ -257,12 +258,19 @@ def migrate_scales(
         Called with the job of a scale, its run directory, and a word on it.
     """
     make_folder(folder)
+    own.refuse_links(folder, ("scale_*.run", "vscan.json"), outermost=("*",))
+    own.claim(folder, [_run_of(scale) for scale in scales])
     runs = []
     for n, scale in enumerate(scales):
-        run = folder / f"scale_{scale:.4g}.run"
+        run = folder / _run_of(scale)
         migrate(scaled(job, scale), run, f"scale {scale:g}, {n + 1} of {len(scales)}")
         runs.append(run)
     return runs
+
+
+def _run_of(scale: float) -> str:
+    """Return the name of the run directory of a scale."""
+    return f"scale_{scale:.4g}.run"
 
 
 def measure(folder: Path, scales: Sequence[float], runs: Sequence[Path]) -> VelocityScan:

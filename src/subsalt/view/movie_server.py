@@ -261,8 +261,11 @@ def _hash(text: str) -> str:
 IDLE = 1800.0
 #: seconds that one answer may take to be read, and that a connection may wait
 PATIENCE = 20.0
-#: questions answered at the same time; more wait for their turn in the system's queue
+#: answers made at the same time: more wait for their turn
 AT_ONCE = 8
+#: connections at the same time, slow ones among them: for one more, the one that has waited longest without showing
+#: the token goes
+MOST_OPEN = 32
 #: variables that batch systems set in a job
 BATCH = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "COBALT_JOBID", "SGE_TASK_ID", "OAR_JOB_ID", "FLUX_JOB_ID")
 
@@ -307,7 +310,9 @@ class MovieServer(http.server.ThreadingHTTPServer):
         self.tables = tables(movie)
         self.velocity = velocity_levels(movie)[0]
         self.last = time.monotonic()
-        self._turns = threading.BoundedSemaphore(AT_ONCE)
+        self._turns, self._lock = threading.BoundedSemaphore(AT_ONCE), threading.Lock()
+        #: open connections, the oldest first, and whether they have shown the token
+        self._connections: dict[Any, bool] = {}
         try:
             super().__init__(("127.0.0.1", port), _Answer)
         except OSError as e:
@@ -337,23 +342,38 @@ class MovieServer(http.server.ThreadingHTTPServer):
         self.shutdown()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Take a connection when fewer than `AT_ONCE` are being answered."""
-        self._turns.acquire()
-        try:
-            return super().get_request()
-        except BaseException:
-            self._turns.release()
-            raise
+        """Take a connection at once; whoever keeps others out, reading or asking slowly, makes room for it."""
+        request, address = super().get_request()
+        with self._lock:
+            order = sorted(self._connections, key=self._connections.__getitem__)  # strangers first, by age
+            leaving = order[: len(order) + 1 - MOST_OPEN] if len(order) >= MOST_OPEN else []
+            for one in leaving:
+                del self._connections[one]
+            self._connections[request] = False
+        for one in leaving:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)  # its thread ends by itself
+        return request, address
 
     def shutdown_request(self, request: Any) -> None:
-        """Close a connection and let the next one in."""
-        try:
-            super().shutdown_request(request)
-        finally:
-            self._turns.release()
+        """Close a connection."""
+        with self._lock:
+            self._connections.pop(request, None)
+        super().shutdown_request(request)
+
+    def knows(self, request: Any) -> None:
+        """Note that a connection has shown the token."""
+        with self._lock:
+            if request in self._connections:
+                self._connections[request] = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing about a reader that went away or was too slow."""
+
+    def answer_in_turn(self, path: str) -> tuple[str, bytes] | None:
+        """Return what `answer` does; a turn lasts while the bytes are gathered, not while they are read."""
+        with self._turns:
+            return self.answer(path)
 
     def answer(self, path: str) -> tuple[str, bytes] | None:
         """Return the type and the bytes of what stands at a path, None when nothing does."""
@@ -424,7 +444,9 @@ class _Answer(http.server.BaseHTTPRequestHandler):
             self._send(403, "text/plain", b"", body)
             return
         self.server.last = time.monotonic()
-        found = found or self.server.answer(self.path)
+        if found is None:
+            self.server.knows(self.connection)
+            found = self.server.answer_in_turn(self.path)
         self._send(200, *found, body) if found else self._send(404, "text/plain", b"", body)
 
     def _refusal(self) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
 from subsalt.io.files import read_json, read_toml
+from subsalt.io.run_folder import own_run
 from subsalt.io.volumes.planes import frame_from
 
 # arrays of an NPZ that are drawn when none is named
@@ -58,6 +59,7 @@ def read_run(folder: Path) -> RunImage:
     DataError
         When there is neither, or nothing says the grid of the partial images.
     """
+    own_run(folder)
     facts = run_facts(folder)
     title = str(facts.get("title") or job_of(facts, folder).get("title") or folder.resolve().name)
     run_id = str(facts.get("run_id") or "")

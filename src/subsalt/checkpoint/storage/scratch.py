@@ -29,7 +29,7 @@ from subsalt.checkpoint.storage.record import (
 from subsalt.checkpoint.storage.store import Store, record_of
 from subsalt.checkpoint.storage.transfers import Buffer, Buffers, Pool, Slot, Stripes, sealed
 from subsalt.checkpoint.storage.wavefield import index_path, publish_index, shot_folder, snap_name
-from subsalt.io import scratch
+from subsalt.io import own, scratch
 from subsalt.io.publish import remove as discard
 
 #: what a store may hold: snapshots of a wavefield, states, what a shot goes on from, or shells of the source wavefield
@@ -41,6 +41,8 @@ LOSSY = {"source": 1.0, "receiver": 1.0, "states": 0.1}
 #: the samples of both wavefields
 SAMPLES = ("source", "receiver")
 
+#: the folder of a shot
+SHOT = re.compile(r"shot_\d{6,}")
 #: the index of a wavefield that is kept
 INDEX = re.compile(r"(?:source|receiver)\.r\d{2,}\.json")
 
@@ -95,6 +97,10 @@ class Scratch:
     _pool: Pool | None = field(default=None, repr=False)
     #: buffers of the stores of earlier shots, by what they hold, with the floats of their records
     _spare: dict[str, tuple[int, list[Buffer]]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        for directory in self.directories:
+            scratch.claim(Path(directory))
 
     def pool(self) -> Pool:
         """Return the threads, started once."""
@@ -216,8 +222,19 @@ class Scratch:
         Kept wavefields stay, and on request the shots that can go on in the middle. To be called before any rank opens
         a store; by one of each host, or by all.
         """
-        shots = {p.name for d in self.directories for p in Path(d).glob("shot_*") if p.is_dir()}
-        return sum(self._clear([Path(d) / name for d in self.directories], restart) for name in sorted(shots))
+        for directory in self.directories:
+            scratch.refuse_others(Path(directory))
+        shots = {n for d in self.directories for n in own.names_in(d) if SHOT.fullmatch(n)}
+        freed = sum(
+            self._clear([Path(d) / name for d in self.directories], restart) for name in sorted(shots)
+        )
+        self.remove_empty()
+        return freed
+
+    def remove_empty(self) -> None:
+        """Remove the folders of the run that are empty; they are made again when they are needed."""
+        for directory in self.directories:
+            scratch.remove_empty(Path(directory))
 
     def close(self) -> None:
         """End the threads and give the memory of buffers back; more than once is fine."""
@@ -253,8 +270,8 @@ class Scratch:
 def _names(folder: Path) -> list[str]:
     """Return what is in a folder; nothing when another rank, which clears it at the same time, was faster."""
     try:
-        return os.listdir(folder)
-    except FileNotFoundError:
+        return own.names_in(folder)
+    except NotADirectoryError:
         return []
 
 

@@ -19,6 +19,7 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.checkpoint.storage.transfers import Buffers, Pool, Slot, Stripes
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MissingInputError, SnapshotDamaged, SubsaltError
+from subsalt.io import own
 from subsalt.io.publish import publish_text
 from subsalt.kernels.scaled16 import shape16, unpack16, words16
 
@@ -146,6 +147,8 @@ class StoredWavefield:
         threads: int = 2,
         buffers: int = 3,
     ) -> None:
+        for directory in directories:
+            own.claim(Path(directory).parent, [Path(directory).name])
         folders = [shot_folder(d, shot) for d in directories]
         self.shot, self.name = shot, name
         self._pool = Pool(threads)
@@ -273,7 +276,7 @@ def is_complete(directories: Sequence[Path], shot: int, name: str) -> bool:
 def read_index(path: Path, shot: int, name: str, rank: int) -> dict[str, Any]:
     """Return what describes the records of one rank, checked."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = own.read_text(path)
     except FileNotFoundError:
         raise MissingInputError(
             f"the {name} wavefield of shot {shot} was not kept, or not completely: {path} is not there",

@@ -28,6 +28,7 @@ import numpy as np
 
 from subsalt import kernels
 from subsalt.errors import CorruptionError, SubsaltError
+from subsalt.io.event_log import log_event
 from subsalt.io.prestack.table import TraceBlocks
 from subsalt.job.signal.summary import signal_facts, signal_spent
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
@@ -46,7 +47,6 @@ from subsalt.plan.model import Surroundings
 from subsalt.plan.program import agreed
 from subsalt.plan.rates import machine_for_run
 from subsalt.plan.world import World
-from subsalt.run.facts import log_event
 from subsalt.run.ledger import Ledger
 from subsalt.run.resume import CrashNote, ResumeOptions, review_last_start
 from subsalt.run.scheduler import Groups, Outcome

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.image_grid import LocationBox
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
+from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text, remove
 from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, unreadable, write_planes
 from subsalt.methods.kirchhoff.cutting import Block
@@ -328,7 +329,8 @@ class RestartPoints:
 
     def points(self) -> list[Point]:
         """Return all points whose notes are sound."""
-        found = [self._read(path) for path in sorted(self.folder.glob("block_*.json"))]
+        notes = [n for n in own.names_in(self.folder) if n.startswith("block_") and n.endswith(".json")]
+        found = [self._read(self.folder / name) for name in notes]
         return [p for p in found if p is not None]
 
     def remove(self, block: Block) -> None:
@@ -342,29 +344,26 @@ class RestartPoints:
 
     def clear(self) -> None:
         """Remove all points: the image is written."""
-        if self.folder.is_dir():
-            for path in sorted(self.folder.iterdir()):
-                if path.name.startswith("block_"):
-                    remove(path)
+        for name in own.names_in(self.folder):
+            if name.startswith("block_"):
+                remove(self.folder / name)
 
     def tidy(self, left: list[Block]) -> None:
         """Remove points that serve none of the blocks that are left, and files without a note; for the owner alone."""
-        if not self.folder.is_dir():
-            return
         keep = set()
         for point in self.points():
             if any(point.block.contains(b) for b in left):
                 keep |= {point.file, self._note(point.block).name}
-        for path in sorted(self.folder.iterdir()):
-            if path.name.startswith("block_") and path.name not in keep:
-                remove(path)
+        for name in own.names_in(self.folder):
+            if name.startswith("block_") and name not in keep:
+                remove(self.folder / name)
 
     def _note(self, block: Block) -> Path:
         return self.folder / f"block_{block.id:06d}.json"
 
     def _read(self, path: Path) -> Point | None:
         try:
-            found = json.loads(path.read_text())
+            found = json.loads(own.read_text(path))
             if found.pop("check") != _check_of(found) or found["run"] != self.run_id:
                 return None
             # the name alone: a note must not lead elsewhere

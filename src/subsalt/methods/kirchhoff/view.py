@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.errors import CorruptionError, DataError, SubsaltError
+from subsalt.io import own
+from subsalt.io.run_folder import own_run
 from subsalt.io.volumes.rsf import open_rsf
 from subsalt.io.volumes.time_image import open_image_traces
 from subsalt.methods.kirchhoff.partial import SumsFile, read_sums, rows_of
@@ -29,6 +31,7 @@ def read_time_run(folder: Path) -> TimeRun:
     CorruptionError
         When run.json does not say the grid, or a block cannot be read.
     """
+    own_run(folder)
     facts = run_facts(folder)
     title = str(facts.get("title") or job_of(facts, folder).get("title") or folder.resolve().name)
     classes: dict[str, Any] = facts["classes"] if isinstance(facts.get("classes"), dict) else {}
@@ -146,7 +149,7 @@ def _restart_points(folder: Path, finished: set[str]) -> list[Path]:
     out = []
     for note in sorted(folder.glob("block_*.json")):
         try:
-            name = json.loads(note.read_text(encoding="utf-8"))["file"]
+            name = json.loads(own.read_text(note))["file"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
         # the name alone: a note may not lead out of its folder

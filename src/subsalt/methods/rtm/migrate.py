@@ -395,6 +395,12 @@ class ShotsRun(MethodRun):
         self.written = outputs.write(planes, state.clock)
         return self.written
 
+    def finish(self) -> list[Path]:
+        """Remove the folders of scratch in which nothing is kept."""
+        if self.runner.strategies is not None:
+            self.runner.strategies.scratch.remove_empty()
+        return super().finish()
+
     def totals(self) -> dict[str, Any]:
         """Return the points computed, and those of the grids."""
         total = self.state.world.sum

@@ -14,6 +14,7 @@ import numpy as np
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import ConfigError, raise_on_errors
+from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy.writing import OwnTraces, write_shot
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot, reading_of, with_input
@@ -24,6 +25,7 @@ from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import scheduler as ranks
 from subsalt.run.identity import numerics_of
+from subsalt.run.leftovers import noted_memory
 from subsalt.run.lock import RunLock, check_shared, inputs_of
 from subsalt.run.scheduler import Groups, Outcome
 from subsalt.run.units import Bookkeeping, Report, run_units
@@ -127,12 +129,14 @@ def model_job(
         with everybody.together():
             if everybody.is_root:
                 make_folder(folder)
+                own.refuse_links(folder, (NOTE, LOCK, "shot_*.sgy"), in_place=(LOCK,))
                 _is_ours(folder, mine)  # before anything is written, the lock included
                 stack.enter_context(RunLock(folder, "--out", LOCK))
                 if not _is_ours(folder, mine):
                     publish_text(folder / NOTE, json.dumps(mine) + "\n")
                 remove_leftovers(folder)
         check_shared(folder, everybody, LOCK)
+        stack.enter_context(noted_memory(folder, everybody))
         there = [s.id for s in survey.shots if shot_path(folder, s).exists()]
         left = set(everybody.bcast([s.id for s in survey.shots if s.id not in there]))
         parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.files import TRACES
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.io.run_folder import claim_run, own_run
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import intact, write_partial
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
@@ -40,9 +41,11 @@ from subsalt.run import scheduler as ranks
 from subsalt.run.facts import facts_of_ending, facts_of_job, over_ranks, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.ledger import Ledger
+from subsalt.run.leftovers import noted_memory
 from subsalt.run.lock import check_shared
 from subsalt.run.migrate import RunResult, write_report
 from subsalt.run.scheduler import Outcome
+from subsalt.run.settings import settings_of
 from subsalt.run.units import Bookkeeping, Progress, Report, run_units
 from subsalt.timing import Phases
 from subsalt.view.run_image import run_facts as run_facts_of
@@ -173,6 +176,55 @@ class Wish:
         return {k: v for k, v in vars(self).items() if v is not None and v is not False}
 
 
+#: part of the key of a run, and setting of its ledger: what a new image is made of, and how
+REIMAGE = "reimage"
+
+
+def made_of(folder: Path, say: Callable[[str], None] = lambda text: None) -> tuple[Path, Wish] | None:
+    """Return the run that a new image in a directory is made from, and what was wished for; None of any other run.
+
+    Both are kept in the ledger. Those of versions before 0.9 have them in run.json alone; they count where its job
+    agrees.
+
+    Raises
+    ------
+    CorruptionError
+        When they cannot be read, or run.json contradicts itself (E813).
+    """
+    known = settings_of(folder)
+    try:
+        if known and REIMAGE not in json.loads(known["key"]):
+            return None
+        found, facts = json.loads(known.get(REIMAGE, "null")), {}
+        if found is None:
+            facts = run_facts_of(folder)
+            found = facts.get(REIMAGE)
+        if found is None and not known:
+            return None
+        run, asked = Path(str(found["run"])), {f.name: found["wish"].get(f.name) for f in fields(Wish)}
+        if asked["times"] is not None:
+            first, last = (None if t is None else float(t) for t in asked["times"])
+            asked["times"] = first, last
+        wish = Wish(**{**asked, "wavefields": bool(asked["wavefields"])})
+        then = {k: facts["job"]["imaging"].get(k) for k in IMAGING} if facts else {}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptionError(
+            f"{folder} does not say any more what its image was made from",
+            "give the same `subsalt reimage` command again",
+            code="E641",
+        ) from error
+    changed = [k for k, v in then.items() if getattr(wish, k) not in (None, v)]
+    if changed:
+        raise CorruptionError(
+            f"{folder / 'run.json'} contradicts itself in {', '.join(changed)}",
+            "give the same `subsalt reimage` command again",
+            code="E813",
+        )
+    if facts:
+        say(f"no ledger says what {folder} is made from: run.json is taken as it is")
+    return run, wish
+
+
 def reimage_run(
     source: Path,
     target: Path,
@@ -204,6 +256,9 @@ def reimage_run(
     """
     clock, everybody, folder = Phases(), world(), Path(target)
     with clock("check"), everybody.together():
+        claim_run(folder)
+        if everybody.is_root:
+            own_run(folder, writing=True)
         run = SourceRun.open(source)
         if folder.exists() and folder.resolve() == Path(source).resolve():
             raise ConfigError(
@@ -241,20 +296,27 @@ def reimage_run(
                 if everybody.is_root:
                     make_folder(folder, 0o700)
                     ledger = stack.enter_context(Ledger(folder))
-                    more = {"reimage": wish.beyond_a_job}
+                    asked = {"run": str(run.folder.resolve()), "wish": wish.said()}
                     begin_run(
-                        ledger, job, run_id, run.inputs, numerics, more=more, option="-o", place=survey.frame
+                        ledger,
+                        job,
+                        run_id,
+                        run.inputs,
+                        numerics,
+                        more={REIMAGE: wish.beyond_a_job},
+                        also={REIMAGE: json.dumps(asked)},
+                        option="-o",
+                        place=survey.frame,
                     )
                     ledger.plan([s.id for s in survey.shots])
                     publish_text(folder / "job.resolved.toml", job.resolved_toml())
                     make_folder(images)
                     facts = facts_of_job(job, run_id, run.inputs, numerics)
                     facts |= beginning_facts(setup, survey) | {"memory_plan": {}}
-                    facts["reimage"] = {"run": str(run.folder.resolve()), "run_id": run.run_id} | {
-                        "wish": wish.said()
-                    }
+                    facts["reimage"] = asked | {"run_id": run.run_id}
                     write_facts(folder, facts | {"state": "running"})
             check_shared(folder, everybody)
+            stack.enter_context(noted_memory(folder, everybody))
             hashes = dict(everybody.bcast(list(ledger.hashes().items()) if ledger else None))
             there = intact(images, hashes, everybody)
             done = {shot for shot, names in there.items() if set(reuse.wanted) <= set(names)}

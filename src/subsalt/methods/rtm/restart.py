@@ -8,6 +8,7 @@ its records say so on every rank of the group.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.states import STAMP, Copy, Pieces, Place, StateSlots, cut, state_floats
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged
+from subsalt.io import own
 from subsalt.io.publish import publish_text, remove
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.samples import SampleFile
@@ -162,7 +164,8 @@ class RestartPoints:
             "places": [list(place) for place in point.places],
             "counts": asdict(counts),
         }
-        publish_text(self._path(self._generation), json.dumps(self._who | told))
+        content = self._who | told
+        publish_text(self._path(self._generation), json.dumps(content | {"check": _check_of(content)}))
         self._let_go(set(live))
 
     def close(self) -> None:
@@ -213,9 +216,7 @@ class RestartPoints:
         found = {}
         for parity in (0, 1):
             try:
-                told = json.loads(self._path(parity).read_text())
-                # up to 0.7 ranks had slabs
-                told.setdefault("decomp", self._slabs)
+                told = _read(self._path(parity))
                 if all(told[name] == value for name, value in self._who.items()):
                     found[int(told["generation"])] = _point(told)
             except (OSError, ValueError, KeyError, TypeError):
@@ -262,9 +263,9 @@ def scheme_left(scratch: Scratch, shot: int) -> Scheme | None:
     Only its description is read; whether it counts is seen when it is used (`RestartPoints.find`).
     """
     newest: tuple[int, Scheme] | None = None
-    for path in scratch.folders(shot)[0].glob(f"restart.g[01].r{scratch.rank:02d}.json"):
+    for parity in (0, 1):
         try:
-            told = json.loads(path.read_text())
+            told = _read(scratch.folders(shot)[0] / f"restart.g{parity}.r{scratch.rank:02d}.json")
             if (told["format"], told["run_id"], told["shot"]) != (FORMAT, scratch.run_id, shot):
                 continue
             if (told["rank"], told["ranks"]) != (scratch.rank, scratch.ranks):
@@ -277,6 +278,21 @@ def scheme_left(scratch: Scratch, shot: int) -> Scheme | None:
             continue  # none that counts
         newest = max(newest or found, found, key=lambda f: f[0])
     return None if newest is None else newest[1]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the description of a point; ValueError when it does not have its checksum.
+
+    Those of before 0.9 have none: nothing says that a point is where they put it, and the shot begins anew.
+    """
+    told = dict(json.loads(own.read_text(path)))
+    if told.pop("check", None) != _check_of(told):
+        raise ValueError(f"{path} does not have its checksum")
+    return told
+
+
+def _check_of(told: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
 
 def _point(told: dict[str, Any]) -> Point:

@@ -25,6 +25,7 @@ from subsalt.checkpoint.storage.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, Finding, MemoryPlanError
 from subsalt.host import available_memory
+from subsalt.io.event_log import done_events
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
@@ -34,7 +35,6 @@ from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import CheckpointOptions
-from subsalt.run.facts import done_events
 
 #: counts that plan and run must agree on, in the order in which events keep them
 NAMES = tuple(f.name for f in fields(Counts))
@@ -185,7 +185,27 @@ class Strategies:
 def records_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return what finished shots said of their strategy, by id, from the events of the run, whoever did them."""
     events = done_events(folder, done)
-    return {shot: event["checkpoint"] for shot, event in events.items() if "checkpoint" in event}
+    return {
+        shot: event["checkpoint"] for shot, event in events.items() if _is_record(event.get("checkpoint"))
+    }
+
+
+def _is_record(told: Any) -> bool:
+    """Return whether this is what a shot says of its strategy: what stands in a log may be damaged."""
+    if not isinstance(told, dict):
+        return False
+    numbers = [told.get(name) for name in ("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS)]
+    for name, count in (
+        ("bytes_written", 2),
+        ("bytes_read", 2),
+        ("planned", len(NAMES)),
+        ("counted", len(NAMES)),
+    ):
+        part = told.get(name)
+        if not isinstance(part, list) or len(part) != count:
+            return False
+        numbers += part
+    return all(isinstance(n, int | float) for n in numbers)
 
 
 def facts_of(decision: Decision, told: dict[int, dict[str, Any]]) -> dict[str, Any]:

@@ -36,11 +36,13 @@ from subsalt import kernels
 from subsalt.checkpoint.storage.wavefield import StoredWavefield, is_complete, open_stored
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DeviceError, MissingInputError
+from subsalt.io import own
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Shell, Source
 from subsalt.propagation.domain import Domain
 from subsalt.run.identity import job_of_run
-from subsalt.run.ledger import NAME, Wavefield, read_only, read_rows, read_wavefields
+from subsalt.run.ledger import Wavefield, read_rows, read_wavefields
+from subsalt.run.settings import NAME, is_sound, read_only
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -122,7 +124,7 @@ def places(folders: Sequence[Path], run: Path) -> list[str]:
 def _digest(descriptions: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in descriptions:
-        digest.update(path.name.encode() + b"\n" + path.read_bytes())
+        digest.update(path.name.encode() + b"\n" + own.read_bytes(path))
     return digest.hexdigest()
 
 
@@ -178,6 +180,8 @@ class SourceRun:
             with read_only(folder) as db:
                 meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
                 rows, wavefields = read_rows(db), read_wavefields(db)
+            if not is_sound(meta):
+                raise ValueError("its settings do not have their checksum")
             numerics = json.loads(meta["key"])["numerics"]
             inputs = json.loads(meta["inputs"])
             return cls(folder, job, meta["run_id"], str(numerics), inputs, rows, wavefields)
@@ -187,7 +191,7 @@ class SourceRun:
                 "give the directory that `migrate` made",
                 code="E110",
             ) from None
-        except (OSError, sqlite3.Error, ValueError) as error:
+        except (OSError, sqlite3.Error, ValueError, TypeError) as error:
             raise CorruptionError(
                 f"{folder / NAME} cannot be read: {error}",
                 "the same `subsalt migrate` command again mends it",

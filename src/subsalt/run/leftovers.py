@@ -1,0 +1,60 @@
+"""What ranks that are killed leave outside the run directory: noted while they run, removed at the next start."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from subsalt.io import own
+from subsalt.io.publish import remove, show_text
+from subsalt.parallel.comm import Comm
+from subsalt.parallel.shared_memory import mapped, remove_left
+from subsalt.run.lock import boot_id
+
+#: the note in the run directory
+NAME = "shared-memory.json"
+
+
+@contextmanager
+def noted_memory(folder: Path, world: Comm) -> Iterator[None]:
+    """Remove the shared memory of ranks that were killed in this directory, and note that of these. Collective.
+
+    Only for a directory whose lock rank 0 holds: nobody of the start before can be at work.
+
+    Notes
+    -----
+    Removed is what the note names, belongs to this user, was made on this machine since it was started, and is in no
+    process's memory. When the block ends with an error the note stays: ranks that are ended together leave it all.
+    """
+    before = world.bcast(_read(folder) if world.is_root else None)
+    here = {"host": platform.node(), "boot": boot_id()}
+    remove_left(n for one in before if {k: one.get(k) for k in here} == here for n in _names(one))
+    now = world.allgather({**here, "names": mapped()})
+    told = [
+        dict(one) for one in {json.dumps(one, sort_keys=True): one for one in now}.values() if one["names"]
+    ]
+    if world.is_root and told:
+        show_text(folder / NAME, json.dumps(told) + "\n")
+    elif world.is_root and before:
+        remove(folder / NAME)
+    yield
+    if world.is_root and told:
+        remove(folder / NAME)
+
+
+def _read(folder: Path) -> list[dict[str, Any]]:
+    """Return the note of the start before; empty when there is none that can be read."""
+    try:
+        found = json.loads(own.read_text(folder / NAME))
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _names(one: dict[str, Any]) -> list[str]:
+    names = one.get("names")
+    return [n for n in names if isinstance(n, str)] if isinstance(names, list) else []

@@ -1,0 +1,41 @@
+"""The environment of `make setup` is the pinned one, pip and setuptools included, which it finds or makes otherwise."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PINNED = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
+
+
+def plain(name: str) -> str:
+    """Return the name of a distribution as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_every_line_pins_one_version() -> None:
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line), line
+    assert {"pip", "setuptools"} <= set(PINNED)
+
+
+def test_pip_itself_is_installed_before_everything_else() -> None:
+    steps = re.findall(r"pip install \$\(PIP_FLAGS\) (.*)", (ROOT / "Makefile").read_text())
+    assert steps[0] == "pip setuptools"
+    assert "-c constraints.txt" in (ROOT / "Makefile").read_text()
+
+
+@pytest.mark.skipif(
+    not Path(sys.prefix, ".subsalt-setup").exists(), reason="this environment was not made by `make setup`"
+)
+def test_what_is_installed_is_what_is_pinned() -> None:
+    pinned = {plain(name): version for name, version in PINNED.items()}
+    found = {plain(d.metadata["Name"]): d.version for d in distributions()}
+    other = {n: v for n, v in found.items() if n in pinned and v != pinned[n]}
+    assert not other, "run `make setup`"
+    assert {"pip", "setuptools"} <= set(found)
