@@ -71,9 +71,9 @@ def test_nodes_a_hair_below_a_level_surface():
     feed = prop.source(source[None], source_wavelet(8.0, 0.001, 400)[None])
     prop.advance(prop.new_state(), nt - 1, sources=[feed], recorders=[recorder])
     quarters = [float(np.abs(part).max()) for part in np.array_split(prop.recorded(recorder)[1], 4, axis=1)]
-    # what is left are waves that go up and down in the slow layer, and lose to the half-space at every turn
-    assert quarters[3] < quarters[2] < quarters[1] < quarters[0]
-    assert quarters[3] < 1e-3 * quarters[0]
+    # waves that go up and down in the slow layer keep 0.58 at every turn of 75 ms, (3000 - 800) / (3000 + 800): 2e-5
+    # from one quarter to the next; those along it leave through the sides
+    assert max(quarters[1:]) < 1e-3 * quarters[0]
 
 
 def test_the_published_proof_holds():

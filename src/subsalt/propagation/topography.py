@@ -32,7 +32,7 @@ MORE = 1
 #: have the stiffness 1 / d: at 0.2 cells the fastest wave of the grid is still that of the stencil, at 0.1 cells it is
 #: faster than the time step allows
 NEAREST = 0.25
-#: slope up to which the shortest way to the surface is found
+#: slope up to which operators were looked at (benchmarks/prove_topography.py)
 STEEPEST = 1.2
 #: terms that end the substitution: a float32 of order 1 has no such digits
 LEAST = 1e-7
@@ -94,7 +94,7 @@ def carriers(surface: Topography, grid: Grid) -> NDArray[np.bool_]:
     # what lies deeper than two cells along z is not nearer at any slope that is accepted
     z = origin[2] + h[2] * np.arange(grid.shape3[2])
     at = np.argwhere(out & (z < surface.under(grid)[:, :, None] + 2 * h[2]))
-    points = origin + h * at
+    points: NDArray[np.float64] = origin + h * at
     apart = (points - surface.foot(points, 0.5 * min(grid.spacing))) / h
     out[tuple(at[np.sqrt((apart**2).sum(axis=1)) < NEAREST].T)] = False
     return out
@@ -182,7 +182,7 @@ def _closure(
     second = [(axis, [c / h[axis] ** 2 for c in weights.second()]) for axis in axes]
     stencil = stencil_at(ghost, below, second)
     near = nodes_read(odd, stencil)
-    points = origin + h * np.stack(np.unravel_index(near, grid.shape3), axis=1)
+    points: NDArray[np.float64] = origin + h * np.stack(np.unravel_index(near, grid.shape3), axis=1)
     distance = np.sqrt(((points - surface.foot(points, 0.5 * min(grid.spacing))) ** 2).sum(axis=1))
     return closure_of(ghost, odd, stencil, near, distance)
 

@@ -16,7 +16,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 
 #: why the boundary strategy has no wavefield to rebuild below topography
 NOT_BACKWARDS = (
-    "steps go backwards inside a box, and those below a free surface inside the grid are taken on the whole grid"
+    "steps go backwards inside a box, and those with a free surface inside the grid are of the whole grid"
 )
 
 
