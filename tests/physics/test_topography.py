@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from physics_tools import misfit, source_wavelet
 
-from subsalt import EarthModel, Grid, PropagationOptions, analytic, kernels
+from subsalt import EarthModel, Grid, PropagationOptions, _native, analytic, kernels
 from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
@@ -226,3 +226,27 @@ def test_what_it_does_not_go_with():
     with pytest.raises(ConfigError, match="vti medium"):
         Propagator(vti, PropagationOptions(topography=surface, device="cpu"), 0.001)
     assert kernels.get("reference").mirror is not None
+
+
+def test_weights_that_do_not_fit_are_refused():
+    """Compiled code reads and writes where they say."""
+
+    def rows(column=(), place=()):
+        n = len(column)
+        start, value = np.arange(n + 1, dtype=np.int64), np.ones(n, np.float32)
+        return start, np.array(column, np.int32), value, np.array(place, np.int32)
+
+    size = 8
+    fits = {"odd": rows([5], [2]), "reach": rows([6], [0]), "own": rows([7], [7]), "spread": rows([0], [7])}
+    _native.MirrorSet(**fits, size=size)
+    wrong = {
+        "odd": rows([8], [2]),
+        "reach": rows([6], [1]),
+        "own": rows([7], [8]),
+        "spread": rows([1], [7]),
+    }
+    for name, bad in wrong.items():
+        with pytest.raises(ValueError, match="do not fit"):
+            _native.MirrorSet(**(fits | {name: bad}), size=size)
+    with pytest.raises(ValueError, match="same nodes"):
+        _native.MirrorSet(**(fits | {"spread": rows()}), size=size)
