@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native packages/lab/src tests/lab/programs tests/
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-flips memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-flips prove-topography memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -132,6 +132,9 @@ sanitize-thread: $(STAMP) ## run the tests of segments and snapshots on a build 
 	@# setarch: gcc 12 refuses the address randomisation of recent kernels
 	LD_PRELOAD="$$(gcc -print-file-name=libtsan.so)" TSAN_OPTIONS=halt_on_error=1:exitcode=66 OMP_THREAD_LIMIT=1 \
 	setarch "$$(uname -m)" -R $(PY) tests/native/sanitized.py build/sanitize-thread test_segment.py checkpoint/test_pool.py checkpoint/test_stores.py
+
+prove-topography: build ## random surfaces over random velocities, 200 x 20,000 steps: does a wave grow? writes docs/performance/prove-topography.json
+	@OMP_NUM_THREADS=1 $(PY) benchmarks/prove_topography.py
 
 fuzz: build ## damaged files, jobs and runs: COUNT=20000 per format, JOBS=2000, RUNS=1000, SEED=1
 	$(PY) tests/faults/fuzz_jobs.py --count $(or $(JOBS),2000) --seed $(or $(SEED),1)

@@ -24,6 +24,8 @@ from subsalt.kernels import cpu
 from subsalt.propagation.propagator import Propagator
 
 V, H = 2000.0, 10.0
+#: hills: half their height, and their length over 2 pi, m
+HILLS = ((20, 100), (20, 60), (20, 47), (15, 35), (10, 25), (10, 20), (8, 15.5), (6, 11), (4, 7.75))
 
 
 def propagator(shape, h, surface, dt, points=None, layer=None):
@@ -133,7 +135,7 @@ def main() -> None:
     print("slope: misfit, %, at 10 and 5 points per shortest wavelength\n ", out["slopes"])
     out["depths"] = {d: slope_case(0.577, 10, d, (d, d, 100.0)) for d in (4.0, 7.0, 10.0, 20.0)}
     print("depth of source and receivers, m (cells of 10 m): misfit, %\n ", out["depths"])
-    out["hills"] = [hill_case(a, n) for a, n in ((20, 100), (20, 60), (20, 47), (15, 35), (10, 25), (10, 20))]
+    out["hills"] = [hill_case(a, n) for a, n in HILLS]
     print("radius of curvature, m: misfit, %\n ", [(round(r), m) for r, m in out["hills"]])
     out["exchanged"] = {s: [exchanged_case(s, d) for d in (30.0, 150.0)] for s in (0.1, 0.3, 0.577, 0.8)}
     print("slope: exchanged source and receiver, 3 and 15 cells below, %\n ", out["exchanged"])

@@ -14,8 +14,8 @@ public:
 
     Mirror mirror{};
 
-    /// `size`: floats of the padded arrays that columns and places count; `every`: as of Mirror.
-    MirrorSet(const Rows& odd, const Rows& damping, Index size, Index every);
+    /// `size`: floats of the padded arrays that columns and places count; columns of `spread` count rows of `reach`.
+    MirrorSet(const Rows& odd, const Rows& reach, const Rows& own, const Rows& spread, Index size);
     MirrorSet(const MirrorSet&) = delete;
 
     /// Refuse a problem with other arrays.
@@ -23,7 +23,7 @@ public:
 
 private:
     Index size_;
-    std::array<Rows, 2> keep_;
+    std::array<Rows, 4> keep_;
 };
 
 } // namespace subsalt

@@ -6,19 +6,20 @@
 
 namespace subsalt {
 
-/// Rows of a sparse matrix over the floats of a padded array, with the float that each row is about.
+/// Rows of a sparse matrix, with the float that each row is about.
 struct SparseRows {
     Index n;
     const std::int64_t* start;  // (n + 1,) into column and value
-    const std::int32_t* column; // floats of a padded array
+    const std::int32_t* column; // floats of a padded array, or sums of `reach`
     const float* value;
-    const std::int32_t* place; // (n,) floats of a padded array, each once
+    const std::int32_t* place; // (n,) floats of a padded array or numbers of sums, each once
 };
 
 struct Mirror {
-    SparseRows odd;     // of nodes above the surface; columns are nodes below it
-    SparseRows damping; // of nodes below it
-    Index every;        // the step from a time index that is a multiple of it damps
+    SparseRows odd;    // of nodes above the surface; columns are nodes below it
+    SparseRows reach;  // sums over nodes below it
+    SparseRows own;    // of nodes below it; columns are these and nodes above
+    SparseRows spread; // of the same nodes; columns are the sums of `reach`
 };
 
 } // namespace subsalt

@@ -251,32 +251,33 @@ void shell(const Problem& pb, float* const* fields, const Shell& shell, float* r
         shell_plane(pb, shell, record, put_back, fields, ix, shell.box.lo[1], shell.box.hi[1]);
 }
 
-/// Damp the change of a step from time index `now`, sources included, in the level it has made and the one it has read,
-/// and give what lies above the surface its values.
-void mirror(const Problem& pb, const Mirror& mirror, float* const* made, float* const* read, Index now, int threads) {
-    const SparseRows &d = mirror.damping, &odd = mirror.odd;
-    float* change = nullptr;
-    if (now % mirror.every == 0 && d.n > 0) {
-        change = static_cast<float*>(std::malloc(static_cast<std::size_t>(pb.fields * d.n) * sizeof(float)));
-        if (change == nullptr) std::abort();
+/// After a step and its sources: add to the level it has made what makes its operator symmetric, from the one it has
+/// read, and give what lies above the surface its values.
+void mirror(const Problem& pb, const Mirror& mirror, float* const* made, const float* const* read, int threads) {
+    const SparseRows &odd = mirror.odd, &reach = mirror.reach;
+    float* sums = nullptr;
+    if (mirror.own.n > 0) {
+        sums = static_cast<float*>(std::malloc(static_cast<std::size_t>(pb.fields * reach.n) * sizeof(float)));
+        if (sums == nullptr) std::abort();
     }
 #pragma omp parallel num_threads(threads)
     {
         FlushDenormals flush;
         const Index team = omp_get_num_threads(), thread = omp_get_thread_num();
-        const Range near = part(0, d.n, team, thread), above = part(0, odd.n, team, thread);
-        if (change != nullptr) {
+        const Range ghosts = part(0, reach.n, team, thread), near = part(0, mirror.own.n, team, thread),
+                    above = part(0, odd.n, team, thread);
+        if (sums != nullptr) {
             for (int f = 0; f < pb.fields; ++f)
-                damping_rows(d, made[f], read[f], change + f * d.n, near.lo, near.hi);
+                reach_rows(reach, read[f], sums + f * reach.n, ghosts.lo, ghosts.hi);
 #pragma omp barrier
             for (int f = 0; f < pb.fields; ++f)
-                damp_rows(d, made[f], read[f], change + f * d.n, near.lo, near.hi);
+                close_rows(mirror, read[f], sums + f * reach.n, made[f], near.lo, near.hi);
 #pragma omp barrier
         }
         for (int f = 0; f < pb.fields; ++f)
             reflect_rows(odd, made[f], above.lo, above.hi);
     }
-    std::free(change);
+    std::free(sums);
 }
 
 /// The same steps one after the other: in a tilted medium, or below a free surface inside the grid.
@@ -292,11 +293,7 @@ void step_by_step(const Problem& pb, const Segment& seg) {
             if (step.now < seg.feeds[i].nt)
                 inject(pb, step.made(), *seg.feeds[i].points, seg.feeds[i].samples + step.now * seg.feeds[i].points->n,
                        seg.threads);
-        if (seg.mirror != nullptr) {
-            // what is damped is taken from both levels; a step reads one of them alone
-            float* read[2] = {const_cast<float*>(step.levels.curr[0]), const_cast<float*>(step.levels.curr[1])};
-            mirror(pb, *seg.mirror, step.made(), read, step.now, seg.threads);
-        }
+        if (seg.mirror != nullptr) mirror(pb, *seg.mirror, step.made(), step.levels.curr, seg.threads);
         if (float* record = shell_record(pb, seg, step); record != nullptr)
             shell(pb, step.made(), seg.shells->shell, record, seg.shells->put_back, seg.threads);
         for (Index i = 0; i < seg.n_taps; ++i)

@@ -29,7 +29,7 @@ struct Table {
     void (*add_shares)(const Points&, const float* shares, float* data, Index steps);
     void (*shell)(const Problem&, float* const* fields, const Shell&, float* record, bool put_back, int threads);
     // of fields that a step from a time index has made, sources included, and of the level it read
-    void (*mirror)(const Problem&, const Mirror&, float* const* made, float* const* read, Index now, int threads);
+    void (*mirror)(const Problem&, const Mirror&, float* const* made, const float* const* read, int threads);
     Index (*kirchhoff_sum)(const KirchhoffMedium&, const KirchhoffTraces&, const KirchhoffRules&, const KirchhoffImage&,
                            Index tile, int threads);
 };

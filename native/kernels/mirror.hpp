@@ -1,9 +1,7 @@
-// A free surface inside the grid: values above it by odd reflection, and a weak damping below it
-// (subsalt/propagation/topography.py makes the weights).
+// A free surface inside the grid: values above it by odd reflection, and what makes the operator below it symmetric
+// (subsalt/propagation/topography.py and closure.py make the weights).
 //
-//   after a step    change = D (u_next - u),  u_next -= change,  u += change   near the surface, in every few steps; D
-//   is
-//                   half of gamma S^2 (src/subsalt/kernels/mirror.py)
+//   after a step    s = G u,  u_next += P u + Q s    near the surface, u the level that the step has read
 //                   u_next[above] = R u_next[below]
 //
 // A row is summed in four chains: entry k goes to chain k mod 4, and the sum is (0 + 1) + (2 + 3). Rows read what no
@@ -29,17 +27,17 @@ SUBSALT_INLINE float sum_of_row(const SparseRows& a, Index r, Read read) {
     return (chain[0] + chain[1]) + (chain[2] + chain[3]);
 }
 
-/// change = D (u_next - u) of the rows [lo, hi).
-inline void damping_rows(const SparseRows& d, const float* u_next, const float* u, float* change, Index lo, Index hi) {
+/// sums = G u of the rows [lo, hi).
+inline void reach_rows(const SparseRows& reach, const float* u, float* sums, Index lo, Index hi) {
     for (Index r = lo; r < hi; ++r)
-        change[r] = sum_of_row(d, r, [&](Index at) { return u_next[at] - u[at]; });
+        sums[reach.place[r]] = sum_of_row(reach, r, [&](Index at) { return u[at]; });
 }
 
-/// u_next -= change, u += change at the nodes of the rows [lo, hi).
-inline void damp_rows(const SparseRows& d, float* u_next, float* u, const float* change, Index lo, Index hi) {
+/// u_next += P u + Q sums at the nodes of the rows [lo, hi).
+inline void close_rows(const Mirror& mirror, const float* u, const float* sums, float* u_next, Index lo, Index hi) {
     for (Index r = lo; r < hi; ++r) {
-        u_next[d.place[r]] -= change[r];
-        u[d.place[r]] += change[r];
+        const float own = sum_of_row(mirror.own, r, [&](Index at) { return u[at]; });
+        u_next[mirror.own.place[r]] += own + sum_of_row(mirror.spread, r, [&](Index at) { return sums[at]; });
     }
 }
 

@@ -311,18 +311,20 @@ def _mirror(problem: Problem) -> Any:
             np.ascontiguousarray(a.data, dtype=np.float32),
             np.ascontiguousarray(place, dtype=np.int32),
         )
-        for a, place in ((mirror.odd, mirror.above), (mirror.damping, mirror.near))
+        for a, place in (
+            (mirror.odd, mirror.above),
+            (mirror.reach, np.arange(mirror.reach.shape[0])),
+            (mirror.own, mirror.near),
+            (mirror.spread, mirror.near),
+        )
     ]
-    made = problem.cache[_MIRROR] = _native.MirrorSet(
-        *rows, int(np.prod(problem.layout.padded_shape)), mirror.every
-    )
+    made = problem.cache[_MIRROR] = _native.MirrorSet(*rows, int(np.prod(problem.layout.padded_shape)))
     return made
 
 
 def _mirror_step(problem: Problem, state: State) -> None:
     """Do what a free surface inside the grid asks for after a single step (native/kernels/mirror.hpp)."""
-    made, read, now = state.curr, state.prev, state.it - 1
-    _native.mirror(_plan(problem), _mirror(problem), made, read, now, _Settings.threads, _Settings.isa)
+    _native.mirror(_plan(problem), _mirror(problem), state.curr, state.prev, _Settings.threads, _Settings.isa)
 
 
 #: a free surface inside the grid

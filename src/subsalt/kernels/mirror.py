@@ -1,16 +1,11 @@
-"""A free surface inside the grid: values above it by odd reflection, and a weak damping below it.
+"""A free surface inside the grid: values above it by odd reflection, and what makes the operator below it symmetric.
 
 At every ghost node the field is minus that at its mirror point below the surface, interpolated from the nodes around.
 Nodes above the surface that such an interpolation would need are ghosts themselves and have been substituted, so that
-ghosts depend on nodes below the surface alone. The interpolation leaves the operator not quite symmetric, and waves of
-two or three nodes per wavelength would grow within thousands of steps; near the surface they are damped::
+ghosts depend on nodes below the surface alone. Interpolation leaves the operator of the step not quite symmetric, and
+waves would grow; near the surface every step adds what makes it so (`subsalt.propagation.closure`)::
 
-    v = gamma S^2 (u_next - u) / 2,     u_next -= v,     u += v,
-    S = minus the differences of second order, summed over the axes
-
-in every step from a time index that is a multiple of `Mirror.every`, for all of these. The mean of both levels stays as
-it is: what is taken is energy of motion at any phase of a wave. Taken from u_next alone, waves whose period is that of
-the damping would grow.
+    s = reach u,     u_next += own u + spread s,     then  u_next = odd u_next  at the ghosts
 
 References
 ----------
@@ -46,30 +41,33 @@ class Mirror:
     odd : csr_array, (n, padded points)
         Their values from those of nodes below the surface: minus the interpolation at the mirror points.
     near : ndarray, (m,), int32
-        Nodes below the surface that are damped.
-    damping : csr_array, (m, padded points)
-        gamma S^2 / 2; no rows where every mirror point is a node.
-    every : int
-        Steps from one that damps to the next.
+        Nodes below the surface to which a step adds something; none where every mirror point is a node.
+    reach : csr_array, (k, padded points)
+        What stencils at ghosts take from nodes below the surface.
+    own : csr_array, (m, padded points)
+        What is added, from the nodes themselves and from ghosts; times (v dt)^2.
+    spread : csr_array, (m, k)
+        What is added, from the sums of `reach`; times (v dt)^2.
     """
 
     above: NDArray[np.int32]
     odd: csr_array
     near: NDArray[np.int32]
-    damping: csr_array
-    every: int = 1
+    reach: csr_array
+    own: csr_array
+    spread: csr_array
 
     @property
     def nbytes(self) -> int:
         """Bytes of the weights."""
         parts = [self.above, self.near]
-        for rows in (self.odd, self.damping):
+        for rows in (self.odd, self.reach, self.own, self.spread):
             parts += [rows.data, rows.indices, rows.indptr]
         return sum(part.nbytes for part in parts)
 
 
-#: what a device does after a time step, when sources have been injected: ``(problem, state)``, whose newest level is
-#: damped, and its nodes above the surface get their values
+#: what a device does after a time step, when sources have been injected: ``(problem, state)``, whose newest level gets
+#: what the level before adds to it, and its nodes above the surface their values
 MirrorStep = Callable[["Problem", "State"], None]
 
 
@@ -78,10 +76,6 @@ def in_numpy(problem: Problem, state: State) -> None:
     mirror = problem.mirror
     assert mirror is not None
     for u, before in zip(state.curr, state.prev, strict=True):
-        flat = u.reshape(-1)
-        if (state.it - 1) % mirror.every == 0:
-            last = before.reshape(-1)
-            change = mirror.damping @ (flat - last)
-            flat[mirror.near] -= change
-            last[mirror.near] += change
+        flat, last = u.reshape(-1), before.reshape(-1)
+        flat[mirror.near] += mirror.own @ last + mirror.spread @ (mirror.reach @ last)
         flat[mirror.above] = mirror.odd @ flat

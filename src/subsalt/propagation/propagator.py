@@ -36,7 +36,7 @@ from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Halo, Traffic
 from subsalt.propagation.march import SlabRecorder, by_step, march, stepper_of
 from subsalt.propagation.options import PropagationOptions
-from subsalt.propagation.topography import TOGETHER, images, mirror_of, not_with
+from subsalt.propagation.topography import TOGETHER, carriers, images, mirror_of, not_with
 
 
 class Propagator:
@@ -151,7 +151,7 @@ class Propagator:
             self.layout.view(params["m"])[tuple(first_row)] = 0  # p = q = 0 on the surface row
         mirror = None
         if opts.topography is not None:
-            mirror = self._mirror(opts.topography, params, vmax)
+            mirror = self._mirror(opts.topography, params, sigma)
         return Problem(
             self.layout,
             self.medium,
@@ -170,16 +170,27 @@ class Propagator:
             mirror,
         )
 
-    def _mirror(self, surface: Topography, params: dict[str, NDArray], vmax: float) -> Mirror:
+    def _mirror(
+        self, surface: Topography, params: dict[str, NDArray], sigma: Sequence[NDArray[np.float64]] | None
+    ) -> Mirror:
         """Return the mirror of a free surface inside the grid, above which the medium is taken out."""
         computes = self.kernels.mirror is not None
         wrong = not_with(self.options, self.medium, shared=self.group is not None, computes=computes)
         if wrong:
             raise ConfigError(f"topography together with {' and '.join(wrong)}", TOGETHER, code="E754")
-        grid = self.comp_grid
-        self.layout.view(params["m"])[~surface.below(grid)] = 0
-        courant = vmax * self.dt / min(grid.spacing)
-        return mirror_of(surface, grid, self.layout, courant, self.options.support, self.dtype)
+        grid, opts = self.comp_grid, self.options
+        m = self.layout.view(params["m"])
+        m[~carriers(surface, grid)] = 0
+
+        def scale(at: NDArray[np.intp]) -> NDArray[np.float64]:
+            """Return what a step multiplies the Laplacian by, at nodes (n, 3)."""
+            here: NDArray[np.float64] = m[tuple(at.T)].astype(np.float64)
+            if opts.boundary != "damping":
+                return here
+            assert sigma is not None
+            return here / (1.0 + self.dt * sum(s[at[:, axis]] for axis, s in enumerate(sigma)))
+
+        return mirror_of(surface, grid, self.layout, opts.weights, scale, opts.support, self.dtype)
 
     @property
     def point_count(self) -> int:

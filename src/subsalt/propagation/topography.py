@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from subsalt.earth.topography import ON_NODE, Topography
 from subsalt.errors import ConfigError
 from subsalt.kernels.mirror import Mirror
 from subsalt.kernels.problem import Z_FRONT, Layout
+from subsalt.numerics.stencil import Stencil
+from subsalt.propagation.closure import Closure, closure_of, no_closure, nodes_read, stencil_at
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,14 +28,12 @@ if TYPE_CHECKING:
 NODES = 2
 #: cells of ghosts beyond the reach of the stencil, which interpolations may ask for
 MORE = 1
-#: cells below the surface that are damped, and gamma over v dt / h: between 0.04, where slopes of 0.6 still grow, and
-#: 1.2, which takes 0.8 % of a wave of 10 nodes that is recorded three cells below the surface
-NEAR, GAMMA = 4, 0.2
-#: slope up to which energy was seen to fall in a closed box
+#: cells below the surface from which a node carries the field; nearer ones are ghosts. A node at a small depth d would
+#: have the stiffness 1 / d: at 0.2 cells the fastest wave of the grid is still that of the stencil, at 0.1 cells it is
+#: faster than the time step allows
+NEAREST = 0.25
+#: slope up to which operators were looked at (benchmarks/prove_topography.py)
 STEEPEST = 1.2
-#: a step that damps stands for so many. What is done every n steps shifts frequencies by 1 / (n dt): with 2 beyond all
-#: that the grid carries, with 5 to short waves that are seen in images (of a reflector 7 %, with 2 it is 2 %)
-EVERY = 2
 #: terms that end the substitution: a float32 of order 1 has no such digits
 LEAST = 1e-7
 #: terms at most; planes and hills take 15 to 30
@@ -86,15 +87,36 @@ def images(
     return 2 * foot[near] - at[near], near
 
 
+def carriers(surface: Topography, grid: Grid) -> NDArray[np.bool_]:
+    """Return the nodes that carry the field, (nx, ny, nz): those `NEAREST` cells or more below the surface."""
+    out = surface.below(grid)
+    h, origin = np.array(grid.spacing3), np.array(grid.origin3)
+    # what lies deeper than two cells along z is not nearer at any slope that is accepted
+    z = origin[2] + h[2] * np.arange(grid.shape3[2])
+    at = np.argwhere(out & (z < surface.under(grid)[:, :, None] + 2 * h[2]))
+    points: NDArray[np.float64] = origin + h * at
+    apart = (points - surface.foot(points, 0.5 * min(grid.spacing))) / h
+    out[tuple(at[np.sqrt((apart**2).sum(axis=1)) < NEAREST].T)] = False
+    return out
+
+
 def mirror_of(
-    surface: Topography, grid: Grid, layout: Layout, courant: float, support: int, dtype: type = np.float32
+    surface: Topography,
+    grid: Grid,
+    layout: Layout,
+    weights: Stencil,
+    scale: Callable[[NDArray[np.intp]], NDArray[np.float64]],
+    support: int,
+    dtype: type = np.float32,
 ) -> Mirror:
     """Return the mirror of a free surface on a computational grid.
 
     Parameters
     ----------
-    courant : float
-        Fastest v dt / h: the damping is that of a step.
+    weights : Stencil
+        Of the second derivative.
+    scale : callable
+        What a step multiplies the Laplacian by, at nodes (n, 3) by index: (v dt)^2, and less in a layer that damps.
     support : int
         Half the nodes of the support of a source; image sources lie as far above the surface as their sources below.
     dtype : numpy float type
@@ -108,8 +130,34 @@ def mirror_of(
     from scipy.sparse import csr_array
 
     grid = _upper(surface, grid, layout.radius)
-    below, cells = surface.below(grid), room(layout.radius, support, grid.ndim)
-    if below[:, :, : cells + 1].any():
+    _refuse_high(surface, grid, room(layout.radius, support, grid.ndim))
+    axes = (0, 1, 2) if grid.ndim == 3 else (0, 2)
+    below = carriers(surface, grid)
+    ghost, odd, exact = _ghosts(surface, grid, below, axes, layout.radius)
+    closure = no_closure(below.size) if exact else _closure(surface, grid, below, ghost, odd, weights)
+    times = scale(np.stack(np.unravel_index(closure.near, grid.shape3), axis=1))
+    padded, total = _padded(layout, grid.shape3[2]), math.prod(layout.padded_shape)
+
+    def made(rows: csr_array, factors: NDArray[np.float64] | float = 1.0, *, over: bool = True) -> csr_array:
+        """Return rows, times a factor each, over the floats of a padded array unless not `over` it."""
+        data = rows.data * np.repeat(np.broadcast_to(factors, rows.shape[0]), np.diff(rows.indptr))
+        columns = padded[rows.indices] if over else rows.indices.astype(np.int32)
+        shape = (rows.shape[0], total if over else rows.shape[1])
+        return csr_array((data.astype(dtype), columns, rows.indptr.astype(np.int32)), shape=shape)
+
+    return Mirror(
+        padded[ghost],
+        made(odd),
+        padded[closure.near],
+        made(closure.reach),
+        made(closure.own, times),
+        made(closure.spread, times, over=False),
+    )
+
+
+def _refuse_high(surface: Topography, grid: Grid, cells: int) -> None:
+    """Refuse a surface that comes nearer than so many cells to the top of the grid."""
+    if surface.below(grid)[:, :, : cells + 1].any():
         highest, top = float(surface.under(grid).min()), grid.origin3[2]
         least = cells * grid.spacing3[2]
         raise ConfigError(
@@ -118,18 +166,25 @@ def mirror_of(
             f"let the model begin at z = {highest - least - grid.spacing3[2]:.6g} m",
             code="E753",
         )
+
+
+def _closure(
+    surface: Topography,
+    grid: Grid,
+    below: NDArray[np.bool_],
+    ghost: NDArray[np.intp],
+    odd: csr_array,
+    weights: Stencil,
+) -> Closure:
+    """Return what makes the operator on the nodes that carry the field symmetric."""
+    h, origin = np.array(grid.spacing3), np.array(grid.origin3)
     axes = (0, 1, 2) if grid.ndim == 3 else (0, 2)
-    ghost, odd, exact = _ghosts(surface, grid, below, axes, layout.radius)
-    padded, total = _padded(layout, grid.shape3[2]), math.prod(layout.padded_shape)
-    near, damping = _damping(below, axes, 0.0 if exact else GAMMA * courant * EVERY)
-    made, damped = (
-        csr_array(
-            (rows.data.astype(dtype), columns[rows.indices], rows.indptr.astype(np.int32)),
-            shape=(rows.shape[0], total),
-        )
-        for rows, columns in ((odd, padded), (damping, padded[near]))
-    )
-    return Mirror(padded[ghost], made, padded[near], damped, EVERY)
+    second = [(axis, [c / h[axis] ** 2 for c in weights.second()]) for axis in axes]
+    stencil = stencil_at(ghost, below, second)
+    near = nodes_read(odd, stencil)
+    points: NDArray[np.float64] = origin + h * np.stack(np.unravel_index(near, grid.shape3), axis=1)
+    distance = np.sqrt(((points - surface.foot(points, 0.5 * min(grid.spacing))) ** 2).sum(axis=1))
+    return closure_of(ghost, odd, stencil, near, distance)
 
 
 def _upper(surface: Topography, grid: Grid, radius: int) -> Grid:
@@ -251,7 +306,7 @@ def _mirrored(surface: Topography, grid: Grid, at: NDArray[np.intp]) -> NDArray[
     """Return the mirror points of nodes, as fractional indices inside the grid."""
     h, origin = np.array(grid.spacing3), np.array(grid.origin3)
     points: NDArray[np.float64] = origin + h * at
-    mirrored = 2 * surface.foot(points, 0.5 * float(h.min())) - points
+    mirrored = 2 * surface.foot(points, 0.5 * min(grid.spacing)) - points
     index = np.clip((mirrored - origin) / h, 0, np.array(grid.shape3) - 1)
     node = np.rint(index)
     return np.where(np.abs(index - node) < ON_NODE, node, index)
@@ -288,47 +343,22 @@ def _interpolation(
     return out
 
 
-def _damping(
-    below: NDArray[np.bool_], axes: tuple[int, ...], gamma: float
-) -> tuple[NDArray[np.intp], csr_array]:
-    """Return the damped nodes, and gamma S^2 / 2 between them, S over 4 axes; symmetric and not negative."""
-    from scipy.sparse import csr_array
-
-    if gamma == 0:
-        return np.zeros(0, np.intp), csr_array((0, 0), dtype=np.float64)
-    near = below & _within(~below, axes, NEAR)
-    n = int(near.sum())
-    number = np.full(below.shape, -1, np.int32)
-    number[near] = np.arange(n, dtype=np.int32)
-    rows, columns = [], []
-    for axis in axes:
-        lo, hi = [slice(None)] * 3, [slice(None)] * 3
-        lo[axis], hi[axis] = slice(1, None), slice(None, -1)
-        a, b = number[tuple(lo)].ravel(), number[tuple(hi)].ravel()
-        both = (a >= 0) & (b >= 0)
-        rows += [a[both], b[both]]
-        columns += [b[both], a[both]]
-    r, c = np.concatenate(rows), np.concatenate(columns)
-    off = csr_array((np.ones(len(r)), (r, c)), shape=(n, n))
-    degree = np.asarray(off.sum(axis=1)).ravel()
-    s = csr_array((degree, (np.arange(n), np.arange(n))), shape=(n, n)) - off
-    squared = csr_array(s @ s) * (0.5 * gamma / (4 * len(axes)) ** 2)
-    squared.sort_indices()
-    return np.flatnonzero(near.ravel()), csr_array(squared)
-
-
-#: entries of the row of a ghost, and of S^2, by dimensions (measured on hills and planes: 3.8 and 12, 8.1 and 25)
-ENTRIES = {2: (4, 13), 3: (9, 25)}
-#: bytes of an entry while the weights are made (measured: 40 to 50), of one that is used, and of a point of the upper
-#: part of the grid
-MADE, USED, POINT = 50, 8, 30
+#: entries of the row of a ghost by dimensions, and how many more on a slope of 1 (measured on hills and planes: 3.8 to
+#: 4.6, 8.1 to 10.2, and 18 on a plane with slopes of 0.72 and 0.54)
+ENTRIES, TILTED = {2: 4.2, 3: 10.2}, {2: 0.7, 3: 10.0}
+#: bytes of an entry while the weights are made (measured: 31 to 40), of one that is used, of the six numbers beside it
+#: that a ghost and a node below it have, and of a point of the upper part of the grid
+MADE, USED, ROW, POINT = 42, 8, 24, 20
 
 
 def weights_bytes(surface: Topography, grid: Grid, radius: int) -> tuple[int, int]:
     """Return the bytes that the weights of a free surface take while they are made, and later; from above."""
-    top = np.ceil((surface.under(grid) - grid.origin3[2]) / grid.spacing3[2])
+    depth = (surface.under(grid) - grid.origin3[2]) / grid.spacing3[2]
+    top = np.ceil(depth + NEAREST)
+    tilt = sum(float((np.diff(depth, axis=a) ** 2).sum()) for a in (0, 1)) / top.size
     # of a column: as many as stencils along z reach, or up to where those of its neighbours are below the surface
     ghosts = np.full(top.shape, float(radius))
+    pairs = top.size * radius * (radius + 1) / 2
     for axis in (0, 1):
         for k in range(1, min(radius, top.shape[axis] - 1) + 1):
             lo, hi = [slice(None)] * 2, [slice(None)] * 2
@@ -336,7 +366,11 @@ def weights_bytes(surface: Topography, grid: Grid, radius: int) -> tuple[int, in
             a, b = tuple(lo), tuple(hi)
             ghosts[a] = np.maximum(ghosts[a], top[a] - top[b])
             ghosts[b] = np.maximum(ghosts[b], top[b] - top[a])
+            # a ghost of one column, and a node of the other that carries the field, in one stencil
+            pairs += float(np.abs(top[a] - top[b]).sum())
     count = float(ghosts.sum())
-    of_ghost, of_near = ENTRIES[grid.ndim]
-    entries = of_ghost * count + of_near * (NEAR + 1) * top.size
-    return int(MADE * entries + POINT * _upper(surface, grid, radius).size), int(USED * entries)
+    # R and its transpose; the stencil from either side, and the nodes below, which are about as many as ghosts
+    of_ghost = ENTRIES[grid.ndim] + TILTED[grid.ndim] * tilt
+    entries = 2 * of_ghost * count + 2 * pairs + 1.1 * count
+    made = MADE * entries + POINT * _upper(surface, grid, radius).size
+    return int(made), int(USED * entries + ROW * count)

@@ -204,7 +204,7 @@ class RankArrays:
     def shell(self) -> int:
         """Bytes of the shell of all fields at one time step, for the boundary strategy; 0 where there is none."""
         if self.options.topography is not None:
-            # what is damped near the surface does not come back when steps go backwards
+            # steps of a box alone have no mirror (native/bindings/segment.cpp)
             return 0
         return self.word * self.fields * shell_of(self.domain, self.medium).cells
 

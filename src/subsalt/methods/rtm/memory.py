@@ -16,7 +16,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 
 #: why the boundary strategy has no wavefield to rebuild below topography
 NOT_BACKWARDS = (
-    "what is damped below a free surface inside the grid does not come back when steps go backwards"
+    "steps go backwards inside a box, and those with a free surface inside the grid are of the whole grid"
 )
 
 
