@@ -32,6 +32,8 @@ TABULATED = 0.01
 #: points per shortest wavelength that are looked at
 FEWEST, MOST = 2.2, 12.0
 _POINTS = np.linspace(FEWEST, MOST, 981)
+#: how far a reflection may miss the accuracy: on fine grids fitted weights use all of it, and folding adds its last digit
+_MISS = 1.01
 #: a grid coarser than the model's by less than this is not worth carrying the model to it
 WORTH = 1.1
 #: points per shortest wavelength below which a grid does not carry a wave
@@ -142,7 +144,7 @@ def _found(
     if imaging:
         errors["image"] = image_error(waves, _POINTS)
     else:
-        errors["reflection"] = reflection_error(stencil, tilted, waves, _POINTS)
+        errors["reflection"] = reflection_error(stencil, tilted, waves, _POINTS) / _MISS
     points = {what: _coarsest(error, accuracy) for what, error in errors.items()}
     for what, found in points.items():
         if found is None:
