@@ -58,8 +58,8 @@ def test_a_mirror_is_one():
     at = with_spacing(line, 7.0)
     found = Regridder(line, at, "mirror").carried(np.repeat(values[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
     # the same values written out on both sides, so far that no window ends
-    long = np.concatenate([values[:0:-1], values, values[-2::-1]])
-    wide = Grid((len(long), 2), (10.0, 10.0), (-80.0, 0.0))
+    long = np.pad(values, 16, mode="reflect")
+    wide = Grid((len(long), 2), (10.0, 10.0), (-160.0, 0.0))
     expected = Regridder(wide, at).carried(np.repeat(long[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 

@@ -2,25 +2,27 @@
 
 A volume is convolved with a sinc that ends at the Nyquist wavenumber of the coarser grid, in a Kaiser window, along
 one axis after the other. An interface between two points of the coarser grid then acts where it is. What is averaged
-is what the wave equation multiplies: 1 / vp^2, 1 + 2 epsilon and sqrt(1 + 2 delta), so that traveltimes are kept. A
+is what a layered medium shows to waves: 1 / vp^2, 1 + 2 delta and (1 + 2 delta) (epsilon - delta) (`thomsen`). A
 sample of a model stands for its cell: two of different velocity meet in the middle between them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.earth.building import Builder, Smoothing
+from subsalt.earth import tilt
+from subsalt.earth.building import of_angles, to_angles
 from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Held, Planes
 from subsalt.earth.streamed import Files
+from subsalt.earth.volumes import Angles, Axis
 from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
 from subsalt.parallel.comm import Comm
@@ -28,8 +30,8 @@ from subsalt.parallel.comm import Comm
 #: half the width of the window, in points of the coarser grid, and its shape. A reflection needs the model up to nearly
 #: the Nyquist wavenumber and nothing beyond it: with 6 points and b = 6 it took 4.6 points per wavelength where 4.4 do
 REACH, KAISER = 10, 5.0
-#: how far a sharp contrast may swing beyond the velocities of the model, as a part of the fastest and the slowest, where
-#: waves are imaged. A larger swing would shorten the time step of the whole survey for the sake of a few points
+#: how far a sharp contrast may swing beyond the velocities of the model, as a part of the fastest and the slowest, in
+#: migrations. A larger swing would shorten the time step of the whole survey for the sake of a few points
 SWING = 0.1
 #: the same where reflections are modelled: a contrast of 1 to 3 that may not swing reflects wrongly by 9 %
 FULL_SWING = 1.0
@@ -100,7 +102,11 @@ def weights_between(
     # all target points in one row: one call for the functions of all weights
     index = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
     d = (index - np.repeat(at, counts)) * h / wide
-    raw = window(d) if not cells else sum(w * window(d + at * h / wide) for at, w in _CELL)
+    raw = window(d)
+    if cells:
+        raw = np.zeros_like(d)
+        for at, weight in _CELL:
+            raw += weight * window(d + at * h / wide)
     if edge == "nearest" or n == 1:
         inside = np.clip(index, 0, n - 1)
     else:
@@ -191,15 +197,22 @@ class Regridded(Planes):
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return the planes ``lo <= ix < hi``."""
         out = np.empty((hi - lo, *self.shape[1:]), np.float32)
-        # some at a time: a model in memory asks for all, and the work is in double precision
+        for begin, stop, fields in self._averages(lo, hi):
+            out[begin - lo : stop - lo] = self._after(fields)
+        return out
+
+    def fields(self, lo: int, hi: int) -> list[NDArray[np.float64]]:
+        """Return the averages of the planes ``lo <= ix < hi``, before one volume is made of them."""
+        parts = [fields for _, _, fields in self._averages(lo, hi)]
+        return [np.concatenate(fields) for fields in zip(*parts, strict=True)]
+
+    def _averages(self, lo: int, hi: int) -> Iterator[tuple[int, int, list[NDArray[np.float64]]]]:
+        """Yield first plane, end and averages, some planes at a time: the work is in double precision."""
         for begin in range(lo, hi, self.step):
             stop = min(hi, begin + self.step)
             first, end = self._by.planes(begin, stop)
             fields = self._before(*(p.read(first, end) for p in self._volumes))
-            out[begin - lo : stop - lo] = self._after(
-                [self._by.carried(f, first, begin, stop) for f in fields]
-            )
-        return out
+            yield begin, stop, [self._by.carried(f, first, begin, stop) for f in fields]
 
     def sources(self) -> list[Planes]:
         """Return those of the volumes."""
@@ -225,27 +238,65 @@ def velocity(vp: Planes, by: Regridder, limits: tuple[float, float], swing: floa
 
 
 def thomsen(epsilon: Planes, delta: Planes, by: Regridder, over: bool) -> dict[str, Planes]:
-    """Return epsilon by the mean of 1 + 2 epsilon and delta by that of sqrt(1 + 2 delta).
+    """Return epsilon and delta by the means of what the waves of a layered medium see.
 
     Parameters
     ----------
     over : bool
         The model has delta > epsilon somewhere, which the gate treats; else the averages have it nowhere.
+
+    Notes
+    -----
+    In a medium that changes with z alone, at the horizontal slowness u, the field q of `subsalt.physics.vti` obeys ::
+
+        q_zz = w^2 [ -1/v^2 + u^2 s^2 / (1 - v^2 u^2 d) ] q,    s^2 = 1 + 2 delta,  d = 2 (epsilon - delta)
+
+    so that the means of 1 / v^2, of s^2 and, for the next power of u^2, of s^2 d are what reflects.
     """
 
     def terms(e: NDArray[Any], d: NDArray[Any]) -> list[NDArray[Any]]:
-        return [1.0 + 2.0 * e.astype(np.float64), np.sqrt(1.0 + 2.0 * d.astype(np.float64))]
+        e, d = e.astype(np.float64), d.astype(np.float64)
+        return [1.0 + 2.0 * d, (1.0 + 2.0 * d) * (e - d)]
 
     def delta_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
-        found = 0.5 * (np.square(fields[1]) - 1.0)
-        return found if over else np.minimum(found, 0.5 * (fields[0] - 1.0))
+        return 0.5 * (fields[0] - 1.0)
+
+    def epsilon_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
+        beyond = fields[1] / fields[0]
+        found = delta_of(fields) + (beyond if over else np.maximum(beyond, 0.0))
+        # after both are rounded to float32
+        return found if over else np.maximum(found.astype(np.float32), delta_of(fields).astype(np.float32))
+
+    def terms_of_delta(e: NDArray[Any], d: NDArray[Any]) -> list[NDArray[Any]]:
+        return terms(e, d)[:1]
 
     return {
-        "epsilon": Regridded(
-            [epsilon, delta], by, lambda e, d: terms(e, d)[:1], lambda f: 0.5 * (f[0] - 1.0)
-        ),
-        "delta": Regridded([epsilon, delta], by, terms, delta_of),
+        "epsilon": Regridded([epsilon, delta], by, terms, epsilon_of),
+        "delta": Regridded([epsilon, delta], by, terms_of_delta, delta_of),
     }
+
+
+def axis(angles: list[Planes], by: Regridder) -> dict[str, Planes]:
+    """Return theta and, in 3-D, phi of the symmetry axis, radians, by the mean of the director (`building.of_angles`).
+
+    Parameters
+    ----------
+    angles : list of Planes
+        theta and, where there is one, phi.
+    """
+    ndim = by.source.ndim
+
+    def director(theta: NDArray[Any], phi: NDArray[Any] | None = None) -> list[NDArray[Any]]:
+        return of_angles(theta, np.zeros_like(theta) if ndim == 3 and phi is None else phi)
+
+    mean = Regridded(angles, by, director, lambda fields: fields[0])
+
+    def make(lo: int, hi: int) -> Angles:
+        found = to_angles(mean.fields(lo, hi))
+        return tilt.normalised(found["theta"], found.get("phi"), ndim, False)
+
+    made = Axis(make, by.target.shape, angles, mean.step, ndim == 3)
+    return {"theta": made.theta} | ({} if made.phi is None else {"phi": made.phi})
 
 
 def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm, *, imaging: bool) -> Files:
@@ -270,8 +321,7 @@ def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm, *, imagi
         over = model.anisotropy_gate("lower-delta")[1] > 0
         volumes |= thomsen(given["epsilon"], given["delta"], by, over)
     if "theta" in given:
-        angles = [given[name] for name in ("theta", "phi") if name in given]
-        volumes |= Builder(grid, True, Smoothing()).axis((angles, model.grid), comm)
+        volumes |= axis([given[name] for name in ("theta", "phi") if name in given], by)
     return Files(grid, model.frame, volumes, comm, stencil)
 
 

@@ -32,7 +32,7 @@ TABULATED = 0.01
 #: points per shortest wavelength that are looked at
 FEWEST, MOST = 2.2, 12.0
 _POINTS = np.linspace(FEWEST, MOST, 981)
-#: how far a reflection may miss the accuracy: on fine grids fitted weights use all of it, and folding adds its last digit
+#: what a reflection may have of the accuracy: on fine grids fitted weights use all of it, and folding adds a last digit
 _MISS = 1.01
 #: a grid coarser than the model's by less than this is not worth carrying the model to it
 WORTH = 1.1
