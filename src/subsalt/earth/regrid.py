@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,19 @@ from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
 from subsalt.parallel.comm import Comm
 
-#: half the width of the window, in points of the coarser grid, and its shape. A reflection needs the model up to nearly
-#: the Nyquist wavenumber and nothing beyond it: with 6 points and b = 6 it took 4.6 points per wavelength where 4.4 do
-REACH, KAISER = 10, 5.0
+
+class Mean(NamedTuple):
+    """A Kaiser window: half its width in points of the coarser grid, and its shape."""
+
+    reach: int
+    shape: float
+
+
+#: of models. A reflection needs the model up to nearly the Nyquist wavenumber and nothing beyond it: with the window of
+#: images it took 4.6 points per wavelength where 4.4 do
+OF_MODEL = Mean(10, 5.0)
+#: of images, which have large values beside the sources, from where a longer window rings into the image
+OF_IMAGE = Mean(6, 6.0)
 #: how far a sharp contrast may swing beyond the velocities of the model, as a part of the fastest and the slowest, in
 #: migrations. A larger swing would shorten the time step of the whole survey for the sake of a few points
 SWING = 0.1
@@ -39,6 +49,7 @@ FULL_SWING = 1.0
 Edge = Literal["nearest", "mirror"]
 
 
+_POINT = ((0.0, 1.0),)
 #: Gauss-Legendre points of a cell of unit width, and their weights
 _CELL = (
     (-0.43056815579702629, 0.17392742256872693),
@@ -48,22 +59,22 @@ _CELL = (
 )
 
 
-def window(d: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the windowed sinc at distances in points of the coarser grid, up to a factor; zero beyond `REACH`."""
-    inside = 1.0 - (d / REACH) ** 2
-    shape = fixedmath.bessel_i0(KAISER * np.sqrt(np.clip(inside, 0, None)))
+def window(d: NDArray[np.float64], mean: Mean) -> NDArray[np.float64]:
+    """Return the windowed sinc at distances in points of the coarser grid, up to a factor; zero beyond its reach."""
+    inside = 1.0 - (d / mean.reach) ** 2
+    shape = fixedmath.bessel_i0(mean.shape * np.sqrt(np.clip(inside, 0, None)))
     return np.where(inside >= 0, fixedmath.sinc(d) * shape, 0.0)
 
 
-def passed(kappa: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the part of a wave along one axis that the window passes, by its wavenumber in radians per coarser point.
+def passed(kappa: NDArray[np.float64], mean: Mean = OF_MODEL) -> NDArray[np.float64]:
+    """Return the part of a wave along one axis that a window passes, by its wavenumber in radians per coarser point.
 
     Notes
     -----
     One half at pi, the Nyquist wavenumber; ``passed(k) + passed(2 pi - k)`` is nearly one.
     """
-    d = (np.arange(20 * REACH) + 0.5) / 20
-    w = window(d)
+    d = (np.arange(20 * mean.reach) + 0.5) / 20
+    w = window(d, mean)
     total = np.zeros(np.shape(kappa))
     for at, weight in zip(d.tolist(), w.tolist(), strict=True):
         total += weight * fixedmath.cos(kappa * at)
@@ -84,7 +95,8 @@ def weights_between(
     edge : {"nearest", "mirror"}
         What lies outside the source: its edge value, or its values mirrored there.
     cells : bool
-        A value of the source stands for its whole cell, and not for a point: the window is averaged over the cell.
+        The source is a model, whose values stand for their cells: the window is `OF_MODEL`, averaged over the cell.
+        Else it is an image, whose values stand for points: the window is `OF_IMAGE`.
 
     Notes
     -----
@@ -95,18 +107,17 @@ def weights_between(
     h, n = source.spacing[axis], source.shape[axis]
     wide = max(h, target.spacing[axis])
     at = (target.axis(axis) - source.origin[axis]) / h
-    reach = REACH * wide / h + (0.5 if cells else 0.0)
+    mean = OF_MODEL if cells else OF_IMAGE
+    reach = mean.reach * wide / h + (0.5 if cells else 0.0)
     first, last = np.ceil(at - reach).astype(int), np.floor(at + reach).astype(int)
     counts = last - first + 1
     starts = np.concatenate([[0], np.cumsum(counts)])
     # all target points in one row: one call for the functions of all weights
     index = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
     d = (index - np.repeat(at, counts)) * h / wide
-    raw = window(d)
-    if cells:
-        raw = np.zeros_like(d)
-        for at, weight in _CELL:
-            raw += weight * window(d + at * h / wide)
+    raw = np.zeros_like(d)
+    for off, weight in _CELL if cells else _POINT:
+        raw += weight * window(d + off * h / wide, mean)
     if edge == "nearest" or n == 1:
         inside = np.clip(index, 0, n - 1)
     else:
@@ -192,7 +203,7 @@ class Regridded(Planes):
     def step(self) -> int:
         """As many planes as the margins have, or most of what is read were margins."""
         per_plane = self._by.source.spacing[0] / self._by.target.spacing[0]
-        return max(2 * REACH, int(max(p.step for p in self._volumes) * per_plane))
+        return max(2 * OF_MODEL.reach, int(max(p.step for p in self._volumes) * per_plane))
 
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return the planes ``lo <= ix < hi``."""

@@ -1,9 +1,9 @@
-"""What a grid folds: the error of a reflection, and that of an image, by the points per shortest wavelength.
+"""What a grid folds: the error of a reflection by the points per shortest wavelength, and the points of an image.
 
 At normal incidence a wave of wavenumber k meets its reflection in the model at 2 k, and an image holds 2 k, whichever
 order the weights in space have. On a grid of spacing h wavenumbers end at pi / h: above a frequency of v / (4 h), v the
-local velocity, 2 k is not there, and what stands in its place is 2 pi / h - 2 k. The model and the image pass a window
-on their way between the grids (`subsalt.earth.regrid`), which weakens wavenumbers below pi / h and lets some above in.
+local velocity, 2 k is not there, and what stands in its place is 2 pi / h - 2 k. The model passes a window on its way
+to the grid (`subsalt.earth.regrid`), which weakens wavenumbers below pi / h and lets some above in.
 
 References
 ----------
@@ -110,19 +110,16 @@ def reflection_error(stencil: Stencil, tilted: bool, waves: Waves, points: Array
     return _worst(waves.power, real * cosine + imaginary * sine, imaginary * cosine - real * sine, folded)
 
 
-def image_error(waves: Waves, points: ArrayLike) -> NDArray[np.float64]:
-    """Return the error of an image, relative L2, where it is worst: what folds on its grid, or is lost on the way back.
+def points_of_image(wavelet: Wavelet, accuracy: float) -> float:
+    """Return the points per shortest wavelength of waves whose product folds back by less than the accuracy.
 
-    Parameters
-    ----------
-    waves : Waves
-        Of source and receivers: an image has the square of their spectrum, at twice their wavenumber.
-    points : array_like, (n,)
-        Per shortest wavelength.
+    At normal incidence a frequency f images at the wavenumber 2 f / v, with the square of the wavelet's spectrum; on a
+    grid of spacing h it folds back above f = v / (4 h).
     """
-    kappa = 4.0 * np.pi * PART / np.atleast_1d(np.asarray(points, dtype=np.float64))[:, None]
-    right, folded = _passed(kappa), _passed(2.0 * np.pi - kappa)
-    return _worst(waves.power**2, right - 1.0, np.zeros_like(kappa), folded)
+    spectrum = np.abs(np.fft.rfft(wavelet.samples, 4 * len(wavelet.samples))) ** 4
+    above = np.sqrt(np.cumsum(spectrum[::-1])[::-1] / spectrum.sum())
+    f = np.fft.rfftfreq(4 * len(wavelet.samples), wavelet.dt)
+    return 4.0 * float(f[int(np.argmax(above <= accuracy))]) / wavelet.fmax
 
 
 def _worst(

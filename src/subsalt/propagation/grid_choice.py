@@ -22,7 +22,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import FITTED_ORDERS, Stencil
-from subsalt.propagation.folding import PART, WAVELENGTHS, Waves, image_error, reflection_error, symbol
+from subsalt.propagation.folding import PART, WAVELENGTHS, Waves, points_of_image, reflection_error, symbol
 from subsalt.propagation.options import PropagationOptions
 
 #: part of the accuracy asked for that frequencies may have which traces lose between records and time steps
@@ -122,12 +122,11 @@ def points_needed(
     ConfigError
         When no grid of up to `MOST` points reaches it, with weights that do.
     """
-    waves = Waves.of(wavelet)
-    found = _found(stencil, tilted, accuracy, waves, imaging)
+    found = _found(stencil, tilted, accuracy, wavelet, imaging)
     if isinstance(found, Needed):
         return found
     what, best = found
-    others = _that_reach(stencil, tilted, accuracy, waves, imaging)
+    others = _that_reach(stencil, tilted, accuracy, wavelet, imaging)
     raise ConfigError(
         f"[propagation] accuracy = {accuracy:g} cannot be reached with {stencil}: its smallest error of a {what} after "
         f"{WAVELENGTHS:g} wavelengths is {best:.2g}",
@@ -137,14 +136,12 @@ def points_needed(
 
 
 def _found(
-    stencil: Stencil, tilted: bool, accuracy: float, waves: Waves, imaging: bool
+    stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavelet, imaging: bool
 ) -> Needed | tuple[str, float]:
     """Return the points of weights in space; where no grid has the accuracy, for what, and the smallest error."""
     errors = {"direct wave": _direct_errors(stencil)}
-    if imaging:
-        errors["image"] = image_error(waves, _POINTS)
-    else:
-        errors["reflection"] = reflection_error(stencil, tilted, waves, _POINTS) / _MISS
+    if not imaging:
+        errors["reflection"] = reflection_error(stencil, tilted, Waves.of(wavelet), _POINTS) / _MISS
     points = {what: _coarsest(error, accuracy) for what, error in errors.items()}
     for what, found in points.items():
         if found is None:
@@ -153,15 +150,15 @@ def _found(
     assert direct is not None
     # Taylor weights of order 2 reach what is tabulated on no grid
     scaled = direct if standard is None else stencil.points(tilted) * direct / standard
-    return Needed(scaled, points.get("reflection"), points.get("image"))
+    return Needed(scaled, points.get("reflection"), points_of_image(wavelet, accuracy) if imaging else None)
 
 
-def _that_reach(stencil: Stencil, tilted: bool, accuracy: float, waves: Waves, imaging: bool) -> str:
+def _that_reach(stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavelet, imaging: bool) -> str:
     """Return the weights with the least work among those that reach an accuracy, as keys of a job; empty for none."""
     reached: dict[Stencil, float] = {}
     for order in FITTED_ORDERS:
         for other in (Stencil(order, "fitted"), Stencil(order, "taylor")):
-            found = _found(other, tilted, accuracy, waves, imaging)
+            found = _found(other, tilted, accuracy, wavelet, imaging)
             if isinstance(found, Needed):
                 # points and steps, and about the time of one in proportion to its neighbours
                 reached[other] = found.points**4 * math.sqrt(other.nyquist(tilted)) * order
