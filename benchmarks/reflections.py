@@ -236,35 +236,39 @@ def main() -> None:
     parser.add_argument("--only", choices=["reflection", "station"])
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    rows, wrong, begin = [], 0, time.process_time()
-    for order in given.orders:
-        for case in cases(given.only):
-            if isinstance(case, Reflection):
-                errors = reflection_errors(case, order, given.depths if case.ndim == 2 else 3)
-            else:
-                errors = station_errors(case, order)
-            worst = max(errors)
-            wrong += worst > ACCURACY
-            rows.append(
-                {
-                    "order": order,
-                    "kind": type(case).__name__.lower(),
-                    **asdict(case),
-                    "worst": round(worst, 5),
-                }
+    rows: list[dict[str, object]] = []
+    todo = [(order, case) for order in given.orders for case in cases(given.only)]
+    begin, where = time.process_time(), machine(cores())
+    for order, case in todo:
+        if isinstance(case, Reflection):
+            errors = reflection_errors(case, order, given.depths if case.ndim == 2 else 3)
+        else:
+            errors = station_errors(case, order)
+        worst = max(errors)
+        kind = type(case).__name__.lower()
+        rows.append({"order": order, "kind": kind, **asdict(case), "worst": round(worst, 5)})
+        print(f"order {order:2d}  {100 * worst:6.2f} %  {case}", flush=True)
+        if given.json:
+            # after every case: all of them take an hour
+            given.json.write_text(
+                json.dumps({"machine": where, **summary(rows, len(todo), begin)}, indent=1) + "\n"
             )
-            print(f"order {order:2d}  {100 * worst:6.2f} %  {case}", flush=True)
-    out = {
-        "machine": machine(cores()),
+    wrong = sum(float(str(row["worst"])) > ACCURACY for row in rows)
+    print(f"{len(rows)} cases, {wrong} above {ACCURACY:g}")
+    raise SystemExit(wrong > 0)
+
+
+def summary(rows: list[dict[str, object]], cases: int, begin: float) -> dict[str, object]:
+    """Return what the JSON file holds."""
+    orders = sorted({int(str(row["order"])) for row in rows})
+    return {
         "accuracy": ACCURACY,
-        "worst": {str(o): max(r["worst"] for r in rows if r["order"] == o) for o in given.orders},
+        "worst": {str(o): max(float(str(r["worst"])) for r in rows if r["order"] == o) for o in orders},
+        "cases": cases,
+        "done": len(rows),
         "cpu_seconds": round(time.process_time() - begin),
         "rows": rows,
     }
-    if given.json:
-        given.json.write_text(json.dumps(out, indent=1) + "\n")
-    print(f"{len(rows)} cases, {wrong} above {ACCURACY:g}")
-    raise SystemExit(wrong > 0)
 
 
 if __name__ == "__main__":
