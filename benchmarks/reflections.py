@@ -145,7 +145,7 @@ def reflection_errors(case: Reflection, order: int, depths: int, grid: str | flo
     edge = max(40 * cell, 3 * wave) if case.tilt else max(3 * cell, wave)
     source, interface = edge + 0.37 * cell, edge + BELOW * wave
     nt = round((2.2 * BELOW * wave / case.above + 2.6 / case.f0) / DT)
-    wide = 2 * edge + (case.offset + (6.0 if case.ndim == 2 else 4.0)) * wave
+    wide = 2 * edge + (case.offset + (10.0 if case.ndim == 2 else 4.0)) * wave
     deep = interface + edge + 2 * wave
     shape = (math.ceil(wide / fine),) * (case.ndim - 1) + (math.ceil(deep / fine),)
     src = np.array(
