@@ -276,7 +276,8 @@ def forward(
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=False)
-        warn_of_waves(used, wavelet, propagation)
+        if grid != "auto":
+            warn_of_waves(used, wavelet, propagation)
         setup = ModellingSetup.build(used, wavelet, survey.time, propagation, imaging.aperture)
     shots, count = [], 0
     for i, shot in enumerate(survey.shots):
@@ -352,7 +353,8 @@ def migrate(
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=True)
-        warn_of_waves(used, wavelet, propagation)
+        if grid != "auto":
+            warn_of_waves(used, wavelet, propagation)
         setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
         ways = ArrayStrategies.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
