@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native packages/lab/src tests/lab/programs tests/
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-flips prove-topography memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -161,6 +161,9 @@ bench-peers: build ## times against Devito, Deepwave and PyLops, each in an envi
 
 bench-accuracy: build ## time to a waveform right to 1 % after 40 wavelengths, against Devito: [MEDIA="iso vti tti"]
 	@$(PY) benchmarks/accuracy.py $(MEDIA) $(if $(PUBLISH),--publish)
+
+prove-reflections: build ## are reflections and shallow stations right on the grid that is chosen, at every order, in every medium: [ORDERS="8 12"] [PUBLISH=1]
+	@$(PY) benchmarks/reflections.py $(if $(ORDERS),--orders $(ORDERS)) $(if $(PUBLISH),--json docs/performance/reflections.json)
 
 bench-gpu: cuda ## on a machine with a GPU: is every answer right, and what is reached: FOLDER=/scratch/gpu [ONLY=kernels,founding] [MINUTES=45]
 	@$(PY) benchmarks/gpu_first.py $(FOLDER) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(PUBLISH),--publish)

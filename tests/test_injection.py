@@ -34,7 +34,7 @@ def dense(points: Points, shape) -> np.ndarray:
 
 
 def hicks(t, window=HICKS):
-    radius, b = window
+    radius, b = window.radius, window.b
     t = np.asarray(t, dtype=float)
     inside = np.maximum(0, 1 - (t / radius) ** 2)
     w = np.sinc(t) * special.i0(b * np.sqrt(inside)) / special.i0(b)

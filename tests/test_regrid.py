@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subsalt import ricker
 from subsalt.earth import regrid
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Held
-from subsalt.earth.regrid import SWING, Regridder, weights_between
-from subsalt.errors import ConfigError
+from subsalt.earth.regrid import FULL_SWING, OF_IMAGE, OF_MODEL, SWING, Regridder, passed, weights_between
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.grid_choice import points_needed, waveform_error, with_spacing
 
@@ -58,8 +58,8 @@ def test_a_mirror_is_one():
     at = with_spacing(line, 7.0)
     found = Regridder(line, at, "mirror").carried(np.repeat(values[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
     # the same values written out on both sides, so far that no window ends
-    long = np.concatenate([values[:0:-1], values, values[-2::-1]])
-    wide = Grid((len(long), 2), (10.0, 10.0), (-80.0, 0.0))
+    long = np.pad(values, 16, mode="reflect")
+    wide = Grid((len(long), 2), (10.0, 10.0), (-160.0, 0.0))
     expected = Regridder(wide, at).carried(np.repeat(long[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
@@ -72,7 +72,12 @@ def test_no_contrast_swings_far_and_none_turns_the_medium_around():
     found = regrid.velocity(Held(vp.astype(np.float32)), by, (1500.0, 4500.0)).read(0, coarse.shape[0])
     assert 1500.0 * (1 - SWING) <= found.min() < 1500.0
     assert 4500.0 < found.max() <= 4500.0 * (1 + SWING) * (1 + 1e-6)
-    # elliptical beside isotropic: the averages of both terms swing apart, and delta stays below epsilon
+    # where reflections are modelled it may swing as far as the mean does
+    wide = regrid.velocity(Held(vp.astype(np.float32)), by, (1500.0, 4500.0), FULL_SWING).read(
+        0, coarse.shape[0]
+    )
+    assert 4500.0 * (1 + SWING) < wide.max() < 4500.0 * (1 + FULL_SWING)
+    # elliptical beside isotropic: both averages swing, and delta stays below epsilon
     e = Held(np.where(np.arange(200)[:, None] < 90, 0.0, 0.2) * np.ones((1, 4), np.float32))
     made = {n: p.read(0, coarse.shape[0]) for n, p in regrid.thomsen(e, e, by, over=False).items()}
     assert (made["delta"] <= made["epsilon"]).all()
@@ -131,19 +136,50 @@ def test_an_interface_acts_where_it_is(above, below):
 
 
 def test_the_error_that_the_table_of_the_weights_promises():
+    wavelet = ricker(15.0, 0.0005)
+
+    def direct(weights, accuracy):
+        return points_needed(weights, False, accuracy, wavelet, imaging=True).direct
+
     for order in (4, 8, 12):
         weights = Stencil(order, "fitted")
         # the table is for the worst of several media and directions, this for an isotropic one
         assert waveform_error(weights, weights.points())[0] < 0.01
-        assert points_needed(weights, False, 0.01) == pytest.approx(weights.points())
-        assert points_needed(weights, False, 0.03) < weights.points()
+        assert direct(weights, 0.01) == pytest.approx(weights.points())
+        assert direct(weights, 0.03) < weights.points()
         assert waveform_error(Stencil(order), weights.points())[0] > 0.01
 
 
-def test_an_accuracy_that_no_grid_has_is_refused():
-    with pytest.raises(
-        ConfigError, match=r"accuracy = 0\.001 cannot be reached with order 8, fitted"
-    ) as caught:
-        points_needed(Stencil(8, "fitted"), False, 0.001)
-    assert caught.value.code == "E546"
-    assert "taylor" in caught.value.fix
+def test_the_window_passes_half_of_the_nyquist_wavenumber():
+    kappa = np.linspace(0, 2 * np.pi, 65)
+    found = passed(kappa)
+    assert found[0] == pytest.approx(1.0)
+    assert passed(np.array([np.pi]))[0] == pytest.approx(0.5, abs=1e-3)
+    np.testing.assert_allclose(found + passed(2 * np.pi - kappa), 1.0, atol=5e-3)
+    # and is what the weights do to a wave that is sampled finely
+    line, coarse = Grid((4001, 2), (1.0, 1.0)), Grid((201, 2), (20.0, 1.0))
+    for mean, cells in ((OF_MODEL, True), (OF_IMAGE, False)):
+        by = Regridder(line, coarse, cells=cells)
+        for k in (1.0, 2.5, 3.5):
+            wave = np.cos(k * (line.axis(0) - 2000.0) / 20.0)[:, None] * np.ones(2)
+            # a cell of 1/20 weakens a wave by (k / 20)^2 / 24
+            expected = passed(np.array([k]), mean)[0]
+            assert by.carried(wave, 0, 100, 101)[0, 0] == pytest.approx(
+                expected, abs=2 * (k / 20) ** 2 / 24 + 1e-4
+            )
+
+
+def test_a_sample_of_a_model_is_a_cell():
+    """A step between two samples has the wavenumbers of a step, and not those of samples: 1.04 times those at k = 1."""
+    line, coarse = Grid((2001, 2), (1.0, 1.0)), Grid((1001, 2), (1.3, 1.0))
+    step = (line.axis(0) > 650.5)[:, None] * np.ones(2)
+    by = Regridder(line, coarse, cells=True)
+    found = by.carried(step, 0, 0, 1001)[:, 0]
+    at = coarse.axis(0) - 650.5
+    # the sum of the step times a wave, over the nodes, that of the step itself beyond a taper far away
+    far = np.exp(-((at / 200.0) ** 2))
+    for k in (0.3, 0.6, 1.0):
+        fine = np.linspace(0.0, 1300.0, 130001)
+        exact = np.trapezoid(np.exp(-((fine / 200.0) ** 2)) * np.exp(1j * k * fine), fine)
+        got = 1.3 * (found * far * np.exp(1j * k * at)).sum()
+        assert abs(got / exact - 1) < 5e-3

@@ -30,7 +30,7 @@ from subsalt.methods.rtm.strategies import ArrayStrategies
 from subsalt.methods.rtm.traces import check_survey
 from subsalt.parallel.comm import single
 from subsalt.propagation.array_checks import warn_of_waves
-from subsalt.propagation.grid_choice import MODELLING_ORDER, chosen_grid, trace_error, with_spacing
+from subsalt.propagation.grid_choice import chosen_grid, trace_error, with_spacing
 from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 
@@ -59,7 +59,7 @@ class WaveGrid:
     spacing : {"model", "auto"} or float
         That of the model; the coarsest that carries the band of the wavelet; or a spacing, m.
     accuracy : float
-        With ``"auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
+        With ``"auto"``: error of a direct wave and of a reflection, relative L2, after 40 of the shortest wavelengths.
     """
 
     spacing: str | float = "model"
@@ -90,7 +90,9 @@ class WaveGrid:
             grid = chosen_grid(model, options, wavelet, self.accuracy, imaging=imaging)
         else:
             grid = with_spacing(model.grid, float(self.spacing))
-        return model if grid == model.grid else carried(model, grid, options.weights, single()).whole()
+        if grid == model.grid:
+            return model
+        return carried(model, grid, options.weights, single(), imaging=imaging).whole()
 
 
 def _is_positive(value: object) -> bool:
@@ -242,8 +244,7 @@ def forward(
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
-        Fields of `PropagationOptions`, and ``aperture``. On a grid that is chosen, without a tilt, the order is 12
-        unless it is given.
+        Fields of `PropagationOptions`, and ``aperture``.
 
     Returns
     -------
@@ -268,9 +269,6 @@ def forward(
     Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
     """
     clock = Phases()
-    tilted = model.theta is not None and options.get("medium") not in ("isotropic", "vti")
-    if grid == "auto" and not tilted and options.get("stencil") != "taylor":
-        options = {"order": MODELLING_ORDER} | options
     propagation, imaging = split_options(options, ("aperture",))
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
@@ -278,7 +276,8 @@ def forward(
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=False)
-        warn_of_waves(used, wavelet, propagation)
+        if grid != "auto":
+            warn_of_waves(used, wavelet, propagation)
         setup = ModellingSetup.build(used, wavelet, survey.time, propagation, imaging.aperture)
     shots, count = [], 0
     for i, shot in enumerate(survey.shots):
@@ -354,7 +353,8 @@ def migrate(
     with clock("setup"):
         propagation = waves.options(propagation)
         used = waves.carry(model, propagation, wavelet, imaging=True)
-        warn_of_waves(used, wavelet, propagation)
+        if grid != "auto":
+            warn_of_waves(used, wavelet, propagation)
         setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
         ways = ArrayStrategies.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0

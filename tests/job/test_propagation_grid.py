@@ -16,8 +16,11 @@ from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.methods.rtm.model_job import model_job
+from subsalt.methods.rtm.plan import plan_rtm
 from subsalt.methods.rtm.playback import movie_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
+from subsalt.plan.planning import PlanRequest
+from subsalt.propagation.grid_choice import points_needed
 from subsalt.propagation.options import PropagationOptions
 from subsalt.run.migrate import migrate_job
 from subsalt.view.run_image import grid_of
@@ -82,18 +85,24 @@ def line(tmp_path_factory):
 def test_the_grid_carries_the_band(tmp_path):
     job = job_of(tmp_path, propagation={"grid": "auto"})
     grid, own = job.open_propagation_model().grid, GRIDS[2]
-    points = 2000.0 / (45.0 * grid.spacing[0])
-    need = PropagationOptions().weights.points()
+    weights, wavelet = PropagationOptions().weights, ricker(18.0, 0.0005)
     # three digits of a spacing
-    assert need <= points < need * 1.01
+    points = 2000.0 / (45.0 * grid.spacing[0])
+    need = points_needed(weights, False, 0.01, wavelet, imaging=False).points
+    assert 0.997 * need <= points < need * 1.01
+    # an image takes fewer than a reflection that is modelled
+    imaged = job_of(tmp_path, propagation={"grid": "auto"}, data=True).open_propagation_model().grid
+    points = 2000.0 / (45.0 * imaged.spacing[0])
+    assert weights.points() <= points < weights.points() * 1.01
+    assert need > 1.2 * weights.points()
     assert grid.origin == own.origin
     assert all(a >= b for a, b in zip(grid.last, own.last, strict=True))
     assert job.open_model().grid == own
     # what the model cannot carry takes a finer grid
-    fine = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 40}).open_propagation_model().grid
+    fine = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 33}).open_propagation_model().grid
     assert fine.spacing[0] < own.spacing[0]
     # about as coarse: not worth another grid
-    same = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 26})
+    same = job_of(tmp_path, propagation={"grid": "auto"}, source={"f0": 22})
     assert same.open_propagation_model() is same.open_model()
     given = job_of(tmp_path, propagation={"grid": "9 m"})
     assert given.open_propagation_model().grid.spacing == (9.0, 9.0)
@@ -200,7 +209,19 @@ def test_the_check_says_what_is_saved(tmp_path):
     result = check_job(job)
     assert [f for f in result.findings if f.level == "error"] == []
     assert any("times fewer points than the model's 81 x 61" in f.message for f in result.findings)
-    assert result.context.facts["computed_grid"]["spacing"][0] > 12
+    assert result.context.facts["computed_grid"]["spacing"][0] > 10
+    assert result.context.facts["points_decided_by"] == "reflection"
+    assert any(
+        "the reflection takes 4.3" in f.message or "the reflection takes 4.4" in f.message
+        for f in result.findings
+    )
+    plan = plan_rtm(job, PlanRequest(measure=False))
+    assert "as many as the reflection needs" in plan.lines()[0]
+    assert plan.to_dict()["points_decided_by"] == "reflection"
+    own = plan_rtm(
+        job_of(tmp_path, propagation={"grid": "model"}, acquisition=ACQUISITION), PlanRequest(measure=False)
+    )
+    assert own.to_dict()["points_decided_by"] is None
 
 
 def test_order_2_stays_on_the_model(tmp_path):
@@ -209,19 +230,11 @@ def test_order_2_stays_on_the_model(tmp_path):
     assert job.open_propagation_model() is job.open_model()
 
 
-def test_a_survey_is_modelled_at_the_order_that_is_cheapest(tmp_path):
-    """Order 12 where a grid is chosen and no image made; not in tilted media, where slow waves would catch up."""
+def test_every_job_has_the_same_order(tmp_path):
+    """A reflection takes as many points at order 12 as at order 8, which is cheaper then."""
     auto = {"grid": "auto"}
-
-    def order(propagation=auto, **tables):
-        return job_of(tmp_path, propagation=propagation, **tables).propagation.order
-
-    assert order(acquisition=ACQUISITION) == 12
-    assert order(data=True) == order(data=True, acquisition=ACQUISITION) == 8
-    assert order(acquisition=ACQUISITION, tilted=True) == 8
-    assert order(auto | {"medium": "vti"}, acquisition=ACQUISITION, tilted=True) == 12
-    for own in ({"order": 6}, {"stencil": "taylor"}, {"grid": "model"}):
-        assert order(auto | own, acquisition=ACQUISITION) == own.get("order", 8)
+    assert job_of(tmp_path, propagation=auto, acquisition=ACQUISITION).propagation.order == 8
+    assert job_of(tmp_path, propagation=auto, data=True).propagation.order == 8
 
 
 def test_arrays_take_a_grid_too(line):
@@ -240,8 +253,7 @@ def test_arrays_take_a_grid_too(line):
     assert by_spacing.data.tobytes() == same.data.tobytes()
     chosen = forward(model, survey, wavelet, grid="auto", layer=8)
     assert (
-        chosen.data.tobytes()
-        == forward(model, survey, wavelet, grid="auto", order=12, layer=8).data.tobytes()
+        chosen.data.tobytes() == forward(model, survey, wavelet, grid="auto", order=8, layer=8).data.tobytes()
     )
     for wrong in ({"grid": "coarse"}, {"grid": 0}, {"grid": True}, {"grid": "auto", "accuracy": 2}):
         with pytest.raises(ConfigError) as found:

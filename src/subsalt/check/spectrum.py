@@ -12,7 +12,7 @@ from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
 from subsalt.numerics.stencil import FITTED_ORDERS, Stencil
-from subsalt.propagation.grid_choice import LEAST, points_needed
+from subsalt.propagation.grid_choice import LEAST, Needed, points_needed
 
 
 @rule("spectrum", "velocity", "wavelet")
@@ -34,13 +34,19 @@ def dispersion(context: Context) -> Iterator[Finding]:
     # a contrast carried to another grid swings beyond the model's velocities for a point or two: no wave sees it
     slowest = gated(context, context.model).slowest
     wavelength = slowest / fmax
-    points, need = wavelength / h, _needed(context, stencil, tilted=model.medium == "tti")
+    points, needed = wavelength / h, _needed(context, stencil, tilted=model.medium == "tti")
+    need = needed.points if needed else stencil.points(model.medium == "tti")
     clean = slowest / (need * h)
     context.facts |= {"points_per_wavelength": points, "fmax": fmax, "fmax_without_dispersion": clean}
     where = f"({slowest:.4g} m/s / {fmax:.4g} Hz, spacing {h:g} m)"
     text = f"{points:.3g} points per shortest wavelength {where}"
     # with Taylor weights the figure is a phase error of 0.1 %: within a tenth of it nothing is lost
     enough = need if stencil.kind == "fitted" else 0.9 * need
+    if needed:
+        context.facts["points_decided_by"] = needed.decided_by
+        text += f"; the {needed.decided_by} takes {need:.3g}"
+        # the wavelet is sampled as the time steps are, and was not when the grid was chosen
+        enough = 0.99 * need
     if points >= enough:
         yield ok(f"dispersion  {text}")
         return
@@ -64,11 +70,13 @@ def dispersion(context: Context) -> Iterator[Finding]:
         )
 
 
-def _needed(context: Context, stencil: Stencil, tilted: bool) -> float:
-    """Return the points per shortest wavelength that waveforms take, by the accuracy where a grid was chosen by it."""
+def _needed(context: Context, stencil: Stencil, tilted: bool) -> Needed | None:
+    """Return the points per shortest wavelength by what takes them, where a grid was chosen by an accuracy."""
     if context.accuracy is None or context.computed is None:
-        return stencil.points(tilted)
-    return points_needed(stencil, tilted, context.accuracy)
+        return None
+    assert context.wavelet is not None
+    imaging = not context.modelling
+    return points_needed(stencil, tilted, context.accuracy, context.wavelet, imaging=imaging)
 
 
 @rule("spectrum", "wavelet")

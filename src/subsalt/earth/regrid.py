@@ -2,38 +2,88 @@
 
 A volume is convolved with a sinc that ends at the Nyquist wavenumber of the coarser grid, in a Kaiser window, along
 one axis after the other. An interface between two points of the coarser grid then acts where it is. What is averaged
-is what the wave equation multiplies: 1 / vp^2, 1 + 2 epsilon and sqrt(1 + 2 delta), so that traveltimes are kept.
+is what a layered medium shows to waves: 1 / vp^2, 1 + 2 delta and (1 + 2 delta) (epsilon - delta) (`thomsen`). A
+sample of a model stands for its cell: two of different velocity meet in the middle between them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.earth.building import Builder, Smoothing
+from subsalt.earth import tilt
+from subsalt.earth.building import of_angles, to_angles
 from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Held, Planes
 from subsalt.earth.streamed import Files
+from subsalt.earth.volumes import Angles, Axis
 from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
 from subsalt.parallel.comm import Comm
 
-#: half the width of the window, in points of the coarser grid, and its shape
-REACH, KAISER = 6, 6.0
-#: how far a sharp contrast may swing beyond the velocities of the model, as a part of the fastest and the slowest. A
-#: larger swing would shorten the time step of the whole survey for the sake of a few points
+
+class Mean(NamedTuple):
+    """A Kaiser window: half its width in points of the coarser grid, and its shape."""
+
+    reach: int
+    shape: float
+
+
+#: of models. A reflection needs the model up to nearly the Nyquist wavenumber and nothing beyond it: with the window of
+#: images it took 4.6 points per wavelength where 4.4 do
+OF_MODEL = Mean(10, 5.0)
+#: of images, which have large values beside the sources, from where a longer window rings into the image
+OF_IMAGE = Mean(6, 6.0)
+#: how far a sharp contrast may swing beyond the velocities of the model, as a part of the fastest and the slowest, in
+#: migrations. A larger swing would shorten the time step of the whole survey for the sake of a few points
 SWING = 0.1
+#: the same where reflections are modelled: a contrast of 1 to 3 that may not swing reflects wrongly by 9 %
+FULL_SWING = 1.0
 
 Edge = Literal["nearest", "mirror"]
 
 
-def weights_between(source: Grid, target: Grid, axis: int, edge: Edge = "nearest") -> Any:
+_POINT = ((0.0, 1.0),)
+#: Gauss-Legendre points of a cell of unit width, and their weights
+_CELL = (
+    (-0.43056815579702629, 0.17392742256872693),
+    (-0.16999052179242813, 0.32607257743127307),
+    (0.16999052179242813, 0.32607257743127307),
+    (0.43056815579702629, 0.17392742256872693),
+)
+
+
+def window(d: NDArray[np.float64], mean: Mean) -> NDArray[np.float64]:
+    """Return the windowed sinc at distances in points of the coarser grid, up to a factor; zero beyond its reach."""
+    inside = 1.0 - (d / mean.reach) ** 2
+    shape = fixedmath.bessel_i0(mean.shape * np.sqrt(np.clip(inside, 0, None)))
+    return np.where(inside >= 0, fixedmath.sinc(d) * shape, 0.0)
+
+
+def passed(kappa: NDArray[np.float64], mean: Mean = OF_MODEL) -> NDArray[np.float64]:
+    """Return the part of a wave along one axis that a window passes, by its wavenumber in radians per coarser point.
+
+    Notes
+    -----
+    One half at pi, the Nyquist wavenumber; ``passed(k) + passed(2 pi - k)`` is nearly one.
+    """
+    d = (np.arange(20 * mean.reach) + 0.5) / 20
+    w = window(d, mean)
+    total = np.zeros(np.shape(kappa))
+    for at, weight in zip(d.tolist(), w.tolist(), strict=True):
+        total += weight * fixedmath.cos(kappa * at)
+    return total / fixedmath.total(w)
+
+
+def weights_between(
+    source: Grid, target: Grid, axis: int, edge: Edge = "nearest", cells: bool = False
+) -> Any:
     """Return the weights (target points, source points) along an axis as a sparse matrix; each row adds up to 1.
 
     Parameters
@@ -44,6 +94,9 @@ def weights_between(source: Grid, target: Grid, axis: int, edge: Edge = "nearest
         Of both.
     edge : {"nearest", "mirror"}
         What lies outside the source: its edge value, or its values mirrored there.
+    cells : bool
+        The source is a model, whose values stand for their cells: the window is `OF_MODEL`, averaged over the cell.
+        Else it is an image, whose values stand for points: the window is `OF_IMAGE`.
 
     Notes
     -----
@@ -54,14 +107,17 @@ def weights_between(source: Grid, target: Grid, axis: int, edge: Edge = "nearest
     h, n = source.spacing[axis], source.shape[axis]
     wide = max(h, target.spacing[axis])
     at = (target.axis(axis) - source.origin[axis]) / h
-    reach = REACH * wide / h
+    mean = OF_MODEL if cells else OF_IMAGE
+    reach = mean.reach * wide / h + (0.5 if cells else 0.0)
     first, last = np.ceil(at - reach).astype(int), np.floor(at + reach).astype(int)
     counts = last - first + 1
     starts = np.concatenate([[0], np.cumsum(counts)])
     # all target points in one row: one call for the functions of all weights
     index = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
     d = (index - np.repeat(at, counts)) * h / wide
-    raw = fixedmath.sinc(d) * fixedmath.bessel_i0(KAISER * np.sqrt(np.clip(1 - (d / REACH) ** 2, 0, None)))
+    raw = np.zeros_like(d)
+    for off, weight in _CELL if cells else _POINT:
+        raw += weight * window(d + off * h / wide, mean)
     if edge == "nearest" or n == 1:
         inside = np.clip(index, 0, n - 1)
     else:
@@ -88,11 +144,13 @@ class Regridder:
         From which, to which.
     edge : {"nearest", "mirror"}
         As of `weights_between`.
+    cells : bool
+        As of `weights_between`.
     """
 
-    def __init__(self, source: Grid, target: Grid, edge: Edge = "nearest") -> None:
+    def __init__(self, source: Grid, target: Grid, edge: Edge = "nearest", cells: bool = False) -> None:
         self.source, self.target = source, target
-        self._weights = [weights_between(source, target, axis, edge) for axis in range(source.ndim)]
+        self._weights = [weights_between(source, target, axis, edge, cells) for axis in range(source.ndim)]
 
     def planes(self, lo: int, hi: int) -> tuple[int, int]:
         """Return the planes (first, end) of the source that the planes `lo` to `hi` of the target take."""
@@ -145,29 +203,44 @@ class Regridded(Planes):
     def step(self) -> int:
         """As many planes as the margins have, or most of what is read were margins."""
         per_plane = self._by.source.spacing[0] / self._by.target.spacing[0]
-        return max(2 * REACH, int(max(p.step for p in self._volumes) * per_plane))
+        return max(2 * OF_MODEL.reach, int(max(p.step for p in self._volumes) * per_plane))
 
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
         """Return the planes ``lo <= ix < hi``."""
         out = np.empty((hi - lo, *self.shape[1:]), np.float32)
-        # some at a time: a model in memory asks for all, and the work is in double precision
+        for begin, stop, fields in self._averages(lo, hi):
+            out[begin - lo : stop - lo] = self._after(fields)
+        return out
+
+    def fields(self, lo: int, hi: int) -> list[NDArray[np.float64]]:
+        """Return the averages of the planes ``lo <= ix < hi``, before one volume is made of them."""
+        parts = [fields for _, _, fields in self._averages(lo, hi)]
+        return [np.concatenate(fields) for fields in zip(*parts, strict=True)]
+
+    def _averages(self, lo: int, hi: int) -> Iterator[tuple[int, int, list[NDArray[np.float64]]]]:
+        """Yield first plane, end and averages, some planes at a time: the work is in double precision."""
         for begin in range(lo, hi, self.step):
             stop = min(hi, begin + self.step)
             first, end = self._by.planes(begin, stop)
             fields = self._before(*(p.read(first, end) for p in self._volumes))
-            out[begin - lo : stop - lo] = self._after(
-                [self._by.carried(f, first, begin, stop) for f in fields]
-            )
-        return out
+            yield begin, stop, [self._by.carried(f, first, begin, stop) for f in fields]
 
     def sources(self) -> list[Planes]:
         """Return those of the volumes."""
         return [s for p in self._volumes for s in p.sources()]
 
 
-def velocity(vp: Planes, by: Regridder, limits: tuple[float, float]) -> Planes:
-    """Return vp (m/s) by the mean of 1 / vp^2; no contrast swings by more than `SWING` beyond the model's `limits`."""
-    slow, fast = limits[0] * (1 - SWING), limits[1] * (1 + SWING)
+def velocity(vp: Planes, by: Regridder, limits: tuple[float, float], swing: float = SWING) -> Planes:
+    """Return vp (m/s) by the mean of 1 / vp^2.
+
+    Parameters
+    ----------
+    limits : tuple of float
+        Slowest and fastest of the model, m/s.
+    swing : float
+        Of a contrast, beyond the fastest, as a part of it; beyond the slowest `SWING`, which none reaches.
+    """
+    slow, fast = limits[0] * (1 - SWING), limits[1] * (1 + swing)
 
     def back(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
         return 1.0 / np.sqrt(np.clip(fields[0], 1.0 / (fast * fast), 1.0 / (slow * slow)))
@@ -176,30 +249,68 @@ def velocity(vp: Planes, by: Regridder, limits: tuple[float, float]) -> Planes:
 
 
 def thomsen(epsilon: Planes, delta: Planes, by: Regridder, over: bool) -> dict[str, Planes]:
-    """Return epsilon by the mean of 1 + 2 epsilon and delta by that of sqrt(1 + 2 delta).
+    """Return epsilon and delta by the means of what the waves of a layered medium see.
 
     Parameters
     ----------
     over : bool
         The model has delta > epsilon somewhere, which the gate treats; else the averages have it nowhere.
+
+    Notes
+    -----
+    In a medium that changes with z alone, at the horizontal slowness u, the field q of `subsalt.physics.vti` obeys ::
+
+        q_zz = w^2 [ -1/v^2 + u^2 s^2 / (1 - v^2 u^2 d) ] q,    s^2 = 1 + 2 delta,  d = 2 (epsilon - delta)
+
+    so that the means of 1 / v^2, of s^2 and, for the next power of u^2, of s^2 d are what reflects.
     """
 
     def terms(e: NDArray[Any], d: NDArray[Any]) -> list[NDArray[Any]]:
-        return [1.0 + 2.0 * e.astype(np.float64), np.sqrt(1.0 + 2.0 * d.astype(np.float64))]
+        e, d = e.astype(np.float64), d.astype(np.float64)
+        return [1.0 + 2.0 * d, (1.0 + 2.0 * d) * (e - d)]
 
     def delta_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
-        found = 0.5 * (np.square(fields[1]) - 1.0)
-        return found if over else np.minimum(found, 0.5 * (fields[0] - 1.0))
+        return 0.5 * (fields[0] - 1.0)
+
+    def epsilon_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
+        beyond = fields[1] / fields[0]
+        found = delta_of(fields) + (beyond if over else np.maximum(beyond, 0.0))
+        # after both are rounded to float32
+        return found if over else np.maximum(found.astype(np.float32), delta_of(fields).astype(np.float32))
+
+    def terms_of_delta(e: NDArray[Any], d: NDArray[Any]) -> list[NDArray[Any]]:
+        return terms(e, d)[:1]
 
     return {
-        "epsilon": Regridded(
-            [epsilon, delta], by, lambda e, d: terms(e, d)[:1], lambda f: 0.5 * (f[0] - 1.0)
-        ),
-        "delta": Regridded([epsilon, delta], by, terms, delta_of),
+        "epsilon": Regridded([epsilon, delta], by, terms, epsilon_of),
+        "delta": Regridded([epsilon, delta], by, terms_of_delta, delta_of),
     }
 
 
-def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm) -> Files:
+def axis(angles: list[Planes], by: Regridder) -> dict[str, Planes]:
+    """Return theta and, in 3-D, phi of the symmetry axis, radians, by the mean of the director (`building.of_angles`).
+
+    Parameters
+    ----------
+    angles : list of Planes
+        theta and, where there is one, phi.
+    """
+    ndim = by.source.ndim
+
+    def director(theta: NDArray[Any], phi: NDArray[Any] | None = None) -> list[NDArray[Any]]:
+        return of_angles(theta, np.zeros_like(theta) if ndim == 3 and phi is None else phi)
+
+    mean = Regridded(angles, by, director, lambda fields: fields[0])
+
+    def make(lo: int, hi: int) -> Angles:
+        found = to_angles(mean.fields(lo, hi))
+        return tilt.normalised(found["theta"], found.get("phi"), ndim, False)
+
+    made = Axis(make, by.target.shape, angles, mean.step, ndim == 3)
+    return {"theta": made.theta} | ({} if made.phi is None else {"phi": made.phi})
+
+
+def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm, *, imaging: bool) -> Files:
     """Return the volumes of a model on another grid, to be read whole or by window. Collective over `comm`.
 
     Parameters
@@ -210,16 +321,18 @@ def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm) -> Files
         On which waves are computed.
     stencil : Stencil
         Weights in space, by which the time step is found.
+    imaging : bool
+        Images are made with the waves: sharp contrasts are held down to `SWING`, and reflect less exactly.
     """
-    by = Regridder(model.grid, grid)
+    by = Regridder(model.grid, grid, cells=True)
     given = {name: _as_planes(model, name) for name in model.volumes}
-    volumes: dict[str, Planes] = {"vp": velocity(given["vp"], by, model.limits("vp"))}
+    swing = SWING if imaging else FULL_SWING
+    volumes: dict[str, Planes] = {"vp": velocity(given["vp"], by, model.limits("vp"), swing)}
     if "epsilon" in given:
         over = model.anisotropy_gate("lower-delta")[1] > 0
         volumes |= thomsen(given["epsilon"], given["delta"], by, over)
     if "theta" in given:
-        angles = [given[name] for name in ("theta", "phi") if name in given]
-        volumes |= Builder(grid, True, Smoothing()).axis((angles, model.grid), comm)
+        volumes |= axis([given[name] for name in ("theta", "phi") if name in given], by)
     return Files(grid, model.frame, volumes, comm, stencil)
 
 

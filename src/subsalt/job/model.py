@@ -293,7 +293,8 @@ def propagation_model(job: Job, model: ModelLike, comm: Comm) -> ModelLike:
     if grid == model.grid:
         return model
     options = job.propagation_options
-    files = replace(carried(model, grid, options.weights, comm), note=_noted)
+    imaging = job.data is not None
+    files = replace(carried(model, grid, options.weights, comm, imaging=imaging), note=_noted)
     if not job.streaming:
         return files.whole()
     files.learn(*_forms(physics.medium_of(model, options.medium), options, files.volumes))

@@ -35,7 +35,7 @@ from subsalt.job.units import (
     auto_to_none,
 )
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
-from subsalt.propagation.grid_choice import MODELLING_ORDER, trace_error
+from subsalt.propagation.grid_choice import trace_error
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
@@ -76,7 +76,7 @@ class PropagationSection(Section):
     medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
     order: int = Field(
         PropagationOptions.order,
-        description="order in space: 2, 4, ... 16; 12 to model without a tilt on a grid that is chosen",
+        description="order in space: 2, 4, ... 16",
     )
     stencil: Kind = Field(
         "fitted",
@@ -412,16 +412,6 @@ class RtmTables(BaseJob):
                 "add [grid] with spacing and one of shape, extent, depth",
                 code="E102",
             )
-        return self
-
-    @model_validator(mode="after")
-    def _order_is_known(self) -> RtmTables:
-        section = self.propagation
-        chosen = section.grid == "auto" and section.stencil == "fitted"
-        tilted = self.model.theta is not None and section.medium not in ("isotropic", "vti")
-        modelled = self.acquisition is not None and self.data is None
-        if modelled and chosen and not tilted and "order" not in section.model_fields_set:
-            object.__setattr__(section, "order", MODELLING_ORDER)
         return self
 
     @model_validator(mode="after")

@@ -1,13 +1,15 @@
 """The grid on which waves are computed: the coarsest that carries their band with the accuracy asked for.
 
-A wave of the highest frequency takes a number of points per wavelength that the weights in space decide. An image is
-a product of two waves and has twice their wavenumbers; it is summed on the same grid, which must carry it too:
-what of its spectrum would fold back stays below the accuracy as well.
+Three things take points per shortest wavelength. A direct wave takes as many as the weights in space decide. A
+reflection that is modelled takes the model at twice the wavenumber, and an image holds twice the wavenumber
+(`subsalt.propagation.folding`): at an accuracy of 0.01 about 4.4 and 3.5 points, which no order can save. The grid has
+as many as the most demanding of what a job does.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -19,26 +21,57 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
-from subsalt.numerics.stencil import Stencil
+from subsalt.numerics.stencil import FITTED_ORDERS, Stencil
+from subsalt.propagation.folding import PART, WAVELENGTHS, Waves, points_of_image, reflection_error, symbol
 from subsalt.propagation.options import PropagationOptions
 
-#: order of waves whose grid is chosen and of which no image is made: the cheapest for a waveform, in time and memory
-#: (`benchmarks/accuracy.py`). An image is summed on the grid of its waves and binds it at about the points of order 8,
-#: where a higher order costs more; in tilted media high orders let the slow mode catch up (`subsalt.physics.slow_mode`)
-MODELLING_ORDER = 12
 #: part of the accuracy asked for that frequencies may have which traces lose between records and time steps
 TRACE_SHARE = 0.01
-#: wavelengths after which the accuracy holds, of the shortest wave
-WAVELENGTHS = 40.0
 #: the accuracy for which the points of fitted weights are tabulated
 TABULATED = 0.01
 #: points per shortest wavelength that are looked at
 FEWEST, MOST = 2.2, 12.0
 _POINTS = np.linspace(FEWEST, MOST, 981)
+#: what a reflection may have of the accuracy: on fine grids fitted weights use all of it, and folding adds a last digit
+_MISS = 1.01
 #: a grid coarser than the model's by less than this is not worth carrying the model to it
 WORTH = 1.1
 #: points per shortest wavelength below which a grid does not carry a wave
 LEAST = 2.2
+
+
+@dataclass(frozen=True)
+class Needed:
+    """Points per shortest wavelength by what needs them.
+
+    Parameters
+    ----------
+    direct : float
+        A direct wave, after `WAVELENGTHS` of the shortest wavelengths.
+    reflection : float, optional
+        A reflection, after as many; None where none is modelled.
+    image : float, optional
+        An image; None where none is made.
+    """
+
+    direct: float
+    reflection: float | None
+    image: float | None
+
+    @property
+    def points(self) -> float:
+        """Those of the most demanding."""
+        return max(self._by_name().values())
+
+    @property
+    def decided_by(self) -> str:
+        """What that is: "direct wave", "reflection" or "image"."""
+        named = self._by_name()
+        return max(named, key=lambda name: named[name])
+
+    def _by_name(self) -> dict[str, float]:
+        named = {"direct wave": self.direct, "reflection": self.reflection, "image": self.image}
+        return {name: points for name, points in named.items() if points is not None}
 
 
 def waveform_error(stencil: Stencil, points: ArrayLike) -> NDArray[np.float64]:
@@ -51,51 +84,89 @@ def waveform_error(stencil: Stencil, points: ArrayLike) -> NDArray[np.float64]:
     points : array_like, (n,)
         Per shortest wavelength, that of 2.5 times the peak frequency.
     """
-    x = np.linspace(0.02, 1.0, 50)
-    power = ((2.5 * x) ** 2 * fixedmath.exp(-((2.5 * x) ** 2))) ** 2
+    x = PART[PART <= 1.0]
+    power = Waves.ricker().power[: len(x)]
     c = stencil.second()
     kh = 2.0 * np.pi * x / np.atleast_1d(np.asarray(points, dtype=np.float64))[:, None]
     worst = np.zeros(len(kh))
     for axes in (1, 2, 3):
         # along an axis, the diagonal of a face, that of the cube
-        symbol = axes * _symbol(c, kh / math.sqrt(axes))
-        phase = 2.0 * np.pi * WAVELENGTHS * x * (np.sqrt(symbol) / kh - 1.0)
+        total = axes * symbol(c, kh / math.sqrt(axes))
+        phase = 2.0 * np.pi * WAVELENGTHS * x * (np.sqrt(total) / kh - 1.0)
         error = (power * (2.0 * fixedmath.sin(0.5 * phase)) ** 2).sum(axis=1) / power.sum()
         worst = np.maximum(worst, error)
     return np.sqrt(worst)
 
 
-def _symbol(c: tuple[float, ...], kh: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the symbol of -D2 on a unit grid."""
-    total = np.full_like(kh, -c[0])
-    for k, ck in enumerate(c[1:], 1):
-        total = total - 2.0 * ck * fixedmath.cos(k * kh)
-    return np.maximum(total, 0.0)
+def points_needed(
+    stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavelet, *, imaging: bool
+) -> Needed:
+    """Return the points per shortest wavelength that this accuracy takes, by what takes them.
 
-
-def points_needed(stencil: Stencil, tilted: bool, accuracy: float) -> float:
-    """Return the points per shortest wavelength for a waveform of this accuracy after `WAVELENGTHS` of them.
-
-    The table of the weights holds for `TABULATED` in the worst medium; other accuracies scale it as they do in an
-    isotropic one.
+    Parameters
+    ----------
+    stencil : Stencil
+        Weights in space. Their table holds for a direct wave and for `TABULATED` in the worst medium; other accuracies
+        scale it as they do in an isotropic one.
+    tilted : bool
+        The medium is.
+    accuracy : float
+        Relative L2.
+    wavelet : Wavelet
+        Its spectrum decides what folds.
+    imaging : bool
+        Images are made; else reflections are modelled.
 
     Raises
     ------
     ConfigError
-        When no grid of up to `MOST` points reaches it.
+        When no grid of up to `MOST` points reaches it, with weights that do.
     """
-    found = _coarsest(stencil, accuracy)
-    if found is None:
-        best = float(waveform_error(stencil, _POINTS).min())
-        raise ConfigError(
-            f"[propagation] accuracy = {accuracy:g} cannot be reached with {stencil}: its smallest error after "
-            f"{WAVELENGTHS:g} wavelengths is {best:.2g}",
-            'use a larger accuracy, a higher order, or stencil = "taylor" with a spacing of your own',
-            code="E546",
-        )
-    standard = _coarsest(stencil, TABULATED)
-    assert standard is not None
-    return stencil.points(tilted) * found / standard
+    found = _found(stencil, tilted, accuracy, wavelet, imaging)
+    if isinstance(found, Needed):
+        return found
+    what, best = found
+    others = _that_reach(stencil, tilted, accuracy, wavelet, imaging)
+    raise ConfigError(
+        f"[propagation] accuracy = {accuracy:g} cannot be reached with {stencil}: its smallest error of a {what} after "
+        f"{WAVELENGTHS:g} wavelengths is {best:.2g}",
+        f"use {others}, or a larger accuracy" if others else "use a larger accuracy",
+        code="E546",
+    )
+
+
+def _found(
+    stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavelet, imaging: bool
+) -> Needed | tuple[str, float]:
+    """Return the points of weights in space; where no grid has the accuracy, for what, and the smallest error."""
+    errors = {"direct wave": _direct_errors(stencil)}
+    if not imaging:
+        errors["reflection"] = reflection_error(stencil, tilted, Waves.of(wavelet), _POINTS) / _MISS
+    points = {what: _coarsest(error, accuracy) for what, error in errors.items()}
+    for what, found in points.items():
+        if found is None:
+            return what, float(errors[what].min())
+    direct, standard = points["direct wave"], _coarsest(errors["direct wave"], TABULATED)
+    assert direct is not None
+    # Taylor weights of order 2 reach what is tabulated on no grid
+    scaled = direct if standard is None else stencil.points(tilted) * direct / standard
+    return Needed(scaled, points.get("reflection"), points_of_image(wavelet, accuracy) if imaging else None)
+
+
+def _that_reach(stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavelet, imaging: bool) -> str:
+    """Return the weights with the least work among those that reach an accuracy, as keys of a job; empty for none."""
+    reached: dict[Stencil, float] = {}
+    for order in FITTED_ORDERS:
+        for other in (Stencil(order, "fitted"), Stencil(order, "taylor")):
+            found = _found(other, tilted, accuracy, wavelet, imaging)
+            if isinstance(found, Needed):
+                # points and steps, and about the time of one in proportion to its neighbours
+                reached[other] = found.points**4 * math.sqrt(other.nyquist(tilted)) * order
+    if not reached:
+        return ""
+    fitted = [s for s in reached if s.kind == "fitted"]
+    best = min(fitted or reached, key=lambda s: reached[s])
+    return f"order = {best.order}" + ("" if best.kind == stencil.kind else f' and stencil = "{best.kind}"')
 
 
 def trace_error(grid: str | float, accuracy: float) -> float | None:
@@ -109,26 +180,18 @@ def trace_error(grid: str | float, accuracy: float) -> float | None:
 
 
 @cache
-def _coarsest(stencil: Stencil, accuracy: float) -> float | None:
+def _direct_errors(stencil: Stencil) -> NDArray[np.float64]:
+    return waveform_error(stencil, _POINTS)
+
+
+def _coarsest(errors: NDArray[np.float64], accuracy: float) -> float | None:
     """Return the fewest points whose error is below the accuracy; None when no number of points has it."""
-    good = np.flatnonzero(waveform_error(stencil, _POINTS) <= accuracy)
+    good = np.flatnonzero(errors <= accuracy)
     if not len(good):
         return None
     # from the finest grid that has it on, as long as all have it
     steps = np.flatnonzero(np.diff(good[::-1]) != -1)
     return float(_POINTS[good[::-1][steps[0] if len(steps) else -1]])
-
-
-def points_of_image(wavelet: Wavelet, accuracy: float) -> float:
-    """Return the points per shortest wavelength of waves whose product folds back by less than the accuracy.
-
-    At normal incidence a frequency f images at the wavenumber 2 f / v, with the square of the wavelet's spectrum; on a
-    grid of spacing h it folds back above f = v / (4 h).
-    """
-    spectrum = np.abs(np.fft.rfft(wavelet.samples, 4 * len(wavelet.samples))) ** 4
-    above = np.sqrt(np.cumsum(spectrum[::-1])[::-1] / spectrum.sum())
-    f = np.fft.rfftfreq(4 * len(wavelet.samples), wavelet.dt)
-    return 4.0 * float(f[int(np.argmax(above <= accuracy))]) / wavelet.fmax
 
 
 def chosen_grid(
@@ -147,7 +210,7 @@ def chosen_grid(
     accuracy : float
         Error of a waveform, relative L2, after `WAVELENGTHS` shortest wavelengths in the slowest part.
     imaging : bool
-        Images are summed on the grid.
+        Images are summed on the grid; else reflections are modelled.
 
     Raises
     ------
@@ -156,9 +219,7 @@ def chosen_grid(
         of its velocity or spacing is wrong, or images on it are of no use.
     """
     medium = physics.medium_of(model, options.medium)
-    points = points_needed(options.weights, medium == "tti", accuracy)
-    if imaging:
-        points = max(points, points_of_image(wavelet, accuracy))
+    points = points_needed(options.weights, medium == "tti", accuracy, wavelet, imaging=imaging).points
     shortest, own = model.as_medium(medium).slowest / wavelet.fmax, model.grid.spacing
     spacing = _rounded(shortest / points)
     if shortest < LEAST * max(own):

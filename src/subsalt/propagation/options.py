@@ -102,7 +102,7 @@ class PropagationOptions:
     @property
     def window(self) -> Window:
         """The window of sources and receivers between nodes."""
-        return window_of(self.weights)
+        return window_of(self.weights, chosen=self.trace_error is not None)
 
     @property
     def support(self) -> int:

@@ -28,6 +28,7 @@ from subsalt.plan.planning import PlanRequest, counted, duration, gpu_line, size
 from subsalt.plan.program import program_of
 from subsalt.plan.rates import Duration, machine_of
 from subsalt.plan.world import World
+from subsalt.propagation.grid_choice import points_needed
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
@@ -37,10 +38,12 @@ def lines(plan: Plan) -> list[str]:
     """Return the plan: what, memory by array, groups, reads, disk, time, verdict."""
     decision, need = plan.decision, plan.decision.need
     world = decision.world
-    grid = " x ".join(map(str, plan.grid))
+    grid = " x ".join(map(str, plan.grid)) + " points"
+    if plan.decided_by is not None:
+        grid += f" (as many as the {plan.decided_by} needs)"
     shots = f"{plan.shots} shot{'s' * (plan.shots != 1)}"
     out = [
-        f"{plan.what} {plan.job}: {plan.medium}, {grid} points, {shots}, {plan.steps} time steps",
+        f"{plan.what} {plan.job}: {plan.medium}, {grid}, {shots}, {plan.steps} time steps",
         f"{counted(world.ranks, 'rank')} of {counted(world.threads, 'thread')}, {size(world.memory_per_rank)} each"
         + ("" if world.given else " (free here, shared by the ranks)"),
     ]
@@ -255,6 +258,8 @@ class Plan:
         Warnings, and the errors that a run would raise.
     signal : dict
         What `[[signal]]` takes; empty without steps.
+    decided_by : str, optional
+        What decides the points of a grid that is chosen: "direct wave", "reflection" or "image".
     """
 
     job: str
@@ -272,6 +277,7 @@ class Plan:
     scratch: list[Disk] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     signal: dict[str, Any] = field(default_factory=dict)
+    decided_by: str | None = None
 
     @property
     def error(self) -> SubsaltError | None:
@@ -319,6 +325,7 @@ class Plan:
             "what": self.what,
             "shots": self.shots,
             "grid": list(self.grid),
+            "points_decided_by": self.decided_by,
             "medium": self.medium,
             "time_steps": self.steps,
             "fits": self.fits,
@@ -406,6 +413,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
         ),
         scratch=scratch,
         signal=signal_plan(survey, sum(len(s.rcv) for s in survey.shots)),
+        decided_by=_decided_by(job, setup, needs.medium),
     )
     if decision.choice is not None:
         plan = replace(
@@ -415,6 +423,15 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan:
         )
     proposed = fewer_runs(survey) if job.data is not None and job.data.slices is None else ()
     return replace(plan, findings=[*proposed, *_fewer(job, world), *_findings(plan)])
+
+
+def _decided_by(job: Job, setup: Setup, medium: str) -> str | None:
+    """Return what decides the points of the grid; None where a job names its grid."""
+    if job.propagation.grid != "auto":
+        return None
+    weights, wavelet = setup.propagation.weights, job.wavelet(setup.axis.dt)
+    accuracy, imaging = job.propagation.accuracy, job.data is not None
+    return points_needed(weights, medium == "tti", accuracy, wavelet, imaging=imaging).decided_by
 
 
 def setup_of(job: Job) -> tuple[Setup, Survey, int]:
