@@ -132,7 +132,7 @@ ROWS: dict[str, Figures] = {
     "the same with the whole grid": several(ratios("rtm2d", MIGRATIONS[1]), ratios("rtm3d", MIGRATIONS[1])),
     "2-D RTM against Devito": ratios("rtm2d", *MIGRATIONS),
     "3-D RTM against Devito": ratios("rtm3d", *MIGRATIONS),
-    "a waveform in 3-D": waveforms,
+    "a direct wave in a uniform 3-D medium": waveforms,
     "time to a waveform": waveforms,
     "memory of it": waveforms,
     "3-D RTM of dipping layers": on_a_chosen_grid,

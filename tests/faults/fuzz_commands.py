@@ -178,7 +178,9 @@ def _child(commands: list[list[str]], go_on: bool, memory: int, enough: float, l
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.setitimer(signal.ITIMER_PROF, 0)
             said = log.read_bytes()[begin:].decode("utf-8", "backslashreplace")
-            fault = _fault(code, said, [w for w in seen if "DeprecationWarning" not in w], raised)
+            # Python hides both from users; a stop that arrives while a file is opened leaves it to be closed later
+            shown = [w for w in seen if not any(k in w for k in ("DeprecationWarning", "ResourceWarning"))]
+            fault = _fault(code, said, shown, raised)
             grown = (_status("VmHWM") - resident) / 1e6
             said = f"{words[0]}: {fault}" if fault else ""
             print(json.dumps({"code": code, "fault": said, "grown_mb": grown}), file=tell)

@@ -357,7 +357,7 @@ def change(raw: dict[str, Any], rng: random.Random) -> None:
             [0, 1, 2, 3, 1000]
         )
     elif draw < 0.64 and isinstance(here, dict):
-        here[rng.choice(["", "x", "fiels", "\u00e9", "a b", "file", "n", "step", "key", "__class__"])] = here[
+        here[rng.choice(["", "x", "vpp", "\u00e9", "a b", "file", "n", "step", "key", "__class__"])] = here[
             last
         ]
     else:

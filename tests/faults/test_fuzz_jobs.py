@@ -44,14 +44,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_mutated_jobs(ask: Ask, tmp_path: Path) -> None:
-    report = ask(kind="jobs", count=80, seed=11, folder=str(tmp_path / "jobs"))
+    report = ask(kind="jobs", count=40, seed=11, folder=str(tmp_path / "jobs"))
     assert not report["failures"], report["failures"][:3]
     # jobs that are refused and jobs that run must both occur, or the test tests nothing
     assert {k.split()[0] for k in report["ends"]} >= {"check", "image"}
 
 
 def test_damaged_runs(ask: Ask, tmp_path: Path) -> None:
-    report = ask(kind="runs", count=30, seed=11, folder=str(tmp_path / "runs"))
+    report = ask(kind="runs", count=10, seed=11, folder=str(tmp_path / "runs"))
     assert not report["failures"], report["failures"][:3]
     assert len(report["ends"]) > 1
 
