@@ -62,26 +62,11 @@ crossline = {first = 1, last = 800}
 corners = [[1, 1, 0, 0], [1, 2, 12.5, 0], [2, 1, 0, 12.5]]
 aperture = 1500
 """
-MODELLING = f"""
-[model]
-vp = "vp.rsf"
-
-[source]
-wavelet = "file"
-file = "wavelet.txt"
-
-[acquisition]
-shots = {{first = [4000, {DEPTH}], last = [10000, {DEPTH}], n = 8}}
-receivers = {{first = [-{NEAR}, {DEPTH}], n = {CHANNELS}, step = -{GROUP}, relative = true}}
-record_length = {TIME.duration}
-dt = {TIME.dt}
-"""
 #: jobs by the names of their cases, and the steps on traces in front
 JOBS = {
     "marine-steps": (RTM, FEW),
     "marine-all-steps": (RTM, tuple(STEPS)),
     "marine-time": (KIRCHHOFF, tuple(STEPS)),
-    "marine-model": (MODELLING, ()),
 }
 
 
@@ -113,9 +98,8 @@ def write(folder: Path, name: str) -> Path:
     t = np.arange(0.0, 3.0 / F0, TIME.dt)
     rows = zip(t, ricker(t - 1.5 / F0), strict=True)
     (folder / "wavelet.txt").write_text("".join(f"{a:.6f} {b:.9e}\n" for a, b in rows))
-    if name != "marine-model":
-        write_survey(folder / "line.sgy", Survey([shot(i) for i in range(SHOTS)], TIME, 2))
+    write_survey(folder / "line.sgy", Survey([shot(i) for i in range(SHOTS)], TIME, 2))
     listed = ", ".join(f'{{step = "{step}", {STEPS[step]}}}' for step in steps)
     job = folder / "job.toml"
-    job.write_text((f"signal = [{listed}]\n" if steps else "") + text)
+    job.write_text(f"signal = [{listed}]\n" + text)
     return job

@@ -52,6 +52,10 @@ MPI_LIBRARY = PACKAGE / "parallel" / "mpi_library.py"
 COPIES = LAB / "copies_worker.py"
 #: where the MPI library of a process is asked about its algorithms (MPI_T), which mpi4py cannot
 MPI_TOOLS = LAB / "collectives" / "mpit.py"
+#: what reads answers of web servers, behind `OBJECTS`
+ANSWERS = PACKAGE / "io" / "http_answers.py"
+#: what measures a tiny run of this program in a process of its own, when a plan is made
+PROGRAM = PACKAGE / "plan" / "program.py"
 #: where names of call sites are quoted for a variable of the environment
 CUDA = PACKAGE / "kernels" / "cuda"
 QUOTED = LAB / "barriers" / "chosen.py"
@@ -124,6 +128,8 @@ def test_no_code_from_data(path: Path) -> None:
         LAUNCHER: {"subprocess"},
         SERVER: {"http", "socket"},
         OBJECTS: {"fsspec"},
+        ANSWERS: {"aiohttp"},
+        PROGRAM: {"subprocess"},
         MPI_LIBRARY: {"ctypes"},
         COPIES: {"os.fork"},
         MPI_TOOLS: {"ctypes"},

@@ -13,7 +13,7 @@ from typing import Any
 # two-core machine took 150 times as long. Read when the OpenMP library is loaded, so it stands before every import.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-__version__ = "0.8.0"
+__version__ = "0.9.0"
 
 _HOME = {
     "EarthModel": "subsalt.earth.model",

@@ -129,8 +129,8 @@ MOST_CELLS_OFF = 1.5
 SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
 #: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
 RECORDED = {
-    ("fma", 16): "59f3ea1197477de7d82aaa3183827290d78f92db34eff0f8acd9a676fea183df",
-    ("fma", 4): "98535e334006aec8924daf32fde5eae879a8589a046defb4f44ee3dc8fac700d",
+    ("fma", 16): "3eb95b64f3151dfb2ad12d5369a038733d7f481b6b49c2dfd31090535cafe00f",
+    ("fma", 4): "4b9af70cb434202228868a27ba86e52d9318976e22f7db204debf8c5e9bcf872",
 }
 
 MODEL_JOB = """\

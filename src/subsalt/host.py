@@ -143,18 +143,6 @@ def peak_resident() -> int:
     return _status("VmHWM")
 
 
-def give_back_memory() -> None:
-    """Give the system back what this process has freed: large arrays to come take new pages, whatever stays free.
-
-    Nothing happens where the C library has no ``malloc_trim`` (only glibc does).
-    """
-    import ctypes
-
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
-
-
 def _number(path: str) -> int | None:
     try:
         return int(Path(path).read_text())

@@ -136,7 +136,8 @@ def test_check_prints_findings_and_json(run, tmp_path):
     path = write_job(tmp_path)
     code, out, err = run("check", path, "--no-map")
     assert (code, err) == (0, "")
-    assert "0 errors, 0 warnings. nothing was started." in out
+    assert "0 errors, 0 warnings, 1 not checked. nothing was started." in out
+    assert "not checked: echoes: the model has none" in out
     assert out.startswith("ok ")
     code, out, err = run("check", path, "--json")
     found = json.loads(out)
@@ -435,10 +436,10 @@ def test_files_that_may_not_be_read_are_no_misuse(run, tmp_path, monkeypatch):
     assert code == 66
     assert "E111" in err
 
-    def refused(path):
+    def refused(path, *rest, **more):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refused)
+    monkeypatch.setattr("subsalt.job.base.read_regular", refused)
     monkeypatch.setattr(os, "access", lambda path, *a, **k: False)
     code, _, err = run("check", job)
     assert code == 66

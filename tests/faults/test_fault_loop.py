@@ -14,6 +14,38 @@ from thorough import sample
 CODES = (0, 73, 74)
 
 
+#: what is only looked at while a run goes on, or after a crash
+NOTES = ("crash note", "progress")
+#: what else passes without an error, by operation and file, but for the times named here
+SPARED = {
+    # who holds the lock; the lock itself is the system's
+    ("write", "run.lock"): (),
+    ("ftruncate", "run.lock"): (),
+    # the folder is there by then
+    ("mkdir", "run"): (1,),
+    # made before SQLite opens it; what fails there SQLite meets, and says
+    ("create", "ledger.sqlite"): (2,),
+    # folders that SQLite syncs, and where that fails passes over; what is published in them syncs them again
+    ("fdatasync", "run"): (),
+    # at the start, the change to a write-ahead log: the ledger goes on with a journal, as safe and slower
+    ("fdatasync", "ledger.sqlite-journal"): (),
+    ("pwrite64", "ledger.sqlite-journal"): (1,),
+    # that too, or at the end, as the log is put into the database: it stays, and holds all
+    ("pwrite64", "ledger.sqlite"): (),
+    ("fdatasync", "ledger.sqlite"): (),
+    ("ftruncate", "ledger.sqlite"): (),
+}
+
+
+def may_pass(case: Case, point: Point) -> bool:
+    """Return whether a run may come to its end, and claim success, where this fails once."""
+    at = point.operation, point.path.rsplit("/", 1)[-1]
+    if at == ("fdatasync", "ledger.sqlite-wal"):
+        # a commit each, and once more before the log is put into the database
+        return point == [p for p in case.points if p.name == point.name][-1]
+    return point.part in NOTES or (at in SPARED and point.k not in SPARED[at])
+
+
 def failed(case: Case, point: Point, number: int, mode: int) -> tuple[str, int]:
     """Fail an operation, once, or it and all behind it; return what is wrong, and how the run ended."""
     case.fresh()
@@ -44,10 +76,14 @@ def test_no_space_at_any_operation(case: Case) -> None:
     results = [failed(case, point, errno.ENOSPC, ONCE) for point in points]
     faults = [fault for fault, _ in results if fault]
     assert not faults, "\n".join(faults)
-    # only what is told and what may be missing passes without an error
-    ended = [code for _, code in results if code >= 0]
-    assert len(ended) > 0.9 * len(points)
-    assert sum(code in (73, 74) for code in ended) > 0.7 * len(points)
+    # removing is let through, all else is struck
+    ended = [(point, code) for point, (_, code) in zip(points, results, strict=True) if code >= 0]
+    assert len(ended) > 0.9 * sum(point.operation != "unlink" for point in points)
+    # only what is named above passes without an error
+    silent = [point for point, code in ended if code == 0 and not may_pass(case, point)]
+    assert not silent, silent
+    told = {point.part for point, code in ended if code}
+    assert told == {point.part for point in points} - {*NOTES, "scratch"}
 
 
 @pytest.mark.parametrize(

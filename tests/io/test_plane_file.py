@@ -8,6 +8,7 @@ import pytest
 
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DiskError
+from subsalt.io import own
 from subsalt.io.files import FaultCounter, set_fault
 from subsalt.io.publish import publish_bytes
 from subsalt.io.volumes.plane_file import (
@@ -145,8 +146,9 @@ def test_partial_images_of_older_versions_are_read(tmp_path):
         open_planes(path)
 
 
+@pytest.mark.parametrize("claimed", [False, True])
 @pytest.mark.parametrize("write", ["planes", "bytes"])
-def test_a_file_is_on_the_device_before_it_takes_its_name(tmp_path, monkeypatch, write):
+def test_a_file_is_on_the_device_before_it_takes_its_name(tmp_path, monkeypatch, write, claimed):
     """And its name, before the call returns: what a loss of power may not undo."""
     seen = []
     fsync, replace = os.fsync, os.replace
@@ -155,10 +157,16 @@ def test_a_file_is_on_the_device_before_it_takes_its_name(tmp_path, monkeypatch,
         seen.append(("on the device", os.readlink(f"/proc/self/fd/{fd}")))
         fsync(fd)
 
-    def renamed(source, target):
-        seen.append(("named", str(source)))
-        replace(source, target)
+    def renamed(source, target, *, src_dir_fd=None, dst_dir_fd=None):
+        # in a claimed folder names are relative to its descriptor
+        assert (src_dir_fd is not None) == (dst_dir_fd is not None) == claimed
+        there = os.readlink(f"/proc/self/fd/{src_dir_fd}") if claimed else ""
+        seen.append(("named", os.path.join(there, source)))
+        replace(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
 
+    monkeypatch.setattr(own, "_claims", {})
+    if claimed:
+        own.claim(tmp_path.parent, [tmp_path.name])
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(os, "replace", renamed)
     path = tmp_path / "file"

@@ -10,6 +10,7 @@ import subsalt
 ROOT = Path(subsalt.__file__).parent
 #: where the time of day is read, and what for
 LABELS = {
+    "plan/program.py": "date of a measurement",
     "plan/rates.py": "age of a measurement, which a plan makes again",
     "io/event_log.py": "time of an event",
     "run/live.py": "when a run spoke last",

@@ -22,6 +22,7 @@ from subsalt import __version__
 from subsalt.acquisition.survey import Survey
 from subsalt.errors import SubsaltError
 from subsalt.host import machine_facts
+from subsalt.io.publish import publish_text
 from subsalt.io.segy.writing import write_survey
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
@@ -105,7 +106,7 @@ def measure(method: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="subsalt-program-") as place:
         folder = Path(place)
         _write_traces(folder)
-        (folder / "tiny.toml").write_text(JOBS[method], encoding="utf-8")
+        publish_text(folder / "tiny.toml", JOBS[method])
         subprocess.run(
             [sys.executable, "-m", "subsalt", "migrate", "tiny.toml", "--run", "run"],
             cwd=folder,

@@ -41,6 +41,10 @@ TRACES = "data.files"
 PLACE = "frame"
 
 
+#: classes of what computes other bytes than in 0.8.0: a run that 0.8.0 began cannot go on with them
+CHOSEN_GRID, BELOW_TOPOGRAPHY = "sharp model mean", "symmetric topography"
+
+
 def numerics_of(
     device: dict[str, object], options: PropagationOptions, strategy: str = "store"
 ) -> dict[str, object]:
@@ -56,6 +60,9 @@ def numerics_of(
         Of the source wavefield: ``"boundary"`` is right to rounding alone.
     """
     more = ["u16 models"] * (options.model_storage == "u16") + ["boundary"] * (strategy == "boundary")
+    # traces keep the band of the wavelet where the grid is not the model's: its mean has changed
+    more += [CHOSEN_GRID] * (options.trace_error is not None)
+    more += [BELOW_TOPOGRAPHY] * (options.topography is not None)
     return device | {"class": ", ".join([str(device["class"]), *more])} if more else device
 
 

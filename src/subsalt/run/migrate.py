@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from subsalt import host, kernels
+from subsalt import kernels
 from subsalt.errors import ConfigError, Finding, raise_on_errors
 from subsalt.io import own
 from subsalt.io.event_log import read_events, said_of
@@ -266,8 +266,6 @@ class Migration:
                 units, left = self._opened(run, stack)
             with clock("setup"):
                 parts = scheduler.form(state.world, *run.group_sizes(), max(1, len(left)))
-            # what checks and plans have freed is not there beside the units
-            host.give_back_memory()
             crash = stack.enter_context(CrashNote(state.folder, state.world.rank))
             with run.work(stack, parts, crash) as one:
                 before, idle = TRACES.now(), state.device.work_done()

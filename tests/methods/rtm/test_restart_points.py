@@ -208,18 +208,28 @@ def test_states_of_several_records_go_on(tmp_path: Path, monkeypatch: pytest.Mon
         assert replace(image.counts, snapshots_read=0) == replace(counts_of(scheme), snapshots_read=0)
 
 
-def test_points_of_another_cut_do_not_count_and_those_without_one_are_of_slabs(
+def test_points_of_another_cut_and_those_without_their_checksum_do_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scheme = SCHEMES["store"]
     wanted, last = bits(migrated(CASE)), sum(1 for _ in tasks_of(scheme)) - 2
-    for decomp, counts in (([1, 1], True), ([1, 2], False), (None, True)):
-        runs = Runs(monkeypatch, tmp_path / str(decomp), scheme)
+    for number, (changed, signed, counts) in enumerate(
+        (
+            ({}, True, True),
+            ({"decomp": [1, 2]}, True, False),
+            ({"decomp": None}, True, False),
+            ({}, False, False),  # as of versions that wrote no checksum
+            ({"decomp": None}, False, False),  # and before them no cut
+        )
+    ):
+        runs = Runs(monkeypatch, tmp_path / str(number), scheme)
         runs.until(last)
         for path in runs.files("restart.g*.json"):
             told = json.loads(path.read_text())
-            assert told.pop("decomp") == [1, 1]
-            path.write_text(json.dumps(told | ({} if decomp is None else {"decomp": decomp})))
+            check = told.pop("check")
+            assert (told["decomp"], check) == ([1, 1], restart._check_of(told))
+            told = {k: v for k, v in (told | changed).items() if v is not None}
+            path.write_text(json.dumps(told | ({"check": restart._check_of(told)} if signed else {})))
         image = runs.finish()
         assert bits(image) == wanted
-        assert (image.resumed > 0) == counts, decomp
+        assert (image.resumed > 0) == counts, number
