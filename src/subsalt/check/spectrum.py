@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.check.context import Context, error, ok, rule, unchecked, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
@@ -47,6 +47,13 @@ def dispersion(context: Context) -> Iterator[Finding]:
         text += f"; the {needed.decided_by} takes {need:.3g}"
         # the wavelet is sampled as the time steps are, and was not when the grid was chosen
         enough = 0.99 * need
+        if context.modelling and model.medium == "tti":
+            yield unchecked(
+                "reflections in tilted media",
+                f"those of velocity keep accuracy = {context.accuracy:g} on the chosen grid; those of epsilon, delta "
+                "or the axis may be off by 3 %, and by more where the axis turns: compare with a finer grid, "
+                f"[propagation] grid = {h / 1.5:.3g}",
+            )
     if points >= enough:
         yield ok(f"dispersion  {text}")
         return
