@@ -197,17 +197,6 @@ class ExcludeSection(Section):
         return out
 
 
-def header_words(
-    given: Mapping[str, int | str | HeaderWordSection],
-) -> dict[str, tuple[int, str | None]]:
-    """Return byte and type of the header values whose place a job gives; names of a store's values are left out."""
-    return {
-        name: (word, None) if isinstance(word, int) else (word.byte, word.type)
-        for name, word in given.items()
-        if not isinstance(word, str)
-    }
-
-
 class HeaderWordSection(Section):
     """Place and type of a header value, where it is no integer of the standard's width."""
 
@@ -215,6 +204,19 @@ class HeaderWordSection(Section):
     type: Literal["i2", "u2", "i4", "u4", "f4", "f8", "ibm"] | None = Field(
         None, description="signed or unsigned integer of 2 or 4 bytes, IEEE float of 4 or 8, or IBM float"
     )
+
+
+#: a byte, the name of a value in a store, or a byte with its type
+Word = int | str | HeaderWordSection
+
+
+def header_words(given: Mapping[str, Word]) -> dict[str, tuple[int, str | None]]:
+    """Return byte and type of the header values whose place a job gives; names of a store's values are left out."""
+    return {
+        name: (word, None) if isinstance(word, int) else (word.byte, word.type)
+        for name, word in given.items()
+        if not isinstance(word, str)
+    }
 
 
 class TracesSection(Section):
@@ -227,7 +229,7 @@ class TracesSection(Section):
     preset: Literal["rev1", "su", "marine2d", "obn"] = Field(
         "rev1", description="which header bytes hold what"
     )
-    bytes: dict[str, int | str | HeaderWordSection] = Field(
+    bytes: dict[str, Word] = Field(
         {},
         description="header bytes that differ from the preset, 1-based, with a type where it differs: "
         '{channel = {byte = 125, type = "i2"}}; of a store of traces also names',
@@ -247,7 +249,6 @@ class TracesSection(Section):
         None,
         description='"keep" uses traces that are far stronger than their neighbours; else they are refused',
     )
-
     index: str | None = Field(
         None,
         description='header values are saved for later: "beside" the files, or in a folder relative to the job file',
@@ -273,9 +274,7 @@ class TracesSection(Section):
 
     @field_validator("bytes")
     @classmethod
-    def _values_exist(
-        cls, value: dict[str, int | str | HeaderWordSection]
-    ) -> dict[str, int | str | HeaderWordSection]:
+    def _values_exist(cls, value: dict[str, Word]) -> dict[str, Word]:
         from subsalt.io.segy.headers import HeaderBytes
 
         for name in value:
