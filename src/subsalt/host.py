@@ -10,6 +10,16 @@ from pathlib import Path
 from typing import Any
 
 
+def human(nbytes: float) -> str:
+    """Return a size in B, kB, MB, GB or TB."""
+    value = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(value) < 1000:
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
 def machine_facts() -> dict[str, Any]:
     """Return processor, cores this process may use, and memory in bytes."""
     return {

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
+from subsalt.host import human
 from subsalt.io import own
 from subsalt.io.files import FaultCounter, FaultHook, ask, raw_bytes, set_fault
 
@@ -44,16 +45,6 @@ _CANNOT_CREATE = {
     errno.ENAMETOOLONG,
     errno.EEXIST,
 }
-
-
-def human(nbytes: float) -> str:
-    """Return a size in B, kB, MB, GB or TB."""
-    value = float(nbytes)
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(value) < 1000:
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{value:.1f} TB"
 
 
 def free_bytes(path: str | os.PathLike[str]) -> int:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from subsalt.errors import DataError
-from subsalt.io.publish import human
+from subsalt.host import human
 
 #: bytes beyond those of a piece that unpacking may give: headers and checksums of filters, and the last block of a
 #: Zstandard frame that does not say its size

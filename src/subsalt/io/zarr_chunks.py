@@ -20,7 +20,7 @@ from zarr.core.codec_pipeline import BatchedCodecPipeline
 
 from subsalt.earth.memory import require
 from subsalt.errors import DataError
-from subsalt.io.publish import human
+from subsalt.host import human
 from subsalt.io.unpacking import FILTERS, unpacked
 
 #: bytes of a chunk that may be more than its array has
