@@ -113,7 +113,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def web_options(path: Path) -> dict[str, Any]:
-    """Return what fsspec is told of a web server: to read no more than was asked for; nothing of other stores."""
+    """Return the options of fsspec for web servers, which bound what is read; none for other stores."""
     if not str(path).startswith(("http://", "https://")):
         return {}
     from subsalt.io.http_answers import client
