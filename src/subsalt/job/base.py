@@ -127,14 +127,18 @@ class BaseJob(Section):
         job._base, job._name = Path(base), name
         return job
 
-    def changed(self, section: str, **values: Any) -> Self:
-        """Return the job with other values in one of its tables."""
-        raw = self.model_dump(mode="json", exclude_none=True)
-        raw[section] = {**raw.get(section, {}), **values}
+    def with_tables(self, raw: dict[str, Any]) -> Self:
+        """Return the job of other tables, under the name, in the folder and at the place of this one."""
         job = type(self)._build(raw, "", None)
         job._path, job._base, job._name = self._path, self._base, self._name
         job._run_place = self._run_place
         return job
+
+    def changed(self, section: str, **values: Any) -> Self:
+        """Return the job with other values in one of its tables."""
+        raw = self.model_dump(mode="json", exclude_none=True)
+        raw[section] = {**raw.get(section, {}), **values}
+        return self.with_tables(raw)
 
     @classmethod
     def _build(cls, raw: dict[str, Any], text: str, path: Path | None) -> Self:

@@ -16,7 +16,9 @@ import numpy as np
 from subsalt.check.tilt import STEEPEST_TURN
 from subsalt.earth.model import EarthModel
 from subsalt.errors import Finding, FindingsError, SubsaltError
+from subsalt.job.judging import judged
 from subsalt.methods import method_of
+from subsalt.parallel.comm import world
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -65,9 +67,17 @@ def check_job(job: BaseJob) -> CheckResult:
     Notes
     -----
     Reads the models, all trace headers, and some traces. In a run of several ranks the call is collective: rank 0
-    applies the rules, and all return the same findings.
+    applies the rules, and all return the same findings. Cures are tried where one process runs.
     """
-    result: CheckResult = job.remember("check", lambda: method_of(job.method).check(job))
+    result: CheckResult = job.remember("check", lambda: _checked(job))
+    return result
+
+
+def _checked(job: BaseJob) -> CheckResult:
+    check = method_of(job.method).check
+    result: CheckResult = check(job)
+    if world().size == 1:
+        result.findings = judged(job, result.findings, lambda other: list(check(other).findings))
     return result
 
 

@@ -263,6 +263,7 @@ def open_traces(
     del columns["said"]
     if fix.channels == "reversed":
         rcv = _reversed(columns["ffid"], rcv)
+        notes["reversed"] = True
     d = rcv - src
     offset = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
     binning: dict[str, Any] = {name: columns[name] for name in BINNING if name in columns}

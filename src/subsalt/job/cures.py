@@ -1,0 +1,161 @@
+"""Cures as they stand in the text of a finding: the keys of the job that they set, and the job with them.
+
+A cure is written for a person, who pastes ``[data.fix] scalar = -100`` into the job file. It is read here in the same
+way, so that what is tried is what stands there.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from subsalt.job.base import BaseJob
+
+J = TypeVar("J", bound=BaseJob)
+
+_ASSIGN = re.compile(r"(?:\[(?P<section>[a-z_.]+)\]\s+)?(?<![\w.])(?P<key>[a-z_][a-z_0-9.]*)\s*=\s*(?![=<>])")
+_AWAY = re.compile(
+    r"(?:leave|remove)\s+(?:\[(?P<section>[a-z_.]+)\]\s+(?P<key>[a-z_0-9]+)|(?P<bare>[a-z_0-9]+)(?=\s+out\b))"
+)
+#: what may stand between two keys of one cure
+_TOGETHER = (",", ";", "and", ", and", "; and", "with")
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key of a job file that a cure sets, or removes.
+
+    Parameters
+    ----------
+    section, key : str
+        The table, such as ``data.fix``, and the key in it, which may have dots.
+    value : object
+        The new value; None removes the key.
+    at, end : int
+        Where it stands in the text of the cure.
+    """
+
+    section: str
+    key: str
+    value: object
+    at: int
+    end: int
+
+
+def _value(text: str) -> tuple[object, int] | None:
+    """Return the TOML value that a text begins with and its length; None where it begins with none."""
+    depth, quoted = 0, False
+    for i, char in enumerate(text):
+        quoted ^= char == '"'
+        depth += (char in "[{") - (char in "]}") if not quoted else 0
+        if depth < 0:
+            return None
+        if i + 1 == len(text) or (not quoted and depth == 0 and text[i + 1] in " ,;)]}"):
+            try:
+                return tomllib.loads(f"x = {text[: i + 1]}")["x"], i + 1
+            except tomllib.TOMLDecodeError:
+                continue
+    return None
+
+
+def keys_in(fix: str) -> list[Key]:
+    """Return the keys that the text of a cure sets or removes, those to be removed last."""
+    out: list[Key] = []
+    section, at = "", 0
+    while m := _ASSIGN.search(fix, at):
+        section = m["section"] or section
+        value = _value(fix[m.end() :])
+        at = m.end()
+        if value is None or not section:
+            continue
+        at += value[1]
+        out.append(Key(section, m["key"], value[0], m.start(), at))
+    for m in _AWAY.finditer(fix):
+        before = [k for k in out if k.at < m.start()]
+        name = m["key"] or m["bare"]
+        named = [k for k in out if k.key == name]
+        home = m["section"] or (named[0].section if named else before[-1].section if before else "")
+        if home and name not in ("them", "these", "those", "it"):
+            out.append(Key(home, name, None, m.start(), m.end()))
+    return out
+
+
+def cures_in(fix: str) -> list[list[Key]]:
+    """Return the cures that stand in a text, each with the keys that belong together, in their order."""
+    groups: list[list[Key]] = []
+    for key in keys_in(fix):
+        between = fix[groups[-1][-1].end : key.at].strip() if groups else None
+        if between in _TOGETHER and key.value is not None:
+            groups[-1].append(key)
+        else:
+            groups.append([key])
+    return groups
+
+
+def put(tables: dict[str, Any], cure: list[Key]) -> None:
+    """Set the keys of a cure in the tables of a job, in place; an inline table is added to the one that is there."""
+    for k in cure:
+        table = tables
+        for part in [*k.section.split("."), *k.key.split(".")[:-1]]:
+            here = table.get(part)
+            if not isinstance(here, dict):
+                # a volume may be given by the name of its file alone
+                table[part] = {} if here is None else {"file": here}
+            table = table[part]
+        last = k.key.rpartition(".")[2]
+        if k.value is None:
+            table.pop(last, None)
+        elif isinstance(k.value, dict) and isinstance(table.get(last), dict):
+            table[last] = {**table[last], **k.value}
+        else:
+            table[last] = copy.deepcopy(k.value)
+
+
+def cured(job: J, cure: list[Key]) -> J:
+    """Return a job with the keys of a cure.
+
+    Raises
+    ------
+    FindingsError
+        When the job is none with them.
+    """
+    tables = job.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    put(tables, cure)
+    return job.with_tables(tables)
+
+
+def clauses(fix: str) -> list[tuple[int, int]]:
+    """Return where the clauses of a cure begin and end: they are parted by semicolons, but not those within a cure."""
+    whole = [(group[0].at, group[-1].end) for group in cures_in(fix)]
+    ends = [m.start() for m in re.finditer(r"; ", fix) if not any(a <= m.start() < b for a, b in whole)]
+    return list(zip([0, *(e + 2 for e in ends)], [*ends, len(fix)], strict=True))
+
+
+def without(fix: str, dropped: list[list[Key]]) -> str:
+    """Return the text of a cure without some of the cures in it.
+
+    A clause goes with the last of its cures; of a clause that holds others the part up to the next ``or`` goes.
+    """
+    gone = {(group[0].at, group[-1].end) for group in dropped}
+    every = [(group[0].at, group[-1].end) for group in cures_in(fix)]
+    kept = []
+    for begin, end in clauses(fix):
+        own = [span for span in every if begin <= span[0] < end]
+        if not gone & set(own):
+            kept.append(fix[begin:end])
+        elif set(own) - gone:
+            kept.append(_part(fix, begin, end, own, gone))
+    text = "; ".join(kept)
+    return re.sub(r"^(?:or|else|or else|and),? (?:,\s*)?", "", text)
+
+
+def _part(fix: str, begin: int, end: int, own: list[tuple[int, int]], gone: set[tuple[int, int]]) -> str:
+    """Return a clause with its cures that are not `gone`, and the words around them."""
+    edges = [begin, *(b for _, b in own[:-1]), end]
+    parts = [fix[a:b] for (a, b), span in zip(pairwise(edges), own, strict=True) if span not in gone]
+    parts[0] = re.sub(r"^,? ?(?:or|else) ", "", parts[0])
+    return "".join(parts)

@@ -1,0 +1,185 @@
+"""Cures are applied in memory before they are shown, and judged by everything that a check looks at.
+
+A cure that takes away the finding that offers it may still be wrong: a sign that sinks the stations into the model
+makes errors go, and the image is that of another earth. So the job is checked again with each cure. What then
+disagrees that did not before (stations off the model, first breaks, echoes, offsets, midpoints) says that the cure is
+not the right one, unless another finding has the cure of that: two mistakes hide each other. A cure that fails is
+taken out of the text; with it goes what it would have done to an image.
+
+Only cures that say how data and models are to be read are judged. Grids, steps and options of a run are a matter of
+choice, and memory and disk say what they cost.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from subsalt.errors import Finding, SubsaltError
+from subsalt.io.objects import is_url
+from subsalt.job.cures import Key, cured, cures_in, without
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
+
+#: tables of a job that say how data and models are read
+TABLES = ("data", "model", "source", "velocity")
+#: checks with cures in all, cures of one finding, and of what is left or shows once one is applied, how often one after
+#: another
+MOST, OF_ONE, BRANCHES, DEPTH = 24, 5, 3, 2
+#: bytes of the files that a trial reads anew, up to which cures are tried
+READ = 2 << 30
+#: findings that a value shows by itself, such as a velocity of 2 or a time of 4000 s, whatever else is wrong: what shows
+#: once they are mended is another mistake
+CERTAIN = {
+    *("E280", "E316", "E317", "E412", "E413", "E414", "E415", "E416", "E418", "E430", "E440", "E727"),
+    *("W419", "W420", "W441", "W442", "W532"),
+}
+#: returns the findings of a job
+Look = Callable[["BaseJob"], list[Finding]]
+
+
+def judged(job: BaseJob, findings: list[Finding], look: Look) -> list[Finding]:
+    """Return findings without the cures that other evidence contradicts.
+
+    Parameters
+    ----------
+    job : BaseJob
+        That was checked.
+    findings : list of Finding
+        What the check found.
+    look : callable
+        Checks a job.
+
+    Returns
+    -------
+    list of Finding
+        The same findings; ``evidence["cures"]`` of those with cures says of each which keys it sets, whether it was
+        tried, whether it holds, and the codes of what disagrees with it.
+    """
+    if not any(_tried_of(f) for f in findings) or not _small(job):
+        return findings
+    trial = _Trial(job, findings, look)
+    return [_without_wrong(f, trial) for f in findings]
+
+
+def _tried_of(f: Finding) -> list[list[Key]]:
+    """Return the cures of a finding that can be judged."""
+    if not f.is_fault:
+        return []
+    ours = [c for c in cures_in(f.fix) if all(k.section.split(".")[0] in TABLES for k in c)]
+    return ours[:OF_ONE]
+
+
+def _small(job: BaseJob) -> bool:
+    """Return whether the files of a job are small enough to be read again for each cure."""
+    try:
+        paths = [p for some in job.input_files().values() for p in some]
+        return not any(is_url(p) for p in paths) and sum(p.stat().st_size for p in paths) <= READ
+    except (SubsaltError, OSError):
+        return False
+
+
+class _Trial:
+    """Checks a job with cures, each once.
+
+    Parameters
+    ----------
+    job, findings, look
+        See `judged`.
+    """
+
+    def __init__(self, job: BaseJob, findings: Iterable[Finding], look: Look) -> None:
+        self.job, self.look = job, look
+        self.before = Counter(f.code for f in findings if f.is_fault)
+        self.left = MOST
+        self.known: dict[str, list[Finding] | None] = {}
+
+    def after(self, *cures: list[Key]) -> list[Finding] | None:
+        """Return the faults of the job with cures; None when it is no job with them, or enough have been tried."""
+        name = repr([[(k.section, k.key, k.value) for k in cure] for cure in cures])
+        if name not in self.known:
+            self.left -= 1
+            self.known[name] = self._checked(cures) if self.left >= 0 else None
+        return self.known[name]
+
+    def _checked(self, cures: tuple[list[Key], ...]) -> list[Finding] | None:
+        job = self.job
+        try:
+            for cure in cures:
+                job = cured(job, cure)
+            return [f for f in self.look(job) if f.is_fault]
+        except SubsaltError as error:
+            return [Finding(error.code, "error", error.message, error.fix)]
+
+    def contradicts(self, finding: Finding, cure: list[Key]) -> list[str] | None:
+        """Return the codes of what disagrees with a cure of a finding; None where it was not tried."""
+        then = self.after(cure)
+        if then is None:
+            return None
+        count = Counter(f.code for f in then)
+        if count[finding.code] >= self.before[finding.code] and not _fewer(finding, then):
+            return [finding.code]
+        return [] if finding.code in CERTAIN else self._left(DEPTH, cure)
+
+    def _left(self, depth: int, *cures: list[Key]) -> list[str]:
+        """Return the codes of what disagrees with cures, whatever cures of the rest are added to them.
+
+        Errors that are left keep first breaks and echoes from being compared, so they are mended, too, before anybody
+        says that a cure is right; and what is new may be a second mistake, with a cure of its own.
+        """
+        then = self.after(*cures)
+        if then is None:
+            return []
+        new = [f for f in then if f.code not in self.before]
+        codes = sorted({f.code for f in new})
+        rest = [*new, *(f for f in then if f.level == "error" and f.code in self.before)]
+        taken = {(k.section, k.key) for cure in cures for k in cure}
+        more = [c for f in rest[:1] for c in _tried_of(f) if not taken & {(k.section, k.key) for k in c}]
+        if not depth or not more:
+            return codes
+        # a second scalar after a first one would go round in a circle: `taken` keeps from it
+        found = [self._left(depth - 1, *cures, other) for other in more[:BRANCHES]]
+        if not all(found):
+            return []
+        return codes or min(found, key=len)
+
+
+def _fewer(finding: Finding, then: list[Finding]) -> bool:
+    """Return whether a finding is gone though others of its code are not: it names another file or shot."""
+    same = [f for f in then if f.code == finding.code]
+    if all(f.message != finding.message for f in same):
+        number = finding.evidence.get("count")
+        counts = [f.evidence.get("count") for f in same]
+        return isinstance(number, int) and all(isinstance(c, int) and c < number for c in counts)
+    return False
+
+
+def _without_wrong(f: Finding, trial: _Trial) -> Finding:
+    """Return a finding without the cures that do not hold."""
+    verdicts = [(cure, trial.contradicts(f, cure)) for cure in _tried_of(f)]
+    if not verdicts:
+        return f
+    told = [
+        {
+            "keys": [f"[{k.section}] {k.key}" for k in cure],
+            "tried": codes is not None,
+            "holds": not codes if codes is not None else None,
+            "then": codes or [],
+        }
+        for cure, codes in verdicts
+    ]
+    wrong = [(cure, codes) for cure, codes in verdicts if codes]
+    fix = without(f.fix, [cure for cure, _ in wrong]) if wrong else f.fix
+    return replace(f, fix=fix or _none_left(wrong), evidence={**f.evidence, "cures": told})
+
+
+def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
+    """Return what is said where no cure is left."""
+    tried = "; ".join(
+        f"[{c[0].section}] {' and '.join(dict.fromkeys(k.key for k in c))} (then {', '.join(codes)})"
+        for c, codes in wrong
+    )
+    return f"what seemed likely was tried and leaves contradictions: {tried}; it is another value or another mistake"

@@ -1,0 +1,70 @@
+"""Cures are read from the text of a finding as a person pastes them, and put into a job."""
+
+from __future__ import annotations
+
+import pytest
+
+from subsalt.job.cures import cured, cures_in, keys_in, without
+from subsalt.job.job import Job
+
+UNITS = 'if feet: [data.fix] unit = "ft"; or, if not: [data.fix] unit = "m"'
+DELAY = "[data.fix] delay = 0.1; or, where the wavelet is wrong: [source] t0 = 0.3"
+VOLUMES = '[model] vp = {file = "a.rsf", spacing = [1, 2]}; epsilon = {file = "b; c"}; else extend the model'
+
+
+@pytest.mark.parametrize(
+    ("fix", "keys"),
+    [
+        ('if feet: [data.fix] unit = "ft"', [("data.fix", "unit", "ft")]),
+        ("[data] frame = {x0 = 1.5, y0 = 0}; or wait", [("data", "frame", {"x0": 1.5, "y0": 0})]),
+        ("leave [propagation] dt out", [("propagation", "dt", None)]),
+        (
+            "[propagation] dt = 0.001, or leave dt out",
+            [("propagation", "dt", 0.001), ("propagation", "dt", None)],
+        ),
+        (
+            "[data.bytes] source_x = 73, source_y = 77",
+            [("data.bytes", "source_x", 73), ("data.bytes", "source_y", 77)],
+        ),
+        ("give it: [data.fix] source_depth = ...", []),
+        ('[data] shots = "1-3"; or leave these shots out', [("data", "shots", "1-3")]),
+        ("wait until f = 3", []),
+    ],
+)
+def test_keys_are_read_as_a_person_pastes_them(fix, keys):
+    assert [(k.section, k.key, k.value) for k in keys_in(fix)] == keys
+
+
+def test_keys_of_one_cure_stay_together():
+    assert [[k.key for k in c] for c in cures_in(UNITS)] == [["unit"], ["unit"]]
+    assert [[k.key for k in c] for c in cures_in(DELAY)] == [["delay"], ["t0"]]
+    assert [[k.key for k in c] for c in cures_in(VOLUMES)] == [["vp", "epsilon"]]
+
+
+@pytest.mark.parametrize(
+    ("fix", "which", "left"),
+    [
+        (UNITS, 0, 'if not: [data.fix] unit = "m"'),
+        (UNITS, 1, 'if feet: [data.fix] unit = "ft"'),
+        (DELAY, 0, "where the wavelet is wrong: [source] t0 = 0.3"),
+        (VOLUMES, 0, "extend the model"),
+        ("[data.fix] scalar = -10, or [data.fix] scalar = -100", 0, "[data.fix] scalar = -100"),
+        ("[data.fix] scalar = -10, or [data.fix] scalar = -100", 1, "[data.fix] scalar = -10"),
+        ("[data.fix] scalar = -10", 0, ""),
+    ],
+)
+def test_a_cure_goes_out_of_a_text_with_its_words(fix, which, left):
+    assert without(fix, [cures_in(fix)[which]]) == left
+
+
+def test_a_cure_changes_the_job_and_nothing_else(tmp_path):
+    job = Job.from_dict(
+        {"data": {"files": "a.sgy"}, "model": {"vp": "vp.rsf"}, "source": {"f0": 10}}, tmp_path, name="line"
+    )
+    other = cured(job, cures_in('[model] vp = {unit = "km/s"}; [data.fix] scalar = -100')[0])
+    assert other.model.vp.unit == "km/s"
+    assert other.model.vp.file == "vp.rsf"
+    assert other.data.fix.scalar == -100
+    assert (other.name, other.base) == ("line", tmp_path)
+    assert job.data.fix.scalar is None
+    assert other.source.model_fields_set == job.source.model_fields_set

@@ -1,0 +1,137 @@
+"""A cure that other evidence contradicts is not offered."""
+
+from __future__ import annotations
+
+import pytest
+
+from subsalt.errors import Finding, FindingsError
+from subsalt.job import judging
+from subsalt.job.job import Job
+from subsalt.job.judging import judged
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "a.sgy").write_bytes(b"")
+    model = {"model": {"vp": 2000}, "grid": {"spacing": 10, "shape": [11, 11]}}
+    return Job.from_dict({"data": {"files": "a.sgy"}, **model, "source": {"f0": 10}}, tmp_path)
+
+
+def bad(code, fix, level="error", **evidence):
+    return Finding(code, level, f"{code} is wrong", fix, evidence)
+
+
+SCALARS = bad("E330", "if the scalar is wrong: [data.fix] scalar = -10; or [data.fix] scalar = -100")
+
+
+def test_a_cure_after_which_another_witness_disagrees_is_taken_out(job):
+    def look(other):
+        return [bad("W372", "", "warning")] if other.data.fix.scalar == -10 else []
+
+    (found,) = judged(job, [SCALARS], look)
+    assert found.fix == "[data.fix] scalar = -100"
+    assert [c["holds"] for c in found.evidence["cures"]] == [False, True]
+    assert found.evidence["cures"][0]["then"] == ["W372"]
+
+
+def test_a_cure_that_leaves_its_own_finding_is_taken_out(job):
+    (found,) = judged(job, [SCALARS], lambda other: [SCALARS] if other.data.fix.scalar == -100 else [])
+    assert found.fix == "if the scalar is wrong: [data.fix] scalar = -10"
+
+
+def test_what_was_tried_is_said_where_no_cure_is_left(job):
+    (found,) = judged(job, [SCALARS], lambda other: [bad("W372", "", "warning")])
+    assert "[data.fix] scalar (then W372)" in found.fix
+    assert not judging.cures_in(found.fix)
+
+
+def test_what_was_wrong_before_speaks_against_no_cure(job):
+    other = bad("W241", "", "warning")
+    (found, _) = judged(job, [SCALARS, other], lambda j: [other])
+    assert found.fix == SCALARS.fix
+
+
+def test_a_second_mistake_with_a_cure_of_its_own_speaks_against_no_cure(job):
+    def look(other):
+        hidden = bad("E345", "[data.fix] dt = 0.002")
+        return [] if other.data.fix.dt == 0.002 or other.data.fix.scalar != -10 else [hidden]
+
+    (found,) = judged(job, [SCALARS], look)
+    assert found.fix == SCALARS.fix
+
+
+def test_cures_that_are_wrong_together_are_both_taken_out(job):
+    """Sources above the model and receivers above it: each cure leaves the other's error, both sink the stations."""
+    source = bad("E333", "[data.fix] source_depth = 490; or begin the model higher")
+    receiver = bad("E334", "[data.fix] z_sign = -1; or begin the model higher")
+
+    def look(other):
+        fix = other.data.fix
+        left = [f for f, on in ((source, fix.source_depth is None), (receiver, fix.z_sign != -1)) if on]
+        return left or [bad("W372", "", "warning")]
+
+    found = judged(job, [source, receiver], look)
+    assert [f.fix for f in found] == ["begin the model higher"] * 2
+
+
+def test_two_keys_in_turn_are_no_way_out(job):
+    """One scalar whose finding offers the other goes round in a circle."""
+
+    def look(other):
+        return [bad("E331", f"[data.fix] scalar = {-1000 if other.data.fix.scalar == -100 else -100}")]
+
+    (found, _) = judged(job, [SCALARS, bad("E999", "")], look)
+    assert not judging.cures_in(found.fix)
+
+
+def test_what_a_value_shows_by_itself_needs_no_witness(job):
+    unit = bad("E413", "[model] vp = 2500")
+    (found,) = judged(job, [unit], lambda other: [bad("W349", "", "warning")])
+    assert found.fix == unit.fix
+
+
+def test_of_several_files_each_has_its_cure(job):
+    two = [
+        Finding("E250", "error", f"{name} is wrong", f'[data] exclude = [{{file = "{name}"}}]')
+        for name in ("b.sgy", "c.sgy")
+    ]
+
+    def look(other):
+        return [f for f in two if not any(f.message[:5] in str(e) for e in other.data.excluded())]
+
+    assert [f.fix for f in judged(job, two, look)] == [f.fix for f in two]
+
+
+def test_a_cure_with_which_the_job_is_none_is_taken_out(job):
+    (found,) = judged(job, [bad("E330", "[data.fix] scalar = 3.5; or wait")], lambda other: [])
+    assert found.fix == "wait"
+
+
+def test_what_costs_is_a_matter_of_choice(job):
+    choice = bad("W530", "[propagation] dt = 0.001", "warning")
+    assert judged(job, [choice], lambda other: pytest.fail("tried")) == [choice]
+
+
+def test_large_surveys_are_not_read_again_for_each_cure(job, monkeypatch):
+    monkeypatch.setattr(judging, "READ", -1)
+    assert judged(job, [SCALARS], lambda other: pytest.fail("tried")) == [SCALARS]
+
+
+def test_the_number_of_trials_is_bounded(job):
+    many = [bad("E330", "; or ".join(f"[data.fix] scalar = {-(10**k)}" for k in range(1, 6)))] * 20
+    seen = []
+
+    def look(other):
+        seen.append(other)
+        return [bad("E331", f"[data.fix] dt = 0.00{len(seen) % 9 + 1}")]
+
+    judged(job, many, look)
+    assert len(seen) <= judging.MOST
+
+
+def test_a_check_that_breaks_off_counts_as_an_error(job):
+    def look(other):
+        raise FindingsError([bad("E201", "")])
+
+    (found,) = judged(job, [SCALARS], look)
+    assert "then E201" in found.fix
