@@ -31,7 +31,7 @@ TABLES = ("data", "model", "source", "velocity")
 MOST, OF_ONE, BRANCHES, DEPTH = 24, 5, 3, 2
 #: bytes of the files that a trial reads anew, up to which cures are tried
 READ = 2 << 30
-#: findings that a value shows by itself, such as a velocity of 2 or a time of 4000 s, whatever else is wrong: what shows
+#: findings that a value shows by itself (a velocity of 2, a time of 4000 s), whatever else is wrong: what shows
 #: once they are mended is another mistake
 CERTAIN = {
     *("E280", "E316", "E317", "E412", "E413", "E414", "E415", "E416", "E418", "E430", "E440", "E727"),
