@@ -39,6 +39,9 @@ def test_keys_of_one_cure_stay_together():
     assert [[k.key for k in c] for c in cures_in(UNITS)] == [["unit"], ["unit"]]
     assert [[k.key for k in c] for c in cures_in(DELAY)] == [["delay"], ["t0"]]
     assert [[k.key for k in c] for c in cures_in(VOLUMES)] == [["vp", "epsilon"]]
+    two = 'if so: [data.fix] unit = "ft"; [data.bytes] offset = 0 silences this'
+    assert [[k.key for k in c] for c in cures_in(two)] == [["unit"], ["offset"]]
+    assert without(two, cures_in(two)[:1]) == "[data.bytes] offset = 0 silences this"
 
 
 @pytest.mark.parametrize(
