@@ -64,7 +64,7 @@ def test_a_cure_changes_the_job_and_nothing_else(tmp_path):
     job = Job.from_dict(
         {"data": {"files": "a.sgy"}, "model": {"vp": "vp.rsf"}, "source": {"f0": 10}}, tmp_path, name="line"
     )
-    other = cured(job, cures_in('[model] vp = {unit = "km/s"}; [data.fix] scalar = -100')[0])
+    other = cured(job, cures_in('[model] vp = {unit = "km/s"} and [data.fix] scalar = -100')[0])
     assert other.model.vp.unit == "km/s"
     assert other.model.vp.file == "vp.rsf"
     assert other.data.fix.scalar == -100
