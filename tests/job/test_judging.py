@@ -135,3 +135,32 @@ def test_a_check_that_breaks_off_counts_as_an_error(job):
 
     (found,) = judged(job, [SCALARS], look)
     assert "then E201" in found.fix
+
+
+def test_the_cause_stands_above_what_it_explains(job):
+    """Exchanged axes put stations beside the model: to extend the model mends the stations alone."""
+    outside = bad("E331", '[data] shots = "1-3"; or extend the model')
+    axes = bad("W426", "[model] vp = 2500", "warning")
+    other = bad("W241", "", "warning")
+
+    def look(trial):
+        if trial.model.vp.value == 2500:
+            return [other]
+        return [axes, other] if trial.data.shots != "all" else [outside, axes, other]
+
+    found = judged(job, [outside, axes, other], look)
+    assert [f.code for f in found] == ["W426", "E331", "W241"]
+    assert found[1].fix == "W426 above explains this: mend that first"
+    assert found[0].fix == axes.fix
+
+
+def test_findings_that_mend_each_other_stay_as_they_are(job):
+    two = [bad("E331", "[data.fix] scalar = -10"), bad("E332", "[data.fix] scalar = -10")]
+    found = judged(job, two, lambda other: [] if other.data.fix.scalar == -10 else two)
+    assert [(f.code, f.fix) for f in found] == [(f.code, f.fix) for f in two]
+
+
+def test_a_key_that_takes_a_witness_away_is_no_cause(job):
+    two = [bad("E331", "[data.fix] scalar = -10"), bad("W226", "[data.bytes] offset = 0", "warning")]
+    found = judged(job, two, lambda other: [])
+    assert found[0].fix == two[0].fix

@@ -36,7 +36,9 @@ READ = 2 << 30
 CERTAIN = {
     *("E280", "E316", "E317", "E412", "E413", "E414", "E415", "E416", "E418", "E430", "E440", "E727"),
     *("W419", "W420", "W441", "W442", "W532"),
-}
+}  #: keys that take a witness away, and mend nothing
+SILENCING = {("data.bytes", "offset"), ("data", "first_breaks")}
+
 #: returns the findings of a job
 Look = Callable[["BaseJob"], list[Finding]]
 
@@ -56,13 +58,14 @@ def judged(job: BaseJob, findings: list[Finding], look: Look) -> list[Finding]:
     Returns
     -------
     list of Finding
-        The same findings; ``evidence["cures"]`` of those with cures says of each which keys it sets, whether it was
-        tried, whether it holds, and the codes of what disagrees with it.
+        The same findings, causes before what they explain; ``evidence["cures"]`` of those with cures says of each which
+        keys it sets, whether it was tried, whether it holds, the codes of what disagrees with it, and the codes of what
+        it mends besides.
     """
     if not any(_tried_of(f) for f in findings) or not _small(job):
         return findings
     trial = _Trial(job, findings, look)
-    return [_without_wrong(f, trial) for f in findings]
+    return causes_first([_without_wrong(f, trial) for f in findings])
 
 
 def _tried_of(f: Finding) -> list[list[Key]]:
@@ -124,6 +127,14 @@ class _Trial:
             return [finding.code]
         return [] if finding.code in CERTAIN else self._left(DEPTH, cure)
 
+    def mended(self, finding: Finding, cure: list[Key]) -> list[str]:
+        """Return the codes of the other findings that go with a cure; none where it leaves something new."""
+        then = self.after(cure)
+        left = {f.code for f in then or []}
+        if then is None or left - self.before.keys() or any((k.section, k.key) in SILENCING for k in cure):
+            return []
+        return sorted(self.before.keys() - left - {finding.code})
+
     def _left(self, depth: int, *cures: list[Key]) -> list[str]:
         """Return the codes of what disagrees with cures, whatever cures of the rest are added to them.
 
@@ -168,6 +179,7 @@ def _without_wrong(f: Finding, trial: _Trial) -> Finding:
             "tried": codes is not None,
             "holds": not codes if codes is not None else None,
             "then": codes or [],
+            "mends": [] if codes or codes is None else trial.mended(f, cure),
         }
         for cure, codes in verdicts
     ]
@@ -183,3 +195,38 @@ def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
         for c, codes in wrong
     )
     return f"what seemed likely was tried and leaves contradictions: {tried}; it is another value or another mistake"
+
+
+def causes_first(findings: list[Finding]) -> list[Finding]:
+    """Return findings with those that another one explains behind it, and a reference to it as their cure.
+
+    One explains another when its cure mends both, and the cure of the other does not, or mends less.
+    """
+    mends = {f.code: _mends(f) for f in findings}
+    cause: dict[str, str] = {}
+    for code, others in mends.items():
+        for other in others:
+            better = code not in mends.get(other, set()) or len(mends[other]) < len(others)
+            if better and len(others) > len(mends.get(cause.get(other, ""), set())):
+                cause[other] = code
+    # the cause of a cause explains all of it
+    for code in cause:
+        seen = {code}
+        while cause[code] in cause and cause[code] not in seen:
+            seen.add(cause[code])
+            cause[code] = cause[cause[code]]
+    out: list[Finding] = []
+    for f in findings:
+        if f.code in cause and f.is_fault:
+            continue
+        out.append(f)
+        own = [g for g in findings if g.is_fault and cause.get(g.code) == f.code]
+        last = f is [g for g in findings if g.code == f.code][-1]
+        out += [replace(g, fix=f"{f.code} above explains this: mend that first") for g in own] if last else []
+    return out
+
+
+def _mends(f: Finding) -> set[str]:
+    """Return the codes of what a cure of a finding mends besides."""
+    cures = f.evidence.get("cures")
+    return {code for c in cures for code in c["mends"]} if isinstance(cures, list) else set()
