@@ -164,3 +164,29 @@ def test_a_key_that_takes_a_witness_away_is_no_cause(job):
     two = [bad("E331", "[data.fix] scalar = -10"), bad("W226", "[data.bytes] offset = 0", "warning")]
     found = judged(job, two, lambda other: [])
     assert found[0].fix == two[0].fix
+
+
+def test_of_two_cures_the_one_that_mends_all_else_is_offered(job):
+    """Coordinates in metres that the header calls feet: half the interval fits the first breaks, too."""
+    breaks = bad("W345", '[data.fix] dt = 0.0025; or [data.fix] unit = "m"', "warning")
+    feet = bad("W241", '[data.fix] unit = "m"; unit = "ft" silences this', "warning")
+
+    def look(other):
+        left = [breaks] if other.data.fix.unit != "m" and other.data.fix.dt is None else []
+        return left + ([feet] if other.data.fix.unit is None else [])
+
+    found = judged(job, [breaks, feet], look)
+    assert [f.fix for f in found] == ['[data.fix] unit = "m"'] * 2
+
+
+def test_a_wrong_cure_of_another_finding_speaks_against_none(job):
+    two = [bad("E331", "[data.fix] scalar = -10"), bad("E349", "[model] vp = 2500")]
+
+    def look(other):
+        if other.model.vp.value == 2500:
+            return [bad("E413", ""), two[0]]
+        return two[1:] if other.data.fix.scalar == -10 else two
+
+    found = judged(job, two, look)
+    assert found[0].fix == two[0].fix
+    assert "then E413" in found[1].fix

@@ -87,12 +87,14 @@ def keys_in(fix: str) -> list[Key]:
 def cures_in(fix: str) -> list[list[Key]]:
     """Return the cures that stand in a text, each with the keys that belong together, in their order.
 
-    After a semicolon a key that names its table begins another cure: volumes of one model name it once.
+    After a semicolon a key that names its table begins another cure, since volumes of one model name it once; so does a
+    key that was set already.
     """
     groups: list[list[Key]] = []
     for key in keys_in(fix):
         between = fix[groups[-1][-1].end : key.at].strip() if groups else None
-        another = between == ";" and fix[key.at] == "["
+        same = bool(groups) and (key.section, key.key) in {(k.section, k.key) for k in groups[-1]}
+        another = same or (between == ";" and fix[key.at] == "[")
         if between in _TOGETHER and not another and key.value is not None:
             groups[-1].append(key)
         else:

@@ -148,7 +148,12 @@ class _Trial:
         codes = sorted({f.code for f in new})
         rest = [*new, *(f for f in then if f.level == "error" and f.code in self.before)]
         taken = {(k.section, k.key) for cure in cures for k in cure}
-        more = [c for f in rest[:1] for c in _tried_of(f) if not taken & {(k.section, k.key) for k in c}]
+        more = [
+            c
+            for f in rest[:1]
+            for c in _tried_of(f)
+            if not taken & {(k.section, k.key) for k in c} and not self._wrong_alone(c)
+        ]
         if not depth or not more:
             return codes
         # a second scalar after a first one would go round in a circle: `taken` keeps from it
@@ -156,6 +161,10 @@ class _Trial:
         if not all(found):
             return []
         return codes or min(found, key=len)
+
+    def _wrong_alone(self, cure: list[Key]) -> bool:
+        """Return whether something new disagrees with one cure: then it says nothing of others."""
+        return any(f.code not in self.before for f in self.after(cure) or [])
 
 
 def _fewer(finding: Finding, then: list[Finding]) -> bool:
@@ -170,7 +179,7 @@ def _fewer(finding: Finding, then: list[Finding]) -> bool:
 
 def _without_wrong(f: Finding, trial: _Trial) -> Finding:
     """Return a finding without the cures that do not hold."""
-    verdicts = [(cure, trial.contradicts(f, cure)) for cure in _tried_of(f)]
+    verdicts = _best([(cure, trial.contradicts(f, cure)) for cure in _tried_of(f)], f, trial)
     if not verdicts:
         return f
     told = [
@@ -186,6 +195,20 @@ def _without_wrong(f: Finding, trial: _Trial) -> Finding:
     wrong = [(cure, codes) for cure, codes in verdicts if codes]
     fix = without(f.fix, [cure for cure, _ in wrong]) if wrong else f.fix
     return replace(f, fix=fix or _none_left(wrong), evidence={**f.evidence, "cures": told})
+
+
+def _best(
+    verdicts: list[tuple[list[Key], list[str] | None]], f: Finding, trial: _Trial
+) -> list[tuple[list[Key], list[str] | None]]:
+    """Return verdicts on the cures of a finding: where one mends all else, what another leaves speaks against that."""
+    others = trial.before.keys() - {f.code}
+    mended = [trial.mended(f, cure) if codes == [] else [] for cure, codes in verdicts]
+    if not others or not any(len(m) == len(others) for m in mended):
+        return verdicts
+    return [
+        (cure, sorted(others - set(m)) if codes == [] else codes)
+        for (cure, codes), m in zip(verdicts, mended, strict=True)
+    ]
 
 
 def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
