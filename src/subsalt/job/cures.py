@@ -131,7 +131,11 @@ def cured(job: J, cure: list[Key]) -> J:
     """
     tables = job.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     put(tables, cure)
-    return job.with_tables(tables)
+    other = job.with_tables(tables)
+    if job.knows("parameters") and all(k.section.split(".")[0] != "model" for k in cure):
+        # the volumes of the model are the same, and have been read
+        other.remember("parameters", lambda: job.remember("parameters", dict))
+    return other
 
 
 def clauses(fix: str) -> list[tuple[int, int]]:
