@@ -106,7 +106,7 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
         shots=made.shots,
         direct=made.example,
     )
-    lines = wavelet_job.lines_for_job(target, job)
+    lines = wavelet_job.lines_for_job(target, job, made)
     for label, text in _rows(made, target):
         out.row(label, text)
     out.row("picture", str(picture))
@@ -202,6 +202,19 @@ def _summary(made: SourceWavelet) -> list[str]:
     return out
 
 
+def _ghosts(found: dict[str, Any]) -> str:
+    """Return which of the two readings of the ghosts the direct waves want."""
+    from subsalt.methods.rtm.wavelet_ghosts import Both
+
+    both = Both(**found)
+    if both.wanted is None:
+        return f"{both.said()}: the direct waves do not tell"
+    if both.wanted == both.used:
+        return f"{both.said()}: the direct waves want it as it is"
+    key, option = ("true", "--free-surface") if both.wanted else ("false", "--no-free-surface")
+    return f"{both.said()}: the direct waves want [propagation] free_surface = {key}; set it, or use {option}"
+
+
 def _rows(made: SourceWavelet, path: Path) -> list[tuple[str, str]]:
     """Return the rows that are printed."""
     w, facts = made.wavelet, made.facts
@@ -228,6 +241,15 @@ def _rows(made: SourceWavelet, path: Path) -> list[tuple[str, str]]:
         ghost = "with" if facts["free_surface"] else "without"
         rows.append(
             ("modelled", f"{facts['spreading']}, {ghost} ghost, {facts['velocity_m_per_s']:.0f} m/s{told}")
+        )
+        if facts["ghosts"] is not None:
+            rows.append(("ghosts", _ghosts(facts["ghosts"])))
+    if facts.get("low_cut_hz"):
+        rows.append(
+            (
+                "low cut",
+                f"{facts['low_cut_hz']:.1f} Hz: below it the traces gave noise (swell, drift), no wavelet",
+            )
         )
     for label, name in (("steps", "steps"), ("filters", "filters")):
         if facts.get(name):
