@@ -46,6 +46,7 @@ SUBJECTS = (
     "first_breaks",
     "mirrored",
     "echoes",
+    "ghosts",
     "polarity",
     "stability",
     "spectrum",
