@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -57,12 +58,8 @@ def dispersion(context: Context) -> Iterator[Finding]:
     if points >= enough:
         yield ok(f"dispersion  {text}")
         return
-    key = "[propagation] grid" if context.facts.get("computed_grid") else "spacing"
-    cure = f"{frequency_by_data(context)}use {key} <= {slowest / (need * fmax):.3g} m or frequencies up to "
-    cure += f"{clean:.3g} Hz"
+    cure = frequency_by_data(context) + "; or ".join(_cures_of_dispersion(context, stencil, need))
     if points < LEAST:
-        if context.computed is None and context.accuracy is not None:
-            cure += f"; or name the grid of the waves: [propagation] grid = {slowest / (need * fmax):.3g}"
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
         if points / FOOT >= enough and (feet := in_feet(context)):
             cure += f"; or, if the lengths of the model are in feet: {feet}"
@@ -71,10 +68,49 @@ def dispersion(context: Context) -> Iterator[Finding]:
         yield warning(
             "W530",
             f"{text}; {stencil} needs {need:.3g} for clean waveforms",
-            cure + (", or a higher order" if stencil.order < 16 else ""),
+            cure,
             points=points,
             needed=need,
         )
+
+
+#: part of its peak frequency to which a wavelet may be lowered: with less it is another survey
+LOWERED = 0.25
+
+
+def _cures_of_dispersion(context: Context, stencil: Stencil, need: float) -> list[str]:
+    """Return what takes waves onto a grid that is too coarse for them, the cheapest first, with what it costs."""
+    model = gated(context)
+    wavelet = context.wavelet
+    assert wavelet is not None
+    slowest, h, ndim = gated(context, context.model).slowest, max(model.grid.spacing), model.grid.ndim
+    clean = _down(slowest / (need * h))
+    lower = _down(wavelet.f0 * clean / wavelet.fmax)
+    out = [(0.0, f"limit the band of wavelet and traces to {clean:g} Hz, with no more computing")]
+    if wavelet.name.startswith("ricker") and lower >= LOWERED * wavelet.f0:
+        words = f"limit the band to the {clean:g} Hz that the grid carries, with no more computing: "
+        out = [(0.0, f"{words}[source] f0 = {lower:g}")]
+    tilted = model.medium == "tti"
+    higher = [
+        o for o in FITTED_ORDERS if o > stencil.order and Stencil(o, stencil.kind).points(tilted) < need
+    ]
+    fits = [o for o in higher if slowest / (Stencil(o, stencil.kind).points(tilted) * h) >= wavelet.fmax]
+    if fits and context.accuracy is None:
+        cost = (ndim * fits[0] + 1) / (ndim * stencil.order + 1)
+        out.append(
+            (cost, f"a higher order, with {cost:.2g} times the arithmetic: [propagation] order = {fits[0]}")
+        )
+    spacing = _down(slowest / (need * wavelet.fmax))
+    # points in every direction, and time steps
+    cost = (h / spacing) ** (ndim + 1)
+    out.append((cost, f"a finer grid, with {cost:.2g} times the computing: [propagation] grid = {spacing:g}"))
+    return [text for _, text in sorted(out)]
+
+
+def _down(value: float) -> float:
+    """Return a positive number rounded down to three digits."""
+    scale = 10.0 ** (2 - math.floor(math.log10(value)))
+    return math.floor(value * scale) / scale
 
 
 def _needed(context: Context, stencil: Stencil, tilted: bool) -> Needed | None:
