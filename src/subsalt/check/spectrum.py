@@ -132,7 +132,8 @@ def zero_mean(context: Context) -> Iterator[Finding]:
             "W535",
             f"the wavelet has a mean ({ratio:.1%} of its absolute sum), which does not travel but stays at "
             "the source",
-            "subtract the mean, or filter out the lowest frequencies",
+            "estimate it with subsalt wavelet, which leaves noise below the signal out; or subtract the mean from the "
+            "file",
             ratio=ratio,
         )
 

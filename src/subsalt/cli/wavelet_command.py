@@ -89,7 +89,11 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
     out, options = Out(as_json), options_of(asked)
     job = Job.from_toml(path)
     if not isinstance(job, Job):
-        raise usage(f"{path} is a time migration, which has no source wavelet", "name a job of RTM")
+        raise usage(
+            f"{path} is a time migration, which has no source wavelet",
+            "name a job of RTM of these traces: with its wavelet comes the [[signal]] step that turns them to zero "
+            "phase for a time migration",
+        )
     if asked.shots is not None:
         job = job.with_shots(asked.shots)
     target = asked.out or job.base / f"{job.name}.wavelet.txt"
@@ -113,7 +117,28 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
     out.say("for the job:")
     for line in lines:
         out.say(f"    {line}")
-    out.json({"file": target, "picture": picture, "job_lines": lines, **made.to_dict()})
+    step = _zero_phase(out, job, made, target)
+    out.json({"file": target, "picture": picture, "job_lines": lines, "time_lines": step, **made.to_dict()})
+
+
+def _zero_phase(out: Out, job: Job, made: SourceWavelet, target: Path) -> list[str]:
+    """Write the pulse of reflections, and say the step that makes it zero-phase in a time migration."""
+    from subsalt.methods.rtm import wavelet_job, wavelet_pulse
+
+    if made.way != "direct waves":
+        # of a signature or a spectrum nothing is known but itself
+        return []
+    path = target.with_suffix(".pulse.txt")
+    pulse = wavelet_pulse.of_reflections(made.wavelet, made.facts)
+    ghosts = (
+        "with both ghosts, times from the sea surface" if made.facts["free_surface"] else "without ghosts"
+    )
+    wavelet_job.write_samples(pulse, f"pulse of reflections, {made.facts['spreading']}, {ghosts}", path)
+    lines = wavelet_pulse.step_for_job(path, job)
+    out.say(f"for a time migration of these traces, whose image else has the phase of this pulse ({ghosts}):")
+    for line in lines:
+        out.say(f"    {line}")
+    return lines
 
 
 def options_of(asked: Options) -> WaveletOptions:

@@ -10,7 +10,7 @@ import pytest
 
 import subsalt
 from subsalt.acquisition.source_shape import ShotFit, ShotSums, common_shape
-from subsalt.acquisition.survey import Survey
+from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.acquisition.wavelet import from_samples
 from subsalt.analytic.uniform import isotropic_waveform
 from subsalt.earth.grid import Grid
@@ -18,6 +18,9 @@ from subsalt.earth.model import EarthModel
 from subsalt.errors import DataError
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.job import Job
+from subsalt.job.signal.designature import Designature
+from subsalt.job.signal.flow import Flow
+from subsalt.job.signal.step import Headers
 from subsalt.methods.rtm import wavelet_direct
 from subsalt.methods.rtm.wavelet_band import faded, first_minimum, mean_ratio, without_noise_below
 from subsalt.methods.rtm.wavelet_direct import from_direct_waves
@@ -28,7 +31,9 @@ from subsalt.methods.rtm.wavelet_job import (
     from_spectrum,
     lines_for_job,
     write,
+    write_samples,
 )
+from subsalt.methods.rtm.wavelet_pulse import of_reflections
 from subsalt.numerics.filters import minimum_phase
 
 V, DT, NT = 1500.0, 0.004, 220
@@ -266,6 +271,42 @@ def test_what_wavelet_writes_passes_the_check(tmp_path, subsalt_command):
     assert not codes & {"W535", "W536", "W357"}
 
 
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("surface", [False, True])
+def test_the_pulse_of_reflections_becomes_zero_phase(tmp_path, ndim, surface):
+    signal = [{"step": "to2d", "velocity": V}] if ndim == 3 else []
+    job = job_of(tmp_path, direct_waves(ndim, surface), surface=surface, signal=signal)
+    made = from_direct_waves(job, WaveletOptions())
+    pulse = of_reflections(made.wavelet, made.facts)
+    write_samples(pulse, "pulse", tmp_path / "pulse.txt")
+    # a reflection from 300 m at offset zero: images of the source below the mirror, and above the surface
+    axes = [0, 1, 2] if ndim == 3 else [0, 2]
+    (_, zs), (_, zr) = positions()[0][0], positions()[1][0][0]
+    trace = np.zeros((1, NT))
+    for s, r in [(1, 1), (1, -1), (-1, 1), (-1, -1)] if surface else [(1, 1)]:
+        way = np.array([[0.0, 0.0, 600.0 - s * zs - r * zr]])[:, axes]
+        trace += s * r * isotropic_waveform(way, V, source().samples, DT, NT)
+    time = TimeAxis(NT, DT)
+    flow = Flow([Designature(step="designature", signature="pulse.txt")], time, lambda n, k: tmp_path / n)
+    out = flow.apply(trace.astype(np.float32), Headers(np.zeros(1, np.int64), np.zeros(1)))[0]
+    # times from the surface with ghosts, from source and receiver without
+    at = (600.0 - (0.0 if surface else zs + zr)) / V / DT
+    k = round(at)
+    assert int(np.argmax(np.abs(out))) in (int(at), int(at) + 1)
+    assert out[k] > 0
+    # of zero phase: symmetric about the reflector, which lies off a sample, by a shift of its spectrum
+    f = np.fft.rfft(out)
+    centred = np.fft.irfft(f * np.exp(2j * np.pi * np.arange(len(f)) * at / NT), NT)
+    odd = 0.5 * (centred - np.roll(centred[::-1], 1))
+    # four ways of different length are not exactly two ghosts: a tenth of the amplitude, as 6 degrees would leave
+    assert np.linalg.norm(odd) < 0.1 * np.linalg.norm(centred)
+    # left as they are, the traces are far from it
+    g = np.fft.rfft(trace[0])
+    before = np.fft.irfft(g * np.exp(2j * np.pi * np.arange(len(g)) * at / NT), NT)
+    odd = 0.5 * (before - np.roll(before[::-1], 1))
+    assert np.linalg.norm(odd) > 0.3 * np.linalg.norm(before)
+
+
 def test_filters_act_on_the_wavelet_and_mutes_do_not(tmp_path):
     mute = {"step": "mute", "velocity": 1000, "delay": 0.3}
     job = job_of(
@@ -390,6 +431,12 @@ def test_the_command(tmp_path, subsalt_command):
     assert found["shots_used"] == len(SCALES)
     assert found["correlation"] > 0.999
     assert found["job_lines"][2] == 'file = "line.wavelet.txt"'
+    assert found["time_lines"] == [
+        "[[signal]]",
+        'step = "designature"',
+        'signature = "line.wavelet.pulse.txt"',
+    ]
+    assert (tmp_path / "line.wavelet.pulse.txt").is_file()
     assert (tmp_path / "line.wavelet.png").stat().st_size > 10_000
     for words, says in (
         (("--phase", "linear"), "zero or minimum"),

@@ -86,6 +86,12 @@ class _Survey:
         if depth > top:
             self.other = replace(self.wave, surface=top if self.surface is None else None)
 
+    def depths(self) -> tuple[float, float]:
+        """Return the depths of sources and receivers below the top of the model, m, medians."""
+        top = self.model.grid.origin3[2]
+        rcv = [float(np.median(s.rcv[:, 2])) for s in self.survey.shots if len(s.rcv)]
+        return float(np.median([s.src[2] for s in self.survey.shots])) - top, float(np.median(rcv)) - top
+
     def velocity(self, shot: Shot) -> float:
         """Return the velocity of the direct wave of a shot, m/s."""
         if self.asked.velocity is not None:
@@ -133,7 +139,11 @@ def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None
         velocity is not that of the first breaks; E858: the shots do not have one wavelet.
     """
     its = _Survey(job, asked)
-    its.facts |= {"spreading": f"{its.ndim}-D", "free_surface": its.surface is not None}
+    its.facts |= {
+        "spreading": f"{its.ndim}-D",
+        "free_surface": its.surface is not None,
+        "depths_m": its.depths(),
+    }
     _settle(its)
     its.try_the_other()
     sums, others, early, example = _gathered(its, progress)

@@ -140,9 +140,13 @@ class SourceWavelet:
 
 def write(made: SourceWavelet, path: Path) -> Path:
     """Write the wavelet as times and values, as ``[source] file`` takes it."""
-    w = made.wavelet
+    return write_samples(made.wavelet, f"source function from {made.way}", path)
+
+
+def write_samples(w: Wavelet, what: str, path: Path) -> Path:
+    """Write a wavelet as times and values."""
     rows = [f"{t:.9g} {v:.9e}" for t, v in zip(w.times(), w.samples, strict=True)]
-    head = f"# source function from {made.way}: time (s), value; {w.nt} samples of {1e3 * w.dt:g} ms"
+    head = f"# {what}: time (s), value; {w.nt} samples of {1e3 * w.dt:g} ms"
     publish_text(path, "\n".join([head, *rows, ""]))
     return path
 
