@@ -133,17 +133,18 @@ def without_noise_below(
     samples : ndarray, (n,)
         With zero mean; as they were, and None for the frequency, where nothing says that there is noise.
     low : float or None
-        Where the filter passes half of the amplitude: `noisy`, or else the first minimum of the spectrum, or the
-        resolution of the wavelet's length where it has none.
+        Where the filter passes half of the amplitude: `noisy`, or else the first minimum of the spectrum. Where it has
+        none the mean alone is taken out, and the resolution of the wavelet's length is returned.
     """
     n = len(samples)
-    if noisy is None and mean_ratio(samples) <= MEAN:
-        return samples, None
-    low = noisy or first_minimum(samples, dt) or 1.0 / (n * dt)
+    mean = mean_ratio(samples) > MEAN
+    low = noisy or (first_minimum(samples, dt) if mean else None)
+    if low is None:
+        return (_without_mean(samples), 1.0 / (n * dt)) if mean else (samples, None)
     size = FINE * n
     f = np.fft.rfftfreq(size, dt)
     amplitude = np.abs(np.fft.rfft(samples, size))
-    if mean_ratio(samples) <= MEAN and amplitude[f <= low].max() <= BAND_LEVEL * amplitude.max():
+    if not mean and amplitude[f <= low].max() <= BAND_LEVEL * amplitude.max():
         # noise in the traces, not in the estimate
         return samples, None
     ramp = np.clip((f - 0.5 * low) / low, 0.0, 1.0)
@@ -152,7 +153,12 @@ def without_noise_below(
     first = (size - n) // 2
     room[first : first + n] = samples
     cut = np.fft.irfft(np.fft.rfft(room) * np.sin(0.5 * math.pi * ramp) ** 2, size)[first : first + n]
-    # what is spread beyond the wavelet is cut off, so that a little of a mean comes back; a bell takes it out
+    # what is spread beyond the wavelet is cut off, so that a little of a mean comes back
+    return _without_mean(faded(cut)), low
+
+
+def _without_mean(samples: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a wavelet less a bell of its length, by which its mean is zero."""
+    n = len(samples)
     bell = np.sin(math.pi * (np.arange(n) + 0.5) / n) ** 2
-    cut = faded(cut)
-    return cut - bell * float(cut.sum() / bell.sum()), low
+    return samples - bell * float(samples.sum() / bell.sum())

@@ -23,7 +23,7 @@ from subsalt.acquisition.survey import Shot
 from subsalt.analytic import direct_wave
 from subsalt.analytic.direct_wave import FEWEST_TRACES, Aligned, DirectWave
 from subsalt.errors import ConfigError, DataError, SubsaltError
-from subsalt.methods.rtm.wavelet_band import explained, faded, noisy_to, without_noise_below
+from subsalt.methods.rtm.wavelet_band import MEAN, explained, faded, mean_ratio, noisy_to, without_noise_below
 from subsalt.methods.rtm.wavelet_ghosts import Both, compared
 from subsalt.methods.rtm.wavelet_job import (
     PERIODS,
@@ -157,7 +157,7 @@ def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None
     left = [ShotFit(shot, 0, 0.0, 0.0, 1.0, reason) for shot, _, reason in early if reason]
     order = {s.id: i for i, s in enumerate(its.survey.shots)}
     shots = sorted([*fits, *left], key=lambda s: order[s.shot])
-    values, its.facts["low_cut_hz"] = _low_cut(its, shape, sums, fits)
+    values, its.facts["low_cut_hz"] = _low_cut(its, job, shape, sums, fits)
     w = wavelets.from_samples(values, its.survey.time.dt, its.wave.start, name="direct waves")
     shown = _example(example, values, fits, its)
     return SourceWavelet(through_steps(w, job), "direct waves", its.facts, shots, shown)
@@ -342,13 +342,18 @@ def _no_traces(its: _Survey, early: list[Early]) -> DataError:
 
 
 def _low_cut(
-    its: _Survey, shape: NDArray[np.float64], sums: list[ShotSums], fits: list[ShotFit]
+    its: _Survey, job: Job, shape: NDArray[np.float64], sums: list[ShotSums], fits: list[ShotFit]
 ) -> tuple[NDArray[np.float64], float | None]:
     """Return the wavelet, faded and without the noise of its low end, and the frequency of the low cut, Hz."""
     size, dt = SPECTRUM * its.wave.n, its.survey.time.dt
     traces = sum(s.traces for s in fits if not s.reason)
     noisy = noisy_to(*explained(shape, sums, fits, size), max(1, traces), size, dt, its.wave.n * dt)
-    return without_noise_below(faded(shape), dt, noisy)
+    values = faded(shape)
+    filtered = through_steps(wavelets.from_samples(values, dt, its.wave.start), job)
+    if noisy is None and mean_ratio(filtered.samples) <= MEAN:
+        # filters among the steps take a mean out
+        return values, None
+    return without_noise_below(values, dt, noisy)
 
 
 def _require_one(fits: list[ShotFit], ghosts: Both | None) -> None:
