@@ -13,6 +13,7 @@ from subsalt.check import Context, SampledShot
 from subsalt.check.ghost_direct import DECIDED, direct_waves
 from subsalt.check.ghost_notches import OFF, fitted, spectrum
 from subsalt.check.ghosts import sea_surface
+from subsalt.check.spectrum import power_of_data
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.propagation.options import PropagationOptions
@@ -193,3 +194,11 @@ def test_where_there_is_no_cable_in_water_nothing_is_said_or_why():
     wrong = marine(7.5, 10.0, False)
     wrong.facts["first_breaks"] = {"verdicts": {"interval": 3}}
     assert [f.level for f in said(wrong)] == ["unchecked"]
+
+
+def test_the_band_of_the_data_is_not_that_of_their_swell():
+    quiet, rough = (marine(7.5, 9.0, True, swell=s, f0=12.0, near=500.0, water=1500.0) for s in (0.0, 1.0))
+    # as much swell as signal, in a third of the band: left in, it is the peak
+    peak = power_of_data(quiet)[2]
+    assert power_of_data(dataclasses.replace(rough, model=None))[2] < 5.0
+    assert power_of_data(rough)[2] == pytest.approx(peak, rel=0.1)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, error, ok, rule, unchecked, warning
+from subsalt.check.context import Context, SampledShot, error, ok, rule, unchecked, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
@@ -150,19 +150,48 @@ def passed(context: Context, f: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
+#: swell lies below this frequency, Hz; its power is measured where so many of its periods come before any arrival
+SWELL, PERIODS = 5.0, 2.0
+
+
+def _swell(
+    context: Context, item: SampledShot, rows: NDArray[np.int64], data: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean power (nf,) of the swell in traces, as they hold it before any wave can arrive."""
+    nt = data.shape[1]
+    assert context.survey is not None
+    none = np.zeros(nt // 2 + 1)
+    time, model = context.survey.time, context.velocity
+    if model is None or nt != time.nt:
+        return none
+    apart = np.sqrt(((item.shot.rcv[rows] - item.shot.src) ** 2).sum(axis=1))
+    quiet = ((apart / model.fastest - time.t0) / time.dt).astype(int)
+    use = quiet * time.dt >= PERIODS / SWELL
+    if not use.any():
+        return none
+    spectra = []
+    for trace, n in zip(data[use], np.minimum(quiet[use], nt), strict=True):
+        window = np.hanning(n + 2)[1:-1]
+        spectra.append(np.abs(np.fft.rfft(trace[:n] * window, nt)) ** 2 * nt / (window**2).sum())
+    return np.where(np.fft.rfftfreq(nt, time.dt) <= SWELL, np.mean(spectra, axis=0), 0.0)
+
+
 def power_of_data(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
     """Return frequencies (Hz), the mean power there of traces of equal level, and where it peaks; None without data.
 
-    It is the power after the filters among the steps on the traces, since the wavelet is that of filtered traces.
+    It is the power without swell, as far as traces tell it, after the filters among the steps on the traces, since
+    the wavelet is that of filtered traces.
     """
     if context.survey is None:
         return None
     total = None
     for item in context.samples:
-        data = item.data[:: max(1, len(item.data) // 64)].astype(np.float64)
+        rows = np.arange(len(item.data))[:: max(1, len(item.data) // 64)]
+        data = item.data[rows].astype(np.float64)
         level = np.sqrt((data**2).mean(axis=1, keepdims=True))
         data = np.divide(data, level, out=np.zeros_like(data), where=level > 0)
         power = (np.abs(np.fft.rfft(data, axis=1)) ** 2).sum(axis=0)
+        power = np.maximum(power - len(rows) * _swell(context, item, rows, data), 0.0)
         total = power if total is None or len(total) != len(power) else total + power
     if total is None or not np.isfinite(total).all() or total.sum() <= 0:
         return None
