@@ -27,6 +27,8 @@ Array = NDArray[np.float64]
 #: traces of a shot, fewest that say anything, and farthest over nearest distance: powers of the distance that differ by
 #: one then differ by this factor in amplitude
 TRACES, FEWEST, REACH = 24, 6, 1.5
+#: traces of a shot among which they are sought
+LOOKED = 96
 #: length of a wavelet, and shortest part of it that is seen alone, periods
 LONG, SHORT = 2.5, 0.75
 #: part of the time to the next arrival that is sure: depths of the sea bed differ along a cable
@@ -115,8 +117,9 @@ def _left(context: Context, item: SampledShot, surface: float) -> Iterator[tuple
     """Yield what is left of the traces of a shot, (2, 2), and their distances; nothing where they say nothing."""
     assert context.survey is not None
     assert context.velocity is not None
-    shot, model = item.shot, context.velocity
-    time, data = _thinned(context.survey.time, np.nan_to_num(item.data.astype(np.float64)))
+    model = context.velocity
+    shot, some = _fewer(item.shot)
+    time, data = _thinned(context.survey.time, np.nan_to_num(item.data[some].astype(np.float64)))
     period = SAMPLES * time.dt
     v = float(np.median(model.at(np.concatenate([shot.src[None], shot.rcv]))))
     rows = np.flatnonzero(data.any(axis=1))
@@ -147,6 +150,13 @@ def _left(context: Context, item: SampledShot, surface: float) -> Iterator[tuple
             green = np.fft.irfft(made.green, made.size, axis=1)
             out[i, j] = _unexplained(made.traces[:, :n], green, whole)
     yield out, direct
+
+
+def _fewer(shot: Shot) -> tuple[Shot, NDArray[np.int64]]:
+    """Return a shot with `LOOKED` of its receivers, spread over the distances, and which they are."""
+    order = np.argsort(((shot.rcv - shot.src) ** 2).sum(axis=1), kind="stable")
+    rows = np.sort(order[spread(len(order), LOOKED)])
+    return Shot(shot.id, shot.src, shot.rcv[rows]), rows
 
 
 def _thinned(time: TimeAxis, data: Array) -> tuple[TimeAxis, Array]:
