@@ -128,6 +128,10 @@ def _zero_phase(out: Out, job: Job, made: SourceWavelet, target: Path) -> list[s
     if made.way != "direct waves":
         # of a signature or a spectrum nothing is known but itself
         return []
+    both = made.facts["ghosts"]
+    if both is not None and both["wanted"] not in (None, both["used"]):
+        # with the wrong ghosts it has the wrong phase
+        return []
     path = target.with_suffix(".pulse.txt")
     pulse = wavelet_pulse.of_reflections(made.wavelet, made.facts)
     ghosts = (

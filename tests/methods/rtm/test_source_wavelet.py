@@ -261,6 +261,7 @@ def test_what_wavelet_writes_passes_the_check(tmp_path, subsalt_command):
     code, out, err = subsalt_command("wavelet", job)
     assert code == 0, err
     assert "free_surface = true; set it, or use --free-surface" in " ".join(out.split())
+    assert "designature" not in out
     job.write_text(common + "[source]\nf0 = 25\n[propagation]\nfree_surface = true\n")
     code, out, err = subsalt_command("wavelet", job, "--json")
     assert code == 0, err
