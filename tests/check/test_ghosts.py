@@ -105,9 +105,9 @@ def test_the_free_surface_of_the_job_is_that_of_the_traces(ghosts, free, f0):
     if ghosts == free:
         assert found == {}
         return
-    assert set(found) == {"W394"}
-    assert found["W394"].fix == f"[propagation] free_surface = {str(ghosts).lower()}"
-    assert re.search(r"leave \d+ % .* with the ghost of a free surface, \d+ % without", found["W394"].message)
+    assert set(found) == {"W397"}
+    assert found["W397"].fix == f"[propagation] free_surface = {str(ghosts).lower()}"
+    assert re.search(r"leave \d+ % .* with the ghost of a free surface, \d+ % without", found["W397"].message)
     assert warned(marine(7.5, 9.0, ghosts, free=ghosts, f0=f0)) == {}
 
 

@@ -131,7 +131,7 @@ def _surface(told: Told, free: bool) -> Finding:
     has = "hold the ghosts of a free surface" if told.present else "hold no ghosts of a free surface"
     key = "true" if told.present else "false"
     return warning(
-        "W394",
+        "W397",
         f"the traces {has}, and the job has free_surface = {str(free).lower()}: {_evidence(told)}",
         f"[propagation] free_surface = {key}",
         present=told.present,
