@@ -34,6 +34,7 @@ SUBJECTS = (
     "grids",
     "line",
     "geometry",
+    "depths",
     "reach",
     "topography",
     "turned",
