@@ -52,7 +52,7 @@ def headers(**words) -> dict[str, object]:
 
 
 def survey(folder: Path, more: str = "", *, vp: str = '"vp.npz"', tables: str = "", top=0.0, **words) -> Path:
-    """Write files and job; `more` are keys of `[data]`, `tables` further ones, `words` header words. Returns the job."""
+    """Write files and job; `more` are keys of `[data]`, `tables` further ones, `words` words."""
     make_segy(folder / "line.sgy", samples(), headers=headers(**words))
     v = np.full((241, 121), 1500.0, np.float32)
     v[:, 71:] = 2200.0

@@ -33,6 +33,7 @@ SUBJECTS = (
     "tilt_structure",
     "grids",
     "line",
+    "upright",
     "geometry",
     "depths",
     "reach",

@@ -25,6 +25,7 @@ from subsalt.check.context import (
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import DEEPEST
 from subsalt.io.segy.geometry import ScannedFile, positions
+from subsalt.io.segy.headers import Fix
 
 #: m by which surfaces of land may lie below sea level
 LOWEST_LAND = 100.0
@@ -103,10 +104,11 @@ def _headers(context: Context) -> _Headers | None:
     """Return the levels that the headers have; None where positions are from elsewhere, or none are."""
     stations: list[ScannedFile] = getattr(context.scan, "stations", None) or []
     notes = context.survey.notes if context.survey is not None else {}
-    fix = getattr(context.scan, "fix", None)
-    if not stations or notes.get("positions") == "tables" or fix.source_depth is not None:
+    if not stations or notes.get("positions") == "tables" or context.scan.fix.source_depth is not None:
         return None
-    ground, depth = [], []
+    fix: Fix = context.scan.fix
+    ground: list[NDArray[np.float64]] = []
+    depth: list[NDArray[np.float64]] = []
     for s in stations:
         zero = np.zeros(s.layout.n_traces)
         for name, out in (("source_depth", ground), ("source_elevation", depth)):

@@ -85,6 +85,8 @@ def same_dimension(context: Context) -> Iterator[Finding]:
     assert context.model is not None
     assert context.survey is not None
     ndim = context.model.grid.ndim
+    if context.facts.get("_upright"):
+        return  # y is no place
     if ndim != context.survey.ndim:
         cure = (
             '[data] line = "2d" projects the survey on its best line' if ndim == 2 else '[data] line = "3d"'
@@ -344,7 +346,7 @@ def line_misfit(context: Context) -> Iterator[Finding]:
     )
     low, high = context.survey.bounds
     length = float(high[0] - low[0])
-    if misfit > 0.02 * length:
+    if misfit > 0.02 * length and not context.facts.get("_upright"):
         yield warning(
             "W339",
             f"positions lie up to {misfit:.4g} m beside the line of {length:.5g} m on which they are "

@@ -23,6 +23,7 @@ from subsalt.io.scan.cures import (
 from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
+from subsalt.io.scan.upright import upright, upright_findings
 from subsalt.io.scan.word_types import word_type_findings
 from subsalt.io.segy.exclude import short_names, spans
 from subsalt.io.segy.geometry import (
@@ -195,7 +196,9 @@ def _coordinates(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     yield from types
     # words that are read as the wrong type have neither scalar nor unit
     if not any(f.level == "error" for f in types):
-        yield from _scalars(one, fix)
+        # nor is a depth in y one coordinate with a scalar of another power
+        flat = list(upright_findings(one, fix))
+        yield from flat or _scalars(one, fix)
         yield from _units(one, fix)
 
 
@@ -475,6 +478,8 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
     if not result.has_sources or result.kind != "shots":
         return
     ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned])
+    if not ffid.any():
+        return  # not set, which repeats nothing
     src = np.concatenate([s.positions.src[s.live] for s in scanned])
     table = shot_table(ffid, src, "ffid")
     receivers = list(records_of_receivers(TraceSet.of_files(scanned)))
@@ -505,7 +510,7 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
         )
     for s in scanned:
         ratio = offset_ratio(s)
-        if ratio is None or 0.8 <= ratio <= 1.25 or zones or as_angles(s, fix):
+        if ratio is None or 0.8 <= ratio <= 1.25 or zones or as_angles(s, fix) or upright([s]):
             continue
         tried = scalar_cure(scanned, fix)
         feet = any(abs(ratio * f - 1) < 0.01 for f in (FOOT, 1 / FOOT))
