@@ -57,6 +57,7 @@ def thinned(scanned: Scanned) -> list[ScannedFile]:
                 dead=s.dead[rows],
                 auxiliary=s.auxiliary[rows],
                 excluded=s.excluded[rows],
+                number=np.arange(s.layout.n_traces)[rows] if s.number is None else s.number[rows],
             )
         )
     return out

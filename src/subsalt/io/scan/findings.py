@@ -24,6 +24,7 @@ from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
 from subsalt.io.scan.upright import upright, upright_findings
+from subsalt.io.scan.witnesses import witness_findings
 from subsalt.io.scan.word_types import word_type_findings
 from subsalt.io.segy.exclude import short_names, spans
 from subsalt.io.segy.geometry import (
@@ -52,7 +53,7 @@ def _warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
     found: list[Finding] = []
-    for rule in (_coordinates, _trace_kinds, _components, _bins, _delays, _elevations):
+    for rule in (_coordinates, _trace_kinds, _components, _witnesses, _delays, _elevations):
         found += rule(one, fix)
     found += sample_findings(one.layout, statistics, fix)
     return found
@@ -188,7 +189,7 @@ def components_between(files: list[tuple[str, list[int]]], fix: Fix) -> Iterator
 
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
-    return [*_coordinates(one, fix), *_bins(one, fix), *_components(one, fix)]
+    return [*_coordinates(one, fix), *_witnesses(one, fix, offsets=False), *_components(one, fix)]
 
 
 def _coordinates(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
@@ -258,6 +259,14 @@ def _units(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             f"{lay.path}: measurement system (byte 3255) is feet; positions are converted to metres",
             'if they are metres already: [data.fix] unit = "m"; unit = "ft" silences this',
         )
+
+
+def _witnesses(one: ScannedFile, fix: Fix, offsets: bool = True) -> Iterator[Finding]:
+    """Yield what bins and offsets say against the coordinates: an exchange of x and y explains all else."""
+    if any(f.code in ("E240", "E381") for f in _coordinates(one, fix)):
+        return
+    exchanges = list(_bins(one, fix))
+    yield from exchanges or witness_findings(one, fix, offsets)
 
 
 def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
