@@ -10,6 +10,7 @@ import numpy as np
 from subsalt.acquisition.line import fit_stations, to_local
 from subsalt.acquisition.reciprocity import fewer_gathers, of_pressure
 from subsalt.acquisition.survey import Survey
+from subsalt.check.cable import reversed_cable
 from subsalt.check.context import (
     Context,
     Layout,
@@ -167,11 +168,14 @@ def _guess(lay: Layout, points: Points, context: Context) -> str:
     """Return the cure of the single mistake that explains all positions outside; else an empty text."""
     if tried := _tried(lay, context):
         return f"if the scalar (byte 71) or the unit is wrong: {tried}"
-    cures = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
-    cures[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
-    cures[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
+    stations = getattr(context.scan, "stations", None) or []
+    if any(cures.offset_ratio(s) is not None for s in stations):
+        return ""  # offsets (byte 37) are a witness against each of them
+    factors = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
+    factors[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
+    factors[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
     best, widest = "", 0.05 * float(lay.high[0] - lay.low[0])
-    for factor, cure in cures.items():
+    for factor, cure in factors.items():
         scaled = points * np.array([factor, factor, 1.0])
         extent = float(np.ptp(scaled[:, 0])) if len(scaled) else 0.0
         # a factor small enough brings anything near the origin: of those that do, the survey spans most of the
@@ -262,7 +266,7 @@ def on_the_model(context: Context) -> Iterator[Finding]:
             "E332",
             f"{int(out.sum())} of {len(out)} receivers lie outside the model ({lay.edge(lay.rcv[out])}), "
             f"in {len(shots)} shots, first {int(shots[0])}",
-            _guess_outside(lay, both, context) + _without(context, lay),
+            reversed_cable(lay, context) or _guess_outside(lay, both, context) + _without(context, lay),
             count=int(out.sum()),
             shots=shots[:20].tolist(),
         )
@@ -278,7 +282,11 @@ def _without(context: Context, lay: Layout) -> str:
     reader = getattr(context.survey.reader, "inner", context.survey.reader)
     index = [s.trace_index for s in shots]
     source = np.repeat(lay.outside(lay.src), [len(s.rcv) for s in shots])
-    out = source | lay.outside(lay.rcv)
+    beside = lay.outside(lay.rcv)
+    out = source | beside
+    if beside[~source].mean() > 0.5 if not source.all() else False:
+        # most receivers of shots that lie on the model: without them it is another survey
+        return "extend the model"
     if not isinstance(reader, TraceReader) or any(i is None for i in index) or out.all():
         return "extend the model, or leave these shots out with [data] shots"
     whole = np.concatenate([np.asarray(i, np.int64) for i in index])
