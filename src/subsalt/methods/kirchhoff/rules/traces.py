@@ -40,6 +40,7 @@ def prestack_findings(
     grid: ImageGrid | None = None,
     aperture: float | None = None,
     datum: bool = False,
+    asked: bool = True,
 ) -> Iterator[Finding]:
     """Yield everything that is odd about prestack traces, and what is in order.
 
@@ -55,6 +56,8 @@ def prestack_findings(
         Largest distance of midpoint and location, m.
     datum : bool
         The migration takes heights into account.
+    asked : bool
+        The job says where the output lies, or which lines it has.
 
     Notes
     -----
@@ -76,7 +79,7 @@ def prestack_findings(
         yield from elevations(table)
     if grid is not None:
         yield from image_times(table, grid)
-        found = list(on_the_grid(table, grid, aperture))
+        found = list(on_the_grid(table, grid, aperture, asked))
         yield from found
         # a grid that is misplaced numbers its bins otherwise: once is enough
         if all(f.level == "ok" for f in found):
