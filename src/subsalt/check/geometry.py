@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subsalt.acquisition.line import fit_stations, to_local
+from subsalt.acquisition.line import bent, fit_stations, to_local
 from subsalt.acquisition.reciprocity import fewer_gathers, of_pressure
 from subsalt.acquisition.survey import Survey
 from subsalt.check.cable import reversed_cable
@@ -22,7 +22,14 @@ from subsalt.check.context import (
     warning,
     with_origin,
 )
-from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
+from subsalt.check.line import (
+    SHORTENED,
+    exchange_key,
+    exchanged,
+    line_of,
+    model_axes_key,
+    varies_along_x,
+)
 from subsalt.check.turned import along_the_lines
 from subsalt.check.units import FOOT
 from subsalt.earth.grid import Frame
@@ -92,7 +99,16 @@ def same_dimension(context: Context) -> Iterator[Finding]:
         cure = (
             '[data] line = "2d" projects the survey on its best line' if ndim == 2 else '[data] line = "3d"'
         )
-        yield error("E329", f"the model is {ndim}-D, the survey is {context.survey.ndim}-D", cure)
+        survey = context.survey
+        both = np.concatenate([p for s in survey.shots for p in (s.src[None], s.rcv)])
+        fit = bent(both) if survey.ndim == 3 else None
+        what = (
+            f"the survey is a crooked line of {fit.length:.5g} m, stations up to {fit.misfit_max:.4g} m beside the "
+            "straight one"
+            if fit is not None
+            else f"the survey is {survey.ndim}-D"
+        )
+        yield error("E329", f"the model is {ndim}-D, {what}", cure)
 
 
 @rule("geometry", "model", "survey")
@@ -209,14 +225,17 @@ def _tried(lay: Layout, context: Context) -> str:
 
 def _fitted(files: list[ScannedFile]) -> Frame:
     """Return the frame that the stations of files give a line."""
-    src, rcv = (np.concatenate([getattr(s.positions, n)[s.live] for s in files]) for n in ("src", "rcv"))
-    return fit_stations(src, rcv).frame
+    return fit_stations(_ends(files, "src"), _ends(files, "rcv")).frame
 
 
 def _stations(files: list[ScannedFile]) -> Points:
     """Return the live sources and receivers of files, (n, 3), on the map."""
-    parts = [p[s.live] for s in files for p in (s.positions.src, s.positions.rcv)]
-    return np.concatenate(parts)
+    return np.concatenate([_ends(files, name) for name in ("src", "rcv")])
+
+
+def _ends(files: list[ScannedFile], name: str) -> Points:
+    """Return the live sources or receivers of files, (n, 3), on the map."""
+    return np.concatenate([getattr(s.positions, name)[s.live] for s in files])
 
 
 def _applied(context: Context) -> float:
@@ -354,7 +373,7 @@ def line_misfit(context: Context) -> Iterator[Finding]:
     )
     low, high = context.survey.bounds
     length = float(high[0] - low[0])
-    if misfit > 0.02 * length and not context.facts.get("_upright"):
+    if misfit > 0.02 * length and not context.facts.get("_upright") and _harmed(context):
         yield warning(
             "W339",
             f"positions lie up to {misfit:.4g} m beside the line of {length:.5g} m on which they are "
@@ -362,6 +381,19 @@ def line_misfit(context: Context) -> Iterator[Finding]:
             "image a crooked line in 3-D, or choose a straight part with [data] shots",
             misfit=misfit,
         )
+
+
+def _harmed(context: Context) -> bool:
+    """Return whether projecting stations on a line changes the image: of a model that varies, or by shorter offsets."""
+    if any(varies_along_x(p) for p in context.parameters.values()):
+        return True
+    stations = getattr(context.scan, "stations", None)
+    if not stations or context.survey is None or not context.parameters:
+        return True
+    src, rcv = (_ends(stations, name) for name in ("src", "rcv"))
+    true = np.hypot(*(rcv - src)[:, :2].T)
+    local = to_local(rcv, context.survey.frame) - to_local(src, context.survey.frame)
+    return bool(np.quantile(true - np.abs(local[:, 0]), 0.95) > SHORTENED * float(true.max()))
 
 
 @rule("geometry", "survey")
