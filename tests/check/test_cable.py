@@ -28,7 +28,7 @@ def test_a_cable_that_leads_is_called_reversed_and_not_left_out(tmp_path):
         "mirrored at their sources, all receivers lie on the model: if the cable is reversed, which it"
     )
     assert "exclude" not in fix
-    assert "x = 2 sx - gx" in fix
+    assert "to twice sx less gx" in fix
 
 
 def test_signs_of_offsets_turn_the_cable(tmp_path):

@@ -4,11 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from line_files import FFID, GX, RECEIVERS, SHOTS, SX, found, survey
+from line_files import FFID, GX, RECEIVERS, SHOTS, SX, checked, found, survey
 
 from subsalt.acquisition.line import LINE_WIDTH, bent
-from subsalt.job.base import read_job
-from subsalt.job.checking import check_job
 from subsalt.methods.kirchhoff.starter import write_time_job
 
 PROFILE = "{z = [0, 700, 710], value = [1500, 1500, 2200]}"
@@ -82,11 +80,11 @@ def test_a_time_image_of_a_bent_line_is_no_area(tmp_path):
     text = '[data]\nfiles = "line.sgy"\n[velocity]\nv = 1500\n[kirchhoff]\naperture = 300\n{}\n'
     job = tmp_path / "time.toml"
     job.write_text('method = "kirchhoff"\n' + text.format(""))
-    (fault,) = [f for f in check_job(read_job(job)).findings if f.code == "E766"]
+    (fault,) = [f for f in checked(job).findings if f.code == "E766"]
     assert "stations stand along a crooked line" in fault.message
     key = re.search(r"\[kirchhoff\] (corners = \[\[.*?\]\])", fault.fix).group(1)
     job.write_text('method = "kirchhoff"\n' + text.format(key))
-    result = check_job(read_job(job))
+    result = checked(job)
     assert not {f.code for f in result.findings if f.is_fault} & {"E766", "W730", "E730"}
     assert result.context.grid.is_line
     # all bins along the line hold midpoints, or their neighbours do

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from line_files import FFID, headers, samples
+from line_files import FFID, checked, headers, samples
 from segy_maker import make_segy
 
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import Exclusion
-from subsalt.job.checking import check_job, with_files_left_out
+from subsalt.job.checking import with_files_left_out
 from subsalt.job.job import Job
 
 JOB = '[data]\nfiles = "run*/shot.sgy"\n{}\n[model]\nvp = 1500\n[grid]\nspacing = 10\ndepth = 800\n[source]\nf0 = 12\n'
@@ -32,7 +32,7 @@ def folders(tmp_path):
 
 
 def test_every_cure_that_leaves_out_names_the_folder(folders):
-    findings = check_job(Job.from_toml(folders / "a.toml")).findings
+    findings = checked(folders / "a.toml").findings
     # far traces of a second are silent, in other files
     said = [f for f in findings if f.code != "W233"]
     entries = [e for f in said for e in re.findall(r'file = "([^"]*)"', f.fix)]

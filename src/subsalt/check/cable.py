@@ -43,7 +43,7 @@ def reversed_cable(lay: Layout, context: Context) -> str:
 
 def _turn(context: Context) -> str:
     """Return what turns the cable: offsets, where their signs say that it lies on the other side."""
-    scan, assumed = context.scan, "correct the receivers (bytes 81, 85) in the files: x = 2 sx - gx"
+    scan, assumed = context.scan, "correct the receivers (bytes 81, 85) in the files, to twice sx less gx"
     stations = getattr(scan, "stations", None) or []
     if not stations or context.survey is None or context.survey.ndim != 2:
         return assumed

@@ -133,7 +133,7 @@ def _land(lay: Layout, context: Context) -> Finding | None:
         "receivers beside them on one ground, as on land; depths of the model have to count from where elevations do",
         f"if the model begins at the ground: {_raised(context, height)}; if it begins at another elevation, give that "
         "as its origin: z = minus the elevation; if it begins above the ground, with a free surface at that: "
-        "[propagation.topography] radius and datum, the elevation of z = 0 (docs/howto/land.md)",
+        "[propagation.topography] radius and datum, the elevation at depth 0 (docs/howto/land.md)",
         highest=high,
         lowest=low,
         top=top,
