@@ -59,7 +59,9 @@ def survey(folder: Path, more: str = "", *, vp: str = '"vp.npz"', tables: str = 
     v[:, 71:] = 2200.0
     np.savez(folder / "vp.npz", vp=v, spacing_m=[10.0, 10.0], origin_m=[0.0, top])
     job = folder / "job.toml"
-    text = f'[data]\nfiles = "line.sgy"\n{more}\n[model]\nvp = {vp}\n[source]\nf0 = 12\n{tables}\n'
+    # positions are looked at, not waves
+    data = f'[data]\nfiles = "line.sgy"\nfirst_breaks = "ignore"\n{more}'
+    text = f"{data}\n[model]\nvp = {vp}\n[source]\nf0 = 12\n{tables}\n"
     job.write_text(text, encoding="utf-8")
     return job
 

@@ -13,7 +13,10 @@ from subsalt.io.segy.exclude import Exclusion
 from subsalt.job.checking import with_files_left_out
 from subsalt.job.job import Job
 
-JOB = '[data]\nfiles = "run*/shot.sgy"\n{}\n[model]\nvp = 1500\n[grid]\nspacing = 10\ndepth = 800\n[source]\nf0 = 12\n'
+JOB = (
+    '[data]\nfiles = "run*/shot.sgy"\nfirst_breaks = "ignore"\n{}\n'
+    "[model]\nvp = 1500\n[grid]\nspacing = 10\ndepth = 800\n[source]\nf0 = 12\n"
+)
 
 
 @pytest.fixture
