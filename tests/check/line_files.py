@@ -52,16 +52,18 @@ def headers(**words) -> dict[str, object]:
     } | words
 
 
-def survey(folder: Path, more: str = "", *, vp: str = '"vp.npz"', tables: str = "", top=0.0, **words) -> Path:
+def survey(
+    folder: Path, more: str = "", *, vp: str = '"vp.npz"', tables: str = "", top=0.0, f0=12, dt=4000, **words
+) -> Path:
     """Write files and job; `more` are keys of `[data]`, `tables` further ones, `words` words."""
-    make_segy(folder / "line.sgy", samples(), headers=headers(**words))
+    make_segy(folder / "line.sgy", samples(), dt=dt, headers=headers(**words))
     v = np.full((241, 121), 1500.0, np.float32)
     v[:, 71:] = 2200.0
     np.savez(folder / "vp.npz", vp=v, spacing_m=[10.0, 10.0], origin_m=[0.0, top])
     job = folder / "job.toml"
     # positions are looked at, not waves
     data = f'[data]\nfiles = "line.sgy"\nfirst_breaks = "ignore"\n{more}'
-    text = f"{data}\n[model]\nvp = {vp}\n[source]\nf0 = 12\n{tables}\n"
+    text = f"{data}\n[model]\nvp = {vp}\n[source]\nf0 = {f0}\n{tables}\n"
     job.write_text(text, encoding="utf-8")
     return job
 

@@ -23,6 +23,8 @@ DEGREE = 111_195.0
 ANGLES = {"degrees": 1.0, "seconds of arc": 3600.0, "degrees, minutes and seconds": 0.0}
 #: m: depths below the surface at which seismic sources are fired, with room on both sides
 SHALLOWEST, DEEPEST = 0.3, 100.0
+#: s: records sampled more finely are of waves so much shorter, and of sources so much shallower
+FINE = 0.5e-3
 #: m: depths of air guns, and of most sources; the deepest place of all seas is not as deep
 GUNS, LIKELY, DEEPEST_SEA = (3.0, 15.0), (1.0, 30.0), 11_000.0
 #: m: deeper sources are unusual where receivers lie on one level that is as deep
@@ -112,7 +114,10 @@ def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
         return
     depth = float(np.median(below))
     cable = _cable_depth(scanned)
-    if (SHALLOWEST <= depth <= (UNUSUAL if cable > UNUSUAL else DEEPEST)) or _in_wells(scanned):
+    finest = min(s.layout.dt or FINE for s in scanned)
+    if (
+        SHALLOWEST * min(1.0, finest / FINE) <= depth <= (UNUSUAL if cable > UNUSUAL else DEEPEST)
+    ) or _in_wells(scanned):
         return
     offered = exchanged_depths(scanned, fix) or _depth_scalar(scanned, fix)
     seen = sorted({int(v) for s in scanned for v in np.unique(_scalar_of(s))})
