@@ -444,3 +444,15 @@ def test_midpoints_beside_the_grid_of_their_own_numbers(areal):
     (found, *_) = prestack_grid.on_the_grid(areal[1], whole, None, asked=False)
     assert found.level == "ok"
     assert "1600 of 1600" in found.message
+
+
+def test_offsets_that_are_all_larger_by_one_length(tmp_path):
+    path = tmp_path / "a.sgy"
+    table_of(tmp_path)
+    rows = np.frombuffer(path.read_bytes()[3600:], np.uint8).reshape(-1, 240 + 4 * NT).copy()
+    offset = rows[:, 36:40].copy().view(">i4")[:, 0]
+    rows[:, 36:40] = (offset + 25 * np.where(offset < 0, -1, 1)).astype(">i4")[:, None].view(np.uint8)
+    path.write_bytes(path.read_bytes()[:3600] + rows.tobytes())
+    (found,) = rules.offsets_agree(open_traces(path))
+    assert "in 60 of 60 traces, by 25 m in all alike" in found.message
+    assert "scalar" not in found.fix

@@ -183,12 +183,19 @@ def offsets_agree(table: TraceTable) -> Iterator[Finding]:
         return
     path, trace = table.files.where(facts["trace"])
     ratio = facts["ratio"]
+    bias = facts.get("bias_m")
+    how = (
+        f"there {ratio:.3g} times as large in the median" if bias is None else f"by {bias:.4g} m in all alike"
+    )
     yield warning(
         "W226",
         f"offsets (byte 37) are not the distances of the coordinates in {facts['disagree']} of {len(table)} traces, "
-        f"there {ratio:.3g} times as large in the median; first {path} trace {trace}: offset {facts['header_m']:g} m, "
+        f"{how}; first {path} trace {trace}: offset {facts['header_m']:g} m, "
         f"coordinates {facts['coordinates_m']:.1f} m apart",
-        _ratio_cure(table, facts["trace"], ratio),
+        _ratio_cure(table, facts["trace"], ratio)
+        if bias is None
+        else "the coordinates count; if these are right and the offsets wrong: [data.bytes] offset = 0; else one end "
+        "was moved: correct the coordinates (bytes 73 to 88)",
         ratio=ratio,
         count=facts["disagree"],
     )
