@@ -231,8 +231,18 @@ def _other_bins(one: ScannedFile, bins: Bins, offsets: bool | None) -> Iterator[
     share = float(bins.wrong.mean())
     rows = bins.rows[bins.wrong]
     off = bins.off[bins.wrong]
+    how = f"their coordinates are {bins.factor:.4g} times those of the midpoints: another scalar or unit"
     if bins.factor != 1.0 and share > MOST:
-        how = f"their coordinates are {bins.factor:.4g} times those of the midpoints: another scalar or unit"
+        if offsets:  # two witnesses agree, and the third speaks of other units
+            yield Finding(
+                "I001",
+                "unchecked",
+                f"{one.layout.path}: bins (bytes {one.header.cdp_x}, {one.header.cdp_y}): {how}; offsets (byte 37) "
+                "agree with the coordinates",
+                "",
+                {"factor": bins.factor},
+            )
+            return
     else:
         x, y = np.median(bins.way[bins.wrong], axis=0)
         alike = np.median(np.hypot(*(bins.way[bins.wrong] - (x, y)).T)) < 0.25 * np.hypot(x, y)
