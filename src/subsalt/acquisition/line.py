@@ -125,8 +125,8 @@ def fit_line(points: NDArray[np.float64], beside: float = 0.0) -> LineFit:
     )
 
 
-#: pieces of a bent line, each of which is straight; fewest points of one
-PIECES, FEWEST = 20, 3
+#: most and fewest pieces of a bent line, each of which is straight; stations of one, in the mean
+PIECES, BENDS, FEWEST = 20, 4, 5
 
 
 def bent(points: NDArray[np.float64]) -> LineFit | None:
@@ -139,12 +139,15 @@ def bent(points: NDArray[np.float64]) -> LineFit | None:
     wide = LINE_WIDTH * fit.length
     if fit.width <= wide:
         return None
-    some = points[:: max(1, len(points) // 100_000)]
-    x, y = fit.frame.to_local(np.column_stack([some[:, :2], np.zeros(len(some))]))[:, :2].T
-    piece = np.minimum(((x - fit.low) / fit.length * PIECES).astype(int), PIECES - 1)
-    for k in range(PIECES):
+    some = np.unique(np.round(points[:: max(1, len(points) // 100_000), :2], 1), axis=0)
+    pieces = min(PIECES, len(some) // FEWEST)
+    if pieces < BENDS:
+        return None
+    x, y = fit.frame.to_local(np.column_stack([some, np.zeros(len(some))]))[:, :2].T
+    piece = np.minimum(((x - fit.low) / fit.length * pieces).astype(int), pieces - 1)
+    for k in range(pieces):
         here = piece == k
-        if here.sum() < FEWEST:
+        if here.sum() < 3:
             continue
         dx, dy = (v[here] - v[here].mean() for v in (x, y))
         slope = float(dx @ dy) / max(float(dx @ dx), 1e-12)
