@@ -94,8 +94,6 @@ class Bins:
 
 def compare_bins(one: ScannedFile, fix: Fix) -> Bins | None:
     """Return the bins of a file against its midpoints; None where it names too few, or has no coordinates."""
-    from scipy.spatial import cKDTree
-
     place = np.stack(bin_positions(one.values, one.layout, fix), axis=1)
     src, rcv = one.positions.src[:, :2], one.positions.rcv[:, :2]
     rows = np.flatnonzero(one.live & place.any(axis=1))
@@ -109,9 +107,12 @@ def compare_bins(one: ScannedFile, fix: Fix) -> Bins | None:
     rows = rows[:: max(1, len(rows) // LOOKED_AT)]
     place, middle = place[rows], 0.5 * (src[rows] + rcv[rows])
     step = _step(one, fix)
-    points = np.unique(np.round(place, 3), axis=0)
     if float(np.hypot(*(middle - place).T).max()) <= 1.5 * step:
         return Bins(rows, place - middle, 0.0, np.zeros(len(rows), bool), 1.0)
+    # a tenth of a second that headers in order do not take
+    from scipy.spatial import cKDTree
+
+    points = np.unique(np.round(place, 3), axis=0)
     tree = cKDTree(points)
     spacing = float(np.median(tree.query(points, k=2)[0][:, 1])) if len(points) > 1 else 0.0
     near, nearest = tree.query(middle)
