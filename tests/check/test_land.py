@@ -65,11 +65,11 @@ def test_a_grid_of_the_job_is_raised_with_its_profile(tmp_path):
 def test_elevations_with_the_wrong_sign_on_a_model_from_the_ground(tmp_path):
     """Stations 500 m inside the model: the other sign alone would put them above it."""
     wrong = {k: -v for k, v in words(GROUNDS["flat"], 0.0).items()} | {"source_depth": 1000}
-    fault = found(survey(tmp_path, **wrong))["W394"]
+    fault = found(survey(tmp_path, **wrong))["W396"]
     assert "[data.fix] z_sign = -1, [model] vp = " in fault.fix
     table = re.search(r"\[model\] vp = (\{.*?\})", fault.fix).group(1)
     job = survey(tmp_path, "fix = {z_sign = -1}", vp=table, **wrong)
-    assert not {"W394", "E333", "E334", "E337"} & set(found(job))
+    assert not {"W396", "E333", "E334", "E337"} & set(found(job))
     assert positions(job)[0][:, 2] == pytest.approx(10.0)
 
 
@@ -77,7 +77,7 @@ def test_elevations_with_the_wrong_sign_on_a_model_with_its_place(tmp_path):
     wrong = {k: -v for k, v in words(GROUNDS["flat"], 0.0).items()} | {"source_depth": 1000}
     by = found(survey(tmp_path, top=-500.0, **wrong))
     assert "[data.fix] z_sign = -1" in by["W391"].fix
-    assert "W394" not in by
+    assert "W396" not in by
 
 
 def test_an_origin_that_is_an_elevation(tmp_path):
@@ -103,7 +103,7 @@ def test_receivers_alone_have_elevations(tmp_path):
     ],
 )
 def test_depths_in_order(tmp_path, right):
-    codes = {"E333", "E334", "E335", "E337", "W391", "W394", "W216", "W218", "E236"}
+    codes = {"E333", "E334", "E335", "E337", "W391", "W396", "W216", "W218", "E236"}
     assert not codes & set(found(survey(tmp_path, **right)))
 
 

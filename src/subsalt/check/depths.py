@@ -200,7 +200,7 @@ def land_below_the_sea(context: Context) -> Iterator[Finding]:
     if -height > top - lay.slack[2] or float(lay.rcv[:, 2].max(initial=0.0)) > lay.high[2]:
         return
     yield warning(
-        "W394",
+        "W396",
         f"the ground at the sources lies {words.ground.min():.4g} to {height:.4g} m below z = 0 (elevation, byte 45, "
         f"negative) and {float(words.ground.min()) - top:.4g} m below the top of the model: no land is as low",
         f"if elevations are written with the wrong sign, and the model begins at the ground: [data.fix] z_sign = -1, "
