@@ -160,7 +160,7 @@ def _exchanged(context: Context, along: Along, down: Along, names: str, axis: in
     )
 
 
-def tables_with(context: Context, vp: Parameter, key: str, value: str | None) -> str:
+def tables_with(context: Context, vp: Parameter, key: str, value: object) -> str:
     """Return the tables of all volumes of the model that have the shape of vp, with a key set."""
     same = [p for p in context.parameters.values() if p.grid is not None and p.grid.shape == vp.grid.shape]  # type: ignore[union-attr]
     return "; ".join(p.table(**{key: value}) for p in same)

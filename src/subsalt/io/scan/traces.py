@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.scan.odd_files import odd_files
+from subsalt.io.scan.witnesses import constant_bias
 from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spans
 from subsalt.io.segy.geometry import SAME_PLACE, ScannedFile, column, find_repeats, shot_table
 from subsalt.io.segy.headers import Fix
@@ -405,9 +406,11 @@ def offsets_by_trace(t: TraceSet) -> Iterator[Finding]:
     # where no word is set, there is nothing to compare
     if not wrong.any() or np.ptp(t.offset) == 0:
         return
-    if wrong.mean() > 0.2:
+    if wrong.mean() > 0.2 and constant_bias(said, distance) is None:
         yield from _offsets_without_rule(said, distance, int(wrong.sum()))
         return
+    if wrong.mean() > 0.2:
+        return  # one length in all traces is said of their files
     rows = np.flatnonzero(wrong)
     worst = int(rows[np.argmax(np.abs(said - distance)[rows])])
     yield Finding(

@@ -355,7 +355,10 @@ def first_of_repeats(table: Numbered) -> NDArray[np.int64]:
 
 @dataclass
 class ScannedFile:
-    """Layout and header values of one file, or of some of its traces; `matched` are the exclusions that apply here."""
+    """Layout and header values of one file, or of some of its traces.
+
+    `matched` are the exclusions that apply here, `number` the traces in the file, from 0; all when None.
+    """
 
     layout: FileLayout
     values: dict[str, NDArray]
@@ -365,6 +368,7 @@ class ScannedFile:
     excluded: NDArray[np.bool_]
     matched: NDArray[np.bool_]
     header: HeaderBytes = field(default_factory=HeaderBytes)
+    number: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -385,7 +389,13 @@ class ScannedFile:
             column(values, "ffid", n),
             column(values, "channel", n),
         )
-        return cls(layout, values, positions(values, layout, fix), dead, auxiliary, out, matched, header)
+        return cls(
+            layout, values, positions(values, layout, fix), dead, auxiliary, out, matched, header, number
+        )
+
+    def numbered(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers in the file, from 1, of some rows."""
+        return 1 + (rows if self.number is None else self.number[rows])
 
     @property
     def live(self) -> NDArray[np.bool_]:

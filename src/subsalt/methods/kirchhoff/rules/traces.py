@@ -40,6 +40,7 @@ def prestack_findings(
     grid: ImageGrid | None = None,
     aperture: float | None = None,
     datum: bool = False,
+    asked: bool = True,
 ) -> Iterator[Finding]:
     """Yield everything that is odd about prestack traces, and what is in order.
 
@@ -55,6 +56,8 @@ def prestack_findings(
         Largest distance of midpoint and location, m.
     datum : bool
         The migration takes heights into account.
+    asked : bool
+        The job says where the output lies, or which lines it has.
 
     Notes
     -----
@@ -76,7 +79,7 @@ def prestack_findings(
         yield from elevations(table)
     if grid is not None:
         yield from image_times(table, grid)
-        found = list(on_the_grid(table, grid, aperture))
+        found = list(on_the_grid(table, grid, aperture, asked))
         yield from found
         # a grid that is misplaced numbers its bins otherwise: once is enough
         if all(f.level == "ok" for f in found):
@@ -180,12 +183,19 @@ def offsets_agree(table: TraceTable) -> Iterator[Finding]:
         return
     path, trace = table.files.where(facts["trace"])
     ratio = facts["ratio"]
+    bias = facts.get("bias_m")
+    how = (
+        f"there {ratio:.3g} times as large in the median" if bias is None else f"by {bias:.4g} m in all alike"
+    )
     yield warning(
         "W226",
         f"offsets (byte 37) are not the distances of the coordinates in {facts['disagree']} of {len(table)} traces, "
-        f"there {ratio:.3g} times as large in the median; first {path} trace {trace}: offset {facts['header_m']:g} m, "
+        f"{how}; first {path} trace {trace}: offset {facts['header_m']:g} m, "
         f"coordinates {facts['coordinates_m']:.1f} m apart",
-        _ratio_cure(table, facts["trace"], ratio),
+        _ratio_cure(table, facts["trace"], ratio)
+        if bias is None
+        else "the coordinates count; if these are right and the offsets wrong: [data.bytes] offset = 0; else one end "
+        "was moved: correct the coordinates (bytes 73 to 88)",
         ratio=ratio,
         count=facts["disagree"],
     )
