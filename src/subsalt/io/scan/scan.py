@@ -141,7 +141,8 @@ def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFact
     headers = {}
     for name, v in one.values.items():
         if v.any():
-            headers[name] = (int(v.min()), int(v.max()), len(np.unique(v)))
+            low, high = int(v.min()), int(v.max())
+            headers[name] = (low, high, 1 if low == high else len(np.unique(v)))
     ni, nj = (headers.get(n, (0, 0, 1))[2] for n in ("inline", "crossline"))
     use = one.live if one.live.any() else np.ones(lay.n_traces, bool)
 

@@ -273,10 +273,17 @@ def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
     """
     if layout.format not in _WORDS or not len(samples):
         return "", ""
-    samples = np.ascontiguousarray(samples[:_TRACES])
+    samples = _spot(samples[:_TRACES], FORMATS[layout.format].size)
     declared = (layout.format, layout.sample_order)
     # a few traces with NaN are bad traces; when most have some, it is the format
-    finite = np.isfinite(decode(samples, *declared)).all(axis=1)
+    x = decode(samples, *declared)
+    finite = np.isfinite(x).all(axis=1)
+    digits = _wrong_kind(samples if finite.all() else samples[finite], *declared)
+    sensible = _sensible(x)
+    if not digits and sensible and finite.all() and _digits_tell(samples, *declared):
+        # floats of another format or order that are all finite, sensible and have the digits of this one: none of
+        # 900 ways to write and misread records and noise
+        return "", ""
     broken = finite.mean() <= 0.5
     samples = samples if broken else samples[finite]
     digits = _wrong_kind(samples, *declared)
@@ -297,6 +304,20 @@ def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
         if (by_digits or smooth < limit) and not smooth >= SMOOTHER * smoothest:
             found, smoothest = (code, order), smooth
     return _said(declared, found, layout.endian, digits) if found else ("", "")
+
+
+def _spot(samples: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
+    """Return the bytes of a few traces, evenly spread and of bounded length, that answer as all of them would.
+
+    A file of a survey of many is looked at as closely as its share of the bytes allows; where most samples are zero,
+    all traces are looked at.
+    """
+    n, ns = samples.shape[0], samples.shape[1] // width
+    begin = max(0, min(ns // 4, ns - _SPOT))
+    rows = np.unique(np.linspace(0, n - 1, min(n, max(_SPOT_TRACES, _SPOT // ns))).astype(np.int64))
+    some = np.ascontiguousarray(samples[rows, width * begin : width * (begin + _SPOT)])
+    full = np.count_nonzero(some[:, ::width]) + np.count_nonzero(some[:, width - 1 :: width])
+    return some if full >= 0.25 * some.size / width else np.ascontiguousarray(samples)
 
 
 def likeliest_format(file: InputFile, trials: list[FileLayout]) -> int | None:
@@ -327,6 +348,8 @@ _WORDS = {1: "IBM floats", 5: "IEEE floats", 2: "32-bit integers", 3: "16-bit in
 USUAL_FORMATS = (5, 1, 3, 2, 8, 6)
 #: traces that answer what the format is
 _TRACES = 64
+#: samples of a trace, and traces, that answer it where they are not mostly zero: 500 of them would do for the digits
+_SPOT, _SPOT_TRACES = 4096, 6
 #: roughness over that of the declared format below which another one is meant; roughness of what is noise, below 2
 SMOOTHER, NOISE = 0.25, 1.0
 
@@ -367,14 +390,26 @@ def _wrong_kind(samples: NDArray[np.uint8], code: int, order: Endian) -> str:
     """
     if code not in (1, 5):
         return ""
-    words = np.ascontiguousarray(samples).view(">u4" if order == "big" else "<u4").astype(np.uint32)
-    nonzero = words[(words & np.uint32(0x7FFFFFFF)) != 0]
-    exponents = len(np.unique(nonzero >> np.uint32(24)))
-    if nonzero.size < 500 or exponents < 6:
+    nonzero, told = _digits(samples, order)
+    if not told:
         return ""
-    share = float(np.count_nonzero((nonzero >> np.uint32(20)) & np.uint32(0xF) == 0)) / nonzero.size
+    share = float(np.count_nonzero((nonzero & np.uint32(0x00F00000)) == 0)) / nonzero.size
     if code == 5 and share == 0.0:
         return "samples look like IBM floats, the header says IEEE"
     if code == 1 and share > 0.02:
         return "samples look like IEEE floats, the header says IBM"
     return ""
+
+
+def _digits_tell(samples: NDArray[np.uint8], code: int, order: Endian) -> bool:
+    """Return whether `_wrong_kind` can tell what floats samples are."""
+    return code in (1, 5) and _digits(samples, order)[1]
+
+
+def _digits(samples: NDArray[np.uint8], order: Endian) -> tuple[NDArray[np.uint32], bool]:
+    """Return the samples that are not zero as 32-bit words, and whether they are many and span octaves."""
+    words = np.ascontiguousarray(samples).view(">u4" if order == "big" else "<u4").astype(np.uint32)
+    nonzero = words[(words & np.uint32(0x7FFFFFFF)) != 0]
+    if nonzero.size < 500:
+        return nonzero, False
+    return nonzero, np.count_nonzero(np.bincount(nonzero >> np.uint32(24), minlength=256)) >= 6

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -163,7 +164,7 @@ def positions(
 
 def lengths(values: dict[str, NDArray], name: str, scalar: NDArray | np.int32, n: int) -> NDArray[np.float64]:
     """Return a length (n,) in units of the file: that of the extension where it has one, else scaled."""
-    plain = apply_scalar(column(values, name, n), scalar)
+    plain = apply_scalar(values[name], scalar) if name in values else np.zeros(n)
     found = values.get(wide(name))
     return plain if found is None else np.where(found != 0, found, plain)
 
@@ -387,7 +388,7 @@ class ScannedFile:
         )
         return cls(layout, values, positions(values, layout, fix), dead, auxiliary, out, matched, header)
 
-    @property
+    @cached_property
     def live(self) -> NDArray[np.bool_]:
         """Traces that are neither dead nor auxiliary, and not left out."""
         return ~(self.dead | self.auxiliary | self.excluded)
