@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from subsalt.io.segy.geometry import (
     shot_table,
 )
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
+from subsalt.io.told import Listener, each, listening
 
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
 _STATISTICS_TOTAL = 1 << 30
@@ -56,6 +58,7 @@ def scan(
     fix: Fix | None = None,
     *,
     placed: bool = False,
+    progress: Listener | None = None,
 ) -> ScanResult:
     """Say what SEG-Y and SU files hold.
 
@@ -69,6 +72,9 @@ def scan(
         Values that replace those of the headers.
     placed : bool
         Positions are from files of their own: nothing is said of those in the headers.
+    progress : callable, optional
+        Called with done, total, what is counted and what is done with it, as files are read; who listens already
+        (`subsalt.io.told`) when left out.
 
     Returns
     -------
@@ -87,12 +93,17 @@ def scan(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
+    with listening(progress):
+        return _scan(names, header, fix, placed)
+
+
+def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> ScanResult:
     budget = max(1 << 16, _STATISTICS_TOTAL // len(names))
     facts: list[FileFacts] = []
     scanned: list[ScannedFile] = []
     findings: list[Finding] = []
     measured: list[MeasuredFile] = []
-    for path in names:
+    for path in each(names, "files", "scanned"):
         try:
             with InputFile(path) as file:
                 one = open_headers(file, header, fix, SCAN_NAMES)
