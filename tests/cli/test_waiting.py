@@ -26,7 +26,6 @@ def write_shots(path: Path) -> Path:
     return make_segy(path, samples, headers=line_headers(2, 8))
 
 
-
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 
