@@ -112,11 +112,7 @@ class Calmed(Marked):
         super().__init__(time)
         self.below, self.window = below, _window(below, time)
         self.energy = np.zeros(2)
-
-    @property
-    def reason(self) -> str:
-        """Which traces, in words."""
-        return f"{LEAST:.0%} or more of the energy below {self.below:g} Hz is there all along the record"
+        self.reason = f"{LEAST:.0%} or more of the energy below {below:g} Hz is there all along the record"
 
     def band(self, traces: Traces) -> NDArray[np.float64]:
         """Return the lowest band of traces (n, nt)."""
