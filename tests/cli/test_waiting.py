@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from segy_maker import line_headers, make_segy
 
+from patience import PATIENCE, wait_for
 from subsalt.cli import waiting
 from subsalt.io.scan.scan import scan
 from subsalt.io.told import each, listening, tell
-from segy_maker import line_headers, make_segy
-from patience import PATIENCE, wait_for
 
 
 def write_shots(path: Path) -> Path:
@@ -38,7 +38,9 @@ def test_scan_tells_files_and_parts_of_them(tmp_path: Path) -> None:
     told: list[tuple[float, float, str, str]] = []
     scan(paths, progress=lambda *words: told.append(words))
     done = [d for d, *_ in told]
-    assert done == sorted(done) and done[0] == 0 and done[-1] == 3
+    assert done == sorted(done)
+    assert done[0] == 0
+    assert done[-1] == 3
     assert {t[1:] for t in told} == {(3, "files", "scanned")}
     assert any(d % 1 == 0.0 for d in done)
 
@@ -124,7 +126,8 @@ def test_progress_stays_out_of_json_and_ctrl_c_is_clean(tmp_path: Path) -> None:
         )
         os.close(follower)
         seen = b""
-        assert run.stdout is not None and run.stdout.readline() == "READY\n"
+        assert run.stdout is not None
+        assert run.stdout.readline() == "READY\n"
         if not args:
             while b"scanning" not in seen:
                 seen += os.read(leader, 4096)
@@ -141,9 +144,12 @@ def test_progress_stays_out_of_json_and_ctrl_c_is_clean(tmp_path: Path) -> None:
             seen += part
         os.close(leader)
         if args:
-            assert code == 0 and out.startswith("{") and b"scanning" not in seen
+            assert code == 0
+            assert out.startswith("{")
+            assert b"scanning" not in seen
         else:
             assert code == 130
-            assert b"Traceback" not in seen and b"interrupted" in seen
+            assert b"Traceback" not in seen
+            assert b"interrupted" in seen
             # the cursor is shown again
             assert seen.rfind(b"\x1b[?25h") > seen.rfind(b"\x1b[?25l")

@@ -117,7 +117,9 @@ def test_swell_is_no_hum(tmp_path, rows, narrow):
     traces = np.pad(traces, ((0, 0), (0, 3 * NS)))
     f = np.fft.rfftfreq(traces.shape[1], DT)
     low = (f > 0) & (f < 3) if not narrow else np.abs(f - 2.5) < 0.3
-    noise = np.fft.irfft(low * (rng.standard_normal((len(rows), len(f))) + 1j * rng.standard_normal((len(rows), len(f)))))
+    noise = np.fft.irfft(
+        low * (rng.standard_normal((len(rows), len(f))) + 1j * rng.standard_normal((len(rows), len(f))))
+    )
     traces[rows] += (0.05 * noise / noise.std()).astype("f4")
     paths = write(tmp_path, headers, traces)
     f = found(paths, "W270")
@@ -240,12 +242,15 @@ def test_four_cables_have_numbers_of_their_own(tmp_path):
     }
     assert problems(write(tmp_path, headers | cable, traces)) == []
     # and nothing can be said where stations have no coordinates
-    nowhere = {k: 0 for k in ("source_x", "source_y", "receiver_x", "receiver_y")}
-    assert "W255" not in problems(write(tmp_path, headers | cable | nowhere | {"offset": headers["offset"]}, traces))
+    nowhere = dict.fromkeys(("source_x", "source_y", "receiver_x", "receiver_y"), 0)
+    assert "W255" not in problems(
+        write(tmp_path, headers | cable | nowhere | {"offset": headers["offset"]}, traces)
+    )
     # a cable that one shot lacks is missing
     rows = np.flatnonzero((headers["ffid"] == 104) & (channel // 6 == 2))
     f = found(write(tmp_path, *without(headers | cable, traces, rows)), "W255")
-    assert "shot 104" in f.message and "channels 201-206 are missing" in f.message
+    assert "shot 104" in f.message
+    assert "channels 201-206 are missing" in f.message
 
 
 @pytest.mark.parametrize("share", [0.03, 0.06])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_signal_steps import flow, headers, ricker
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import FindingsError
@@ -12,7 +13,6 @@ from subsalt.job.signal.traces import treated
 from subsalt.numerics.filters import convolve
 from subsalt.parallel.comm import single
 from subsalt.timing import Phases
-from test_signal_steps import flow, headers, ricker
 
 LONG = TimeAxis(1501, 0.004)
 BELOW = 5.0
@@ -49,7 +49,8 @@ def test_swell_goes_and_signal_stays():
     made = flow({"step": "swell"}, time=LONG)
     out, marked = through(made, loud)
     # a share is known to 0.2, and 1 is three deviations above the half from which all is taken
-    assert np.mean(marked.marks[0] == 100) > 0.9 and (marked.marks[0] > 50).all()
+    assert np.mean(marked.marks[0] == 100) > 0.9
+    assert (marked.marks[0] > 50).all()
     left = np.linalg.norm(out - clean) / np.linalg.norm(loud - clean)
     # what is left: the low band of the record itself, a thousandth of its energy, and the filter's ends
     assert left < 0.1
@@ -83,7 +84,9 @@ def test_only_traces_with_swell_are_touched_and_the_report_counts_them():
     survey = treated(survey, flow({"step": "swell"}, time=LONG))
     facts = signal_facts(survey, single(), Phases())["signal"]
     (edit,) = facts["edited"]
-    assert edit["traces"] == 2 and edit["do"] == "attenuate" and "below 5 Hz" in edit["reason"]
+    assert edit["traces"] == 2
+    assert edit["do"] == "attenuate"
+    assert "below 5 Hz" in edit["reason"]
     assert [t["trace"] for t in edit["listed"]] == [5, 18]
     out = survey.reader(survey.shots[0])
     others = np.setdiff1d(np.arange(30), [4, 17])
@@ -99,7 +102,8 @@ def test_zeros_and_blocks_change_nothing():
     x[11] = 0
     made = flow({"step": "swell"}, time=LONG)
     whole, marked = through(made, x)
-    assert not whole[11].any() and marked.marks[0][11] == 0
+    assert not whole[11].any()
+    assert marked.marks[0][11] == 0
     parts = [made.apply(x[a:b], marked.take(slice(a, b))) for a, b in ((0, 1), (1, 40), (40, 70))]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
 
@@ -114,7 +118,8 @@ def test_zeros_and_blocks_change_nothing():
 def test_bands_that_cannot_be_are_refused(keys, time, words):
     with pytest.raises(FindingsError) as raised:
         flow({"step": "swell", **keys}, time=time)
-    assert raised.value.findings[0].code == "E791" and words in raised.value.findings[0].message
+    assert raised.value.findings[0].code == "E791"
+    assert words in raised.value.findings[0].message
 
 
 def test_a_condition_looks_at_its_band():

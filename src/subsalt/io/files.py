@@ -411,7 +411,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the tables of a file of TOML; errors as of `read_json`."""
     try:
-        return tomllib.loads(read_regular(path, MOST_TEXT).decode("utf-8"))
+        return tomllib.loads(read_regular(path, MOST_TEXT).decode("utf-8-sig"))
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
 

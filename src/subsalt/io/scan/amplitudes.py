@@ -245,9 +245,10 @@ def _humming(t: MeasuredSet, live: NDArray[np.int64]) -> Iterator[Finding]:
     yield Finding(
         "W247",
         "warning",
-        f"{len(rows)} of {len(t.all)} traces looked at hum at {where}: {np.median(line[bad]):.0%} of the energy of their "
-        f"later half is in one frequency, {usual:.0%} in other traces: {t.name(rows)}",
-        f"to leave them out: {t.cure(rows)}; if the source has nothing there, a band-pass that ends below it keeps them",
+        f"{len(rows)} of {len(t.all)} traces looked at hum at {where}: {np.median(line[bad]):.0%} of the energy of "
+        f"their later half is in one frequency, {usual:.0%} in other traces: {t.name(rows)}",
+        f"to leave them out: {t.cure(rows)}; if the source has nothing there, a band-pass that ends below it keeps "
+        "them",
         t.evidence(rows) | {"frequencies_hz": [round(float(f), 2) for f in _pitches(pitch[bad])]},
     )
 
@@ -277,8 +278,9 @@ def _in_swell(t: MeasuredSet, live: NDArray[np.int64]) -> Iterator[Finding]:
     yield Finding(
         "W270",
         "warning",
-        f"{len(rows)} of {len(t.all)} traces looked at hold swell noise: {np.median(t.all.swell[rows]):.0%} of their energy "
-        f"(median) lies below {SWELL:g} Hz and is as strong at the end of the record as at its begin: {t.name(rows)}",
+        f"{len(rows)} of {len(t.all)} traces looked at hold swell noise: {np.median(t.all.swell[rows]):.0%} of their "
+        f"energy (median) lies below {SWELL:g} Hz and is as strong at the end of the record as at its "
+        f"begin: {t.name(rows)}",
         f'[[signal]] step = "swell"; to leave them out: {t.cure(rows)}',
         t.evidence(rows) | {"numbers": t.numbers(rows), "share": float(np.median(t.all.swell[rows]))},
     )

@@ -19,6 +19,7 @@ from subsalt.io.files import InputFile, as_paths
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.cures import thinned
 from subsalt.io.scan.findings import file_findings, said_once, set_findings
+from subsalt.io.scan.recording import ShotTimes, recording_findings, shot_times
 from subsalt.io.scan.result import FileFacts, ScanResult
 from subsalt.io.scan.statistics import SampleStatistics, TraceMeasures, sample_statistics
 from subsalt.io.segy.geometry import (
@@ -103,11 +104,13 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
     scanned: list[ScannedFile] = []
     findings: list[Finding] = []
     measured: list[MeasuredFile] = []
+    times: list[ShotTimes] = []
     for path in each(names, "files", "scanned"):
         try:
             with InputFile(path) as file:
                 one = open_headers(file, header, fix, SCAN_NAMES)
                 statistics, measures = sample_statistics(file, one.layout, budget, ~one.excluded)
+                fired = shot_times(file, one)
         except SubsaltError as e:
             if len(names) == 1 or isinstance(e, ResourceError):
                 raise
@@ -117,6 +120,7 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
         findings += one.layout.findings
         findings += file_findings(one, statistics, fix)
         measured.append(_measured(one, measures))
+        times += [fired] if fired is not None else []
         for name in ("inline", "crossline", "cdp_x", "cdp_y", "shot_point", "cdp", "source_point"):
             one.values.pop(name, None)
         scanned.append(one)
@@ -126,6 +130,10 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
         result.stations, result.fix = thinned(scanned), fix
         result.findings += set_findings(result, scanned, fix)
         result.findings += amplitude_findings(measured, fix, shots=result.kind == "shots")
+        if result.kind == "shots":
+            result.findings += recording_findings(scanned, measured, times, fix)
+            if any(f.code == "W297" for f in result.findings):
+                result.findings = [f for f in result.findings if f.code != "W217"]
     if result.kind != "shots":
         result.findings = [f for f in result.findings if f.code != "E238"]
     if placed:

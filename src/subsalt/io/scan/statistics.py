@@ -182,7 +182,9 @@ def _line(
         beside = np.clip(at[:, None] + np.arange(-1, 2), 0, power.shape[1] - 1)
         near = np.take_along_axis(power, beside, 1)
         whole = near.sum(axis=1)
-        pitch[rows] = np.where(whole > 0, (near * beside).sum(axis=1) / np.where(whole > 0, whole, 1), 0.0) / m
+        pitch[rows] = (
+            np.where(whole > 0, (near * beside).sum(axis=1) / np.where(whole > 0, whole, 1), 0.0) / m
+        )
     return line, steady.astype(np.float32), pitch
 
 

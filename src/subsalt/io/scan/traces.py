@@ -258,7 +258,9 @@ def missing(t: TraceSet) -> Iterator[Finding]:
         if len(lacking) and (_inside(own, named) or not _much(lacking, named)):
             continue
         found.append(_short(there, int(k), usual, lacking, table.key == "ffid"))
-    yield from found if len(found) <= ONE_BY_ONE else [_many_short(found, usual, len(counts), table.key == "ffid")]
+    yield from (
+        found if len(found) <= ONE_BY_ONE else [_many_short(found, usual, len(counts), table.key == "ffid")]
+    )
 
 
 def _short(there: _Channels, k: int, usual: int, lacking: NDArray, by_number: bool) -> Finding:
@@ -292,7 +294,7 @@ def _many_short(found: list[Finding], usual: int, shots: int, by_number: bool) -
 
 
 def _inside(channels: NDArray, named: NDArray) -> bool:
-    """Return whether those of `named` between first and last channel are missing, so many that they are said elsewhere."""
+    """Return whether so many of `named` are missing between first and last channel that it is said elsewhere."""
     between = named[(named >= channels.min()) & (named <= channels.max())]
     lacking = len(between) - len(np.unique(channels))
     return lacking >= max(2, FEW_MISSING * len(between))
@@ -318,7 +320,9 @@ class _Channels:
     counts: NDArray
     rcv: NDArray[np.float64]
 
-    def holes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]] | None:
+    def holes(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]] | None:
         """Return shot, last channel before, first channel behind, and whether stations are missing, of every hole.
 
         None where channels are no running numbers.
@@ -370,8 +374,8 @@ def _holes(there: _Channels, forgiven: NDArray[np.int64]) -> Iterator[Finding]:
         yield Finding(
             "I000",
             "ok",
-            f"{len(few)} of {len(ids)} shots lack single channels between their first and last, {lacking[few].sum()} of "
-            f"{all_.sum()} traces: edited",
+            f"{len(few)} of {len(ids)} shots lack single channels between their first and last, {lacking[few].sum()} "
+            f"of {all_.sum()} traces: edited",
             "",
             {"shots": ids[few][:50].tolist(), "traces": int(lacking[few].sum())},
         )

@@ -166,7 +166,7 @@ def edited(
     kept: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> list[dict[str, Any]]:
-    """Return what the steps that edit some traces (``edit``, ``swell``) do: step, condition, number of traces, and which. Collective.
+    """Return what ``edit`` and ``swell`` do: step, condition, number of traces, and which. Collective.
 
     Shots that have to be looked at are shared among the ranks, and every rank knows their marks at the end.
     """

@@ -67,9 +67,9 @@ class Swell(Step):
         if time.nt < FEWEST * _window(self.below, time):
             needed = FEWEST * PERIODS / self.below
             raise ConfigError(
-                f"records of {time.nt * time.dt:.4g} s are too short to tell swell below {self.below:g} Hz from signal: "
-                f"{FEWEST} windows of {PERIODS:g} periods take {needed:.4g} s",
-                f"raise below to {FEWEST * PERIODS / (time.nt * time.dt) * 1.01:.3g} Hz if the signal begins above that, "
+                f"records of {time.nt * time.dt:.4g} s are too short to tell swell below {self.below:g} Hz from "
+                f"signal: {FEWEST} windows of {PERIODS:g} periods take {needed:.4g} s",
+                f"raise below to {1.01 * FEWEST * PERIODS / (time.nt * time.dt):.3g} Hz if the signal begins above, "
                 'or use step = "bandpass"',
                 code="E791",
             )
