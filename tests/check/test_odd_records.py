@@ -24,6 +24,13 @@ f0 = 10
 [imaging]
 aperture = 100
 """
+TIME_JOB = """
+method = "kirchhoff"
+[data]
+files = ["{file}"]
+[velocity]
+v = 1800
+"""
 #: a number that is none; words such as "infinite" and "NaN" are no numbers
 NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])", re.IGNORECASE)
 
@@ -48,23 +55,33 @@ def complaints(command, name, words):
     return code, [f"{name}: {words[0]}: {line}" for line in said]
 
 
+def test_what_is_no_number():
+    assert odd_words("intercept nan s; lag -inf s, NaN\nratio inf") == [
+        "intercept nan s; lag -inf s, NaN",
+        "ratio inf",
+    ]
+    assert odd_words("infinite samples, NaN in trace 3\ninfo.txt, nano") == []
+
+
 def test_no_warning_and_no_number_that_is_none(files, subsalt_command, tmp_path):
-    said, job = [], tmp_path / "job.toml"
-    ran = dict.fromkeys(("plan", "migrate"), 0)
-    for name, path in files:
+    said, job, ran = [], tmp_path / "job.toml", 0
+    for k, (name, path) in enumerate(files):
+        (tmp_path / "time.toml").write_text(TIME_JOB.format(file=path))
         job.write_text(JOB.format(file=path))
-        for words in (
-            ("scan", path),
-            ("wavelet", job, "-o", tmp_path / "wavelet.txt"),
-            ("check", job, "--no-map"),
-        ):
-            code, odd = complaints(subsalt_command, name, words)
-            said += odd
+        said += complaints(subsalt_command, name, ("scan", path))[1]
+        said += complaints(subsalt_command, name, ("wavelet", job, "-o", tmp_path / "wavelet.txt"))[1]
+        if k % 2 == 0:
+            said += complaints(subsalt_command, name, ("check", tmp_path / "time.toml", "--no-map"))[1]
+        code, odd = complaints(subsalt_command, name, ("check", job, "--no-map"))
+        said += odd
         # a run begins where nothing is wrong
-        if code == 0:
-            for words in (("plan", job), ("migrate", job, "-o", tmp_path / f"{path.stem}.run")):
-                if ran[words[0]] < 4:
-                    ran[words[0]] += 1
-                    said += complaints(subsalt_command, name, words)[1]
+        if code == 0 and ran < 1:
+            ran += 1
+            said += complaints(subsalt_command, name, ("plan", job))[1]
+            code, odd = complaints(
+                subsalt_command, name, ("migrate", job, "--run", tmp_path / f"{path.stem}.run")
+            )
+            said += odd
+            assert code in (0, 65), name
     assert not said, "\n".join(dict.fromkeys(said))
-    assert min(ran.values()) > 0
+    assert ran == 1

@@ -9,7 +9,7 @@ import numpy as np
 from segy_maker import line_headers, make_segy
 
 #: shots and channels of a file
-SHOTS, CHANNELS, NS = 3, 8, 160
+SHOTS, CHANNELS, NS = 6, 24, 160
 
 
 def _wave() -> np.ndarray:
@@ -31,7 +31,10 @@ def _samples() -> Iterator[tuple[str, np.ndarray]]:
     yield "all infinite", np.full(shape, np.inf)
     yield "some infinite", np.where(np.arange(NS) == 50, -np.inf, wave)
     yield "one trace NaN", np.where(np.arange(len(wave))[:, None] == 3, np.nan, wave)
-    yield "one sample NaN", np.where((np.arange(len(wave))[:, None] == 3) & (np.arange(NS) == 7), np.nan, wave)
+    yield (
+        "one sample NaN",
+        np.where((np.arange(len(wave))[:, None] == 3) & (np.arange(NS) == 7), np.nan, wave),
+    )
     yield "all but one trace zero", np.where(np.arange(len(wave))[:, None] == 3, wave, 0)
     yield "all but one sample zero", np.where(np.arange(NS) == 30, wave, 0)
     yield "huge", wave * np.float32(3e38)
@@ -50,7 +53,10 @@ def _headers() -> Iterator[tuple[str, dict[str, object]]]:
     yield "all stations at one place", {"source_x": 5, "receiver_x": 5, "offset": 0}
     yield "all receivers at one place", {"receiver_x": 100_000}
     yield "all traces dead", {"trace_id": 2}
-    yield "largest coordinates", {"source_x": 2**31 - 1, "receiver_x": -(2**31) + 1, "coordinate_scalar": 10_000}
+    yield (
+        "largest coordinates",
+        {"source_x": 2**31 - 1, "receiver_x": -(2**31) + 1, "coordinate_scalar": 10_000},
+    )
     yield "largest offsets", {"offset": 2**31 - 1}
     yield "largest delay", {"delay": 32_767}
     yield "negative delay", {"delay": -32_768}

@@ -37,6 +37,9 @@ from subsalt.io.told import Listener, each, listening
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
 _STATISTICS_TOTAL = 1 << 30
 
+#: bytes of files that are read in one piece
+_SMALL = 4 << 20
+
 SCAN_NAMES = (*POSITION_NAMES, "cdp_x", "cdp_y", "inline", "crossline", "shot_point")
 
 
@@ -99,6 +102,7 @@ def scan(
 
 
 def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> ScanResult:
+    memory = bytearray(_SMALL)
     budget = max(1 << 16, _STATISTICS_TOTAL // len(names))
     facts: list[FileFacts] = []
     scanned: list[ScannedFile] = []
@@ -108,6 +112,7 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
     for path in each(names, "files", "scanned"):
         try:
             with InputFile(path) as file:
+                file.hold(memory)
                 one = open_headers(file, header, fix, SCAN_NAMES)
                 statistics, measures = sample_statistics(file, one.layout, budget, ~one.excluded)
                 fired = shot_times(file, one)

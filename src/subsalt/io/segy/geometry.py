@@ -171,6 +171,8 @@ def lengths(values: dict[str, NDArray], name: str, scalar: NDArray | np.int32, n
 
 def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDArray[np.float64]:
     """Return a time of the headers (n,), ms, its scalar (byte 215) applied."""
+    if name not in values or not values[name].any():
+        return np.zeros(n)
     ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
     # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
     ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
