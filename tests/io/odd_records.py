@@ -1,4 +1,4 @@
-"""Small odd files: one trace, one sample, zeros, NaN, infinity, constants, no interval, and what else a writer leaves."""
+"""Small odd files: one trace, one sample, zeros, NaN, infinity, constants, no interval, extremes of headers."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def test_text_files_with_a_mark_are_read(tmp_path):
 
     job = tmp_path / "job.toml"
     job.write_bytes(
-        "\ufeff[data]\nfiles = ['a.sgy']\n[model]\nvp = 2000\n[grid]\nspacing = 10\nshape = [11, 11]\n[source]\nf0 = 10\n".encode()
+        "\ufeff[data]\nfiles = ['a.sgy']\n[model]\nvp = 2000\n[source]\nf0 = 10\n".encode()
+        + b"[grid]\nspacing = 10\nshape = [11, 11]\n"
     )
     assert Job.from_toml(job).source.f0 == 10
     (tmp_path / "w.txt").write_bytes("\ufeff0.0\n1.0\n0.5\n".encode())

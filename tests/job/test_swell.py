@@ -5,8 +5,9 @@ import pytest
 from test_signal_steps import flow, headers, ricker
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
-from subsalt.errors import FindingsError
+from subsalt.errors import Finding, FindingsError
 from subsalt.job.signal.edit import Edit
+from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.step import Headers
 from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.job.signal.traces import treated
@@ -156,3 +157,30 @@ def test_bands_of_conditions_that_mean_nothing(band, where, words):
 def test_a_band_above_nyquist_is_refused():
     with pytest.raises(FindingsError, match="Nyquist"):
         flow({"step": "edit", "where": "rms > 3*median", "band": [100, 200]}, time=LONG)
+
+
+@pytest.mark.parametrize(
+    ("step", "level"),
+    [
+        ({"step": "swell"}, "ok"),
+        ({"step": "bandpass", "corners": [3, 6, 60, 80]}, "ok"),
+        ({"step": "bandpass", "high": 60}, "warning"),
+        ({"step": "gain", "kind": "power", "power": 1}, "warning"),
+    ],
+)
+def test_check_knows_the_steps_that_take_swell(step, level):
+    survey = Survey([], LONG, 2, reader=lambda shot, rows=None: np.zeros((0, LONG.nt)))
+    survey = treated(survey, flow(step, time=LONG))
+    swell = Finding("W270", "warning", "3 of 9 traces looked at hold swell noise", "a cure", {})
+    loud = Finding(
+        "E246",
+        "error",
+        "3 of 9 traces are far stronger",
+        "a cure",
+        {"kind": "swell below 5 Hz", "numbers": {}},
+    )
+    spikes = Finding(
+        "E246", "error", "3 of 9 traces are far stronger", "a cure", {"kind": "spikes", "numbers": {}}
+    )
+    found = knowing_edits([swell, loud, spikes], survey)
+    assert [f.level for f in found] == [level, "ok" if level == "ok" else "error", "error"]
