@@ -216,19 +216,27 @@ def _usual(distance: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray
     """
     order = np.argsort(distance, kind="stable")
     groups = max(1, min(200, len(order) // GROUP))
-    parts = np.array_split(order, groups)
-    middle = np.array([np.median(level[p]) for p in parts])
-    where = np.array([np.median(distance[p]) for p in parts])
+    middle, where = _medians(level[order], groups), _medians(distance[order], groups)
+    size, longer = divmod(len(order), groups)
+    own = np.repeat(np.arange(groups), np.where(np.arange(groups) < longer, size + 1, size))
+    d = np.maximum(distance[order], 1e-3 * max(float(distance.max()), 1e-30))
+    usual = np.full(len(order), -np.inf)
+    for shift in (-1, 0, 1):
+        there = (own + shift >= 0) & (own + shift < groups)
+        k = np.clip(own + shift, 0, groups - 1)
+        nearer = np.maximum(np.log(np.maximum(where[k], 1e-30) / d), 0.0) * (where[k] > 0)
+        usual = np.where(there, np.maximum(usual, middle[k] + DECAY * nearer), usual)
     out = np.empty(len(order))
-    for k, part in enumerate(parts):
-        d = np.maximum(distance[part], 1e-3 * max(float(distance.max()), 1e-30))
-        usual = np.full(len(part), -np.inf)
-        for j in (k - 1, k, k + 1):
-            if 0 <= j < groups:
-                nearer = np.maximum(np.log(np.maximum(where[j], 1e-30) / d), 0.0) if where[j] > 0 else 0.0
-                usual = np.maximum(usual, middle[j] + DECAY * nearer)
-        out[part] = usual
+    out[order] = usual
     return out
+
+
+def _medians(values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+    """Return the medians of groups of values that follow one another, as `np.array_split` parts them."""
+    size, longer = divmod(len(values), groups)
+    cut = longer * (size + 1)
+    parts = (values[:cut].reshape(longer, size + 1), values[cut:].reshape(groups - longer, size))
+    return np.concatenate([np.median(part, axis=1) for part in parts if len(part)])
 
 
 def _humming(t: MeasuredSet, live: NDArray[np.int64]) -> Iterator[Finding]:
