@@ -36,7 +36,7 @@ class Key:
     Parameters
     ----------
     section, key : str
-        The table, such as ``data.fix``, or ``signal[]`` for one more of these tables; and the key in it, which may have dots.
+        The table, such as ``data.fix``, or ``signal[]`` for one more of these; and the key in it, which may have dots.
     value : object
         The new value; None removes the key.
     at, end : int
