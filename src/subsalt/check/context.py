@@ -22,6 +22,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import short_names
+from subsalt.io.told import each
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
@@ -131,7 +132,7 @@ def rule(subject: str, *needs: str) -> Callable[[Check], Check]:
 def run_rules(context: Context, rules: list[Rule]) -> list[Finding]:
     """Return the findings of all rules whose needs are met."""
     out: list[Finding] = []
-    for item in rules:
+    for item in each(rules, "rules", "applied"):
         if all(context.has(part) for part in item.needs):
             out += list(item.check(context))
     return out

@@ -52,7 +52,8 @@ def flatness(
     period = dominant_period(data, dt)
     x = np.nan_to_num(data.astype(np.float64))
     # every trace counts alike in every window of a few periods, as gain control does it
-    width = max(3, round(4 * period / dt))
+    # no longer than the record, which would come out as long as the window
+    width = min(max(3, round(4 * period / dt)), x.shape[1])
     power = np.apply_along_axis(np.convolve, 1, x**2, np.ones(width) / width, "same")
     level = np.sqrt(power)
     x = np.divide(x, level, out=np.zeros_like(x), where=level > 1e-3 * level.max())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -163,13 +164,15 @@ def positions(
 
 def lengths(values: dict[str, NDArray], name: str, scalar: NDArray | np.int32, n: int) -> NDArray[np.float64]:
     """Return a length (n,) in units of the file: that of the extension where it has one, else scaled."""
-    plain = apply_scalar(column(values, name, n), scalar)
+    plain = apply_scalar(values[name], scalar) if name in values else np.zeros(n)
     found = values.get(wide(name))
     return plain if found is None else np.where(found != 0, found, plain)
 
 
 def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDArray[np.float64]:
     """Return a time of the headers (n,), ms, its scalar (byte 215) applied."""
+    if name not in values or not values[name].any():
+        return np.zeros(n)
     ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
     # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
     ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
@@ -397,7 +400,7 @@ class ScannedFile:
         """Return the numbers in the file, from 1, of some rows."""
         return 1 + (rows if self.number is None else self.number[rows])
 
-    @property
+    @cached_property
     def live(self) -> NDArray[np.bool_]:
         """Traces that are neither dead nor auxiliary, and not left out."""
         return ~(self.dead | self.auxiliary | self.excluded)

@@ -16,9 +16,10 @@ from subsalt.io.geometry.join import described
 from subsalt.io.prestack.table import TraceTable
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.findings import sample_findings
+from subsalt.io.scan.missing import missing
 from subsalt.io.scan.odd_files import odd_files
 from subsalt.io.scan.statistics import sample_statistics
-from subsalt.io.scan.traces import ends_apart, far_away, missing, records_of_receivers, shots_twice
+from subsalt.io.scan.traces import ends_apart, far_away, records_of_receivers, shots_twice
 from subsalt.io.segy.geometry import SAME_PLACE, find_repeats
 from subsalt.io.segy.headers import Fix
 from subsalt.methods.kirchhoff.rules.midpoints import fold_facts, numbers_agree, on_the_grid
