@@ -25,8 +25,8 @@ from subsalt.earth.model_like import ModelLike
 
 Array = NDArray[np.float64]
 
-#: shift that is allowed, in periods: the phase of the wavelet is seldom known
-LAG = 0.35
+#: shift that is allowed, in periods: the phase of the wavelet is seldom known, and with either sign this is any phase
+LAG = 0.25
 #: Smallest correlation that says anything; standard deviations of that of unrelated traces that it must exceed, as
 #: some shifts and both signs are tried; and the smallest, and how many times that of chance, where many velocities,
 #: spacings and places are tried, too.
