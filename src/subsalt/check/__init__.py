@@ -48,6 +48,7 @@ SUBJECTS = (
     "echoes",
     "polarity",
     "stability",
+    "contrasts",
     "spectrum",
     "machine",
 )
