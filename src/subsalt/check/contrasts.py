@@ -14,9 +14,8 @@ from subsalt.errors import Finding
 
 #: columns that are looked at along each horizontal axis, in 2-D and 3-D, and most nodes of each
 COLUMNS, DEPTHS = {2: 128, 3: 16}, 1024
-#: Reflection coefficient from which waves that are sent back from inside the model swamp an image. Salt in sediments has
-#: 0.2 to 0.35; chalk in clay (2300 over 3300) 0.18, weathered
-#: rock on hard rock (1900 over 2800) 0.19.
+#: Reflection coefficient from which waves that are sent back from inside the model swamp an image. Salt in sediments
+#: has 0.2 to 0.35; chalk in clay (2300 over 3300) 0.18, weathered rock on hard rock (1900 over 2800) 0.19.
 STRONG = 0.22
 #: share of the columns that cross such a contrast, from which it is more than an odd node
 CROSSED = 0.05
@@ -46,8 +45,8 @@ def backscatter(context: Context) -> Iterator[Finding]:
         f"the model has strong contrasts in {crossed:.0%} of its columns: {around[column][0]:.0f} over "
         f"{around[column][1]:.0f} m/s at z = {depth[column]:.0f} m, for one (reflection coefficients of {size:.2f} and "
         f"more). Waves that come back from them are imaged along their whole way as broad noise by {imaging.condition}",
-        f'[imaging] condition = "{CLEAN[0]}"; or [imaging] filter = "{CLEAN[1]}", which removes the same noise from the '
-        "image; or a smoother model",
+        f'[imaging] condition = "{CLEAN[0]}"; or [imaging] filter = "{CLEAN[1]}", which removes the same noise from '
+        "the image; or a smoother model",
         crossed=crossed,
         strongest=float(strongest.max()),
     )

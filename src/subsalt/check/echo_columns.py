@@ -1,14 +1,15 @@
 """Echoes of the columns of a model, read in one way or another, at traces of small offset.
 
 At the two-way time of every change of velocity comes the wavelet with the size of half the relative change, at an
-offset by ``t^2 = t0^2 + x^2 / v^2`` with the rms velocity down to there. Stations stand at their depths: times count from there
-down and back up, so towed instruments, nodes on the sea bed, geophones in a well and stations below topography are
-alike.
+offset by ``t^2 = t0^2 + x^2 / v^2`` with the rms velocity down to there. Stations stand at their depths: times count from
+there down and back up, so towed instruments, nodes on the sea bed, geophones in a well and stations below topography
+are alike.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,8 @@ from scipy.fft import next_fast_len
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.earth.model_like import ModelLike
 from subsalt.check.echo_readings import Reading
+from subsalt.earth.model_like import ModelLike
 
 Array = NDArray[np.float64]
 
@@ -178,8 +179,8 @@ def interval(v: Array, dz: float, held: str) -> Array | None:
     """Return interval velocities of columns, (n, nz), of rms or average ones from the top down to each depth.
 
     With the two-way time t down to z, an average velocity is ``2 z / t``, and of an rms velocity V,
-    ``d(V^2 t) = v^2 dt`` (Dix 1955) and ``dt = 2 dz / v`` make a quadratic equation for dt. None where what comes out is
-    no velocity of rocks.
+    ``d(V^2 t) = v^2 dt`` (Dix 1955) and ``dt = 2 dz / v`` make a quadratic equation for dt. None where what comes out
+    is no velocity of rocks.
     """
     if held == "interval":
         return v
@@ -205,11 +206,13 @@ def interval(v: Array, dz: float, held: str) -> Array | None:
     return out
 
 
-def band(wavelet: Wavelet, frequency: Array) -> Array:
+def band(wavelet: Wavelet, frequency: NDArray[Any]) -> Array:
     """Return how much of each frequency is kept, from 0 to 1, where a wavelet is looked for."""
     n = max(4 * wavelet.nt, 1024)
     pulse = np.abs(np.fft.rfft(wavelet.samples, n))
-    part = np.interp(frequency, np.fft.rfftfreq(n, wavelet.dt), pulse / max(float(pulse.max()), 1e-300), right=0.0)
+    part = np.interp(
+        frequency, np.fft.rfftfreq(n, wavelet.dt), pulse / max(float(pulse.max()), 1e-300), right=0.0
+    )
     return np.asarray(np.clip((part - BAND[0]) / (BAND[1] - BAND[0]), 0.0, 1.0))
 
 

@@ -176,7 +176,9 @@ class Comparison:
         for k, by in enumerate(s * side for side in sides for s in (1, -1)):
             beside = replace(how, what=f"{how.what}, beside {k}", place=lambda p, by=by: how.place(p) + by)  # type: ignore[misc]
             there = self.columns.echoes(beside, self.after)
-            found.append(likeness(here * self.gain, there * self.gain, self.lags) if there is not None else 0.0)
+            found.append(
+                likeness(here * self.gain, there * self.gain, self.lags) if there is not None else 0.0
+            )
         return min(found)
 
     def along(self) -> tuple[float, float]:
@@ -197,12 +199,20 @@ class Comparison:
         return self.near.shots * 2 * float((self.gain > 0).sum(axis=1).mean()) * self.dt / self.period
 
     def alike(self) -> float:
-        """Return the median correlation of neighbouring traces of a shot after the direct wave, over small shifts."""
-        found = []
-        for shot in np.unique(self.near.shot):
-            rows = np.flatnonzero(self.near.shot == shot)
-            found += [likeness(self.data[[a]], self.data[[b]], self.lags) for a, b in pairwise(rows.tolist())]
-        return float(np.median(found)) if found else 0.0
+        """Return the median correlation of neighbouring traces after the direct wave, over small shifts.
+
+        Neighbours in a shot, or of one offset in neighbouring shots, where receivers are sparse.
+        """
+        rows = [np.flatnonzero(self.near.shot == shot) for shot in np.unique(self.near.shot)]
+        in_shots = [pair for of in rows for pair in pairwise(of.tolist())]
+        offset = self.near.offset
+        across = [(int(a[0]), int(b[np.abs(offset[b] - offset[a[0]]).argmin()])) for a, b in pairwise(rows)]
+        found = [
+            np.median([likeness(self.data[[i]], self.data[[k]], self.lags) for i, k in pairs])
+            for pairs in (in_shots, across)
+            if pairs
+        ]
+        return float(max(found, default=0.0))
 
 
 def compare(of: Comparison, holds: Callable[[Reading], bool]) -> Compared:
@@ -214,7 +224,9 @@ def compare(of: Comparison, holds: Callable[[Reading], bool]) -> Compared:
         Whether a model that is read so holds the survey.
     """
     if of.independent < FEW:
-        return Compared(why=f"too little of the records comes after the direct wave: {of.independent / 2:.0f} periods")
+        return Compared(
+            why=f"too little of the records comes after the direct wave: {of.independent / 2:.0f} periods"
+        )
     asked = readings(of.model.grid, of.near.middle, of.near.shot, 0.25 * of.speed * of.period)
     least = max(LEAST, CHANCE / float(np.sqrt(max(of.independent, 1.0))))
     given = of.score(asked[0])
@@ -233,7 +245,7 @@ def compare(of: Comparison, holds: Callable[[Reading], bool]) -> Compared:
 def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compared:
     """Return the same with the best other reading, and whether it is clearly the right one."""
     ranked = sorted(((of.score(how), k) for k, how in enumerate(asked)), reverse=True)
-    scores = []
+    scores: list[tuple[float, Reading]] = []
     for first, k in ranked[: 2 * TRIED]:
         how = asked[k]
         # of what is smooth a turned model can be told, not one of other numbers
@@ -249,7 +261,10 @@ def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compare
     second = rivals[0][1].what if rivals else ""
     found = replace(found, best=best, tried=how.what, second=second)
     turned = bool(how.flip or how.axes)
-    if best < (found.least if turned else max(MANY, MORE * found.least)) or best**2 < TIMES * found.inexact**2:
+    if (
+        best < (found.least if turned else max(MANY, MORE * found.least))
+        or best**2 < TIMES * found.inexact**2
+    ):
         return found
     wide = max(found.inexact, of.best_speed(Reading(), STRETCH)[0]) if turned or how.timed else 0.0
     if best**2 < (TIMED if how.timed else TIMES) * wide**2:
@@ -286,7 +301,9 @@ def _layered(of: Comparison, how: Reading) -> bool:
     k = np.clip(size.argmax(axis=1), 2, size.shape[1] - 3)
     rows = np.arange(len(size))
     beside = np.maximum(size[rows, k - 2], size[rows, k + 2])
-    return bool(np.median(size[rows, k]) >= SHARP and np.median(size[rows, k] / np.maximum(beside, 1e-9)) >= 3.0)
+    return bool(
+        np.median(size[rows, k]) >= SHARP and np.median(size[rows, k] / np.maximum(beside, 1e-9)) >= 3.0
+    )
 
 
 def _strange(of: Comparison, found: Compared) -> Compared:
@@ -295,7 +312,9 @@ def _strange(of: Comparison, found: Compared) -> Compared:
         return found
     strongest = of.strongest(Reading())
     if strongest < FAINT:
-        return replace(found, why=f"the model has none after the direct wave: its strongest reflects {strongest:.1%}")
+        return replace(
+            found, why=f"the model has none after the direct wave: its strongest reflects {strongest:.1%}"
+        )
     if of.alike() < CLEAR:
         return replace(found, why="neighbouring traces are unlike each other: noise, or too far apart")
     if found.inexact > STRANGE * found.least:
@@ -311,7 +330,11 @@ def _strange(of: Comparison, found: Compared) -> Compared:
         why = "layers of the model change too fast along the line for columns to stand for them"
     else:
         model, data = of.along()
-        why = "those of the data change along the line, those of the model do not" if model > SAME > data else ""
+        why = (
+            "those of the data change along the line, those of the model do not"
+            if model > SAME > data
+            else ""
+        )
     return replace(found, why=why)
 
 

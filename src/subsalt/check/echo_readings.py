@@ -92,7 +92,9 @@ def readings(grid: Grid, middle: Array, shot: NDArray[np.int64], quarter: float)
     if grid.ndim == 3:
         exchanged = Reading("its x and y axes are exchanged", lambda p: p[:, [1, 0, 2]], "axes", axes="yxz")
         out += [_turned(grid, "y"), _turned(grid, "xy"), exchanged]
-    out += [_spaced(grid, sides, f) for f in SPACINGS for sides in ("z", "x", "xz") if (sides, f) != ("xz", FOOT)]
+    out += [
+        _spaced(grid, sides, f) for f in SPACINGS for sides in ("z", "x", "xz") if (sides, f) != ("xz", FOOT)
+    ]
     out += [
         Reading(f"its velocities are {kind} velocities down to each depth", family="kind", held=kind)
         for kind in ("rms", "average")
@@ -143,7 +145,9 @@ def _aside(far: float) -> Reading:
     """Return the reading of a model that lies further along x."""
     side = "larger" if far > 0 else "smaller"
     by = np.array([far, 0.0, 0.0])
-    return Reading(f"it lies about {float(f'{abs(far):.2g}'):g} m further to {side} x", lambda p: p - by, f"to {side} x")
+    return Reading(
+        f"it lies about {float(f'{abs(far):.2g}'):g} m further to {side} x", lambda p: p - by, f"to {side} x"
+    )
 
 
 def _shots_backward(middle: Array, shot: NDArray[np.int64]) -> Array | None:

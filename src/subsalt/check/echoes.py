@@ -1,8 +1,8 @@
 """Echoes of the model against those of the data: is the model the right way round, in depth, and in metres.
 
 Near a source the data hold the echoes of the layers below it. Those of the model follow from its columns
-(`echo_columns`). They are compared by a correlation (`echo_fits`), after the direct wave has passed, over some traces at
-small offsets of shots along the survey. The same model read in another way (`echo_readings`: x backward, another
+(`echo_columns`). They are compared by a correlation (`echo_fits`), after the direct wave has passed, over some traces
+at small offsets of shots along the survey. The same model read in another way (`echo_readings`: x backward, another
 spacing, depths that are milliseconds of two-way time, feet, rms velocities, shots in the reverse order) gives other
 echoes. Where one of those fits and the model as it is does not, that is the mistake. A model that is known to
 some ten per cent is none. A smooth model has no echoes; then, in noise and over steep layers, nothing can be told, and
@@ -68,6 +68,18 @@ def near_traces(context: Context) -> Near | None:
     return Near(number, np.concatenate(src), np.concatenate(rcv), np.concatenate(data))
 
 
+def near_enough(context: Context, near: Near) -> Near:
+    """Return the traces whose offset is at most half of the depth from which echoes come at the end of the records.
+
+    There an echo comes down steeper than 15 degrees, and the rms velocity tells its time.
+    """
+    assert context.model is not None
+    assert context.survey is not None
+    v = context.model.at(np.ascontiguousarray(near.src)).astype(np.float64)
+    kept = near.offset <= 0.5 * (0.5 * np.nan_to_num(v, posinf=0.0) * context.survey.time.duration)
+    return Near(near.shot[kept], near.src[kept], near.rcv[kept], near.data[kept])
+
+
 def _read(context: Context, shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
     assert context.survey is not None
     read = getattr(context.survey.reader, "inner", context.survey.traces)
@@ -86,6 +98,9 @@ def echoes_agree(context: Context) -> Iterator[Finding]:
         yield unchecked("echoes", "the model has no water (W433): mend that first")
         return
     if (near := near_traces(context)) is None:
+        return
+    if not len((near := near_enough(context, near)).data):
+        yield unchecked("echoes", "there are no traces at small offsets")
         return
     found = _compared(context, near)
     context.facts["echoes"] = {

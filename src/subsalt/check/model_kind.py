@@ -40,8 +40,8 @@ SLOWEST_WET = 1400.0
 WET = 500.0
 #: share of slow nodes that is no gas any more
 SLOW = 0.1
-#: Part of delta up to which what is given as epsilon rather is delta. Rocks have a delta of about half of epsilon (Thomsen
-#: 1986): exchanged, epsilon is half of delta; as eta = (epsilon - delta) / (1 + 2 delta) it is nearly as large as delta.
+#: Part of delta up to which what is given as epsilon rather is delta. Rocks have a delta of about half of epsilon
+#: (Thomsen 1986): exchanged, epsilon is half of delta; eta = (epsilon - delta) / (1 + 2 delta) is nearly as large.
 HALF = 0.7
 #: m below the top of the model at which instruments of a marine survey lie at least, and its depth
 UNDER, SEA = 2.0, 300.0
@@ -313,7 +313,8 @@ def exchanged_thomsen(context: Context) -> Iterator[Finding]:
     size = some & (d > 1e-3)
     part = float(np.median(e[size] / d[size])) if size.any() else 0.0
     what = f"delta exceeds epsilon at {over.mean():.0%} of the anisotropic nodes and is smaller at {under.mean():.0%}"
-    computed = f"epsilon = (1 + 2 delta) eta + delta, computed from {epsilon.source or 'eta'} and {delta.source or 'delta'}"
+    files = f"{epsilon.source or 'eta'} and {delta.source or 'delta'}"
+    computed = f"epsilon = (1 + 2 delta) eta + delta, computed from {files}"
     exchanged = "delta" in epsilon.source.lower() and "eps" in delta.source.lower()
     if eta:
         said = f"{epsilon.source} is given for epsilon and named as one of eta"
@@ -324,7 +325,9 @@ def exchanged_thomsen(context: Context) -> Iterator[Finding]:
         if not exchanged:
             cure += f"; if it is eta that is given for epsilon: {computed}"
     else:
-        said = f"{what}, by little ({part:.0%} of it in the middle): eta given for epsilon, or the two exchanged"
+        said = (
+            f"{what}, by little ({part:.0%} of it in the middle): eta given for epsilon, or the two exchanged"
+        )
         cure = f"look what the files hold; of eta, give {computed}"
     yield warning("W429", said, cure, over=float(over.mean()), part=part)
 

@@ -137,15 +137,15 @@ def _as_stored_otherwise(context: Context, p: Parameter) -> Finding | None:
     assert p.grid is not None
     # depth is the axis along which velocity changes most
     first, last = (Along.of(np.asarray(other, np.float64), i, 1.0).change for i in (0, -1))
+    what = f"neighbouring values of vp differ {ratio:.2g} times less"
     if first > last:
-        what = f"neighbouring values of vp differ {ratio:.2g} times less when x is taken as the fastest axis of the file"
         return warning(
             "W426",
-            f"{what}: they look written that way",
+            f"{what} when x is taken as the fastest axis of the file: they look written that way",
             f"write {p.source} with z fastest; in NumPy: a.reshape({other.shape}).T.copy()",
             ratio=ratio,
         )
-    what = f"neighbouring values of vp differ {ratio:.2g} times less in rows of {other.shape[-1]}, not {values.shape[-1]}"
+    what = f"{what} in rows of {other.shape[values.ndim - 1]}, not {values.shape[values.ndim - 1]}"
     cure = f"exchange the lengths of the axes in {p.source}, with their spacings"
     if p.source.endswith(".rsf"):
         cure = f"exchange n1 and n2 in the header {p.source}, with d1 and d2, o1 and o2"
