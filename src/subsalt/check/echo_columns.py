@@ -1,9 +1,9 @@
 """Echoes of the columns of a model, read in one way or another, at traces of small offset.
 
 At the two-way time of every change of velocity comes the wavelet with the size of half the relative change, at an
-offset by ``t^2 = t0^2 + x^2 / v^2`` with the rms velocity down to there. Stations stand at their depths: times count from
-there down and back up, so towed instruments, nodes on the sea bed, geophones in a well and stations below topography
-are alike.
+offset by ``t^2 = t0^2 + x^2 / v^2`` with the rms velocity down to there. Stations stand at their depths: times count
+from there down and back up, so towed instruments, nodes on the sea bed, geophones in a well and stations below
+topography are alike.
 """
 
 from __future__ import annotations

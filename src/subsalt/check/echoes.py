@@ -95,7 +95,7 @@ def echoes_agree(context: Context) -> Iterator[Finding]:
     if any(context.facts.get(k) for k in SAID) or not placed(context):
         return
     if context.facts.get("_no_water"):
-        yield unchecked("echoes", "the model has no water (W433): mend that first")
+        yield unchecked("echoes", "the model has no water (W433): correct that first")
         return
     if (near := near_traces(context)) is None:
         return
