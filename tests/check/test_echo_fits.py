@@ -17,15 +17,18 @@ from subsalt.check.echo_columns import interval
 from subsalt.check.echoes import echoes_agree
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
+from subsalt.earth.topography import Topography
+from subsalt.propagation.options import PropagationOptions
 
 FOOT = 0.3048
 
 
-def said(world, vp=None, grid=None, shots=None):
+def said(world, vp=None, grid=None, shots=None, **options):
     """Return what the rule says of a survey over a model."""
     model = EarthModel(grid or world.grid, vp=np.asarray(world.model["vp"] if vp is None else vp, np.float32))
     survey = Survey(list(shots or world.shots), world.time, ndim=world.ndim)
-    context = Context(model=model, survey=survey, wavelet=ricker(world.f0, 0.05 / world.f0))
+    wave, propagation = ricker(world.f0, 0.05 / world.f0), PropagationOptions(**options)
+    context = Context(model=model, survey=survey, wavelet=wave, propagation=propagation)
     (finding,) = echoes_agree(context)
     assert {"given", "least", "best"} <= context.facts["echoes"].keys()
     return finding
@@ -179,6 +182,33 @@ def test_echoes_of_receivers_below_count_from_their_depth():
     of = worlds.nodes()
     shots = [replace(s, rcv=s.rcv * [1, 1, 0] + [0, 0, 8.0]) for s in of.shots]
     assert said(of, shots=shots).evidence["given"] < 0.3 < 0.6 < said(of).evidence["given"]
+
+
+def well():
+    """Return shots over the 2-D line into 33 receivers of a well, 200 to 600 m deep."""
+    of, n = worlds.streamer(), 9
+    sx, rz = 1100.0 + 100.0 * np.arange(n), 200.0 + 12.5 * np.arange(33)
+    src = np.stack([sx, 0 * sx, np.full(n, 6.0)], axis=1)
+    rcv = np.broadcast_to(np.stack([np.full(33, 1500.0), 0 * rz, rz], axis=1), (n, 33, 3))
+    return worlds._modelled("well", of.grid, of.model, src, rcv, of.time, of.f0)
+
+
+def test_a_well_is_compared_at_the_depths_of_its_receivers():
+    of = well()
+    right = said(of)
+    assert right.level == "ok"
+    assert "at distances to" in right.message
+    deep = said(of, grid=scaled(of.grid, 1, 0.5))
+    assert "its spacing along z is 10 m" in deep.message
+
+
+def test_below_topography_agreement_is_said_and_disagreement_is_no_fault():
+    of = worlds.split_spread()
+    ground = Topography(lambda points: np.zeros(len(points)))
+    assert said(of, topography=ground).level == "ok"
+    v = of.model["vp"].astype(float)
+    other = np.where(v < 1400, v, 1900.0 + 900.0 * (np.sin(of.grid.axis(0) / 150.0)[:, None] > 0))
+    assert said(of, other, topography=ground).level == "unchecked"
 
 
 def test_dix_and_its_inverse():

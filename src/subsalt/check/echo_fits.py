@@ -257,7 +257,9 @@ def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compare
         return found
     scores.sort(key=lambda s: s[0], reverse=True)
     best, how = _simplest(scores)
-    rivals = [s for s in scores if s[1].family != how.family]
+    rivals = [s for s in scores if s[1].family != how.family and not _more_of(how, s[1])]
+    if any(_more_of(how, other) and TIMED * score**2 > best**2 for score, other in scores):
+        how = replace(how, what=f"{how.what}, whatever it is across")
     second = rivals[0][1].what if rivals else ""
     found = replace(found, best=best, tried=how.what, second=second)
     turned = bool(how.flip or how.axes)
@@ -285,6 +287,11 @@ def _simplest(scores: list[tuple[float, Reading]]) -> tuple[float, Reading]:
             if fewer and score >= 0.95 * best:
                 return score, other
     return best, how
+
+
+def _more_of(how: Reading, other: Reading) -> bool:
+    """Return whether another reading changes the spacing along z as one does that changes no more."""
+    return how.family == "spacing z" and other.family == "spacing xz" and other.factor == how.factor
 
 
 def _layered(of: Comparison, how: Reading) -> bool:

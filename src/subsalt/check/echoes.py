@@ -109,6 +109,7 @@ def echoes_agree(context: Context) -> Iterator[Finding]:
         "least": found.least,
         "best": found.best,
         "reading": found.tried,
+        "why": found.why,
     }
     where = f"{len(near.data)} traces of {near.shots} shots at {_offsets(near)}"
     if found.other and not found.why:
