@@ -170,7 +170,8 @@ class Columns:
             spikes += np.bincount((rows + k)[inside], weight[inside], n * nt)
         pulse_time = self.wavelet.t0 + dt * np.arange(int((self.wavelet.duration - self.wavelet.t0) / dt) + 2)
         pulse = np.interp(pulse_time, self.wavelet.times(), self.wavelet.samples, 0, 0)
-        whole = next_fast_len(2 * nt + len(pulse), real=True)
+        # room for the pulse on both sides, which the band makes longer
+        whole = next_fast_len(nt + 4 * len(pulse), real=True)
         shape = np.fft.rfft(pulse, whole) * band(self.wavelet, np.fft.rfftfreq(whole, dt))
         return np.asarray(np.fft.irfft(np.fft.rfft(spikes.reshape(n, nt), whole) * shape, whole)[:, :nt])
 

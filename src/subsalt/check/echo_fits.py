@@ -125,6 +125,7 @@ class Comparison:
         self.period, self.dt = 1.0 / self.wavelet.f0, float(time[1] - time[0])
         self.lags = min(round(LAG * self.period / self.dt), len(time) - 1)
         self.data = self.near.data * self.gain
+        self.unit = _unit(self.data)
         self.speed = float(np.median(self.model.at(np.ascontiguousarray(self.near.src))))
 
     def usable(self) -> bool:
@@ -140,7 +141,7 @@ class Comparison:
     def score(self, how: Reading) -> float:
         """Return the correlation of a reading with the data; 0 where it makes no echoes."""
         made = self.echoes(how)
-        return 0.0 if made is None else likeness(self.data, made, self.lags)
+        return 0.0 if made is None else _shifted(self.unit, _unit(made), self.lags)
 
     def best_speed(self, how: Reading, speeds: tuple[float, ...] = INEXACT) -> tuple[float, float]:
         """Return the largest correlation of a reading with faster or slower velocities, and the factor."""
@@ -347,12 +348,16 @@ def _strange(of: Comparison, found: Compared) -> Compared:
 
 def likeness(data: Array, made: Array, lags: int) -> float:
     """Return the largest correlation of traces, of either sign, over shifts common to all."""
-    one, other, n = _unit(data), _unit(made), data.shape[1]
+    return _shifted(_unit(data), _unit(made), lags)
+
+
+def _shifted(one: Array, other: Array, lags: int) -> float:
+    n = one.shape[1]
     found = [
         abs(float(np.vdot(one[:, max(0, k) : n + min(0, k)], other[:, max(0, -k) : n - max(0, k)])))
         for k in range(-lags, lags + 1)
     ]
-    return max(found) / len(data)
+    return max(found) / len(one)
 
 
 def _unit(x: Array) -> Array:
