@@ -330,3 +330,29 @@ def test_lengths_of_axes_exchanged_in_the_header(tmp_path):
     said = found(tmp_path, model)
     assert list(said) == ["E426"], said
     assert "exchange n1 and n2 in the header vp.rsf" in said["E426"].fix
+
+
+ODD = {
+    "constant": VP * 0 + 2000.0,
+    "one node wide": np.full((1, 161), 2000.0),
+    "one node deep": np.full((161, 1), 2000.0),
+    "zeros": VP * 0,
+    "negative": -VP,
+    "all NaN": VP * np.nan,
+    "one NaN": one_odd(VP, np.nan),
+    "one infinity": one_odd(VP, np.inf),
+    "one zero": one_odd(VP, 0.0),
+    "one negative": one_odd(VP, -1500.0),
+    "huge": VP * 1e30,
+    "tiny": VP * 1e-30,
+    "zeros above and NaN below": np.where(VP <= 1500, 0.0, np.where(VP > 4000, np.nan, VP)),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_models_end_in_findings_without_a_word_of_numpy(tmp_path, name):
+    said = found(tmp_path, files(tmp_path, vp=ODD[name]))
+    words = " ".join(f"{f.message} {f.fix}" for f in said.values())
+    assert not any(odd in words for odd in ("nan m", "nan s", "inf s", "inf m", "None")), words
+    assert name == "constant" or said
