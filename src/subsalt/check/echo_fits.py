@@ -42,6 +42,8 @@ FAINT, SHARP, HARDEST = 0.01, 0.03, 0.4
 #: correlation of neighbouring traces from which data are clear, of echoes of the model within the zone that reflects
 #: from which its columns stand for them, and of echoes along the line up to which they differ
 CLEAR, STEADY, SAME = 0.5, 0.35, 0.8
+#: correlation from which columns do stand for layers, however steep
+FITS = 0.6
 #: part of the energy of the model's echoes that must come after the direct wave
 HEARD = 0.5
 #: independent samples of the data, below which nothing is said
@@ -51,6 +53,8 @@ INEXACT = (0.88, 0.91, 0.94, 0.97, 1.0, 1.03, 1.06, 1.09, 1.12)
 #: Factors that are tried before a turned model is named: of a model in depth with wrong velocities the echoes come too
 #: early or too late, and may by chance be nearer to those of another reading.
 STRETCH = (0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3)
+#: those beyond the ordinary: a model whose echoes fit better there is no ordinary one
+BEYOND = tuple(f for f in STRETCH if not INEXACT[0] <= f <= INEXACT[-1])
 #: readings that are tried with other velocities: the best ones
 TRIED = 4
 
@@ -273,7 +277,7 @@ def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compare
     if best**2 < (TIMED if how.timed else TIMES) * wide**2:
         return found
     # where layers are steep, echoes come from beside: from another place or depth than that of a column
-    if not turned and of.steady(how) < STEADY:
+    if not turned and best < FITS and of.steady(how) < STEADY:
         return found
     clear = not rivals or best**2 >= TIMED * rivals[0][0] ** 2
     return replace(found, how=how if clear else None, other=True)
@@ -317,7 +321,7 @@ def _layered(of: Comparison, how: Reading) -> bool:
 def _strange(of: Comparison, found: Compared) -> Compared:
     """Return the same with the reason why low correlations say nothing, if there is one."""
     if found.inexact >= found.surely:
-        return found
+        return _beyond(of, found)
     strongest = of.strongest(Reading())
     if strongest < FAINT:
         return replace(
@@ -343,6 +347,20 @@ def _strange(of: Comparison, found: Compared) -> Compared:
             if model > SAME > data
             else ""
         )
+    return replace(found, why=why)
+
+
+def _beyond(of: Comparison, found: Compared) -> Compared:
+    """Return the same, unless velocities that are further off than ordinary ones fit better."""
+    if found.speed not in (INEXACT[0], INEXACT[-1]):
+        return found
+    wider, speed = of.best_speed(Reading(), tuple(f for f in BEYOND if (f > 1) == (found.speed > 1)))
+    if wider <= found.inexact:
+        return found
+    side = "higher" if speed > 1 else "lower"
+    why = f"they fit those of a model whose velocities are {abs(speed - 1):.0%} {side} ({wider:.2f})"
+    if found.best > found.inexact:
+        why += f", or if {found.tried} ({found.best:.2f}): they do not tell which"
     return replace(found, why=why)
 
 

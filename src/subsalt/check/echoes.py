@@ -121,10 +121,11 @@ def echoes_agree(context: Context) -> Iterator[Finding]:
     elif found.why:
         yield unchecked("echoes", f"{found.why} ({where}, correlation {found.given:.2f})", given=found.given)
     elif found.inexact >= found.surely:
-        side = "faster" if found.speed > 1 else "slower"
+        side = "higher" if found.speed > 1 else "lower"
         yield ok(
-            f"echoes  correlation {found.inexact:.2f} with those of a model {abs(found.speed - 1):.0%} {side}, "
-            f"{found.given:.2f} with those of the model: as near as velocities before migration are ({where})",
+            f"echoes  correlation {found.inexact:.2f} with those of the model with velocities "
+            f"{abs(found.speed - 1):.0%} {side}, {found.given:.2f} as it is: as near as velocities before migration "
+            f"are ({where})",
             given=found.given,
             inexact=found.inexact,
         )
