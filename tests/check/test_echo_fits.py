@@ -146,6 +146,14 @@ def test_shots_in_the_reverse_order_are_told():
     assert "shots stand in the reverse order" in finding.message
 
 
+def test_receivers_on_the_other_side_are_told():
+    of = worlds.nodes()
+    shots = [replace(s, rcv=s.rcv * [-1, 1, 1] + [2 * s.src[0], 0, 0]) for s in of.shots]
+    finding = said(of, shots=shots)
+    assert finding.code == "W371"
+    assert "on the other side of their sources" in finding.message
+
+
 def test_a_model_in_time_is_told():
     of = worlds.nodes()
     grid = Grid(of.grid.shape, (of.grid.spacing[0], 12.0), of.grid.origin)

@@ -232,7 +232,7 @@ def compare(of: Comparison, holds: Callable[[Reading], bool]) -> Compared:
         return Compared(
             why=f"too little of the records comes after the direct wave: {of.independent / 2:.0f} periods"
         )
-    asked = readings(of.model.grid, of.near.middle, of.near.shot, 0.25 * of.speed * of.period)
+    asked = readings(of.model.grid, of.near.middle, of.near.src, of.near.shot, 0.25 * of.speed * of.period)
     least = max(LEAST, CHANCE / float(np.sqrt(max(of.independent, 1.0))))
     given = of.score(asked[0])
     found = Compared(given, given, 1.0, given, least)

@@ -67,13 +67,15 @@ class Reading:
         return replace(self, speed=self.speed * by)
 
 
-def readings(grid: Grid, middle: Array, shot: NDArray[np.int64], quarter: float) -> list[Reading]:
+def readings(grid: Grid, middle: Array, src: Array, shot: NDArray[np.int64], quarter: float) -> list[Reading]:
     """Return the ways to read a model, the one that is given first.
 
     Parameters
     ----------
     middle : ndarray, (n, 3)
         Midpoints of the traces, m.
+    src : ndarray, (n, 3)
+        Sources of the traces, m.
     shot : ndarray, (n,), int
         Which of the shots each is of.
     quarter : float
@@ -104,6 +106,8 @@ def readings(grid: Grid, middle: Array, shot: NDArray[np.int64], quarter: float)
     out += [_aside(length * part) for part in SIDES]
     if (backward := _shots_backward(middle, shot)) is not None:
         out.append(Reading("the shots stand in the reverse order", lambda p: backward, "shots"))
+    other = np.array([2.0, 2.0, 1.0]) * src + np.array([-1.0, -1.0, 0.0]) * middle
+    out.append(Reading("receivers stand on the other side of their sources", lambda p: other, "side"))
     return out
 
 

@@ -165,7 +165,7 @@ def _holds(context: Context, how: Reading) -> bool:
     """Return whether a model that is read in some way holds the stations of the survey."""
     assert context.model is not None
     assert context.survey is not None
-    if how.family == "shots":
+    if how.family in ("shots", "side"):
         return True
     lay = Layout.of(context.survey, context.model.grid)
     both = np.concatenate([lay.src, lay.rcv[:: max(1, len(lay.rcv) // 5000)]])
@@ -208,7 +208,7 @@ def _strangers(found: Compared, where: str) -> Finding:
     """Return the finding on echoes that fit the model in no reading."""
     tried = (
         "velocities up to 12 % slower and faster, axes that run backward, other spacings, feet, two-way time, "
-        "rms velocities, other places and shots in the reverse order"
+        "rms velocities, other places, shots in the reverse order and receivers on the other side"
     )
     best = f"; the best, if {found.tried}, has {found.best:.2f}" if found.tried else ""
     return warning(
@@ -232,6 +232,7 @@ def _cure(context: Context, how: Reading) -> str:
         "to larger x": "check the origin of [model] vp along x, and [data] frame",
         "to smaller x": "check the origin of [model] vp along x, and [data] frame",
         "shots": "check the coordinates of the shots: they are right for the shots in the reverse order",
+        "side": "check the signs of offsets and the direction of the line in the coordinates of receivers",
         "time": "if it is, convert [model] vp from time to depth first; if not, its depths and velocities do not give "
         "the times of the data",
     }
