@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from layouts import CLEAN, checkerboard, clip, context, finely_sampled, four_cables, stacked
+from layouts import CLEAN, checkerboard, clip, context, finely_sampled, four_cables, salt, stacked
 
 from subsalt import check
 from subsalt.acquisition.line import GIVEN, JOB, NOBODY, fit_stations, line_facts
@@ -370,6 +370,10 @@ MISTAKES = {
     "slow mode near a source that emits it": (
         "W542",
         lambda: dataclasses.replace(tilted(theta=30.0), propagation=PropagationOptions(source_taper=None)),
+    ),
+    "salt under the default condition": (
+        "W547",
+        lambda: context(shape=(121, 91), vp=salt(), f0=6.0, nt=601),
     ),
     "thin tilted model": ("W544", lambda: tilted(shape=(101, 24), theta=20.0)),
     "TTI without theta": ("E540", lambda: vti_asked("tti")),

@@ -51,6 +51,7 @@ SUBJECTS = (
     "ghosts",
     "polarity",
     "stability",
+    "contrasts",
     "spectrum",
     "machine",
 )

@@ -127,7 +127,8 @@ def put(tables: dict[str, Any], cure: list[Key]) -> None:
         last = k.key.rpartition(".")[2]
         if k.value is None:
             table.pop(last, None)
-        elif isinstance(k.value, dict) and isinstance(table.get(last), dict):
+        # a volume with its file is given whole: keys that are not there are meant to go
+        elif isinstance(k.value, dict) and "file" not in k.value and isinstance(table.get(last), dict):
             table[last] = {**table[last], **k.value}
         else:
             table[last] = copy.deepcopy(k.value)
