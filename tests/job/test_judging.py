@@ -190,3 +190,8 @@ def test_a_wrong_cure_of_another_finding_speaks_against_none(job):
     found = judged(job, two, look)
     assert found[0].fix == two[0].fix
     assert "then E413" in found[1].fix
+
+
+def test_what_options_cost_is_no_witness(job):
+    short = bad("W341", "", "warning")
+    assert judged(job, [SCALARS], lambda other: [short])[0].fix == SCALARS.fix

@@ -39,7 +39,61 @@ CERTAIN = {
     # angles that follow the layers in radians, and axes that the survey lies on: one odd angle, or traces of another
     # survey, say nothing against it
     *("E421", "W422", "E426"),
-}  #: keys that take a witness away, and mend nothing
+}
+#: warnings that are no witness: how noisy traces are, what was left out or applied, how large grid, record and aperture
+#: are, and what options cost
+NO_WITNESS = {
+    *(
+        "W230",
+        "W231",
+        "W232",
+        "W233",
+        "W234",
+        "W241",
+        "W246",
+        "W247",
+        "W250",
+        "W252",
+        "W253",
+        "W254",
+        "W255",
+        "W256",
+    ),
+    *(
+        "W268",
+        "W270",
+        "W282",
+        "W286",
+        "W287",
+        "W314",
+        "W315",
+        "W319",
+        "W339",
+        "W340",
+        "W341",
+        "W344",
+        "W370",
+        "W398",
+    ),
+    *(
+        "W502",
+        "W503",
+        "W504",
+        "W521",
+        "W522",
+        "W530",
+        "W534",
+        "W544",
+        "W547",
+        "W705",
+        "W711",
+        "W728",
+        "W750",
+        "W753",
+    ),
+    *("W755", "W761", "W762", "W763", "W764", "W767", "W768", "W769", "W792"),
+}
+#: keys that take a witness away, and mend nothing
 SILENCING = {("data.bytes", "offset"), ("data", "first_breaks")}
 
 #: returns the findings of a job
@@ -116,7 +170,11 @@ class _Trial:
         try:
             for cure in cures:
                 job = cured(job, cure)
-            return [f for f in self.look(job) if f.is_fault]
+            return [
+                f
+                for f in self.look(job)
+                if f.is_fault and (f.code not in NO_WITNESS or f.code in self.before)
+            ]
         except SubsaltError as error:
             return [Finding(error.code, "error", error.message, error.fix)]
 
