@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.band import cut_low
 from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line, pick, signed_offset
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.model_like import ModelLike
@@ -232,12 +233,12 @@ class Measured:
         return float((np.abs(self.excess()) > room).mean())
 
 
-def onset(wavelet: Wavelet) -> float:
-    """Return the time at which a wavelet is picked, s, by the rule that picks traces."""
+def onset(wavelet: Wavelet, cut: float = 0.0) -> float:
+    """Return the time at which a wavelet is picked, s, by the rule that picks traces, after the same low cut."""
     period = 1.0 / wavelet.f0
     quiet = np.zeros(int(np.ceil(4 * period / wavelet.dt)) + 1)
-    trace = np.concatenate([quiet, wavelet.samples, quiet])
-    at = pick(trace[None].astype(np.float32), wavelet.dt, period)[0][0]
+    trace = cut_low(np.concatenate([quiet, wavelet.samples, quiet])[None], wavelet.dt, cut)
+    at = pick(trace.astype(np.float32), wavelet.dt, period)[0][0]
     found = float(at) + wavelet.t0 - wavelet.dt * len(quiet)
     return found if np.isfinite(found) else wavelet.peak_time - 0.5 * period
 
@@ -259,7 +260,7 @@ def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArra
         late,
         start[use],
         found.period,
-        onset(wavelet),
+        onset(wavelet, found.cut),
         1.0 / wavelet.f0,
         np.abs(found.offset[use]),
         found.muted > 0.5,

@@ -18,11 +18,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.survey import Shot
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.context import Context, ok, rule, unchecked, warning
 from subsalt.check.first_breaks import placed
 from subsalt.check.line import model_axes_key
+from subsalt.check.looked_at import samples, traces_of
 from subsalt.check.orientation import tables_with
 from subsalt.check.units import FOOT, in_feet
 from subsalt.earth.grid import Grid
@@ -107,12 +107,12 @@ def near_traces(context: Context) -> Near | None:
     cheap = hasattr(reader, "layouts") or any(s.data is not None for s in survey.shots)
     few = np.unique(np.linspace(0, len(survey.shots) - 1, SHOTS).round().astype(int))
     shots = [survey.shots[int(i)] for i in few] if cheap else [s.shot for s in context.samples]
-    held = {id(s.shot): s.data for s in context.samples}
+    held = {id(s.shot): s.data for s in samples(context)}
     src, rcv, data = [], [], []
     for shot in shots:
         rows = np.sort(np.argsort(shot.offset, kind="stable")[:TRACES])
         try:
-            found = held[id(shot)][rows] if id(shot) in held else _read(context, shot, rows)
+            found = held[id(shot)][rows] if id(shot) in held else traces_of(context, shot, rows)
         except SubsaltError:
             continue  # whoever reads all of the data says so
         if len(rows) and found.shape[1] == survey.time.nt and np.isfinite(found).all():
@@ -123,12 +123,6 @@ def near_traces(context: Context) -> Near | None:
         return None
     number = np.repeat(np.arange(len(data)), [len(d) for d in data])
     return Near(number, np.concatenate(src), np.concatenate(rcv), np.concatenate(data))
-
-
-def _read(context: Context, shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    assert context.survey is not None
-    read = getattr(context.survey.reader, "inner", context.survey.traces)
-    return np.asarray(read(shot, rows), dtype=np.float32)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, breaks_of, first_breaks, spread
+from subsalt.acquisition.band import low_cut
+from subsalt.acquisition.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, first_breaks, spread
 from subsalt.check.break_fits import Measured, Verdict, centre, judge, measure, onset, reversed_order, wrapped
 from subsalt.check.context import Context, Layout, error, leave_out, named, ok, rule, unchecked, warning
+from subsalt.check.looked_at import moved_by, samples
 from subsalt.check.moveout import energy_before
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
@@ -45,11 +47,12 @@ def breaks(context: Context) -> list[ShotBreaks]:
         if hasattr(reader, "layouts") or any(s.data is not None for s in survey.shots):
             found = first_breaks(survey)
         else:
-            found = []
-            for item in context.samples:
-                rows = spread(len(item.data), 64)
-                if np.isfinite(item.data[rows]).all() and item.data.shape[1] == survey.time.nt:
-                    found.append(breaks_of(item.shot, rows, item.data[rows], survey.time.dt, survey.time.t0))
+            parts = [
+                (i.shot, rows := spread(len(i.data), MOST_TRACES), i.data[rows]) for i in samples(context)
+            ]
+            parts = [p for p in parts if np.isfinite(p[2]).all() and p[2].shape[1] == survey.time.nt]
+            cut = low_cut([p[2] for p in parts], survey.time.dt)
+            found = [breaks_of(*p, survey.time.dt, survey.time.t0, cut) for p in parts]
         context.facts["_breaks"] = found
     picked: list[ShotBreaks] = context.facts["_breaks"]
     return picked
@@ -195,7 +198,7 @@ def _begun(context: Context) -> Iterator[Finding]:
     assert context.survey is not None
     assert context.model is not None
     time = context.survey.time
-    seen = [(i, energy_before(i, context.model, time.nt, time.dt, time.t0)) for i in context.samples]
+    seen = [(i, energy_before(i, context.model, time.nt, time.dt, time.t0)) for i in samples(context)]
     judged = [(i, count) for i, count in seen if count[1] >= FEWEST]
     wrong = [(i, count) for i, count in judged if count[0] > 0.5 * count[1]]
     if not wrong or len(wrong) < MOST * len(judged):
@@ -255,7 +258,7 @@ def starts(context: Context, found: ShotBreaks) -> NDArray[np.float64]:
     shift, index = getattr(reader, "shift", None), found.shot.trace_index
     late = np.zeros(len(found.rows)) if shift is None or index is None else shift[index[found.rows]]
     time = context.survey.time
-    return np.asarray(time.t0 + time.dt * late, dtype=np.float64)
+    return np.asarray(time.t0 + time.dt * late + moved_by(context, found.shot)[found.rows], dtype=np.float64)
 
 
 def seen(found: Sequence[ShotBreaks]) -> str:

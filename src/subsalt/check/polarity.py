@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.band import cut_low
 from subsalt.acquisition.first_breaks import FEWEST, WINDOW, ShotBreaks, fit, pick, windows
 from subsalt.check.context import Context, error, file_of, leave_out, named, rule, warning
 from subsalt.check.first_breaks import breaks, measured
@@ -288,5 +289,7 @@ def _direct(
         [[x, *across, z] for z in over], v, np.pad(samples, (0, max(0, n - len(samples)))), dt, n
     )
     trace = parts[0] - parts[1] if len(parts) > 1 else parts[0]
-    at = pick(trace[None].astype(np.float32), dt, found.period)[0]
-    return windows(trace[None].astype(np.float32), dt, at, found.period)[0] if np.isfinite(at[0]) else None
+    # as the traces were treated before they were picked
+    alike = cut_low(trace[None].astype(np.float32), dt, found.cut)
+    at = pick(alike, dt, found.period)[0]
+    return windows(alike, dt, at, found.period)[0] if np.isfinite(at[0]) else None

@@ -18,6 +18,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.mute import Mute, Muting
+from subsalt.job.signal.shift import Shifted
 from subsalt.job.signal.step import CHUNK, Headers, Operator, Resolve, Step, Traces
 
 #: bytes of working memory per sample and trace of a chunk: a few arrays in double precision, and those of a transform
@@ -78,6 +79,7 @@ class Flow:
         lines: Sequence[int] = (),
     ) -> None:
         self.steps, self.time, self.short, self.lines = tuple(steps), time, short, tuple(lines)
+        self.resolve = resolve
         self.operators: list[Operator] = []
         found: list[Finding] = []
         for place, step in enumerate(self.steps):
@@ -130,6 +132,43 @@ class Flow:
     def of_gathers(self) -> list[Edited]:
         """The steps that look at a shot as a whole before they act on its traces."""
         return [made for made in self.operators if isinstance(made, Edited) and made.of_gathers]
+
+    @cached_property
+    def moving(self) -> Flow | None:
+        """The steps that move arrivals or change their band, on the time axis of the records; None for none."""
+        steps = [step for step in self.steps if step.moves]
+        try:
+            return Flow(steps, self.time, self.resolve) if steps else None
+        except FindingsError:
+            # a band that only resampled traces have
+            return None
+
+    def looked_at(self, traces: Traces, headers: Headers) -> Traces:
+        """Return traces (n, time.nt) after the steps that move arrivals or change their band, and no other.
+
+        Notes
+        -----
+        First breaks and echoes are judged on them. Where a trace begins with zeros, as a mute leaves them, it still
+        does: what a filter of zero phase puts there is no arrival.
+        """
+        flow = self.moving
+        if flow is None:
+            return traces
+        made = flow.apply(traces, headers)
+        silent = (traces != 0).argmax(axis=1) + np.ceil(self.moved_by(headers) / self.time.dt).astype(
+            np.int64
+        )
+        made[np.arange(self.time.nt) < silent[:, None]] = 0
+        return made
+
+    def moved_by(self, headers: Headers) -> NDArray[np.float64]:
+        """Return by how much the steps move traces (n,), s; positive to later times."""
+        shifts = [
+            made for made in (self.moving.operators if self.moving else []) if isinstance(made, Shifted)
+        ]
+        return (
+            np.sum([made.seconds(headers) for made in shifts], axis=0) if shifts else np.zeros(len(headers))
+        )
 
     def mutes(self) -> Iterator[tuple[str, Mute, Muting]]:
         """Yield name, keys and operator of the steps that mute."""
