@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
 from subsalt.acquisition.survey import Shot, TimeAxis
-from subsalt.check.break_fits import reversed_order
+from subsalt.check.channel_fits import reversed_order
 from subsalt.check.context import error, ok, warning
 from subsalt.check.first_breaks import WATER
 from subsalt.check.moveout import Velocity, corrected_findings, flatness
