@@ -37,6 +37,8 @@ ONSET = 0.25
 LEAST_RISE = 3.0
 #: shots of whose traces the low cut is chosen
 OF_CUT = 8
+#: part of a period by which picks of one wave lie off their line: a crossover bends by more
+ONE_LINE = 0.15
 #: samples of the window around a pick, which holds two periods from half a period before it
 WINDOW = 32
 #: picks that a line takes, and lines that say anything: fewer say nothing
@@ -217,6 +219,27 @@ def fit_line(distance: NDArray[np.float64], time: NDArray[np.float64]) -> Line |
     rest = t - slope * x
     level = float(np.median(rest))
     return Line(level, slope, float(np.median(np.abs(rest - level))), len(x))
+
+
+def near_line(distance: NDArray[np.float64], time: NDArray[np.float64], period: float) -> Line | None:
+    """Return the line through the first breaks (n,) nearest to the source, as many as one line takes; None for few.
+
+    Direct waves come first near the source, head waves beyond, on lines of their own: one line through both is that of
+    neither. Of `Line.n` picks all but a tenth lie within `ONE_LINE` periods.
+    """
+    order = np.argsort(distance, kind="stable")
+    order = order[np.isfinite(time[order])]
+    n = len(order)
+    while n >= FEWEST:
+        own = order[:n]
+        line = fit_line(distance[own], time[own])
+        if line is None:
+            return None
+        off = np.abs(time[own] - line.intercept - line.slowness * distance[own])
+        if np.quantile(off, 0.9) <= ONE_LINE * period:
+            return line
+        n = min(n - 1, round(0.85 * n))
+    return None
 
 
 def signed_offset(shot: Shot) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from subsalt.io.scan.cures import UNUSUAL
 CERTAIN = 1.5
 #: factor of a near-surface velocity from which no smoothing of a model explains it
 WRONG_VELOCITY = 1.25
+#: share of the shots that must be left for others to be left out
+LEFT = 0.5
 #: m; sources that lie deeper may have the wrong scalar
 DEEP = 50.0
 #: m/s; velocities of sound in water, with room for the fit
@@ -26,6 +29,7 @@ WATER = (1420.0, 1570.0)
 
 
 def how_many(context: Context, found: Sequence[ShotBreaks], total: int) -> str:
+    """Return how many shots of so many, and which, for a message."""
     return f"in {len(found)} of {total} shots looked at ({named(context, found)})"
 
 
@@ -60,9 +64,18 @@ def _times(factor: float) -> str:
     )
 
 
-def _say_shift(
+def without(context: Context, found: Sequence[ShotBreaks], first: str) -> str:
+    """Return what is to be done about shots: `first`, or leave them out where most of the survey is left then."""
+    assert context.survey is not None
+    left = 1.0 - len(found) / max(1, len(context.survey.shots))
+    key = re.search(r"\[data\] shots = .*", leave_out(context, found)) if left > LEFT else None
+    return f"{first}; or leave these shots out: {key[0]}" if key else f"{first} in the files"
+
+
+def say_shift(
     context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
+    """Yield the finding of times that are all too late or too early."""
     assert context.wavelet is not None
     assert context.survey is not None
     shift = float(np.median([v.value for v in verdicts]))
@@ -74,13 +87,13 @@ def _say_shift(
         f"first breaks {how_many(context, found, total)}: {seen(found)}; the model and the wavelet (onset at "
         f"{1e3 * pulse:.0f} ms) allow {expected(context, found)}: all times are {abs(1e3 * shift):.0f} ms too "
         f"{'late' if shift < 0 else 'early'}",
-        _shift_cure(context, found, shift, every),
+        shift_cure(context, found, shift, every),
         shift_s=shift,
         shots=[b.shot.id for b in found],
     )
 
 
-def _shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: bool) -> str:
+def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: bool) -> str:
     """Return the delay that puts all shots right, or what else can be done."""
     assert context.survey is not None
     assert context.wavelet is not None
@@ -234,7 +247,7 @@ def _say_moveout(
 SAY = {
     "moveout": _say_moveout,
     "interval": _say_interval,
-    "shift": _say_shift,
+    "shift": say_shift,
     "velocity": _say_velocity,
     "early": _say_early,
 }

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.band import cut_low
-from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line, pick
+from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line, near_line, pick, spread
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.travel_bounds import bounds as bounds
 from subsalt.check.travel_bounds import velocity as velocity
@@ -48,6 +48,8 @@ NARROW = 3
 CORRECTIONS = (1.0, 1.07, 1.15, 1.23, 1.3)
 #: traces of a shot whose arrivals are computed
 TRACES = 16
+#: and of the nearest to the source
+NEAREST = 6
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,10 @@ class Measured:
         Of the wavelet, s.
     distance : ndarray, (n,)
         From source to receiver along the surface, m.
+    at : ndarray, (n,), int
+        Which of the traces of `ShotBreaks` these are.
+    left : ndarray, (n,), bool
+        Which receivers lie on the far side of the source; see `ShotBreaks.offset`.
     muted : bool
         Picks stand at the end of exact zeros: they may be later than the arrival.
     """
@@ -103,6 +109,8 @@ class Measured:
     pulse: float
     expected_period: float
     distance: NDArray[np.float64]
+    at: NDArray[np.int64]
+    left: NDArray[np.bool_]
     muted: bool = False
 
     def excess(self) -> NDArray[np.float64]:
@@ -118,6 +126,23 @@ class Measured:
         room = 0.25 * self.period
         e = self.excess()[self.late - self.early <= room]
         return float(np.median(e)) if len(e) >= NARROW and np.ptp(e) <= 2 * room else None
+
+    def near_by(self) -> float | None:
+        """Return by how much the picks nearest to the source are late, s; None if not by one time.
+
+        There waves have one way to go, and bounds that let anything arrive far from the source are narrow.
+        """
+        e = self.excess()[np.argsort(self.distance, kind="stable")[:NEAREST]]
+        return float(np.median(e)) if len(e) == NEAREST and np.ptp(e) <= 0.5 * self.period else None
+
+    def near_lines(self) -> tuple[Line, Line, Line] | None:
+        """Return lines through the picks of the branch nearest to the source, and the model's bounds over the same."""
+        seen = near_line(self.distance, self.time, self.period)
+        if seen is None:
+            return None
+        own = np.argsort(self.distance, kind="stable")[: seen.n]
+        early, late = (fit_line(self.distance[own], t[own]) for t in (self.early, self.late))
+        return None if early is None or late is None else (seen, early, late)
 
     def outside(self, allowed: tuple[float, float], more: float = 0.0) -> float:
         """Return the share of picks beyond what is `allowed`, and `more` seconds."""
@@ -147,7 +172,9 @@ def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArra
         Time of the first sample of each trace that was looked at, s.
     """
     use = np.flatnonzero(found.picked)
-    use = use[np.unique(np.linspace(0, len(use) - 1, min(len(use), TRACES)).round().astype(int))]
+    # some over the whole spread, and the nearest to the source, where a model leaves times the least freedom
+    near = use[np.argsort(np.abs(found.offset[use]), kind="stable")[:NEAREST]]
+    use = np.union1d(use[spread(len(use), TRACES)], near)
     early, late = bounds(model, found.shot.src, found.shot.rcv[found.rows[use]])
     return Measured(
         found.time[use],
@@ -158,6 +185,8 @@ def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArra
         onset(wavelet, found.cut),
         1.0 / wavelet.f0,
         np.abs(found.offset[use]),
+        use,
+        found.offset[use] < 0,
         found.muted > 0.5,
     )
 
@@ -177,7 +206,9 @@ def judge(m: Measured) -> Verdict:
         if v is not None and clear and v.after <= EXPLAINED
     ]
     impossible = float((m.excess() < -m.period - LOOSE[1] * m.late).mean())
-    if outside <= BAD and not hidden and impossible < EARLY:
+    near = m.near_by()
+    wrong_there = near is not None and abs(near) > m.period + LOOSE[1] * float(np.min(m.late))
+    if outside <= BAD and not hidden and impossible < EARLY and not wrong_there:
         return Verdict("fits", outside=outside)
     ahead = float(np.median(m.excess())) < 0 or impossible >= EARLY
     # a mute leaves times that are too late, never too early; a reflection is late, and bends
@@ -282,9 +313,10 @@ def _stretch(m: Measured, v: float) -> float:
 def _shift(m: Measured) -> Verdict | None:
     """Return how picks fit when all are moved by their median excess; None where that is within a period.
 
-    That of the picks with narrow bounds, where these are late by one time.
+    That of the picks with narrow bounds, or else of those nearest to the source, where these are late by one time.
     """
     late = m.late_by()
+    late = m.near_by() if late is None else late
     shift = -float(np.median(m.excess()) if late is None else late)
     if abs(shift) < m.period:
         return None

@@ -1,4 +1,4 @@
-"""The order of the channels of a shot by its first breaks alone: reversed, shifted in a ring, shifted along a spread."""
+"""The order of the channels of a shot by its first breaks alone: reversed, shifted in a ring or along a spread."""
 
 from __future__ import annotations
 

@@ -8,23 +8,29 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, spread
+from subsalt.check.break_agreement import in_order
 from subsalt.check.break_findings import SAY
 from subsalt.check.break_findings import WATER as WATER
 from subsalt.check.break_fits import Verdict, judge
+from subsalt.check.break_ranks import ranked
 from subsalt.check.channel_fits import centre, reversed_order, wrapped
-from subsalt.check.context import Context, error, leave_out, named, ok, rule, unchecked, warning
+from subsalt.check.context import Context, error, leave_out, named, rule, unchecked, warning
 from subsalt.check.looked_at import samples
 from subsalt.check.moveout import energy_before
+from subsalt.check.near_findings import phase_or_time, single_shots, time_of_all
+from subsalt.check.near_source import KNOWN, THREE, UNKNOWN, compare, constant
 from subsalt.check.picked import breaks as breaks
-from subsalt.check.picked import expected, seen
 from subsalt.check.picked import measured as measured
 from subsalt.check.picked import placed as placed
+from subsalt.check.waveforms import against_the_wavelet
 from subsalt.errors import Finding
 
 #: shots that are compared with the model; all others are compared with them
 MODEL_SHOTS = 40
 #: share of the shots that are judged from which a fault is one of the survey, and shots that make it one
 MOST, ENOUGH = 2 / 3, 2
+#: correlation of the direct wave with what the wavelet makes of it from which the phase of the wavelet is right
+SAME_WAVE = 0.9
 
 
 @rule("first_breaks", "survey")
@@ -64,6 +70,7 @@ def channel_ring(context: Context) -> Iterator[Finding]:
     found = [(b, k) for b in judged if (k := wrapped(b))]
     if not found:
         return
+    context.facts["_channels"] = True
     by = Counter(k for _, k in found).most_common(1)[0][0]
     wrong = [b for b, k in found if k == by]
     yield error(
@@ -93,6 +100,7 @@ def channel_shift(context: Context) -> Iterator[Finding]:
     alike = np.abs(places - middle) <= max(0.25 * step, 0.3 * abs(middle))
     if abs(middle) < 0.7 * step or alike.mean() < MOST:
         return
+    context.facts["_channels"] = True
     stations = middle / step
     say = (error, "E348") if abs(stations) > 1.5 else (warning, "W348")
     yield say[0](
@@ -130,19 +138,39 @@ def arrivals(context: Context) -> Iterator[Finding]:
         if candidates and not wrong_order and not begun:
             yield unchecked("first breaks", _unclear(candidates))
         return
-    verdicts = [_verdict(context, b) for b in good]
+    verdicts = ranked(context, good, [_verdict(context, b) for b in good])
     _keep_facts(context, good, verdicts)
     names = Counter(v.name for v in verdicts if v.name != "unclear")
     faults = [n for n in names if n != "fits"]
-    if not faults:
-        yield _in_order(context, good, verdicts)
-        return
     if names["moveout"] >= MOST * names.total():
         faults = ["moveout"]  # what else times of no wave seem to say is nothing
     for name in faults:
         shots = [(b, v) for b, v in zip(good, verdicts, strict=True) if v.name == name]
         every = len(shots) >= MOST * names.total() and not names["fits"] > 0.2 * names.total()
         yield from SAY[name](context, [b for b, _ in shots], [v for _, v in shots], every, names.total())
+    fits = [b for b, v in zip(good, verdicts, strict=True) if v.name == "fits"]
+    # channels at wrong places have wrong distances
+    odd = list(_near_the_source(context, fits)) if fits and not context.facts.get("_channels") else []
+    yield from odd
+    if not faults and not odd:
+        yield in_order(context, good, fits)
+
+
+def _near_the_source(context: Context, fits: list[ShotBreaks]) -> Iterator[Finding]:
+    """Yield single shots whose direct waves are late, or sources elsewhere, and a time zero that is off in all."""
+    found = [(b, c) for b in fits if (c := constant(measured(context, b))) is not None]
+    if not found:
+        return
+    shots, told = [b for b, _ in found], [c for _, c in found]
+    all_of = compare(told)
+    context.facts["first_breaks"] |= {"constant_s": all_of.time, "scatter_s": all_of.scatter}
+    yield from single_shots(context, shots, told, all_of)
+    alike = [high for _, high in against_the_wavelet(context)]
+    known = len(alike) >= ENOUGH and float(np.median(alike)) >= SAME_WAVE
+    period = float(np.median([c.period for c in told]))
+    limit = (KNOWN if known else UNKNOWN) * period + all_of.error + THREE * all_of.scatter
+    if len(found) >= max(ENOUGH, 0.5 * len(fits)) and abs(all_of.time) > limit:
+        yield from (time_of_all if known else phase_or_time)(context, shots, told, all_of)
 
 
 def _unclear(found: Sequence[ShotBreaks]) -> str:
@@ -207,16 +235,3 @@ def _keep_facts(context: Context, good: list[ShotBreaks], verdicts: list[Verdict
         "period_s": float(np.median([b.period for b in good])),
         "verdicts": dict(Counter(v.name for v in verdicts)),
     }
-
-
-def _in_order(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) -> Finding:
-    fits = [b for b, v in zip(good, verdicts, strict=True) if v.name == "fits"]
-    if not fits:
-        return unchecked(
-            "first breaks",
-            f"{seen(good)}; they are late and no direct wave, so that they say nothing of the model",
-        )
-    return ok(
-        f"first breaks  {seen(fits)} in {len(fits)} shots; the model allows {expected(context, fits)}",
-        shots=len(fits),
-    )

@@ -1,0 +1,111 @@
+"""Waveforms around first breaks: how alike two are, and what a wavelet makes of the direct wave.
+
+Windows are aligned by their picks, which are made on absolute values, so that neither time zero nor sign of the wavelet
+matters to how alike they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.band import cut_low
+from subsalt.acquisition.first_breaks import FEWEST, WINDOW, ShotBreaks, pick, spread, windows
+from subsalt.check.context import Context
+from subsalt.check.picked import breaks, measured
+
+#: samples of a window by which two arrivals may be misaligned: an eighth of a period
+LAG = WINDOW // 16
+#: traces of a shot with a direct wave alone that are compared with the wavelet, at least; and shots
+SINGLE, SHOTS = 3, 8
+
+
+def correlations(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the correlations of windows (n, WINDOW) with others, of the largest absolute value over small lags."""
+    n = a.shape[1]
+    lag = np.arange(-LAG, LAG + 1)
+    late, early = np.maximum(lag, 0), np.maximum(-lag, 0)
+    # all of b at once: einsum sums along the rows without an array of products
+    products = np.stack(
+        [np.einsum("ij,ij->i", a[:, i : n - j], b[:, j : n - i]) for i, j in zip(late, early, strict=True)],
+        axis=1,
+    )
+    # energies of what overlaps at each lag
+    of_a, of_b = (np.pad(np.cumsum(x * x, axis=1), ((0, 0), (1, 0))) for x in (a, b))
+    size = np.sqrt((of_a[:, n - early] - of_a[:, late]) * (of_b[:, n - late] - of_b[:, early]))
+    found = np.divide(products, size, out=np.zeros_like(products), where=size > 0)
+    return np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def against_the_wavelet(context: Context) -> list[tuple[float, float]]:
+    """Return of some shots the lower and the higher correlation of their direct wave with what the wavelet makes of it.
+
+    Made once for all rules. Of a line, the wave of a point source is compared, and that of a line source, as modelled
+    data have it: the lower is that of the one which is less alike. Each is the median over some traces of the shot.
+    """
+    if "_against_the_wavelet" not in context.facts:
+        good = [b for b in breaks(context) if b.good]
+        some = [good[int(i)] for i in spread(len(good), SHOTS)]
+        found = [c for b in some if (c := _of_shot(context, b)) is not None]
+        context.facts["_against_the_wavelet"] = found
+    kept: list[tuple[float, float]] = context.facts["_against_the_wavelet"]
+    return kept
+
+
+def _of_shot(context: Context, found: ShotBreaks) -> tuple[float, float] | None:
+    """Return both correlations of a shot; None where no direct wave is sure.
+
+    The model allows it one time, and it came then, or all of it within a period of then.
+    """
+    assert context.model is not None
+    m = measured(context, found)
+    one, late = m.late - m.early < 0.1 * m.period, m.excess()
+    if not one.any():
+        return None
+    alike = np.abs(late - np.median(late[one])) < 0.25 * m.period
+    far = np.flatnonzero(one & alike & (np.abs(late) < m.period) & (m.late > m.period))
+    if len(far) < SINGLE:
+        return None
+    values = []
+    for ndim in {context.model.grid.ndim, 3}:
+        own = [
+            float(correlations(found.windows[m.at[i]][None], wave[None])[0])
+            for i in far[spread(len(far), FEWEST)]
+            if (wave := _direct(context, found, int(m.at[i]), float(m.late[i]), ndim)) is not None
+        ]
+        values += [float(np.median(own))] if own else []
+    return (min(values), max(values)) if values else None
+
+
+def _direct(
+    context: Context, found: ShotBreaks, i: int, time: float, ndim: int
+) -> NDArray[np.float64] | None:
+    """Return the window around the pick of the direct wave of one trace in a uniform medium, with its ghost."""
+    from subsalt.analytic.uniform import isotropic_waveform
+
+    assert context.wavelet is not None
+    assert context.model is not None
+    wavelet, shot = context.wavelet, found.shot
+    rcv = shot.rcv[found.rows[i]]
+    x = float(np.hypot(*(rcv[:2] - shot.src[:2])))
+    top = context.model.grid.origin[-1]
+    over = [float(rcv[2] - shot.src[2])]
+    if context.propagation.free_surface:
+        surface = context.propagation.topography
+        ends = np.stack([rcv, shot.src])
+        tops = np.full(2, top) if surface is None else surface.depth(ends[:, :2])
+        over.append(float((ends[:, 2] - tops).sum()))
+    v = float(np.hypot(x, over[0])) / time
+    nt = int(np.ceil((time + 6.0 / wavelet.f0) / wavelet.dt)) + wavelet.nt
+    # coarser than the propagation needs it: a twelfth of the shortest period
+    step = max(1, int(1.0 / (12.0 * wavelet.fmax * wavelet.dt)))
+    samples, dt, n = wavelet.samples[::step], wavelet.dt * step, nt // step + 1
+    across = [0.0] * (ndim - 2)
+    parts = isotropic_waveform(
+        [[x, *across, z] for z in over], v, np.pad(samples, (0, max(0, n - len(samples)))), dt, n
+    )
+    trace = parts[0] - parts[1] if len(parts) > 1 else parts[0]
+    # as the traces were treated before they were picked
+    alike = cut_low(trace[None].astype(np.float32), dt, found.cut)
+    at = pick(alike, dt, found.period)[0]
+    return windows(alike, dt, at, found.period)[0] if np.isfinite(at[0]) else None
