@@ -7,10 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line
-from subsalt.check.break_fits import FACTOR, LOOSE
+from subsalt.check.break_fits import FACTOR
 from subsalt.check.context import Context, ok, unchecked
 from subsalt.check.picked import measured, seen
+from subsalt.check.waveforms import bias_of
 from subsalt.errors import Finding
+
+#: part of a period that picks may be off and yet be called those of the model: an eighth each for a wave of a line, and
+#: for refractions, which are the integral of the wavelet
+ROOM = 0.25
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,7 @@ class Branches:
     ends : tuple of float
         Smallest and largest offset, m.
     room : float
-        Part of a period that picks may be off, s.
+        Part of a period that the lines may be apart, s.
     """
 
     seen: Line
@@ -34,14 +39,22 @@ class Branches:
     room: float
 
     def apart(self, which: str) -> float:
-        """Return by how much the line of the picks leaves the room that a branch has, at either end, s; 0 for not."""
+        """Return by how much the line of the picks is off that of a branch at the worse end, over the room it has."""
         line: Line = getattr(self, which)
         out = 0.0
         for x in self.ends:
             ours, theirs = self.seen.intercept + self.seen.slowness * x, line.intercept + line.slowness * x
             # velocities near the surface may be off by a tenth
-            out = max(out, abs(ours - theirs) - self.room - (FACTOR - 1) * line.slowness * x)
+            out = max(out, abs(ours - theirs) / (self.room + (FACTOR - 1) * line.slowness * x))
         return out
+
+    def agrees(self, which: str) -> bool:
+        """Whether the picks are a branch: their line is near it at both ends, and has its velocity."""
+        line: Line = getattr(self, which)
+        extent = self.ends[1] - self.ends[0]
+        # over a short spread a quarter of a period changes the velocity
+        apart = abs(self.seen.slowness - line.slowness) * extent
+        return self.apart(which) <= 1 and apart <= (FACTOR - 1) * line.slowness * extent + 0.5 * self.room
 
     @property
     def between(self) -> bool:
@@ -58,12 +71,13 @@ class Branches:
 def branches(context: Context, found: ShotBreaks) -> Branches | None:
     """Return the lines of a shot; None where it has too few picks for one."""
     m = measured(context, found)
-    lines = [fit_line(m.distance, t) for t in (m.time, m.early + m.pulse, m.late + m.pulse)]
+    begin = m.pulse + (bias_of(context) or 0.0)
+    lines = [fit_line(m.distance, t) for t in (m.time, m.early + begin, m.late + begin)]
     picks, early, late = lines
     if picks is None or early is None or late is None:
         return None
     ends = float(m.distance.min()), float(m.distance.max())
-    return Branches(picks, early, late, ends, LOOSE[0] * m.period)
+    return Branches(picks, early, late, ends, ROOM * m.period)
 
 
 def in_order(context: Context, good: list[ShotBreaks], fits: list[ShotBreaks]) -> Finding:
@@ -85,14 +99,14 @@ def in_order(context: Context, good: list[ShotBreaks], fits: list[ShotBreaks]) -
     how = {"late": 0, "early": 0, "between": 0, "": 0}
     for b in found:
         nearest = min(("late", "early"), key=b.apart)
-        how[nearest if b.apart(nearest) <= 0 else "between" if b.between else ""] += 1
+        how[nearest if b.agrees(nearest) else "between" if b.between else ""] += 1
     said = max(how, key=lambda k: how[k])
     of = f"{len(fits)} shots" if len(fits) == len(good) else f"{len(fits)} of {len(good)} shots"
     if not said or not found:
         return unchecked(
             "first breaks", f"{seen(fits)} in {of}; the model has {_both(found)}: no one arrival of it"
         )
-    own = [b for b in found if said == "between" or b.apart(said) <= 0]
+    own = [b for b in found if said == "between" or b.agrees(said)]
     text = {
         "late": f"so has the direct wave of the model: {_line([b.late for b in own])}",
         "early": f"so has the earliest wave of the model, refracted or turned: {_line([b.early for b in own])}",

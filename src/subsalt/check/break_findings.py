@@ -10,8 +10,10 @@ import numpy as np
 
 from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.check.break_fits import Verdict, judge, measure, onset
+from subsalt.check.channel_fits import one_sided
 from subsalt.check.context import Context, error, leave_out, named, warning
-from subsalt.check.picked import breaks, expected, seen, starts
+from subsalt.check.near_source import constant
+from subsalt.check.picked import breaks, expected, measured, seen, starts
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import UNUSUAL
@@ -54,6 +56,28 @@ def _say_interval(
     )
 
 
+def interval_by_moveout(context: Context, factor: float, flat: float, bent: float) -> Iterator[Finding]:
+    """Yield the finding of an interval with which events have the moveout and the period of model and wavelet.
+
+    Parameters
+    ----------
+    factor : float
+        Of the sampling interval.
+    flat, bent : float
+        Semblance at equal times, and along the hyperbolas of the model with the other interval.
+    """
+    assert context.survey is not None
+    dt = context.survey.time.dt
+    yield warning(
+        "W345",
+        f"events follow the hyperbolas of the model with a sampling interval of {1e3 * dt * factor:g} ms (semblance "
+        f"{bent:.2f}; {flat:.2f} at equal times), and have the period of the wavelet then; with {1e3 * dt:g} ms, as "
+        "the headers say, they have neither",
+        f"[data.fix] dt = {dt * factor:.10g}",
+        factor=factor,
+    )
+
+
 def _times(factor: float) -> str:
     return (
         "twice as"
@@ -82,15 +106,42 @@ def say_shift(
     period = float(np.median([b.period for b in found]))
     say = (error, "E346") if abs(shift) > CERTAIN * period else (warning, "W346")
     pulse = onset(context.wavelet)
+    cure, text = shift_cure(context, found, shift, every), ""
+    if every and abs(shift) <= CERTAIN * period and not any(_all_around(context, b) for b in found):
+        # a time of more than that is none of the usual mistakes of distance
+        far = abs(shift) * _surface_speed(context, found)
+        text = (
+            f", or sources and receivers {far:.0f} m {'farther apart' if shift < 0 else 'closer'} than the coordinates "
+            "say: on one side of the sources the two look alike"
+        )
+        cure = (
+            "compare the near offset and the recording delay (byte 109) with the observer's log, and the time at which "
+            "the wavelet of [source] peaks with that of the data"
+        )
     yield say[0](
         say[1],
         f"first breaks {how_many(context, found, total)}: {seen(found)}; the model and the wavelet (onset at "
         f"{1e3 * pulse:.0f} ms) allow {expected(context, found)}: all times are {abs(1e3 * shift):.0f} ms too "
-        f"{'late' if shift < 0 else 'early'}",
-        shift_cure(context, found, shift, every),
+        f"{'late' if shift < 0 else 'early'}{text}",
+        cure,
         shift_s=shift,
         shots=[b.shot.id for b in found],
     )
+
+
+def _all_around(context: Context, found: ShotBreaks) -> bool:
+    """Return whether the receivers of a shot tell a time from the place of their source."""
+    told = constant(measured(context, found))
+    return not one_sided(found) if told is None else told.placed
+
+
+def _surface_speed(context: Context, found: list[ShotBreaks]) -> float:
+    """Return the velocity of the latest first arrivals of the model, m/s."""
+    speeds = []
+    for b in found[:5]:
+        m = measured(context, b)
+        speeds += (m.distance / np.maximum(m.late, 1e-6))[m.late > 0].tolist()
+    return float(np.median(speeds)) if speeds else 0.0
 
 
 def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: bool) -> str:

@@ -95,8 +95,8 @@ class Measured:
         From source to receiver along the surface, m.
     at : ndarray, (n,), int
         Which of the traces of `ShotBreaks` these are.
-    left : ndarray, (n,), bool
-        Which receivers lie on the far side of the source; see `ShotBreaks.offset`.
+    direction : ndarray, (n, 2)
+        Unit vectors from source to receiver along the surface; zeros where they stand above each other.
     muted : bool
         Picks stand at the end of exact zeros: they may be later than the arrival.
     """
@@ -110,7 +110,7 @@ class Measured:
     expected_period: float
     distance: NDArray[np.float64]
     at: NDArray[np.int64]
-    left: NDArray[np.bool_]
+    direction: NDArray[np.float64]
     muted: bool = False
 
     def excess(self) -> NDArray[np.float64]:
@@ -176,6 +176,7 @@ def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArra
     near = use[np.argsort(np.abs(found.offset[use]), kind="stable")[:NEAREST]]
     use = np.union1d(use[spread(len(use), TRACES)], near)
     early, late = bounds(model, found.shot.src, found.shot.rcv[found.rows[use]])
+    along = found.shot.rcv[found.rows[use], :2] - found.shot.src[:2]
     return Measured(
         found.time[use],
         early,
@@ -186,7 +187,7 @@ def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArra
         1.0 / wavelet.f0,
         np.abs(found.offset[use]),
         use,
-        found.offset[use] < 0,
+        along / np.maximum(np.hypot(*along.T), 1e-6)[:, None],
         found.muted > 0.5,
     )
 

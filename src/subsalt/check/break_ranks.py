@@ -14,6 +14,7 @@ import numpy as np
 from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.check.break_fits import EXPLAINED, FACTOR, STRICT, Measured, Verdict
 from subsalt.check.context import Context
+from subsalt.check.near_source import BETWEEN, constant
 from subsalt.check.picked import measured
 
 #: semblance along hyperbolas over that at equal times from which data are not corrected for moveout
@@ -23,10 +24,11 @@ BENT = 1.3
 def ranked(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) -> list[Verdict]:
     """Return the verdicts of shots, those replaced that one mistake of all, or other evidence, explains better."""
     verdicts = _not_corrected(context, good, verdicts)
+    own = [measured(context, b) for b in good]
+    verdicts = _one_time(own, verdicts)
     names = [v.name for v in verdicts]
     if "shift" not in names:
         return verdicts
-    own = [measured(context, b) for b in good]
     factors = [
         f
         for m, n in zip(own, names, strict=True)
@@ -54,6 +56,22 @@ def ranked(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) ->
                 v = replace(v, value=float(m.excess().min()))
         out.append(v)
     return out
+
+
+def _one_time(own: list[Measured], verdicts: list[Verdict]) -> list[Verdict]:
+    """Return the verdicts with one shift for all where the shots that seemed to fit are off by the same time."""
+    shifts = [v.value for v in verdicts if v.name == "shift"]
+    fits = [i for i, v in enumerate(verdicts) if v.name == "fits"]
+    if not shifts or not fits:
+        return verdicts
+    told = {i: c for i in fits if (c := constant(own[i])) is not None and c.direct}
+    shift = float(np.median(shifts))
+    alike = [i for i, c in told.items() if abs(c.time + shift) <= BETWEEN * c.period + c.error]
+    if len(alike) < 0.5 * len(fits):
+        return verdicts
+    return [
+        replace(v, name="shift", value=-told[i].time) if i in alike else v for i, v in enumerate(verdicts)
+    ]
 
 
 def slope(m: Measured) -> float | None:

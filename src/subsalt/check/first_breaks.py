@@ -9,7 +9,7 @@ import numpy as np
 
 from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, spread
 from subsalt.check.break_agreement import in_order
-from subsalt.check.break_findings import SAY
+from subsalt.check.break_findings import SAY, interval_by_moveout
 from subsalt.check.break_findings import WATER as WATER
 from subsalt.check.break_fits import Verdict, judge
 from subsalt.check.break_ranks import ranked
@@ -22,15 +22,14 @@ from subsalt.check.near_source import KNOWN, THREE, UNKNOWN, compare, constant
 from subsalt.check.picked import breaks as breaks
 from subsalt.check.picked import measured as measured
 from subsalt.check.picked import placed as placed
-from subsalt.check.waveforms import against_the_wavelet
+from subsalt.check.picked import seen
+from subsalt.check.waveforms import bias_of
 from subsalt.errors import Finding
 
 #: shots that are compared with the model; all others are compared with them
 MODEL_SHOTS = 40
 #: share of the shots that are judged from which a fault is one of the survey, and shots that make it one
 MOST, ENOUGH = 2 / 3, 2
-#: correlation of the direct wave with what the wavelet makes of it from which the phase of the wavelet is right
-SAME_WAVE = 0.9
 
 
 @rule("first_breaks", "survey")
@@ -125,9 +124,21 @@ def _station(found: ShotBreaks) -> float:
 @rule("first_breaks", "survey", "velocity", "wavelet")
 def arrivals(context: Context) -> Iterator[Finding]:
     """First breaks that the model does not allow: interval, time zero, or velocity are wrong."""
-    # times of data that are corrected for moveout are those of no wave
-    if context.modelling or context.facts.get("_corrected") or not placed(context):
+    if context.modelling or not placed(context):
         return
+    if context.facts.get("_corrected"):
+        # times of data that are corrected for moveout are those of no wave: the finding above explains them
+        return
+    named_interval = False
+    for finding in _against_the_model(context):
+        named_interval |= finding.code == "E345"
+        yield finding
+    if not named_interval and (told := context.facts.get("_interval")) is not None:
+        yield from interval_by_moveout(context, *told)
+
+
+def _against_the_model(context: Context) -> Iterator[Finding]:
+    """Yield what first breaks say of the model, and the model of them."""
     assert context.wavelet is not None
     wrong_order = context.facts.get("_reversed", set())
     candidates = [b for b in breaks(context) if b.shot.id not in wrong_order]
@@ -144,16 +155,26 @@ def arrivals(context: Context) -> Iterator[Finding]:
     faults = [n for n in names if n != "fits"]
     if names["moveout"] >= MOST * names.total():
         faults = ["moveout"]  # what else times of no wave seem to say is nothing
+    said = False
     for name in faults:
         shots = [(b, v) for b, v in zip(good, verdicts, strict=True) if v.name == name]
         every = len(shots) >= MOST * names.total() and not names["fits"] > 0.2 * names.total()
-        yield from SAY[name](context, [b for b, _ in shots], [v for _, v in shots], every, names.total())
+        for finding in SAY[name](context, [b for b, _ in shots], [v for _, v in shots], every, names.total()):
+            said = True
+            yield finding
     fits = [b for b, v in zip(good, verdicts, strict=True) if v.name == "fits"]
     # channels at wrong places have wrong distances
     odd = list(_near_the_source(context, fits)) if fits and not context.facts.get("_channels") else []
     yield from odd
     if not faults and not odd:
         yield in_order(context, good, fits)
+    elif not said and not odd:
+        yield unchecked(
+            "first breaks",
+            f"{seen(good)}; in {len(good) - len(fits)} of {len(good)} shots they grow with offset unlike the model, "
+            "and not in enough of them to be the model's fault alone: check the velocities near the surface there, and "
+            "the coordinates",
+        )
 
 
 def _near_the_source(context: Context, fits: list[ShotBreaks]) -> Iterator[Finding]:
@@ -165,12 +186,12 @@ def _near_the_source(context: Context, fits: list[ShotBreaks]) -> Iterator[Findi
     all_of = compare(told)
     context.facts["first_breaks"] |= {"constant_s": all_of.time, "scatter_s": all_of.scatter}
     yield from single_shots(context, shots, told, all_of)
-    alike = [high for _, high in against_the_wavelet(context)]
-    known = len(alike) >= ENOUGH and float(np.median(alike)) >= SAME_WAVE
+    bias = bias_of(context)
+    late = all_of.time - (bias or 0.0)
     period = float(np.median([c.period for c in told]))
-    limit = (KNOWN if known else UNKNOWN) * period + all_of.error + THREE * all_of.scatter
-    if len(found) >= max(ENOUGH, 0.5 * len(fits)) and abs(all_of.time) > limit:
-        yield from (time_of_all if known else phase_or_time)(context, shots, told, all_of)
+    limit = (UNKNOWN if bias is None else KNOWN) * period + all_of.error + THREE * all_of.scatter
+    if sum(c.direct for c in told) >= 0.5 * len(fits) and abs(late) > limit:
+        yield from (phase_or_time if bias is None else time_of_all)(context, shots, late)
 
 
 def _unclear(found: Sequence[ShotBreaks]) -> str:

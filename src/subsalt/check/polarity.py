@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, fit
-from subsalt.check.context import Context, error, file_of, leave_out, named, rule, warning
+from subsalt.check.context import Context, error, file_of, leave_out, named, rule, unchecked, warning
 from subsalt.check.picked import breaks
-from subsalt.check.waveforms import against_the_wavelet, correlations
+from subsalt.check.waveforms import Likeness, against_the_wavelet, correlations
 from subsalt.errors import Finding
 
 #: correlation from which two arrivals are of one waveform, of either sign, and from which that is certain
@@ -28,6 +28,8 @@ IN_TIME = 0.15
 RARER = 0.4
 #: correlation with the expected arrival from which the sign of all is wrong, and below which the right one must stay
 OPPOSITE, RIGHT = 0.9, 0.6
+#: by how much more the opposite sign must be like it where a low cut makes waveforms ring
+MORE = 0.1
 
 
 def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64]]:
@@ -190,9 +192,15 @@ def all_shots(context: Context) -> Iterator[Finding]:
     found = against_the_wavelet(context)
     if not found:
         return
-    worst, best = np.array([low for low, _ in found]), np.array([high for _, high in found])
-    opposite = (worst <= -OPPOSITE) & (best < RIGHT)
+    worst, best = np.array([c.low for c in found]), np.array([c.high for c in found])
+    opposite = (worst <= -OPPOSITE) & ((best < RIGHT) | _in_swell(context, found))
     if opposite.mean() < 0.8:
+        if max(b.cut for b in breaks(context)) > 0 and not (best > np.maximum(RIGHT, -worst)).mean() >= 0.8:
+            yield unchecked(
+                "polarity",
+                "after the low cut that noise of low frequencies needs, direct waves are as much like the wavelet as "
+                f"like its opposite (correlations {float(np.median(best)):.2f} and {float(np.median(worst)):.2f})",
+            )
         return
     yield warning(
         "W351",
@@ -204,3 +212,18 @@ def all_shots(context: Context) -> Iterator[Finding]:
         correlation=float(np.median(worst)),
         shots=len(found),
     )
+
+
+def _in_swell(context: Context, found: list[Likeness]) -> NDArray[np.bool_]:
+    """Return which direct waves are the opposite of the wavelet's by their times, too, where noise was cut off.
+
+    A low cut makes waveforms ring, and the next lobe looks like the opposite sign; but it is picked at another time.
+    """
+    out = np.zeros(len(found), bool)
+    late = context.facts.get("first_breaks", {}).get("constant_s")
+    if late is None or not any(b.cut > 0 for b in breaks(context)):
+        return out
+    room = IN_TIME * float(np.median([b.period for b in breaks(context)]))
+    for i, c in enumerate(found):
+        out[i] = c.high < -c.low - MORE and abs(late - c.bias_low) <= room < abs(late - c.bias)
+    return out

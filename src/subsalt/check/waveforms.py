@@ -6,6 +6,8 @@ matters to how alike they are.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,8 @@ from subsalt.check.picked import breaks, measured
 LAG = WINDOW // 16
 #: traces of a shot with a direct wave alone that are compared with the wavelet, at least; and shots
 SINGLE, SHOTS = 3, 8
+#: correlation of the direct wave with what the wavelet makes of it from which the phase of the wavelet is right
+SAME_WAVE = 0.9
 
 
 def correlations(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -37,23 +41,39 @@ def correlations(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
     return np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
-def against_the_wavelet(context: Context) -> list[tuple[float, float]]:
-    """Return of some shots the lower and the higher correlation of their direct wave with what the wavelet makes of it.
+@dataclass(frozen=True)
+class Likeness:
+    """How alike the direct wave of a shot is to what the wavelet makes of it, as medians over some traces.
 
-    Made once for all rules. Of a line, the wave of a point source is compared, and that of a line source, as modelled
-    data have it: the lower is that of the one which is less alike. Each is the median over some traces of the shot.
+    Of a line, the wave of a point source is compared, and that of a line source, as modelled data have it.
+
+    Parameters
+    ----------
+    low, high : float
+        Correlation with the one that is less alike, and with the other.
+    bias_low, bias : float
+        By how much they are picked later than their traveltime and the onset of the wavelet, s.
     """
+
+    low: float
+    high: float
+    bias_low: float
+    bias: float
+
+
+def against_the_wavelet(context: Context) -> list[Likeness]:
+    """Return how alike the direct waves of some shots are to what the wavelet makes of them; found once."""
     if "_against_the_wavelet" not in context.facts:
         good = [b for b in breaks(context) if b.good]
         some = [good[int(i)] for i in spread(len(good), SHOTS)]
         found = [c for b in some if (c := _of_shot(context, b)) is not None]
         context.facts["_against_the_wavelet"] = found
-    kept: list[tuple[float, float]] = context.facts["_against_the_wavelet"]
+    kept: list[Likeness] = context.facts["_against_the_wavelet"]
     return kept
 
 
-def _of_shot(context: Context, found: ShotBreaks) -> tuple[float, float] | None:
-    """Return both correlations of a shot; None where no direct wave is sure.
+def _of_shot(context: Context, found: ShotBreaks) -> Likeness | None:
+    """Return the likeness of a shot; None where no direct wave is sure.
 
     The model allows it one time, and it came then, or all of it within a period of then.
     """
@@ -66,21 +86,38 @@ def _of_shot(context: Context, found: ShotBreaks) -> tuple[float, float] | None:
     far = np.flatnonzero(one & alike & (np.abs(late) < m.period) & (m.late > m.period))
     if len(far) < SINGLE:
         return None
-    values = []
+    values: list[tuple[float, float]] = []
     for ndim in {context.model.grid.ndim, 3}:
-        own = [
-            float(correlations(found.windows[m.at[i]][None], wave[None])[0])
-            for i in far[spread(len(far), FEWEST)]
-            if (wave := _direct(context, found, int(m.at[i]), float(m.late[i]), ndim)) is not None
-        ]
-        values += [float(np.median(own))] if own else []
-    return (min(values), max(values)) if values else None
+        likeness: list[float] = []
+        after: list[float] = []
+        for i in far[spread(len(far), FEWEST)]:
+            made = _direct(context, found, int(m.at[i]), float(m.late[i]), ndim)
+            if made is not None:
+                likeness.append(float(correlations(found.windows[m.at[i]][None], made[0][None])[0]))
+                after.append(made[1] - m.late[i] - m.pulse)
+        values += [(float(np.median(likeness)), float(np.median(after)))] if likeness else []
+    if not values:
+        return None
+    (low, bias_low), (high, bias) = min(values), max(values)
+    return Likeness(low, high, bias_low, bias)
+
+
+def bias_of(context: Context) -> float | None:
+    """Return by how much direct waves are picked late with the wavelet of the job, s; None if theirs is another."""
+    found = against_the_wavelet(context)
+    if not found:
+        return None
+    high, low = (float(np.median([getattr(c, n) for c in found])) for n in ("high", "low"))
+    # of the opposite sign they are more alike: then nothing is known
+    return float(np.median([c.bias for c in found])) if high >= max(SAME_WAVE, -low) else None
 
 
 def _direct(
     context: Context, found: ShotBreaks, i: int, time: float, ndim: int
-) -> NDArray[np.float64] | None:
-    """Return the window around the pick of the direct wave of one trace in a uniform medium, with its ghost."""
+) -> tuple[NDArray[np.float64], float] | None:
+    """Return the window around the pick of the direct wave of one trace in a uniform medium, with its ghost, and the
+    pick, s.
+    """
     from subsalt.analytic.uniform import isotropic_waveform
 
     assert context.wavelet is not None
@@ -108,4 +145,6 @@ def _direct(
     # as the traces were treated before they were picked
     alike = cut_low(trace[None].astype(np.float32), dt, found.cut)
     at = pick(alike, dt, found.period)[0]
-    return windows(alike, dt, at, found.period)[0] if np.isfinite(at[0]) else None
+    if not np.isfinite(at[0]):
+        return None
+    return windows(alike, dt, at, found.period)[0], float(at[0]) + wavelet.t0
