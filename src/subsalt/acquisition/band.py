@@ -41,9 +41,14 @@ QUIET = 0.1
 TRACES = 8
 
 
+def finite(data: NDArray[Sample]) -> NDArray[np.float64]:
+    """Return traces in double precision, with zeros for what is no number: squares of the rest are finite."""
+    return np.nan_to_num(data.astype(np.float64), posinf=0.0, neginf=0.0)
+
+
 def dominant_period(data: NDArray[Sample], dt: float) -> float:
     """Return the period at the peak of the traces' mean amplitude spectrum, s; each trace counts alike."""
-    x = np.nan_to_num(data.astype(np.float64))
+    x = finite(data)
     nt = x.shape[1]
     if nt < 2 or not len(x):
         return 4.0 * dt
@@ -69,7 +74,7 @@ def cut_low(traces: NDArray[Sample], dt: float, cut: float) -> NDArray[Sample]:
     n, nt = traces.shape
     if cut <= 0 or cut >= 0.45 / dt or nt < 2 or not n:
         return traces
-    x = np.nan_to_num(traces.astype(np.float64))
+    x = finite(traces)
     # the response has died away after three periods of the cut
     size = 1 << math.ceil(math.log2(nt + 3.0 / (cut * dt)))
     y = np.fft.irfft(np.fft.rfft(x - x[:, :1], size, axis=1) * _response(size, dt, cut), size, axis=1)
@@ -93,9 +98,7 @@ def _response(size: int, dt: float, cut: float) -> NDArray[np.complex128]:
 
 def low_cut(shots: Sequence[NDArray[np.float32]], dt: float) -> float:
     """Return the frequency below which traces (n, nt) of some shots hold noise that hides arrivals, Hz; 0 for none."""
-    parts = [
-        np.nan_to_num(d[:: max(1, len(d) // TRACES)].astype(np.float64)) for d in shots if d.shape[1] > 64
-    ]
+    parts = [finite(d[:: max(1, len(d) // TRACES)]) for d in shots if d.shape[1] > 64]
     if not parts:
         return 0.0
     plain, period = _contrast(parts, dt)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.band import cut_low, low_cut
+from subsalt.acquisition.band import cut_low, finite, low_cut
 from subsalt.acquisition.band import dominant_period as dominant_period
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import SubsaltError
@@ -156,7 +156,7 @@ def pick(
     muted : ndarray, (n,), bool
         The pick stands within a period after exact zeros from the start of the trace.
     """
-    x = np.abs(np.nan_to_num(data.astype(np.float64)))
+    x = np.abs(finite(data))
     n, nt = x.shape
     w = max(2, round(period / dt))
     at, amplitude, muted = np.full(n, np.nan), np.zeros(n), np.zeros(n, bool)
@@ -190,7 +190,7 @@ def windows(
 ) -> NDArray[np.float64]:
     """Return two periods of each trace from half a period before its pick, (n, WINDOW), of unit energy."""
     out = np.zeros((len(data), WINDOW))
-    x = np.nan_to_num(data.astype(np.float64))
+    x = finite(data)
     axis = dt * np.arange(x.shape[1])
     around = period * (np.arange(WINDOW) * (2.0 / WINDOW) - 0.5)
     for i in np.flatnonzero(np.isfinite(at)):

@@ -12,6 +12,7 @@ from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.check.break_fits import Verdict, judge, measure, onset
 from subsalt.check.channel_fits import one_sided
 from subsalt.check.context import Context, error, leave_out, named, warning
+from subsalt.check.looked_at import moved_by
 from subsalt.check.near_source import constant
 from subsalt.check.picked import breaks, expected, measured, seen, starts
 from subsalt.earth.planes import Parameter
@@ -149,6 +150,7 @@ def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: b
     assert context.survey is not None
     assert context.wavelet is not None
     first = np.concatenate([starts(context, b) for b in found])
+    moved = np.concatenate([moved_by(context, b.shot)[b.rows] for b in found])
     here = float(np.median(first))
     others = [b for b in breaks(context) if b.good and b.shot.id not in {f.shot.id for f in found}]
     rest = np.concatenate([starts(context, b) for b in others]) if others else np.empty(0)
@@ -156,12 +158,15 @@ def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: b
         if np.ptp(first) > 1e-6:
             return "the delays (byte 109) of the traces differ: correct them in the files"
         # zero is what is right most often; else to the sample
-        exact, dt = float(first[0]) + shift, context.survey.time.dt
-        delay = (
-            0.0 if abs(exact) < 0.25 * found[0].period and abs(first[0]) > 1e-6 else dt * round(exact / dt)
+        exact, dt = float(first[0] - moved[0]) + shift, context.survey.time.dt
+        near_zero = abs(exact) < 0.25 * found[0].period and abs(first[0] - moved[0]) > 1e-6
+        delay = 0.0 if near_zero else dt * round(exact / dt)
+        twice = (
+            np.ptp(moved) < 1e-6 and abs(moved[0] + shift) < 0.25 * found[0].period and abs(moved[0]) > 1e-6
         )
+        step = f"leave out the shift by {1e3 * moved[0]:.0f} ms of [[signal]]; or " if twice else ""
         return (
-            f"[data.fix] delay = {delay:.4g}; or, where the wavelet of the job is wrong: "
+            f"{step}[data.fix] delay = {delay:.4g}; or, where the wavelet of the job is wrong: "
             f"[source] t0 = {context.wavelet.peak_time - shift:.4g}"
         )
     # a delay that stands in the headers of these shots alone, and not in the others

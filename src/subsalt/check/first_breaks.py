@@ -153,7 +153,7 @@ def _against_the_model(context: Context) -> Iterator[Finding]:
     _keep_facts(context, good, verdicts)
     names = Counter(v.name for v in verdicts if v.name != "unclear")
     faults = [n for n in names if n != "fits"]
-    if names["moveout"] >= MOST * names.total():
+    if faults and names["moveout"] >= MOST * names.total():
         faults = ["moveout"]  # what else times of no wave seem to say is nothing
     said = False
     for name in faults:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.band import cut_low, dominant_period
+from subsalt.acquisition.band import cut_low, dominant_period, finite
 from subsalt.acquisition.first_breaks import FEWEST, spread
 from subsalt.check.context import Context, SampledShot, error, rule, warning
 from subsalt.check.looked_at import cut_of, samples
@@ -54,9 +54,11 @@ def flatness(
         rms velocity (m/s) at two-way times (s).
     """
     period = dominant_period(data, dt)
-    x = np.nan_to_num(data.astype(np.float64))
+    x = finite(data)
     # every trace counts alike in every window of a few periods, as gain control does it
     width = max(3, round(4 * period / dt))
+    if x.shape[1] <= width:
+        return 0.0, 0.0, 0
     power = np.apply_along_axis(np.convolve, 1, x**2, np.ones(width) / width, "same")
     level = np.sqrt(power)
     x = np.divide(x, level, out=np.zeros_like(x), where=level > 1e-3 * level.max())
@@ -215,7 +217,7 @@ def energy_before(item: SampledShot, model: ModelLike, nt: int, dt: float, t0: f
     rows = spread(len(item.data), 48)
     if item.data.shape[1] != nt or len(rows) < FEWEST:
         return 0, 0
-    x = np.nan_to_num(item.data[rows].astype(np.float64))
+    x = finite(item.data[rows])
     period = dominant_period(item.data[rows], dt)
     early, _ = bounds(model, item.shot.src, item.shot.rcv[rows])
     end = np.floor((early - t0 - period) / dt).astype(int)
