@@ -15,6 +15,7 @@ from subsalt.check.context import Context, error, leave_out, named, warning
 from subsalt.check.looked_at import moved_by
 from subsalt.check.near_source import constant
 from subsalt.check.picked import breaks, expected, measured, seen, starts
+from subsalt.check.waveforms import bias_of
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import UNUSUAL
@@ -105,6 +106,15 @@ def say_shift(
     assert context.survey is not None
     shift = float(np.median([v.value for v in verdicts]))
     period = float(np.median([b.period for b in found]))
+    bias = bias_of(context, whenever=True)
+    told = [c.time for b in found if (c := constant(measured(context, b))) is not None and c.direct]
+    if (
+        bias is not None
+        and len(told) >= 0.5 * len(found)
+        and abs(shift + float(np.median(told))) < 0.5 * period
+    ):
+        # to the millisecond where the waveform is known
+        shift = bias - float(np.median(told))
     say = (error, "E346") if abs(shift) > CERTAIN * period else (warning, "W346")
     pulse = onset(context.wavelet)
     cure, text = shift_cure(context, found, shift, every), ""

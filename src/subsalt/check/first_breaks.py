@@ -129,11 +129,14 @@ def arrivals(context: Context) -> Iterator[Finding]:
     if context.facts.get("_corrected"):
         # times of data that are corrected for moveout are those of no wave: the finding above explains them
         return
-    named_interval = False
-    for finding in _against_the_model(context):
-        named_interval |= finding.code == "E345"
-        yield finding
-    if not named_interval and (told := context.facts.get("_interval")) is not None:
+    told = context.facts.get("_interval")
+    found = list(_against_the_model(context))
+    if told is None:
+        yield from found
+    elif any(f.code == "E345" for f in found):
+        yield from (f for f in found if f.code == "E345")
+    else:
+        # moveout and period of the events: what first breaks say besides is of times that are not theirs
         yield from interval_by_moveout(context, *told)
 
 

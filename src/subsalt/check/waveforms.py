@@ -61,18 +61,20 @@ class Likeness:
     bias: float
 
 
-def against_the_wavelet(context: Context) -> list[Likeness]:
-    """Return how alike the direct waves of some shots are to what the wavelet makes of them; found once."""
-    if "_against_the_wavelet" not in context.facts:
+def against_the_wavelet(context: Context, whenever: bool = False) -> list[Likeness]:
+    """Return how alike the direct waves of some shots are to what the wavelet makes of them; found once.
+
+    Those within a period of when the model lets them arrive, or all that lie on its curve, `whenever` they come.
+    """
+    kept: dict[bool, list[Likeness]] = context.facts.setdefault("_against_the_wavelet", {})
+    if whenever not in kept:
         good = [b for b in breaks(context) if b.good]
         some = [good[int(i)] for i in spread(len(good), SHOTS)]
-        found = [c for b in some if (c := _of_shot(context, b)) is not None]
-        context.facts["_against_the_wavelet"] = found
-    kept: list[Likeness] = context.facts["_against_the_wavelet"]
-    return kept
+        kept[whenever] = [c for b in some if (c := _of_shot(context, b, whenever)) is not None]
+    return kept[whenever]
 
 
-def _of_shot(context: Context, found: ShotBreaks) -> Likeness | None:
+def _of_shot(context: Context, found: ShotBreaks, whenever: bool) -> Likeness | None:
     """Return the likeness of a shot; None where no direct wave is sure.
 
     The model allows it one time, and it came then, or all of it within a period of then.
@@ -83,7 +85,8 @@ def _of_shot(context: Context, found: ShotBreaks) -> Likeness | None:
     if not one.any():
         return None
     alike = np.abs(late - np.median(late[one])) < 0.25 * m.period
-    far = np.flatnonzero(one & alike & (np.abs(late) < m.period) & (m.late > m.period))
+    in_time = np.abs(late) < (np.inf if whenever else m.period)
+    far = np.flatnonzero(one & alike & in_time & (m.late > m.period))
     if len(far) < SINGLE:
         return None
     values: list[tuple[float, float]] = []
@@ -102,9 +105,9 @@ def _of_shot(context: Context, found: ShotBreaks) -> Likeness | None:
     return Likeness(low, high, bias_low, bias)
 
 
-def bias_of(context: Context) -> float | None:
+def bias_of(context: Context, whenever: bool = False) -> float | None:
     """Return by how much direct waves are picked late with the wavelet of the job, s; None if theirs is another."""
-    found = against_the_wavelet(context)
+    found = against_the_wavelet(context, whenever)
     if not found:
         return None
     high, low = (float(np.median([getattr(c, n) for c in found])) for n in ("high", "low"))

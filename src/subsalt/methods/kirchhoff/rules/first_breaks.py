@@ -247,8 +247,12 @@ def _water_break(good: list[ShotBreaks], early: Velocity, t0: float) -> Iterator
         f"first breaks of {int(wrong.sum())} of {len(lines)} field records have the velocity of water ({v:.0f} m/s) "
         f"but start at {1e3 * first:+.0f} ms at offset 0 (period {1e3 * period:.0f} ms): time zero is wrong by about "
         f"as much, all times are too {'late' if first > 0 else 'early'}",
-        f"correct the time of the first sample, now {1e3 * t0:g} ms (byte 109): the observer's log has the recording "
-        f"delay; by the first breaks it is, in s: [data.fix] delay = {t0 - first:.3g}",
+        # without the wavelet it is known to a cycle or two: enough to tell that a delay was none, and no more
+        "[data.fix] delay = 0: the delay in the headers is none of the data"
+        if abs(t0) > 1e-6 and -period <= first - t0 <= 2 * period
+        else f"the time of the first sample is {1e3 * t0:g} ms now (byte 109): give the recording delay of the "
+        "observer's log, in s: [data.fix] delay = ...; first breaks tell it to a cycle or two only, which is too "
+        "little for an image",
         intercept_s=first,
     )
 
