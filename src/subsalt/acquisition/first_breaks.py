@@ -295,10 +295,11 @@ def fit(found: ShotBreaks) -> None:
 def reader_of(survey: Survey) -> Callable[[Shot, NDArray[np.int64]], NDArray[np.float32]]:
     """Return what reads traces of a shot for those who judge arrivals, on the time axis of the records.
 
-    They are as in the files but for the steps of the job that move arrivals or change their band; before any mute.
+    They are as in the files but for the steps of the job that move arrivals or, by causal filters, change their band;
+    before any mute.
     """
     reader = survey.reader
-    inner = getattr(reader, "looked_at", getattr(reader, "inner", reader))
+    inner = getattr(reader, "picked", getattr(reader, "inner", reader))
 
     def read(shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         if shot.data is not None or inner is None:

@@ -12,7 +12,7 @@ from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.check.break_fits import Verdict, judge, measure, onset
 from subsalt.check.channel_fits import one_sided
 from subsalt.check.context import Context, error, leave_out, named, warning
-from subsalt.check.looked_at import moved_by
+from subsalt.check.looked_at import moved_by, wavelet_of
 from subsalt.check.near_source import constant
 from subsalt.check.picked import breaks, expected, measured, seen, starts
 from subsalt.check.waveforms import bias_of
@@ -116,7 +116,7 @@ def say_shift(
         # to the millisecond where the waveform is known
         shift = bias - float(np.median(told))
     say = (error, "E346") if abs(shift) > CERTAIN * period else (warning, "W346")
-    pulse = onset(context.wavelet)
+    pulse = onset(wavelet_of(context), found[0].cut)
     cure, text = shift_cure(context, found, shift, every), ""
     if every and abs(shift) <= CERTAIN * period and not any(_all_around(context, b) for b in found):
         # a time of more than that is none of the usual mistakes of distance
@@ -251,9 +251,8 @@ def _say_early(
 
 def _depth_factor(context: Context, found: list[ShotBreaks]) -> float | None:
     """Return the power of ten of the sources' depth with which the first breaks fit; None when none does."""
-    model, wavelet = context.model, context.wavelet
+    model, wavelet = context.model, wavelet_of(context)
     assert model is not None
-    assert wavelet is not None
     if float(np.median([b.shot.src[2] for b in found])) < DEEP:
         return None
     fits = []

@@ -7,15 +7,20 @@ not be compared with the headers.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.band import low_cut
-from subsalt.acquisition.first_breaks import MOST_TRACES, reader_of, spread
+from subsalt.acquisition.first_breaks import MOST_TRACES, spread
 from subsalt.acquisition.survey import Shot
+from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.context import Context, SampledShot
+
+#: periods of the wavelet before and after it in which a filter rings
+RINGS = 8
 
 
 def traces_of(context: Context, shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -26,8 +31,11 @@ def traces_of(context: Context, shot: Shot, rows: NDArray[np.int64]) -> NDArray[
     SubsaltError
         When they cannot be read.
     """
-    assert context.survey is not None
-    return np.asarray(reader_of(context.survey)(shot, rows), dtype=np.float32)
+    survey = context.survey
+    assert survey is not None
+    plain = getattr(survey.reader, "inner", survey.traces)
+    read = survey.traces if shot.data is not None else getattr(survey.reader, "looked_at", plain)
+    return np.asarray(read(shot, rows), dtype=np.float32)
 
 
 def samples(context: Context) -> list[SampledShot]:
@@ -42,6 +50,24 @@ def samples(context: Context) -> list[SampledShot]:
             replace(i, data=treat(i.shot, None, i.data)) if len(i.data) == len(i.shot.rcv) else i
             for i in context.samples
         ]
+    return kept
+
+
+def wavelet_of(context: Context) -> Wavelet:
+    """Return the wavelet of the job in the band that the steps leave of the traces, by the filters of their picks."""
+    assert context.wavelet is not None
+    assert context.survey is not None
+    flow = getattr(context.survey.reader, "flow", None)
+    if flow is None or flow.moving is None:
+        return context.wavelet
+    if "_wavelet" not in context.facts:
+        given = context.wavelet
+        n = round(RINGS / (given.f0 * given.dt))
+        made = flow.moving.banded(np.pad(given.samples, n), given.dt)
+        context.facts["_wavelet"] = replace(
+            given, samples=made, t0=given.t0 - n * given.dt, peak_time=math.nan
+        )
+    kept: Wavelet = context.facts["_wavelet"]
     return kept
 
 

@@ -18,7 +18,7 @@ from subsalt.acquisition.first_breaks import (
 )
 from subsalt.check.break_fits import Measured, measure
 from subsalt.check.context import Context, Layout
-from subsalt.check.looked_at import moved_by, samples
+from subsalt.check.looked_at import moved_by, samples, wavelet_of
 
 
 def breaks(context: Context) -> list[ShotBreaks]:
@@ -61,10 +61,9 @@ def placed(context: Context) -> bool:
 def measured(context: Context, found: ShotBreaks) -> Measured:
     """Return the picks of a shot with what the model allows, computed once for all rules."""
     assert context.model is not None
-    assert context.wavelet is not None
     kept: dict[int, Measured] = context.facts.setdefault("_measured", {})
     if found.shot.id not in kept:
-        kept[found.shot.id] = measure(found, context.model, context.wavelet, starts(context, found))
+        kept[found.shot.id] = measure(found, context.model, wavelet_of(context), starts(context, found))
     return kept[found.shot.id]
 
 

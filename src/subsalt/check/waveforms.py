@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.band import cut_low
 from subsalt.acquisition.first_breaks import FEWEST, WINDOW, ShotBreaks, pick, spread, windows
 from subsalt.check.context import Context
+from subsalt.check.looked_at import wavelet_of
 from subsalt.check.picked import breaks, measured
 
 #: samples of a window by which two arrivals may be misaligned: an eighth of a period
@@ -123,9 +124,8 @@ def _direct(
     """
     from subsalt.analytic.uniform import isotropic_waveform
 
-    assert context.wavelet is not None
     assert context.model is not None
-    wavelet, shot = context.wavelet, found.shot
+    wavelet, shot = wavelet_of(context), found.shot
     rcv = shot.rcv[found.rows[i]]
     x = float(np.hypot(*(rcv[:2] - shot.src[:2])))
     top = context.model.grid.origin[-1]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
+from subsalt.job.signal.bandpass import Bandpass
 from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.mute import Mute, Muting
 from subsalt.job.signal.shift import Shifted
@@ -143,15 +144,26 @@ class Flow:
             # a band that only resampled traces have
             return None
 
-    def looked_at(self, traces: Traces, headers: Headers) -> Traces:
+    @cached_property
+    def causal(self) -> Flow | None:
+        """As `moving`, with causal filters for bands: those of zero phase begin before the arrival."""
+        if self.moving is None:
+            return None
+        steps = [
+            step.model_copy(update={"phase": "minimum"}) if isinstance(step, Bandpass) else step
+            for step in self.moving.steps
+        ]
+        return Flow(steps, self.time, self.resolve)
+
+    def looked_at(self, traces: Traces, headers: Headers, causal: bool = False) -> Traces:
         """Return traces (n, time.nt) after the steps that move arrivals or change their band, and no other.
 
         Notes
         -----
-        First breaks and echoes are judged on them. Where a trace begins with zeros, as a mute leaves them, it still
-        does: what a filter of zero phase puts there is no arrival.
+        Echoes are judged on them, and first breaks with `causal` filters. Where a trace begins with zeros, as a mute
+        leaves them, it still does: what a filter of zero phase puts there is no arrival.
         """
-        flow = self.moving
+        flow = self.causal if causal else self.moving
         if flow is None:
             return traces
         made = flow.apply(traces, headers)
@@ -169,6 +181,15 @@ class Flow:
         return (
             np.sum([made.seconds(headers) for made in shifts], axis=0) if shifts else np.zeros(len(headers))
         )
+
+    def banded(self, samples: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+        """Return a wavelet (nt,) of an interval of its own, s, after the `causal` filters of bands."""
+        out = samples[None]
+        time, none = TimeAxis(len(samples), dt), Headers(np.zeros(1, np.int64), np.zeros(1))
+        for step in [] if self.causal is None else self.causal.steps:
+            if isinstance(step, Bandpass):
+                out = step.operator(time, self.resolve).apply(out, none)
+        return np.asarray(out[0])
 
     def mutes(self) -> Iterator[tuple[str, Mute, Muting]]:
         """Yield name, keys and operator of the steps that mute."""

@@ -116,7 +116,7 @@ def _read(table: TraceTable, rows: NDArray[np.int64]) -> NDArray[np.float32] | N
         data: NDArray[np.float32] = table.files.read(table.number[rows])
     except SubsaltError:
         return None  # somebody else's finding
-    treat = getattr(table.treatment, "looked_at", None)
+    treat = getattr(table.treatment, "picked", None)
     return data if treat is None else treat(rows, data)
 
 
