@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from break_surveys import DT, F0, LAYOUTS, SUBJECTS, altered, context, findings, later, modelled
+from break_surveys import DT, F0, LAYOUTS, SUBJECTS, altered, context, findings, later, modelled, two_branches
 
 from subsalt.acquisition.first_breaks import near_line
 from subsalt.check import SampledShot, load_rules, run_rules
@@ -55,6 +55,24 @@ def test_a_model_without_water_is_no_time_zero(name, speed):
     found = findings(context(name, model=EarthModel(grid, np.full(grid.shape, speed, np.float32))))
     assert [f.code for f in found] in (["E349"], ["W349"])
     assert not [f for f in found if "delay" in f.fix]
+
+
+@pytest.mark.parametrize(("fast", "crossing"), [(2600.0, 600.0), (3500.0, 800.0)])
+@pytest.mark.parametrize("speed", [1900.0, 2200.0, 2600.0, 3000.0])
+def test_direct_and_head_waves_over_a_uniform_model(fast, crossing, speed):
+    """One line through both seemed to ask for another time zero, or for half the interval; water explains it."""
+    survey, model, _ = modelled("streamer")
+    made = altered(survey, two_branches(survey, 0.15, 1500.0, fast, crossing))
+    found = findings(
+        context(survey=made, model=EarthModel(model.grid, np.full(model.grid.shape, speed, np.float32)))
+    )
+    assert [f.code for f in found] in (["E349"], ["W349"])
+    assert "water layer" in found[0].fix
+    # the model that they were made of: 2 h = x sqrt((v2 - v1) / (v2 + v1)) for a crossing at x
+    h = 0.5 * crossing * np.sqrt((fast - 1500.0) / (fast + 1500.0))
+    vp = np.where(model.grid.axis(-1) < h, 1500.0, fast)
+    right = EarthModel(model.grid, np.broadcast_to(vp, model.grid.shape).astype(np.float32))
+    assert findings(context(survey=made, model=right)) == []
 
 
 def test_head_waves_before_a_uniform_model_are_no_moveout_correction():

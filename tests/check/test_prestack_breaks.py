@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from break_surveys import DT, altered, modelled
+from break_surveys import DT, altered, modelled, two_branches
 
 from job_files import shared_data
 from subsalt.io.segy.writing import write_survey
@@ -105,22 +105,6 @@ def test_a_delay_of_the_headers_that_is_none(tmp_path, delay):
     wrong = found(tmp_path, fix=f"fix = {{ delay = {delay} }}")
     assert list(wrong) == ["W392"]
     assert "[data.fix] delay = 0:" in wrong["W392"].fix
-
-
-def two_branches(survey, late=0.12, v1=1500.0, v2=2600.0, crossing=600.0):
-    """Return the change that makes traces of a direct wave, and of a head wave that overtakes it at `crossing`."""
-    t = survey.time.values()
-
-    def change(i, s):
-        x = s.offset[:, None]
-        head = crossing / v1 + (x - crossing) / v2
-        out = np.zeros((len(s.rcv), len(t)))
-        for at, size in ((x / v1, 1.0), (head, 0.4)):
-            a = (np.pi * 12.0 * (t[None] - at - late)) ** 2
-            out += size * np.where(at == x / v1, 1.0, x > 0.6 * crossing) * (1 - 2 * a) * np.exp(-a)
-        return {"data": out.astype(np.float32)}
-
-    return change
 
 
 def test_direct_and_head_waves_are_lines_of_their_own(tmp_path):

@@ -197,8 +197,10 @@ def _say_velocity(
     if not every:
         return
     factor = float(np.median([v.value for v in verdicts]))
-    slowness = float(np.median([b.line.slowness for b in found if b.line is not None]))
-    speed = 1 / slowness
+    # of the direct wave, not of head waves beyond it
+    own = [line[0] for b in found if (line := measured(context, b).near_lines()) is not None]
+    lines = own or [b.line for b in found if b.line is not None]
+    speed = 1 / float(np.median([line.slowness for line in lines]))
     certain = max(factor, 1 / factor) > WRONG_VELOCITY
     say = (error, "E349") if certain else (warning, "W349")
     if context.facts.get("_axes_wrong"):

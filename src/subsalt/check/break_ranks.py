@@ -14,17 +14,20 @@ import numpy as np
 from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.check.break_fits import EXPLAINED, FACTOR, STRICT, Measured, Verdict
 from subsalt.check.context import Context
-from subsalt.check.near_source import BETWEEN, constant
+from subsalt.check.near_source import BETWEEN, KNOWN, constant
 from subsalt.check.picked import measured
 
 #: semblance along hyperbolas over that at equal times from which data are not corrected for moveout
 BENT = 1.3
+#: picks of a direct wave that say which velocity it has
+BRANCH = 8
 
 
 def ranked(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) -> list[Verdict]:
     """Return the verdicts of shots, those replaced that one mistake of all, or other evidence, explains better."""
     verdicts = _not_corrected(context, good, verdicts)
     own = [measured(context, b) for b in good]
+    verdicts = [_of_the_near_branch(m, v) for m, v in zip(own, verdicts, strict=True)]
     verdicts = _one_time(own, verdicts)
     names = [v.name for v in verdicts]
     if "shift" not in names:
@@ -56,6 +59,25 @@ def ranked(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) ->
                 v = replace(v, value=float(m.excess().min()))
         out.append(v)
     return out
+
+
+def _of_the_near_branch(m: Measured, v: Verdict) -> Verdict:
+    """Return that the velocity is wrong where the direct wave says so, whatever head waves beyond it seem to say.
+
+    It starts with the wavelet, which neither another interval nor another time zero would leave there, and grows with
+    offset at another velocity than the model's, by half a period and more over its own spread.
+    """
+    lines, factor = m.near_lines(), slope(m)
+    if v.name == "velocity" or m.muted or lines is None or factor is None or 1 / FACTOR < factor < FACTOR:
+        return v
+    seen = lines[0]
+    extent = float(np.ptp(np.sort(m.distance)[: seen.n]))
+    apart = abs(1.0 - 1.0 / factor) * seen.slowness * extent
+    # the model's starts at the source, too: stations at wrong depths bend its curve
+    starts = max(abs(seen.intercept - m.pulse), abs(lines[2].intercept)) <= KNOWN * m.period
+    if not starts or seen.n < BRANCH or apart < 0.5 * m.period:
+        return v
+    return replace(v, name="velocity", value=factor)
 
 
 def _one_time(own: list[Measured], verdicts: list[Verdict]) -> list[Verdict]:

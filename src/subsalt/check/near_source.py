@@ -76,6 +76,7 @@ def constant(m: Measured) -> Constant | None:
         return None
     usable = (m.late > 0) & (m.distance > 0)
     one = usable & (m.late - m.early <= ONE_TIME * m.period)
+    one &= _one_branch(m)
     direct = int(one.sum()) >= 2 * PICKS
     use = one if direct else usable
     if use.sum() < 2 * PICKS:
@@ -95,6 +96,20 @@ def constant(m: Measured) -> Constant | None:
     if placed:
         moved[ways] = found[2:]
     return Constant(float(found[0]), moved, placed, direct, error, speed, m.period)
+
+
+def _one_branch(m: Measured) -> NDArray[np.bool_]:
+    """Return which picks are of the branch nearest to the source: all, unless those beyond it are early."""
+    near = m.near_lines()
+    every = np.ones(len(m.time), bool)
+    if near is None or near[0].n < 2 * PICKS or near[0].n == len(every):
+        return every
+    order = np.argsort(m.distance, kind="stable")
+    far = order[near[0].n :]
+    late = m.time[far] - near[0].intercept - near[0].slowness * m.distance[far]
+    if float(np.median(late)) < -BETWEEN * m.period:
+        every[far] = False
+    return every
 
 
 def _fitted(columns: NDArray[np.float64], late: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
