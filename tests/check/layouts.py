@@ -13,7 +13,7 @@ from subsalt.check import Context, SampledShot
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Parameter
-from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
 def traces(shot, time, f0, vp=1500.0):
@@ -142,7 +142,10 @@ CLEAN = {
     "upright": lambda: context(epsilon=0.2, delta=0.1, theta=0.0),
     "constant": lambda: context(vp=2000.0),
     "water only": lambda: context(vp=1500.0, f0=6.0),
-    "salt": lambda: context(shape=(121, 91), vp=salt(), f0=6.0, nt=601),
+    "salt": lambda: dataclasses.replace(
+        context(shape=(121, 91), vp=salt(), f0=6.0, nt=601),
+        imaging=ImagingOptions(condition="inverse-scattering"),
+    ),
     "free surface": lambda: context(propagation=PropagationOptions(free_surface=True)),
     "damping": lambda: context(propagation=PropagationOptions(boundary="damping")),
     "order 4": lambda: context(propagation=PropagationOptions(order=4), f0=5.0),

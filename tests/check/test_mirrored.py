@@ -40,7 +40,7 @@ def breaks_in(model, late=0.0):
 def said(model, breaks, **given):
     """Return the codes that are said of first breaks in a model."""
     facts = {"_breaks": breaks, "first_breaks": {"verdicts": {"fits": len(breaks)}}}
-    vp = Parameter("vp", model.vp, GRID, source="vp.rsf", given=given)
+    vp = Parameter("vp", model.vp, model.grid, source="vp.rsf", given=given)
     return findings(
         context("land, split spread", model=model, parameters={"vp": vp}, facts=facts), ("mirrored",)
     )
@@ -65,6 +65,19 @@ def test_a_section_that_runs_backward(late):
     (again,) = said(backward, breaks_in(model, late), flip="x")
     assert '[model] vp = {file = "vp.rsf"}' in again.fix
     assert not said(model, breaks_in(model, late))
+
+
+@pytest.mark.parametrize("spacing", [12.5, 20.0])
+def test_a_spacing_along_x_that_is_not_the_right_one(spacing):
+    """Part of the model lies under the line, stretched: its x axis is not turned around."""
+    model = wedge()
+    long = EarthModel(Grid(GRID.shape, (spacing, 10.0)), model.vp)
+    (found,) = said(long, breaks_in(model))
+    assert found.code == "W376"
+    assert '[model] vp = {file = "vp.rsf", spacing = [10.0, 10.0]}' in found.fix
+    assert "flip" not in found.fix
+    # the spacing is right where first breaks are those of the model, whatever it is along z
+    assert not said(long, breaks_in(long))
 
 
 def test_a_symmetric_section_says_nothing():

@@ -55,9 +55,9 @@ def files(folder, **volumes):
     return {name: f'"{name}.rsf"' for name in given}
 
 
-def found(folder, model):
+def found(folder, model, job=JOB):
     """Return the findings of a job by code."""
-    text = JOB + "".join(f"{k} = {v}\n" for k, v in model.items())
+    text = job + "".join(f"{k} = {v}\n" for k, v in model.items())
     said = {f.code: f for f in check_job(Job.from_toml(write_job(folder, text))).findings if f.is_fault}
     # the traces are those of another model than the belt, and W372 rightly says so
     said.pop("W372", None)
@@ -249,3 +249,112 @@ def test_a_spacing_of_one_that_a_converter_left(tmp_path, unset):
     else:
         # a model of 1 m cells along all axes is what it says: small
         assert "E406" not in said
+
+
+def with_anisotropy(folder, epsilon, delta, named=()):
+    """Return the findings on constant parameters in the rock, in files of other names."""
+    rock = VP > 1500
+    model = files(folder, epsilon=np.where(rock, epsilon, 0.0), delta=np.where(rock, delta, 0.0))
+    for name, file in dict(named).items():
+        (folder / f"{file}.rsf").write_text((folder / f"{name}.rsf").read_text())
+        model[name] = f'"{file}.rsf"'
+    return found(folder, model)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.16, 0.08), (0.2, 0.1), (0.12, 0.06)])
+def test_eta_given_for_epsilon_is_not_exchanged(tmp_path, epsilon, delta):
+    """As eta = (epsilon - delta) / (1 + 2 delta) is nearly delta; the exchange would make a wrong image."""
+    said = with_anisotropy(tmp_path, (epsilon - delta) / (1 + 2 * delta), delta)["W429"]
+    assert "eta given for epsilon" in said.message
+    assert "epsilon = (1 + 2 delta) eta + delta" in said.fix
+    assert "[model]" not in said.fix
+
+
+def test_a_file_that_is_named_eta_is_asked_about(tmp_path):
+    said = with_anisotropy(tmp_path, 0.09, 0.05, {"epsilon": "eta_final"})["W429"]
+    assert "eta_final.rsf" in said.message
+    assert "[model]" not in said.fix
+    assert "W429" not in with_anisotropy(tmp_path, 0.15, 0.05, {"epsilon": "beta2"})
+
+
+def test_files_whose_names_say_so_are_exchanged(tmp_path):
+    said = with_anisotropy(tmp_path, 0.07, 0.08, {"epsilon": "delta_v2", "delta": "eps_v2"})["W429"]
+    assert 'epsilon = {file = "eps_v2.rsf"}; delta = {file = "delta_v2.rsf"}' in said.fix
+
+
+def hills(values, nodes=12):
+    """Return values below a ground that rises to the top of the model, zeros above it, and its depths, m."""
+    ground = (nodes * (1 + np.sin(GRID.axis(0) / 200.0)) / 2).round().astype(int)
+    return np.where(np.arange(values.shape[1])[None, :] >= ground[:, None], values, 0.0), 10.0 * ground
+
+
+def test_zeros_over_rock_below_stations_are_air(tmp_path):
+    line = survey(nt=301)
+    volumes, ground = hills(np.maximum(VP, 1900.0))
+    for shot in line.shots:
+        for at in (shot.src[None], shot.rcv):
+            at[:, 2] = np.interp(at[:, 0], GRID.axis(0), ground) + 5.0
+    write_survey(tmp_path / "shots.sgy", line)
+    said = found(tmp_path, files(tmp_path, vp=volumes))
+    assert "E427" not in said
+    assert "of the sources stand where the zeros end" in said["E428"].message
+    assert "[propagation.topography]" in said["E428"].fix
+
+
+def test_zeros_over_velocities_of_p_waves_are_no_shear_velocities(tmp_path):
+    said = found(tmp_path, files(tmp_path, vp=np.where(VP <= 1500, 0.0, VP)))
+    assert "E427" not in said
+    assert "over water, fill them with 1500 m/s" in said["E428"].fix
+
+
+def test_axes_that_the_job_exchanges_wrongly_are_put_back(tmp_path):
+    """The cure goes with the order that the job gives: here it is to leave the key away."""
+    model = files(tmp_path, vp=VP)
+    text = JOB + 'vp = {file = "vp.rsf", axes = "zx"}\n'
+    said = {f.code: f for f in check_job(Job.from_toml(write_job(tmp_path, text))).findings if f.is_fault}
+    assert '[model] vp = {file = "vp.rsf"}' in said["W426"].fix
+    assert found(tmp_path, pasted(model, said["W426"].fix)) == {}
+
+
+def test_a_survey_that_lies_on_the_other_extent_makes_an_error_of_it(tmp_path):
+    """Then nothing else is said of the places of stations: it would only repeat that."""
+    # the traces are those of another model, with which a cure must not be judged
+    job = JOB.replace('line = "2d"', 'line = "2d"\nfirst_breaks = "ignore"')
+    model = files(tmp_path, vp=VP[:, :60].T)
+    first = found(tmp_path, model, job)
+    assert list(first) == ["E426"], first
+    assert "none when these two are exchanged" in first["E426"].message
+    assert not [c for c in found(tmp_path, pasted(model, first["E426"].fix), job) if c.startswith("E")]
+
+
+def test_lengths_of_axes_exchanged_in_the_header(tmp_path):
+    model = files(tmp_path, vp=VP[:, :60].reshape(60, 161))
+    said = found(tmp_path, model)
+    assert list(said) == ["E426"], said
+    assert "exchange n1 and n2 in the header vp.rsf" in said["E426"].fix
+
+
+ODD = {
+    "constant": VP * 0 + 2000.0,
+    "one node wide": np.full((1, 161), 2000.0),
+    "one node deep": np.full((161, 1), 2000.0),
+    "zeros": VP * 0,
+    "negative": -VP,
+    "all NaN": VP * np.nan,
+    "one NaN": one_odd(VP, np.nan),
+    "one infinity": one_odd(VP, np.inf),
+    "one zero": one_odd(VP, 0.0),
+    "one negative": one_odd(VP, -1500.0),
+    "huge": VP * 1e30,
+    "tiny": VP * 1e-30,
+    "zeros above and NaN below": np.where(VP <= 1500, 0.0, np.where(VP > 4000, np.nan, VP)),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_models_end_in_findings_without_a_word_of_numpy(tmp_path, name):
+    said = found(tmp_path, files(tmp_path, vp=ODD[name]))
+    words = " ".join(f"{f.message} {f.fix}" for f in said.values())
+    assert not any(odd in words for odd in ("nan m", "nan s", "inf s", "inf m", "None")), words
+    assert name == "constant" or said

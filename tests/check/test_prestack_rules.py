@@ -1,5 +1,7 @@
 """Planted mistakes in prestack traces: each is one finding, with its evidence and cure."""
 
+import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -17,6 +19,7 @@ from subsalt.job.signal.edit import Edit
 from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.traces import treated_table
+from subsalt.methods.kirchhoff.placing import from_corners
 from subsalt.methods.kirchhoff.rules import midpoints as prestack_grid
 from subsalt.methods.kirchhoff.rules import traces as rules
 from subsalt.methods.kirchhoff.rules.midpoints import MAP_HEIGHT, MAP_WIDTH, edges_of_bins, text_map
@@ -231,7 +234,7 @@ def test_a_part_of_the_survey_is_in_order(areal):
     some = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 10)), 51.0))
     assert codes(some) == []
     # 51 m are four crosslines beside those of the output
-    assert "200 of 1600, 80 beside it within the aperture, 1320 out of reach" in some[0].message
+    assert "200 of 1600 (12%), 1400 beside it, 80 of them within the aperture" in some[0].message
     assert "every bin has a midpoint" in some[1].message
     beyond = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 90)), None))
     assert "1600 of 1600, 0 beside it" in beyond[0].message
@@ -412,3 +415,44 @@ def test_half_the_traces_a_thousand_kilometres_away(tmp_path):
     fix = Fix(exclude=(Exclusion("a.sgy", ((1, 60, 1),)),))
     mended = table_of(tmp_path, data=(src + away, rcv + away, traces), fix=fix)
     assert codes(rules.prestack_findings(mended, fix)) == []
+
+
+def test_a_part_that_is_asked_for_says_its_share(areal):
+    (part, *_) = prestack_grid.on_the_grid(areal[1], grid(shape=(20, 10)), None)
+    assert part.level == "ok"
+    assert part.message.startswith("the output is a part of the survey, as [kirchhoff] asks")
+    assert "200 of 1600 (12%), 1400 beside it" in part.message
+
+
+def test_midpoints_beside_the_grid_of_their_own_numbers(areal):
+    """Bins that name another place, or numbers of another line: the cure is a grid that holds the midpoints."""
+    own = grid(shape=(20, 10))
+    (found, *_) = prestack_grid.on_the_grid(areal[1], own, None, asked=False)
+    assert found.code == "W730"
+    assert (
+        "200 of 1600 midpoints lie on the output, though it is the grid of their own numbers" in found.message
+    )
+    corners = re.search(r"\[kirchhoff\] corners = (\[\[.*?\]\])", found.fix).group(1)
+    placed = from_corners([tuple(p) for p in json.loads(corners)])
+    numbers = np.array([p[:2] for p in json.loads(corners)])
+    whole = replace(
+        own,
+        inlines=(numbers[:, 0].min(), numbers[:, 0].max(), 1),
+        crosslines=(numbers[:, 1].min(), numbers[:, 1].max(), 1),
+        corner=placed.position(numbers[:, 0].min(), numbers[:, 1].min()),
+    )
+    (found, *_) = prestack_grid.on_the_grid(areal[1], whole, None, asked=False)
+    assert found.level == "ok"
+    assert "1600 of 1600" in found.message
+
+
+def test_offsets_that_are_all_larger_by_one_length(tmp_path):
+    path = tmp_path / "a.sgy"
+    table_of(tmp_path)
+    rows = np.frombuffer(path.read_bytes()[3600:], np.uint8).reshape(-1, 240 + 4 * NT).copy()
+    offset = rows[:, 36:40].copy().view(">i4")[:, 0]
+    rows[:, 36:40] = (offset + 25 * np.where(offset < 0, -1, 1)).astype(">i4")[:, None].view(np.uint8)
+    path.write_bytes(path.read_bytes()[:3600] + rows.tobytes())
+    (found,) = rules.offsets_agree(open_traces(path))
+    assert "in 60 of 60 traces, by 25 m in all alike" in found.message
+    assert "scalar" not in found.fix

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from layouts import CLEAN, checkerboard, clip, context, finely_sampled, four_cables, stacked
+from layouts import CLEAN, checkerboard, clip, context, finely_sampled, four_cables, salt, stacked
 
 from subsalt import check
 from subsalt.acquisition.line import GIVEN, JOB, NOBODY, fit_stations, line_facts
@@ -371,6 +371,10 @@ MISTAKES = {
         "W542",
         lambda: dataclasses.replace(tilted(theta=30.0), propagation=PropagationOptions(source_taper=None)),
     ),
+    "salt under the default condition": (
+        "W547",
+        lambda: context(shape=(121, 91), vp=salt(), f0=6.0, nt=601),
+    ),
     "thin tilted model": ("W544", lambda: tilted(shape=(101, 24), theta=20.0)),
     "TTI without theta": ("E540", lambda: vti_asked("tti")),
     "tilt ignored": ("W541", lambda: vti_asked("vti", theta=30.0)),
@@ -443,6 +447,30 @@ def test_slow_waves_are_reported_with_the_distance_to_which_they_matter():
 def test_at_least_forty_planted_mistakes():
     assert len(MISTAKES) >= 40
     assert len(CLEAN) >= 10
+
+
+@pytest.mark.parametrize(("f0", "code"), [(25.0, "W530"), (60.0, "E531")])
+def test_cures_of_dispersion_come_in_the_order_of_their_costs(f0, code):
+    found = next(f for f in findings(context(f0=f0)) if f.code == code)
+    clauses = found.fix.split("; or ")
+    # 4 samples in a period of the 80 m that 10 m take at 25 Hz: the band costs nothing, a grid the most
+    cost = [float(m[1]) if (m := re.search(r"with ([\d.e+]+) times", c)) else 0.0 for c in clauses]
+    assert cost == sorted(cost)
+    assert cost[0] == 0.0
+    assert "times the computing: [propagation] grid = " in clauses[-1]
+    # the finer grid and the narrower band are just enough: a tenth coarser, or higher, is not
+    spacing = float(re.search(r"\[propagation\] grid = ([\d.]+)", found.fix)[1])
+    assert cost[-1] == pytest.approx((10.0 / spacing) ** 3, rel=0.06)
+    slowest = 1800.0
+    for h, enough in ((spacing, True), (1.1 * spacing, False)):
+        points = slowest / (2.5 * f0 * h)
+        assert (points >= found.evidence["needed"]) is enough
+    if code == "W530":
+        lower = float(re.search(r"\[source\] f0 = ([\d.]+)", clauses[0])[1])
+        assert not any(f.code in ("W530", "E531") for f in findings(context(f0=lower)))
+    if (order := re.search(r"\[propagation\] order = (\d+)", found.fix)) is not None:
+        finer = context(f0=f0, propagation=PropagationOptions(order=int(order[1])))
+        assert not any(f.code in ("W530", "E531") for f in findings(finer))
 
 
 def test_every_code_of_the_rules_is_planted():

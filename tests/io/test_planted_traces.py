@@ -89,7 +89,55 @@ def test_humming_traces(tmp_path):
     paths = write(tmp_path, headers, traces)
     f = found(paths, "W247")
     assert [t["trace"] for t in f.evidence["traces"]] == [13, 14, 181]
+    assert "hum at 50 Hz (the mains)" in f.message
     assert cured(paths, f) == []
+
+
+@pytest.mark.parametrize(
+    ("frequency", "words"),
+    [
+        (60.0, "60 Hz (the mains)"),
+        (100.0, "100 Hz (2 times the 50 Hz of the mains)"),
+        (38.0, "38 Hz (no multiple of the mains)"),
+    ],
+)
+def test_a_hum_is_named_by_its_frequency(tmp_path, frequency, words):
+    headers, traces = records()
+    traces[[12, 13, 180]] += 0.3 * np.sin(2 * np.pi * frequency * DT * np.arange(NS)).astype("f4")
+    assert f"hum at {words}" in found(write(tmp_path, headers, traces), "W247").message
+
+
+@pytest.mark.parametrize("rows", [np.arange(20, 60), np.arange(CHANNELS * SHOTS)])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_swell_is_no_hum(tmp_path, rows, narrow):
+    """Broad below 3 Hz or nearly one frequency: it is swell, and the step against it is the cure."""
+    rng = np.random.default_rng(8)
+    headers, traces = records()
+    # a second record length: swell is told over periods
+    traces = np.pad(traces, ((0, 0), (0, 3 * NS)))
+    f = np.fft.rfftfreq(traces.shape[1], DT)
+    low = (f > 0) & (f < 3) if not narrow else np.abs(f - 2.5) < 0.3
+    noise = np.fft.irfft(
+        low * (rng.standard_normal((len(rows), len(f))) + 1j * rng.standard_normal((len(rows), len(f))))
+    )
+    traces[rows] += (0.05 * noise / noise.std()).astype("f4")
+    paths = write(tmp_path, headers, traces)
+    f = found(paths, "W270")
+    assert '[[signal]] step = "swell"' in f.fix
+    assert f.evidence["count"] >= 0.8 * len(rows)
+    assert not {"W247", "W256"} & set(problems(paths))
+
+
+def test_low_frequencies_that_a_source_made_are_no_swell(tmp_path):
+    """A source of 4 Hz, with noise as strong as a hundredth of it."""
+    headers, _ = records()
+    t = DT * np.arange(4 * NS)
+    offset = np.abs(headers["offset"])[:, None]
+    a = (np.pi * 4.0 * (t - offset / 1500.0 - 0.3)) ** 2
+    late = (np.pi * 4.0 * (t - np.sqrt(offset**2 + 3000.0**2) / 1500.0 - 0.3)) ** 2
+    traces = (1 - 2 * a) * np.exp(-a) + 0.3 * (1 - 2 * late) * np.exp(-late)
+    traces += 0.01 * np.random.default_rng(2).standard_normal(traces.shape)
+    assert problems(write(tmp_path, headers, traces.astype("f4"))) == []
 
 
 def test_a_trace_of_noise_that_is_no_stronger(tmp_path):
@@ -180,6 +228,48 @@ def test_channels_missing_in_every_shot(tmp_path):
     f = found(write(tmp_path, headers, traces), "W255")
     assert "8 of 8 shots lack channels" in f.message
     assert "channels 6-14" in f.message
+
+
+def test_four_cables_have_numbers_of_their_own(tmp_path):
+    """Channels 1-6, 101-106, 201-206, 301-306: numbers jump in every shot, and no station is missing."""
+    headers, traces = records()
+    channel = headers["channel"] - 1
+    cable = {
+        "channel": 100 * (channel // 6) + channel % 6 + 1,
+        "receiver_x": headers["receiver_x"] + 2500 * 6 * (channel // 6),
+        "receiver_y": 200_000 + 10_000 * (channel // 6),
+        "offset": 0,
+    }
+    assert problems(write(tmp_path, headers | cable, traces)) == []
+    # and nothing can be said where stations have no coordinates
+    nowhere = dict.fromkeys(("source_x", "source_y", "receiver_x", "receiver_y"), 0)
+    assert "W255" not in problems(
+        write(tmp_path, headers | cable | nowhere | {"offset": headers["offset"]}, traces)
+    )
+    # a cable that one shot lacks is missing
+    rows = np.flatnonzero((headers["ffid"] == 104) & (channel // 6 == 2))
+    f = found(write(tmp_path, *without(headers | cable, traces, rows)), "W255")
+    assert "shot 104" in f.message
+    assert "channels 201-206 are missing" in f.message
+
+
+@pytest.mark.parametrize("share", [0.03, 0.06])
+def test_edited_data_are_no_warning(tmp_path, share):
+    """Single traces that an editor took here and there are said, and no fault."""
+    headers, traces = records(channels=60)
+    gone = np.flatnonzero(np.random.default_rng(11).random(len(traces)) < share)
+    paths = write(tmp_path, *without(headers, traces, gone))
+    assert problems(paths) == []
+    assert any("lack single channels" in f.message for f in scan(paths).findings)
+
+
+def test_many_cut_shots_are_one_finding(tmp_path):
+    headers, traces = records(shots=24)
+    channel = np.tile(np.arange(CHANNELS), 24)
+    cut = np.flatnonzero(np.isin(headers["ffid"], [103, 108, 112, 119]) & (channel >= 12))
+    f = found(write(tmp_path, *without(headers, traces, cut)), "W255")
+    assert "4 of 24 shots have fewer traces than the usual 24: 103, 108, 112, 119" in f.message
+    assert "103, 108, 112, 119" in f.fix
 
 
 def test_a_shot_twice(tmp_path):

@@ -15,6 +15,7 @@ from subsalt.io.geometry.join import described
 from subsalt.io.geometry.survey import read_geometry
 from subsalt.io.segy.reading import read_survey
 from subsalt.job.checking import check_job
+from subsalt.job.csv_tables import read_table
 from subsalt.job.job import Job
 
 #: sources at 7/501 and 7/502 (index 2: shot again, moved), receivers 8/100 to 8/110 by 2 and 9/100 to 9/104 by 2
@@ -156,6 +157,64 @@ def test_streamers_count_their_channels_on(tmp_path):
     np.testing.assert_array_equal(rcv[:, 0], [101, 102, 103, 104, 201, 202, 203, 204])
     np.testing.assert_array_equal(rcv[:, 2], np.repeat([7.0, 8.0], 4))
     assert geometry.facts["streamers"] == {"1": "1-4", "2": "5-8"}
+
+
+P111 = [
+    "OGP,OGP P1,1,1.1,1,2020:01:01,00:00:00,x.p111,",
+    "S1,0,L7,7,801,801,1,1.5,5,G01,4,,50.0,2000.0,5.0",
+    "R1,0,L7,7,801,801,1,1.5,6,S1,9,1,100.5,2000.5,6.0,2,125.5,2000.5,6.0",
+]
+P190 = [p190_shot("L7", 801, 50.0, 2000.0), *p190_groups([(1, 100.5, 2000.5, 6.0), (2, 125.5, 2000.5, 6.0)])]
+
+
+def written(folder, kind, change=lambda lines: lines, coding="ascii"):
+    """Write a file of positions of a kind and return its path."""
+    if kind == "sps":
+        path = sps(folder, change=change)
+        text = path.read_text()
+    else:
+        path, text = folder / f"x.{kind}", "\n".join(change({"p111": P111, "p190": P190}[kind]))
+    path.write_bytes(text.encode(coding))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["sps", "p190", "p111"])
+def test_a_byte_order_mark_is_read_over(tmp_path, kind):
+    plain, marked = (read_geometry([written(tmp_path, kind, coding=c)]) for c in ("utf-8", "utf-8-sig"))
+    assert marked.facts == plain.facts
+    assert len(marked.sources) == len(plain.sources) > 0
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("kind", ["sps", "p190", "p111"])
+def test_characters_of_16_bits_have_a_text_of_their_own(tmp_path, kind, coding):
+    with pytest.raises(DataError, match="16-bit characters") as caught:
+        read_geometry([written(tmp_path, kind, coding=coding)])
+    assert "UTF-8" in caught.value.fix
+
+
+@pytest.mark.parametrize("kind", ["sps", "p190", "p111"])
+def test_lines_that_are_no_record_are_counted_and_named(tmp_path, kind):
+    """After the header, and as the last line; blank lines are none."""
+
+    def change(lines):
+        return [lines[0], "", "total of 3 shots", *lines[1:], "   ", *["== end of file =="] * 7]
+
+    with pytest.raises(GeometryFindings) as caught:
+        read_geometry([written(tmp_path, kind, change)])
+    (fault,) = [f for f in caught.value.findings if f.code == "E362"]
+    assert "line 3: " in fault.message
+    assert "; and 3 more lines" in fault.message
+    assert len(fault.evidence["lines"]) == 8
+
+
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-16-le"])
+def test_tables_with_a_byte_order_mark(tmp_path, coding):
+    text = "\ufeff" * (coding == "utf-16-le") + "shot,sx,sy,sz\n1,10,0,5\n2,20,0,5\n"
+    (tmp_path / "s.csv").write_bytes(text.encode(coding))
+    np.testing.assert_array_equal(
+        read_table(tmp_path / "s.csv", ("shot", "sx", "sy", "sz"))[:, 1], [10.0, 20.0]
+    )
 
 
 @pytest.mark.parametrize("third", [False, True])

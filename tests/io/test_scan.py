@@ -412,9 +412,12 @@ def test_short_reads_are_invisible(tmp_path):
         publish.set_fault(None)
 
 
-def test_a_failing_disk_is_named(tmp_path):
+@pytest.mark.parametrize(("small", "read"), [(0, 3), (1 << 22, 1)])
+def test_a_failing_disk_is_named(tmp_path, monkeypatch, small, read):
+    """The third of many reads, and the only one of a small file."""
+    monkeypatch.setattr("subsalt.io.scan.scan._SMALL", small)
     path = make_segy(tmp_path / "a.sgy", smooth(20, 30), headers=line_headers(4, 5))
-    publish.set_fault(publish.FaultCounter(3))
+    publish.set_fault(publish.FaultCounter(read))
     try:
         with pytest.raises(ResourceError, match="at byte") as caught:
             scan(path)

@@ -71,3 +71,21 @@ def test_a_cure_changes_the_job_and_nothing_else(tmp_path):
     assert (other.name, other.base) == ("line", tmp_path)
     assert job.data.fix.scalar is None
     assert other.source.model_fields_set == job.source.model_fields_set
+
+
+def test_a_cure_adds_a_step_to_those_of_the_job():
+    fix = '[[signal]] step = "swell", below = 4; to leave them out: [data] exclude = [{shot = 3}]'
+    step, others = cures_in(fix)
+    assert [(k.section, k.key) for k in step] == [("signal[]", "step"), ("signal[]", "below")]
+    assert [k.key for k in others] == ["exclude"]
+    made = Job.from_dict(
+        {
+            "data": {"files": "x.sgy"},
+            "signal": [{"step": "bandpass", "low": 5}],
+            "model": {"vp": 2000},
+            "grid": {"spacing": 10, "shape": [11, 11]},
+            "source": {"f0": 10},
+        }
+    )
+    assert [s.step for s in cured(made, step).signal] == ["bandpass", "swell"]
+    assert [s.step for s in cured(made, others).signal] == ["bandpass"]

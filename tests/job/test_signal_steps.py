@@ -68,6 +68,8 @@ EVERY = [
     {"step": "shift", "datum": 50, "velocity": 1800},
     {"step": "resample", "dt": 0.006},
     {"step": "designature", "signature": "signature.txt", "corners": [3, 6, 60, 80]},
+    {"step": "swell", "below": 30},
+    {"step": "edit", "where": "rms > 3*median", "band": [0, 30]},
 ]
 
 

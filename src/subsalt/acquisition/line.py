@@ -125,6 +125,37 @@ def fit_line(points: NDArray[np.float64], beside: float = 0.0) -> LineFit:
     )
 
 
+#: most and fewest pieces of a bent line, each of which is straight; stations of one, in the mean
+PIECES, BENDS, FEWEST = 20, 4, 5
+
+
+def bent(points: NDArray[np.float64]) -> LineFit | None:
+    """Return the best line of points (n, 2+) along a line with bends; None where they are straight, or an area.
+
+    A line is narrow all along, however far it bends: each of its pieces lies within `LINE_WIDTH` of its length of a
+    straight one. Lines that turn back are not told from areas.
+    """
+    fit = fit_line(points)
+    wide = LINE_WIDTH * fit.length
+    if fit.width <= wide:
+        return None
+    some = np.unique(np.round(points[:: max(1, len(points) // 100_000), :2], 1), axis=0)
+    pieces = min(PIECES, len(some) // FEWEST)
+    if pieces < BENDS:
+        return None
+    x, y = fit.frame.to_local(np.column_stack([some, np.zeros(len(some))]))[:, :2].T
+    piece = np.minimum(((x - fit.low) / fit.length * pieces).astype(int), pieces - 1)
+    for k in range(pieces):
+        here = piece == k
+        if here.sum() < 3:
+            continue
+        dx, dy = (v[here] - v[here].mean() for v in (x, y))
+        slope = float(dx @ dy) / max(float(dx @ dx), 1e-12)
+        if float(np.ptp(dy - slope * dx)) > wide:
+            return None
+    return fit
+
+
 def station_distance(points: NDArray[np.float64]) -> float:
     """Return the mean distance of neighbouring stations along the line through points (n, 2+), m."""
     xy = points[:: max(1, len(points) // 100_000)]

@@ -53,6 +53,8 @@ class ShotSums:
         sum_i of the correlation of g_i with d_i at the n samples of the wavelet.
     energy : float
         sum_i |d_i|^2.
+    spectrum : ndarray, (nf,), float64, optional
+        sum_i of |d_i|^2 by frequency.
     """
 
     shot: int
@@ -60,6 +62,7 @@ class ShotSums:
     power: NDArray[np.float64]
     cross: NDArray[np.float64]
     energy: float
+    spectrum: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,9 @@ def _read_table(file: Path) -> NDArray[np.float64]:
         if file.suffix == ".npy":
             # mapped: a header that claims more than the file holds is refused before any memory is taken
             return np.array(np.load(file, mmap_mode="r", allow_pickle=False), dtype=np.float64)
-        rows = (line.split("#")[0].replace(",", " ").split() for line in file.read_text("utf-8").splitlines())
+        rows = (
+            line.split("#")[0].replace(",", " ").split() for line in file.read_text("utf-8-sig").splitlines()
+        )
         return np.array([[float(v) for v in row] for row in rows if row], dtype=np.float64)
     except (ValueError, TypeError, EOFError) as error:
         raise DataError(

@@ -22,6 +22,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import short_names
+from subsalt.io.told import each
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
@@ -131,7 +132,7 @@ def rule(subject: str, *needs: str) -> Callable[[Check], Check]:
 def run_rules(context: Context, rules: list[Rule]) -> list[Finding]:
     """Return the findings of all rules whose needs are met."""
     out: list[Finding] = []
-    for item in rules:
+    for item in each(rules, "rules", "applied"):
         if all(context.has(part) for part in item.needs):
             out += list(item.check(context))
     return out
@@ -269,3 +270,19 @@ class Layout:
             if over > self.slack[i]:
                 parts.append(f"beyond {'xy'[i]}_max by up to {over:.4g} m")
         return ", ".join(parts)
+
+
+def layout_of(context: Context) -> Layout:
+    """Return the positions of the survey against the model, collected once for all rules."""
+    if "_layout" not in context.facts:
+        assert context.survey is not None
+        assert context.model is not None
+        context.facts["_layout"] = Layout.of(context.survey, context.model.grid)
+    found: Layout = context.facts["_layout"]
+    return found
+
+
+def with_origin(context: Context, origin: list[float]) -> str:
+    """Return the tables of all volumes with another origin, as the key to set."""
+    volumes = [p for p in context.parameters.values() if p.grid is not None]
+    return f"[model] {'; '.join(p.table(origin=origin) for p in volumes)}"

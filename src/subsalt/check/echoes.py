@@ -1,97 +1,40 @@
 """Echoes of the model against those of the data: is the model the right way round, in depth, and in metres.
 
-Near a source the data hold the echoes of the layers below it. Those of the model follow from its columns: at the
-two-way time of every change of velocity, ``t^2 = t0^2 + x^2 / v^2`` with the rms velocity down to there, comes the
-wavelet with the size of half the relative change. They are compared by a correlation, after the direct wave has passed,
-over some traces at small offsets of shots along the survey. The same model read in another way (x backward, depths that
-are milliseconds of two-way time, feet) gives other echoes. Where one of those fits and the model as it is does not,
-that is the mistake. A smooth model has no echoes; then, in noise and below
-topography, nothing is compared, and that is said.
+Near a source the data hold the echoes of the layers below it. Those of the model follow from its columns
+(`echo_columns`). They are compared by a correlation (`echo_fits`), after the direct wave has passed, over some traces
+at small offsets of shots along the survey. The same model read in another way (`echo_readings`: x backward, another
+spacing, depths that are milliseconds of two-way time, feet, rms velocities, shots in the reverse order) gives other
+echoes. Where one of those fits and the model as it is does not, that is the mistake. A model that is known to
+some ten per cent is none. A smooth model has no echoes; then, in noise and over steep layers, nothing can be told, and
+that is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.wavelet import Wavelet
-from subsalt.check.context import Context, ok, rule, unchecked, warning
+from subsalt.check.context import Context, Layout, ok, rule, unchecked, warning
+from subsalt.check.echo_columns import Near
+from subsalt.check.echo_fits import Compared, Comparison, compare
+from subsalt.check.echo_readings import Reading
 from subsalt.check.first_breaks import placed
 from subsalt.check.line import model_axes_key
 from subsalt.check.looked_at import samples, traces_of
 from subsalt.check.orientation import tables_with
-from subsalt.check.units import FOOT, in_feet
-from subsalt.earth.grid import Grid
-from subsalt.earth.model_like import ModelLike
+from subsalt.check.units import in_feet
 from subsalt.errors import Finding, SubsaltError
 
 Array = NDArray[np.float64]
 
-#: shots and traces of each that are compared, and most depths of a column
-SHOTS, TRACES, DEPTHS = 24, 6, 512
-#: shift that is allowed, in periods: the phase of the wavelet is seldom known
-LAG = 0.35
-#: Smallest correlation that says anything; standard deviations of that of unrelated traces that it must exceed, as some
-#: readings, shifts and both signs are tried; and how many times the energy must be explained that the model as given
-#: explains.
-LEAST, CHANCE, TIMES = 0.25, 4.5, 2.0
-#: the same for a model in time against one in depth with other velocities, which is nearly the same
-TIMED = 1.25
-#: smallest reflection of a model, of the incident wave, that counts; correlation up to which echoes are strange; and
-#: correlation of neighbouring traces from which data are clear (right models on clean surveys: 0.32 to 0.57, wrong ones
-#: at most 0.15)
-FAINT, STRANGE, CLEAR = 0.01, 0.15, 0.5
-#: independent samples of the data, below which nothing is said
-FEW = 30
+#: shots and traces of each that are compared
+SHOTS, TRACES = 24, 6
 #: what others have said, and what makes the comparison meaningless
 SAID = ("_axes_wrong", "_mirrored", "_perhaps_feet", "_null_vp", "_corrected", "_reversed")
-#: Factors of velocities that are tried before another reading is named: of a model in depth with wrong velocities the
-#: echoes come too early or too late, and may by chance be nearer to those of another reading.
-STRETCH = (0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3)
-
-
-@dataclass(frozen=True)
-class Near:
-    """Traces at small offsets.
-
-    Parameters
-    ----------
-    shot : ndarray, (n,), int
-        Which of the shots that were looked at.
-    src, rcv : ndarray, (n, 3)
-        Where they stand, m.
-    data : ndarray, (n, nt)
-        Samples.
-    """
-
-    shot: NDArray[np.int64]
-    src: Array
-    rcv: Array
-    data: Array
-
-    @property
-    def shots(self) -> int:
-        """Number of shots."""
-        return len(np.unique(self.shot))
-
-    @property
-    def offset(self) -> Array:
-        """Horizontal distances from the sources, m."""
-        return np.asarray(np.hypot(*(self.rcv - self.src)[:, :2].T))
-
-    @property
-    def distance(self) -> Array:
-        """Distances from the sources, m: receivers may lie on the sea floor."""
-        return np.asarray(np.sqrt(((self.rcv - self.src) ** 2).sum(axis=1)))
-
-    @property
-    def middle(self) -> Array:
-        """Midpoints."""
-        return 0.5 * (self.src + self.rcv)
+#: shares of the stations that must lie on a model for a reading of it to be tried
+MOST = 0.95
 
 
 def near_traces(context: Context) -> Near | None:
@@ -125,102 +68,16 @@ def near_traces(context: Context) -> Near | None:
     return Near(number, np.concatenate(src), np.concatenate(rcv), np.concatenate(data))
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A way to read a model.
+def near_enough(context: Context, near: Near) -> Near:
+    """Return the traces whose offset is at most half of the depth from which echoes come at the end of the records.
 
-    Parameters
-    ----------
-    what : str
-        What would be wrong, in words.
-    place : callable
-        Positions on the model as it is given, of those on the survey.
-    unit : float
-        Metres of a unit of its lengths.
-    timed : bool
-        Its last axis is two-way time in ms.
-    flip, axes : str
-        Axes that run backwards, and their order, slowest first.
+    There an echo comes down steeper than 15 degrees, and the rms velocity tells its time.
     """
-
-    what: str = ""
-    place: Callable[[Array], Array] = np.array
-    unit: float = 1.0
-    timed: bool = False
-    flip: str = ""
-    axes: str = ""
-
-
-def readings(grid: Grid) -> list[Reading]:
-    """Return the ways to read a model, the one that is given first."""
-    low = np.array(grid.origin3)
-    both = 2 * low + (np.array(grid.shape3) - 1) * np.array(grid.spacing3)
-
-    def turned(letters: str) -> Reading:
-        axes = ["xyz".index(x) for x in letters]
-        words = " and ".join(letters) + (" axes run" if len(letters) > 1 else " axis runs")
-        return Reading(
-            f"the {words} backward",
-            lambda p: np.where(np.isin(np.arange(3), axes), both - p, p),
-            flip=letters,
-        )
-
-    out = [
-        Reading(),
-        turned("x"),
-        Reading("its last axis is two-way time in ms, not depth in m", timed=True),
-        Reading("its lengths are in feet", lambda p: p / FOOT, FOOT),
-    ]
-    if grid.ndim == 3:
-        exchanged = Reading("its x and y axes are exchanged", lambda p: p[:, [1, 0, 2]], axes="yxz")
-        out += [turned("y"), turned("xy"), exchanged]
-    return out
-
-
-def echoes(model: ModelLike, near: Near, time: Array, wavelet: Wavelet, how: Reading) -> Array:
-    """Return what a model that is read in some way gives at the traces, (n, nt)."""
-    grid, n = model.grid, len(near.data)
-    z = grid.axis(-1)[:: -(-grid.shape[-1] // DEPTHS)]
-    where = np.repeat(how.place(near.middle)[:, None, :], len(z), axis=1)
-    where[:, :, 2] = z
-    v = model.at(where.reshape(-1, 3)).astype(np.float64).reshape(n, len(z))
-    dz = float(z[1] - z[0])
-    step = np.full(v.shape, 1e-3 * dz) if how.timed else 2 * dz * how.unit / v
-    t0 = np.cumsum(step, axis=1) - 0.5 * step
-    squared = np.cumsum(v * v * step, axis=1) / np.cumsum(step, axis=1)
-    # sources and receivers stand below the top of the model, in its first layer
-    depth = near.src[:, 2:] + near.rcv[:, 2:] - 2 * how.unit * grid.origin[-1]
-    arrival = np.sqrt(np.maximum(t0 - depth / v[:, :1], 0.0) ** 2 + near.offset[:, None] ** 2 / squared)
-    size = np.zeros_like(v)
-    size[:, 1:] = 0.5 * np.diff(np.log(v), axis=1)
-    # what lies above a station sends it nothing back up
-    size[t0 <= depth / v[:, :1]] = 0.0
-    dt = time[1] - time[0]
-    at = (arrival + wavelet.t0 - time[0]) / dt
-    first = np.floor(at).astype(np.int64)
-    spikes = np.zeros((n, len(time)))
-    rows = np.broadcast_to(np.arange(n)[:, None], first.shape)
-    for k, weight in ((first, size * (1 - (at - first))), (first + 1, size * (at - first))):
-        inside = (k >= 0) & (k < len(time))
-        np.add.at(spikes, (rows[inside], k[inside]), weight[inside])
-    pulse_time = wavelet.t0 + dt * np.arange(int((wavelet.duration - wavelet.t0) / dt) + 2)
-    pulse = np.interp(pulse_time, wavelet.times(), wavelet.samples, 0, 0)
-    whole = len(time) + len(pulse)
-    found = np.fft.irfft(np.fft.rfft(spikes, whole) * np.fft.rfft(pulse, whole), whole)
-    return np.asarray(found[:, : len(time)])
-
-
-def likeness(data: Array, made: Array, lags: int) -> float:
-    """Return the largest correlation of traces, of either sign, over shifts common to all."""
-    n = data.shape[1] + lags
-    spectrum = np.fft.rfft(_unit(data), n) * np.conj(np.fft.rfft(_unit(made), n))
-    c = np.fft.irfft(spectrum.sum(axis=0), n) / len(data)
-    return float(np.abs(np.concatenate([c[: lags + 1], c[n - lags :]])).max())
-
-
-def _unit(x: Array) -> Array:
-    size = np.sqrt((x**2).sum(axis=1, keepdims=True))
-    return np.divide(x, size, out=np.zeros_like(x), where=size > 0)
+    assert context.model is not None
+    assert context.survey is not None
+    v = context.model.at(np.ascontiguousarray(near.src)).astype(np.float64)
+    kept = near.offset <= 0.5 * (0.5 * np.nan_to_num(v, posinf=0.0) * context.survey.time.duration)
+    return Near(near.shot[kept], near.src[kept], near.rcv[kept], near.data[kept])
 
 
 @rule("echoes", "survey", "velocity", "wavelet")
@@ -231,65 +88,54 @@ def echoes_agree(context: Context) -> Iterator[Finding]:
         return
     if any(context.facts.get(k) for k in SAID) or not placed(context):
         return
-    if context.propagation.topography is not None:
-        yield unchecked("echoes", "below topography they are not compared with those of the model")
+    if context.facts.get("_no_water"):
+        yield unchecked("echoes", "the model has no water (W433): correct that first")
         return
     if (near := near_traces(context)) is None:
         return
+    if not len((near := near_enough(context, near)).data):
+        yield unchecked("echoes", "there are no traces at small offsets")
+        return
     found = _compared(context, near)
-    where = f"{len(near.data)} traces of {near.shots} shots at offsets to {near.offset.max():.0f} m"
-    if found.why:
-        yield unchecked("echoes", f"{found.why} ({where})")
-    elif found.how is not None:
-        yield warning(
-            "W371",
-            f"echoes of [model] vp are not those of the data ({where}, correlation {found.given:.2f}), but would be if "
-            f"{found.how.what} ({found.best:.2f})",
-            _cure(context, found.how),
-            given=found.given,
-            best=found.best,
-        )
-    elif found.given >= found.least:
+    context.facts["echoes"] = {
+        "given": found.given,
+        "inexact": found.inexact,
+        "least": found.least,
+        "best": found.best,
+        "reading": found.tried,
+        "why": found.why,
+    }
+    where = f"{len(near.data)} traces of {near.shots} shots at {_offsets(near)}"
+    if found.other and not found.why:
+        yield _read_otherwise(context, found, where)
+    elif found.given >= found.least > 0:
         yield ok(
             f"echoes  correlation {found.given:.2f} with those of the model ({where})", given=found.given
         )
-    else:
-        yield warning(
-            "W372",
-            f"echoes of the data ({where}) are not those of [model] vp: correlation {found.given:.2f}, where right "
-            f"models have 0.3 and more; no other reading of the model fits, the best, {found.tried}, has "
-            f"{found.best:.2f}",
-            "check depths and datum of the model, whether its velocities are interval velocities, the places of the "
-            "shots, and the side on which receivers stand; a model that is known to be rough is no fault",
+    elif found.why:
+        yield unchecked("echoes", f"{found.why} ({where}, correlation {found.given:.2f})", given=found.given)
+    elif found.inexact >= found.surely:
+        side = "higher" if found.speed > 1 else "lower"
+        yield ok(
+            f"echoes  correlation {found.inexact:.2f} with those of the model with velocities "
+            f"{abs(found.speed - 1):.0%} {side}, {found.given:.2f} as it is: as near as velocities before migration "
+            f"are ({where})",
             given=found.given,
-            best=found.best,
+            inexact=found.inexact,
         )
+    elif context.propagation.topography is not None:
+        why = f"below topography a correlation of {found.given:.2f} with those of the model says little"
+        yield unchecked("echoes", f"{why} ({where})", given=found.given)
+    else:
+        yield _strangers(found, where)
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Correlations of the echoes of a model and of the data.
-
-    Parameters
-    ----------
-    given, best : float
-        Of the model as it is, and of the best other reading.
-    least : float
-        From which a correlation is none of chance.
-    tried : str
-        What that other reading is.
-    how : Reading or None
-        The other reading, where it is clearly the right one.
-    why : str
-        Why nothing can be said; empty when something can.
-    """
-
-    given: float = 0.0
-    best: float = 0.0
-    least: float = 0.0
-    tried: str = ""
-    how: Reading | None = None
-    why: str = ""
+def _offsets(near: Near) -> str:
+    """Return how far the traces are from their sources."""
+    deep = float(np.abs(near.rcv[:, 2] - near.src[:, 2]).max())
+    if deep > 0.5 * float(near.offset.max()):
+        return f"distances to {near.distance.max():.0f} m"
+    return f"offsets to {near.offset.max():.0f} m"
 
 
 def _compared(context: Context, near: Near) -> Compared:
@@ -297,56 +143,27 @@ def _compared(context: Context, near: Near) -> Compared:
     assert context.model is not None
     assert context.wavelet is not None
     assert context.survey is not None
-    model, wavelet, time = context.model, context.wavelet, context.survey.time.values()
-    if len(time) < 2 or model.grid.shape[-1] < 3:
+    model, wavelet, time = context.model, context.wavelet, context.survey.time
+    if time.nt < 2 or model.grid.shape[-1] < 3:
         return Compared(why="the records, or the model, have no depth")
-    gain = np.where(time[None, :] > after_direct(context, near)[:, None], np.maximum(time, 0.0), 0.0)
-    period, dt = 1.0 / wavelet.f0, context.survey.time.dt
-    lags = min(int(LAG * period / dt), len(time) - 1)
-    made = echoes(model, near, time, wavelet, Reading())
-    strongest = float(np.abs(made * (gain > 0)).max()) / float(np.abs(wavelet.samples).max())
-
-    def score(how: Reading) -> float:
-        return likeness(near.data * gain, echoes(model, near, time, wavelet, how) * gain, lags)
-
-    asked = readings(model.grid)
-    given, *scores = [score(how) for how in asked]
-    best, how = max(zip(scores, asked[1:], strict=True), key=lambda s: s[0])
-    # independent samples: two in a period, of each shot, as neighbouring traces are alike
-    independent = near.shots * 2 * float((gain > 0).sum(axis=1).mean()) * dt / period
-    least = max(LEAST, CHANCE / float(np.sqrt(max(independent, 1.0))))
-    clear = alike(near, gain, lags)
-    facts = {"given": given, "best": best, "reading": how.what, "alike": clear, "strongest": strongest}
-    context.facts["echoes"] = facts
-    found = Compared(given, best, least, how.what)
-    if best >= least and best**2 >= TIMES * given**2:
-        # velocities that are too low or too high are another matter; of times alone a model in time is nearly one
-        stretched = max(score(Reading(unit=1 / f)) for f in STRETCH)
-        facts["other_velocity"] = stretched
-        if best**2 >= (TIMED if how.timed else TIMES) * stretched**2:
-            return replace(found, how=how)
-    if given >= least:
-        return found
-    if strongest < FAINT:
-        return replace(found, why=f"the model has none: its strongest reflects {strongest:.1%}")
-    if clear < CLEAR:
-        return replace(found, why="neighbouring traces are unlike each other: noise, or too far apart")
-    if independent < FEW or given > STRANGE:
-        why = (
-            f"a correlation of {given:.2f} with those of the model says neither yes nor no, {least:.2f} would"
-        )
-        return replace(found, why=why)
-    return found
+    lowest, after = model.at(np.ascontiguousarray(near.src)), after_direct(context, near)
+    if not (np.isfinite(lowest).all() and (lowest > 0).all() and np.isfinite(after).all()):
+        return Compared(why="vp is no velocity at the sources")
+    of = Comparison(model, near, time, wavelet, after)
+    if not of.usable():
+        return Compared(why="vp is no velocity below the stations")
+    return compare(of, lambda how: _holds(context, how))
 
 
-def alike(near: Near, gain: Array, lags: int) -> float:
-    """Return the median correlation of neighbouring traces of a shot after the direct wave, over small shifts."""
-    found = []
-    for shot in np.unique(near.shot):
-        rows = np.flatnonzero(near.shot == shot)
-        for a, b in pairwise(rows.tolist()):
-            found.append(likeness(near.data[[a]] * gain[a], near.data[[b]] * gain[b], lags))
-    return float(np.median(found)) if found else 0.0
+def _holds(context: Context, how: Reading) -> bool:
+    """Return whether a model that is read in some way holds the stations of the survey."""
+    assert context.model is not None
+    assert context.survey is not None
+    if how.family in ("shots", "side"):
+        return True
+    lay = Layout.of(context.survey, context.model.grid)
+    both = np.concatenate([lay.src, lay.rcv[:: max(1, len(lay.rcv) // 5000)]])
+    return float(lay.outside(how.place(both)).mean()) <= 1 - MOST
 
 
 def after_direct(context: Context, near: Near) -> Array:
@@ -354,21 +171,73 @@ def after_direct(context: Context, near: Near) -> Array:
     assert context.model is not None
     assert context.wavelet is not None
     v = context.model.at(np.ascontiguousarray(near.src)).astype(np.float64)
-    return np.asarray(near.distance / v + context.wavelet.peak_time + 1.5 / context.wavelet.f0)
+    way = np.divide(near.distance, v, out=np.full_like(v, np.inf), where=v > 0)
+    return np.asarray(way + context.wavelet.peak_time + 1.5 / context.wavelet.f0)
+
+
+def _read_otherwise(context: Context, found: Compared, where: str) -> Finding:
+    """Return the finding on echoes that fit the model only when it is read in another way."""
+    agree = f"echoes of [model] vp are not those of the data ({where}, correlation {found.given:.2f}"
+    if abs(found.inexact - found.given) > 0.05:
+        agree += f", {found.inexact:.2f} with velocities {found.speed - 1:+.0%}"
+    if found.how is not None:
+        return warning(
+            "W371",
+            f"{agree}), but would be if {found.how.what} ({found.best:.2f})",
+            _cure(context, found.how),
+            given=found.given,
+            best=found.best,
+        )
+    return warning(
+        "W372",
+        f"{agree}); they would be if {found.tried} ({found.best:.2f}), or nearly so if {found.second}",
+        "check spacing, origin and depths of the model against the coordinates of the survey: the echoes alone do not "
+        "tell which of them is wrong",
+        given=found.given,
+        best=found.best,
+    )
+
+
+def _strangers(found: Compared, where: str) -> Finding:
+    """Return the finding on echoes that fit the model in no reading."""
+    tried = (
+        "velocities up to 12 % slower and faster, axes that run backward, other spacings, feet, two-way time, "
+        "rms velocities, other places, shots in the reverse order and receivers on the other side"
+    )
+    best = f"; the best, if {found.tried}, has {found.best:.2f}" if found.tried else ""
+    return warning(
+        "W372",
+        f"echoes of the data ({where}) are not those of [model] vp: correlation {found.given:.2f}, where right models "
+        f"have {found.least:.2f} and more; nothing else that was tried fits ({tried}){best}",
+        "check whether the model is that of this line, its depths and datum, the places of the shots, and the side on "
+        "which receivers stand",
+        given=found.given,
+        best=found.best,
+    )
 
 
 def _cure(context: Context, how: Reading) -> str:
     """Return how to say that a model is to be read in another way."""
     vp = context.parameters.get("vp")
-    if how.timed:
-        return (
-            "if it is, convert [model] vp from time to depth first; if not, its depths and velocities do not give the "
-            "times of the data"
-        )
+    words = {
+        "kind": "convert the velocities of [model] vp to interval velocities (Dix), and give these",
+        "deeper": "check the datum of the model and of the survey: origin of [model] vp along z, depths of sources",
+        "higher": "check the datum of the model and of the survey: origin of [model] vp along z, depths of sources",
+        "to larger x": "check the origin of [model] vp along x, and [data] frame",
+        "to smaller x": "check the origin of [model] vp along x, and [data] frame",
+        "shots": "check the coordinates of the shots: they are right for the shots in the reverse order",
+        "side": "check the signs of offsets and the direction of the line in the coordinates of receivers",
+        "time": "if it is, convert [model] vp from time to depth first; if not, its depths and velocities do not give "
+        "the times of the data",
+    }
+    if how.family in words:
+        return words[how.family]
     if vp is None or vp.grid is None or context.resampling:
         return "correct [model]"
-    if how.unit != 1.0:
+    if how.family == "feet":
         return in_feet(context) or "give spacing and origin of [model] vp in metres"
+    if how.spacing:
+        return f"if it is: [model] {_spaced(context, how.spacing)}"
     if how.axes:
         cure = model_axes_key(context) or "exchange the axes of [model]"
     else:
@@ -377,3 +246,13 @@ def _cure(context: Context, how: Reading) -> str:
     return (
         f"if it is stored so: {cure}; else look for the same in the coordinates of the survey ([data] frame)"
     )
+
+
+def _spaced(context: Context, factors: tuple[float, ...]) -> str:
+    """Return the tables of the model's volumes with their spacing multiplied."""
+    tables = []
+    for p in context.parameters.values():
+        if p.grid is not None:
+            spacing = [float(f"{f * h:.6g}") for f, h in zip(factors, p.grid.spacing, strict=True)]
+            tables.append(p.table(spacing=spacing))
+    return "; ".join(tables)

@@ -6,14 +6,30 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from subsalt.acquisition.line import fit_stations, to_local
+from subsalt.acquisition.line import bent, fit_stations, to_local
 from subsalt.acquisition.reciprocity import fewer_gathers, of_pressure
 from subsalt.acquisition.survey import Survey
-from subsalt.check.context import Context, Layout, Points, SampledShot, error, named, ok, rule, warning
-from subsalt.check.context import leave_out as leave_shots_out
-from subsalt.check.line import exchange_key, exchanged, line_of, model_axes_key
+from subsalt.check.cable import reversed_cable
+from subsalt.check.context import (
+    Context,
+    Layout,
+    Points,
+    error,
+    layout_of,
+    ok,
+    rule,
+    warning,
+    with_origin,
+)
+from subsalt.check.line import (
+    SHORTENED,
+    exchange_key,
+    exchanged,
+    line_of,
+    model_axes_key,
+    varies_along_x,
+)
 from subsalt.check.turned import along_the_lines
 from subsalt.check.units import FOOT
 from subsalt.earth.grid import Frame
@@ -44,16 +60,6 @@ def fewer_runs(survey: Survey) -> Iterator[Finding]:
 
 #: factors that mend coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
-
-
-def _layout(context: Context) -> Layout:
-    """Return the layout of the context, collected once for all rules."""
-    if "_layout" not in context.facts:
-        assert context.survey is not None
-        assert context.model is not None
-        context.facts["_layout"] = Layout.of(context.survey, context.model.grid)
-    found: Layout = context.facts["_layout"]
-    return found
 
 
 @rule("geometry", "survey")
@@ -87,17 +93,28 @@ def same_dimension(context: Context) -> Iterator[Finding]:
     assert context.model is not None
     assert context.survey is not None
     ndim = context.model.grid.ndim
+    if context.facts.get("_upright"):
+        return  # y is no place
     if ndim != context.survey.ndim:
         cure = (
             '[data] line = "2d" projects the survey on its best line' if ndim == 2 else '[data] line = "3d"'
         )
-        yield error("E329", f"the model is {ndim}-D, the survey is {context.survey.ndim}-D", cure)
+        survey = context.survey
+        both = np.concatenate([p for s in survey.shots for p in (s.src[None], s.rcv)])
+        fit = bent(both) if survey.ndim == 3 else None
+        what = (
+            f"the survey is a crooked line of {fit.length:.5g} m, stations up to {fit.misfit_max:.4g} m beside the "
+            "straight one"
+            if fit is not None
+            else f"the survey is {survey.ndim}-D"
+        )
+        yield error("E329", f"the model is {ndim}-D, {what}", cure)
 
 
 @rule("geometry", "model", "survey")
 def overlap(context: Context) -> Iterator[Finding]:
     """Survey and model in different frames: not one position lies on the model."""
-    lay = _layout(context)
+    lay = layout_of(context)
     both = np.concatenate([lay.src, lay.rcv])
     if lay.inside_share(both) > 0 or context.facts.get("_line_unplaced"):
         return
@@ -129,13 +146,7 @@ def _origin_cure(lay: Layout, points: Points, context: Context) -> str:
     if lay.inside_share(moved) < 0.99:
         return ""
     origin = [0.0] * (vp.grid.ndim - 1) + [vp.grid.origin[-1]]
-    return f"if the origin of the model is wrong: {_with_origin(context, origin)}; else "
-
-
-def _with_origin(context: Context, origin: list[float]) -> str:
-    """Return the tables of all volumes with another origin."""
-    volumes = [p for p in context.parameters.values() if p.grid is not None]
-    return f"[model] {'; '.join(p.table(origin=origin) for p in volumes)}"
+    return f"if the origin of the model is wrong: {with_origin(context, origin)}; else "
 
 
 def _shift(context: Context, offset: Points, shift: str) -> str:
@@ -173,11 +184,14 @@ def _guess(lay: Layout, points: Points, context: Context) -> str:
     """Return the cure of the single mistake that explains all positions outside; else an empty text."""
     if tried := _tried(lay, context):
         return f"if the scalar (byte 71) or the unit is wrong: {tried}"
-    cures = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
-    cures[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
-    cures[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
+    stations = getattr(context.scan, "stations", None) or []
+    if any(cures.offset_ratio(s) is not None for s in stations):
+        return ""  # offsets (byte 37) are a witness against each of them
+    factors = {f: _scalar_cure(f * _applied(context)) for f in POWERS}
+    factors[FOOT] = 'if coordinates are in feet: [data.fix] unit = "ft"'
+    factors[1 / FOOT] = 'if coordinates are in metres already: [data.fix] unit = "m"'
     best, widest = "", 0.05 * float(lay.high[0] - lay.low[0])
-    for factor, cure in cures.items():
+    for factor, cure in factors.items():
         scaled = points * np.array([factor, factor, 1.0])
         extent = float(np.ptp(scaled[:, 0])) if len(scaled) else 0.0
         # a factor small enough brings anything near the origin: of those that do, the survey spans most of the
@@ -211,14 +225,17 @@ def _tried(lay: Layout, context: Context) -> str:
 
 def _fitted(files: list[ScannedFile]) -> Frame:
     """Return the frame that the stations of files give a line."""
-    src, rcv = (np.concatenate([getattr(s.positions, n)[s.live] for s in files]) for n in ("src", "rcv"))
-    return fit_stations(src, rcv).frame
+    return fit_stations(_ends(files, "src"), _ends(files, "rcv")).frame
 
 
 def _stations(files: list[ScannedFile]) -> Points:
     """Return the live sources and receivers of files, (n, 3), on the map."""
-    parts = [p[s.live] for s in files for p in (s.positions.src, s.positions.rcv)]
-    return np.concatenate(parts)
+    return np.concatenate([_ends(files, name) for name in ("src", "rcv")])
+
+
+def _ends(files: list[ScannedFile], name: str) -> Points:
+    """Return the live sources or receivers of files, (n, 3), on the map."""
+    return np.concatenate([getattr(s.positions, name)[s.live] for s in files])
 
 
 def _applied(context: Context) -> float:
@@ -244,7 +261,7 @@ def _scalar_cure(factor: float) -> str:
 @rule("geometry", "model", "survey")
 def on_the_model(context: Context) -> Iterator[Finding]:
     """Some sources or receivers beside the model."""
-    lay = _layout(context)
+    lay = layout_of(context)
     both = np.concatenate([lay.src, lay.rcv])
     if lay.inside_share(both) == 0 or context.facts.get("_line_unplaced"):
         return
@@ -268,12 +285,12 @@ def on_the_model(context: Context) -> Iterator[Finding]:
             "E332",
             f"{int(out.sum())} of {len(out)} receivers lie outside the model ({lay.edge(lay.rcv[out])}), "
             f"in {len(shots)} shots, first {int(shots[0])}",
-            _guess_outside(lay, both, context) + _without(context, lay),
+            reversed_cable(lay, context) or _guess_outside(lay, both, context) + _without(context, lay),
             count=int(out.sum()),
             shots=shots[:20].tolist(),
         )
-    if clean:
-        assert context.survey is not None
+    deep = (both[:, 2] < lay.low[2] - lay.slack[2]) | (both[:, 2] > lay.high[2] + lay.slack[2])
+    if clean and not deep.any():
         yield ok(f"survey on the model  {len(lay.src)} shots, {len(lay.rcv)} traces, all inside")
 
 
@@ -284,7 +301,11 @@ def _without(context: Context, lay: Layout) -> str:
     reader = getattr(context.survey.reader, "inner", context.survey.reader)
     index = [s.trace_index for s in shots]
     source = np.repeat(lay.outside(lay.src), [len(s.rcv) for s in shots])
-    out = source | lay.outside(lay.rcv)
+    beside = lay.outside(lay.rcv)
+    out = source | beside
+    if beside[~source].mean() > 0.5 if not source.all() else False:
+        # most receivers of shots that lie on the model: without them it is another survey
+        return "extend the model"
     if not isinstance(reader, TraceReader) or any(i is None for i in index) or out.all():
         return "extend the model, or leave these shots out with [data] shots"
     whole = np.concatenate([np.asarray(i, np.int64) for i in index])
@@ -328,155 +349,6 @@ def _receivers_alone(lay: Layout) -> str:
     )
 
 
-@rule("geometry", "model", "survey")
-def depths(context: Context) -> Iterator[Finding]:
-    """Sources or receivers above the surface or below the model."""
-    lay = _layout(context)
-    top, bottom = float(lay.low[2]), float(lay.high[2])
-    if (wrong := _model_elsewhere(lay, context)) is not None:
-        yield wrong
-        return
-    for code, name, points, key in (
-        ("E333", "sources", lay.src, "source_depth"),
-        ("E334", "receivers", lay.rcv, "receiver_depth"),
-    ):
-        above = points[:, 2] < top - lay.slack[2]
-        if above.any():
-            highest = float(points[:, 2].min())
-            mirrored = bool((-points[above, 2] <= bottom).all() and (-points[above, 2] >= top).all())
-            cure = _other_sign(points[above], name, context) if mirrored else ""
-            yield error(
-                code,
-                f"{int(above.sum())} of {len(points)} {name} lie above the surface of the model, "
-                f"up to {top - highest:.4g} m (z = {highest:.4g}, the model begins at {top:.4g})",
-                f"{cure}[data.fix] {key} = ..., or begin the model higher",
-                count=int(above.sum()),
-            )
-        below = points[:, 2] > bottom + lay.slack[2]
-        if below.any():
-            yield error(
-                "E335",
-                f"{int(below.sum())} of {len(points)} {name} lie below the model (z up to "
-                f"{float(points[:, 2].max()):.4g}, "
-                f"the model ends at {bottom:.4g})",
-                _depth_scalar(float(points[:, 2].max()), bottom, context) + "extend the model",
-                count=int(below.sum()),
-            )
-
-
-def _model_elsewhere(lay: Layout, context: Context) -> Finding | None:
-    """Return the finding on a model in whose range of depths not one position lies."""
-    both = np.concatenate([lay.src, lay.rcv])[:, 2]
-    top, bottom = float(lay.low[2]), float(lay.high[2])
-    vp = context.parameters.get("vp")
-    if vp is None or vp.grid is None or context.resampling or not top or not len(both):
-        return None
-    if ((both >= top).any() and (both <= bottom).any()) or both.min() < 0 or both.max() > bottom - top:
-        return None
-    origin = [*vp.grid.origin[:-1], 0.0]
-    return error(
-        "E318",
-        f"the model spans depths from {top:.6g} to {bottom:.6g} m, sources and receivers lie at {both.min():.4g} to "
-        f"{both.max():.4g} m: none of {len(both)} is inside",
-        f"if its origin is wrong: {_with_origin(context, origin)}; else give depths that count from where those of "
-        "the model do",
-        top=top,
-        bottom=bottom,
-    )
-
-
-def _other_sign(above: Points, name: str, context: Context) -> str:
-    """Return the cure of depths with the other sign, which would lie inside."""
-    if name == "receivers":
-        return "if elevations are depths, positive down: [data.fix] z_sign = -1; or "
-    depths = np.unique(np.round(-above[:, 2], 2))
-    if context.modelling or len(depths) != 1:
-        return ""
-    return f"if depths are negative there: [data.fix] source_depth = {depths[0]:g}; or "
-
-
-def _depth_scalar(deepest: float, bottom: float, context: Context) -> str:
-    """Return the elevation scalar that brings what lies below the model into its upper half, if one does."""
-    powers = [p for p in (10, 100, 1000) if deepest / p < 0.5 * bottom]
-    if context.modelling or not powers:
-        return ""
-    return (
-        f"if the elevation scalar (byte 69) is forgotten: [data.fix] elevation_scalar = {-powers[0]}; else "
-    )
-
-
-@rule("geometry", "model", "survey")
-def on_the_free_surface(context: Context) -> Iterator[Finding]:
-    """Sources or receivers exactly on a free surface, where pressure is zero."""
-    if not context.propagation.free_surface or context.propagation.topography is not None:
-        return
-    assert context.model is not None
-    lay = _layout(context)
-    grid = context.model.grid
-    for name, points, ids in (("sources", lay.src, lay.shot_ids), ("receivers", lay.rcv, lay.rcv_shot)):
-        on = np.abs(points[:, 2] - grid.origin[-1]) < 0.01 * grid.spacing[-1]
-        if on.any():
-            # some may be a slip of one header; all of them make an image of zeros
-            say = (error, "E336") if on.all() else (warning, "W336")
-            yield say[0](
-                say[1],
-                f"{int(on.sum())} of {len(points)} {name} lie on the free surface at depth 0, where pressure is "
-                f"always zero ({named(context, _shots(context, ids[on]))})",
-                _depth_of_the_others(points[~on], name, context)
-                + "give them a depth, or set [propagation] free_surface = false",
-                count=int(on.sum()),
-            )
-
-
-def _shots(context: Context, ids: NDArray[np.int64]) -> list[SampledShot]:
-    """Return the shots of these numbers, as messages name them."""
-    assert context.survey is not None
-    none, wanted = np.empty((0, 0), np.float32), set(ids.tolist())
-    return [SampledShot(s, none) for s in context.survey.shots if s.id in wanted]
-
-
-def _depth_of_the_others(others: Points, name: str, context: Context) -> str:
-    """Return the key that gives all sources or receivers the depth of the others; empty when they have several."""
-    depths = np.unique(np.round(others[:, 2], 2))
-    if context.modelling or len(depths) != 1:
-        return ""
-    return f"if they lie where the others do: [data.fix] {name[:-1]}_depth = {depths[0]:g}; else "
-
-
-@rule("geometry", "model", "survey")
-def sign_of_elevations(context: Context) -> Iterator[Finding]:
-    """Receivers as far below the datum as the surface is above it: elevations that count downward."""
-    if context.modelling:
-        return
-    assert context.model is not None
-    assert context.survey is not None
-    lay = _layout(context)
-    top, bottom, cell = float(lay.low[2]), float(lay.high[2]), context.model.grid.spacing[-1]
-    whole = [s for s in context.survey.shots if len(s.rcv)]
-    z = np.array([float(np.median(s.rcv[:, 2])) for s in whole])
-    # from the top of the model, as read and with the other sign; a surface that the model was cut along is its top
-    below, mirrored = z - top, -z - top
-    wrong = (z > 0) & (mirrored > -cell) & (z < bottom) & (below > 4 * np.maximum(mirrored, cell))
-    if not wrong.any():
-        return
-    every = bool(wrong.all())
-    if not every and ((mirrored[wrong] > below[~wrong].max() + cell).any() or wrong.sum() > 0.2 * len(z)):
-        return
-    shots = [SampledShot(s, np.empty((0, 0), np.float32)) for s, w in zip(whole, wrong, strict=True) if w]
-    yield warning(
-        "W391",
-        f"receivers of {'all' if every else f'{len(shots)} of {len(z)}'} shots ({named(context, shots)}) lie "
-        f"{float(np.median(below[wrong])):.4g} m below the top of the model (z = {float(np.median(z[wrong])):.4g}, the "
-        f"model begins at {top:.4g}); with the other sign of their elevations (byte 41) they lie "
-        f"{float(np.median(mirrored[wrong])):.4g} m below it, "
-        + ("at the surface" if every else "as those of the other shots do"),
-        "if elevations are written downward: [data.fix] z_sign = -1; if the depth is right, nothing is to be done"
-        if every
-        else leave_shots_out(context, shots),
-        shots=[s.shot.id for s in shots][:50],
-    )
-
-
 @rule("geometry", "survey")
 def empty_shots(context: Context) -> Iterator[Finding]:
     """Shots without a receiver."""
@@ -501,7 +373,7 @@ def line_misfit(context: Context) -> Iterator[Finding]:
     )
     low, high = context.survey.bounds
     length = float(high[0] - low[0])
-    if misfit > 0.02 * length:
+    if misfit > 0.02 * length and not context.facts.get("_upright") and _harmed(context):
         yield warning(
             "W339",
             f"positions lie up to {misfit:.4g} m beside the line of {length:.5g} m on which they are "
@@ -509,6 +381,19 @@ def line_misfit(context: Context) -> Iterator[Finding]:
             "image a crooked line in 3-D, or choose a straight part with [data] shots",
             misfit=misfit,
         )
+
+
+def _harmed(context: Context) -> bool:
+    """Return whether projecting stations on a line changes the image: of a model that varies, or by shorter offsets."""
+    if any(varies_along_x(p) for p in context.parameters.values()):
+        return True
+    stations = getattr(context.scan, "stations", None)
+    if not stations or context.survey is None or not context.parameters:
+        return True
+    src, rcv = (_ends(stations, name) for name in ("src", "rcv"))
+    true = np.hypot(*(rcv - src)[:, :2].T)
+    local = to_local(rcv, context.survey.frame) - to_local(src, context.survey.frame)
+    return bool(np.quantile(true - np.abs(local[:, 0]), 0.95) > SHORTENED * float(true.max()))
 
 
 @rule("geometry", "survey")

@@ -214,7 +214,8 @@ def line_beside_x(context: Context) -> Iterator[Finding]:
     if wrong:
         context.facts["_line_unplaced"] = True
         yield error("E343", where, cure, beside=farthest, cosine=cosine)
-    else:
+    elif any(varies_along_x(p) for p in context.parameters.values()):
+        # a model of depth alone is the same beside the line
         yield warning("W342", where, cure, beside=farthest, cosine=cosine)
 
 

@@ -1,4 +1,4 @@
-"""A section whose x axis runs backward, told by first breaks where the near surface changes along the line.
+"""A section whose x axis runs backward or has the wrong spacing: first breaks tell it where the near surface changes.
 
 Traveltimes through the model as it is are compared with those through the model turned around, both by the shortest
 path through a coarse grid (Moser 1991): edges to nodes up to three cells away, which are exact to about 1 %. That is
@@ -9,6 +9,7 @@ has first breaks that are, too: then nothing is computed and nothing is said.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from subsalt.check.first_breaks import breaks
 from subsalt.check.line import varies_along_x
 from subsalt.check.orientation import tables_with
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 
 #: shots that are compared, fewest of them, and most nodes along x
@@ -55,53 +57,111 @@ def x_axis_backward(context: Context) -> Iterator[Finding]:
         return
     good = [good[int(i)] for i in spread(len(good), SHOTS)]
     period, onset_time = float(np.median([b.period for b in good])), onset(wavelet)
-    slow, step = _slowness(model, max(float(np.abs(b.offset).max()) for b in good))
+    deep = max(float(np.abs(b.offset).max()) for b in good)
+    slow, step = _slowness(model, deep)
     # the vertical time to a quarter of the depth that is looked at: where both ways have one, first breaks have
     column = step * slow[:, : max(1, slow.shape[1] // 2)].sum(axis=1)
-    if np.abs(column - column[::-1]).mean() < APART * period:
+    stretch = _stretch(model, good)
+    if np.abs(column - column[::-1]).mean() < APART * period and stretch == 1.0:
         return
-    ways = []
-    for values in (slow, slow[::-1]):
-        times = _times(values, step, model, good)
-        late = [b.time[b.picked] - onset_time - t for b, t in zip(good, times, strict=True)]
-        # one constant of all shots is time zero or the phase of the wavelet
-        zero = float(np.median(np.concatenate(late)))
-        ways.append([e - zero for e in late])
-    one, other = (np.concatenate(w) for w in ways)
-    apart = one - other
-    # 1 where picks are those of the turned model, 0 where they are those of the model; what both lack is in neither
-    share = float((one * apart).sum() / max(float((apart**2).sum()), 1e-30))
-    here, turned = float(np.abs(one).mean()), float(np.abs(other).mean())
-    better = np.array([np.abs(t).mean() < np.abs(h).mean() for h, t in zip(*ways, strict=True)])
-    if np.sqrt((apart**2).mean()) < APART * period or share < SHARE:
+    here = _errors(slow, step, model, good, onset_time)
+    turned = _errors(slow[::-1], step, model, good, onset_time)
+    ways = [_better(here, turned, period)]
+    if stretch != 1.0:
+        ways.append(_better(here, _errors(*_slowness(model, deep, stretch), model, good, onset_time), period))
+    best = min(ways, key=lambda w: np.inf if w is None else w.misfit)
+    if best is None:
         return
-    if turned > FITS * period or better.mean() < BETTER:
-        return
-    wrong = [b for b, w in zip(good, better, strict=True) if w]
-    flip = "".join(sorted(set(vp.given.get("flip") or "") ^ {"x"})) or None
     context.facts["_mirrored"] = True
-    yield warning(
+    yield _said(context, vp, good, (here, best), stretch if best is not ways[0] else 1.0)
+
+
+def _said(
+    context: Context, vp: Parameter, good: list[ShotBreaks], errors: tuple[list[Values], _Way], stretch: float
+) -> Finding:
+    """Return the finding: the model is turned around, or longer than it should be where `stretch` is not 1."""
+    here, best = errors
+    wrong = [b for b, w in zip(good, best.nearer, strict=True) if w]
+    now = float(np.abs(np.concatenate(here)).mean())
+    text = f"first breaks lie {1e3 * now:.0f} ms from the traveltimes of the model, {1e3 * best.misfit:.0f} ms when its"
+    where = f"nearer so in {len(wrong)} of {len(good)} shots looked at ({named(context, wrong)})"
+    if stretch != 1.0:
+        assert vp.grid is not None
+        dx, dz = vp.grid.spacing[0], vp.grid.spacing[-1]
+        return warning(
+            "W376",
+            f"{text} spacing along x is that along z, {dz:g} m, not {dx:g} m, and {where}: the model is "
+            f"{1 / stretch:.3g} times as long as the right one",
+            f"[model] {tables_with(context, vp, 'spacing', [dz, dz])}; else check where the line lies on the model "
+            "([data] frame)",
+            misfit=now,
+            stretched=best.misfit,
+        )
+    flip = "".join(sorted(set(vp.given.get("flip") or "") ^ {"x"})) or None
+    return warning(
         "W375",
-        f"first breaks lie {1e3 * here:.0f} ms from the traveltimes of the model, {1e3 * turned:.0f} ms when its x "
-        f"axis is turned around, and nearer so in {len(wrong)} of {len(good)} shots looked at "
-        f"({named(context, wrong)}): the x axis of the model looks mirrored",
+        f"{text} x axis is turned around, and {where}: the x axis of the model looks mirrored",
         f"if the model is stored backward along x: [model] {tables_with(context, vp, 'flip', flip)}; else check the "
         "direction of the line ([data] frame)",
-        misfit=here,
-        turned=turned,
+        misfit=now,
+        turned=best.misfit,
     )
 
 
-def _slowness(model: ModelLike, offset: float) -> tuple[Values, float]:
-    """Return slowness (nx, nz) on a coarse grid of equal steps over the model down to half an offset, and the step."""
+@dataclass(frozen=True)
+class _Way:
+    """A way to read the model that first breaks fit better: mean error, s, and the shots that do, (n,)."""
+
+    misfit: float
+    nearer: NDArray[np.bool_]
+
+
+def _better(here: list[Values], there: list[Values], period: float) -> _Way | None:
+    """Return another way to read the model when first breaks follow it, not the model as it is; else None."""
+    one, other = np.concatenate(here), np.concatenate(there)
+    apart = one - other
+    # 1 where picks are those of the other way, 0 where they are those of the model; what both lack is in neither
+    share = float((one * apart).sum() / max(float((apart**2).sum()), 1e-30))
+    misfit = float(np.abs(other).mean())
+    nearer = np.array([np.abs(t).mean() < np.abs(h).mean() for h, t in zip(here, there, strict=True)])
+    if np.sqrt((apart**2).mean()) < APART * period or share < SHARE:
+        return None
+    return None if misfit > FITS * period or nearer.mean() < BETTER else _Way(misfit, nearer)
+
+
+def _errors(
+    slow: Values, step: float, model: ModelLike, found: Sequence[ShotBreaks], onset_time: float
+) -> list[Values]:
+    """Return by how much picks of each shot are later than traveltimes, s, without what all have in common."""
+    times = _times(slow, step, model, found)
+    late = [b.time[b.picked] - onset_time - t for b, t in zip(found, times, strict=True)]
+    # one constant of all shots is time zero or the phase of the wavelet
+    zero = float(np.median(np.concatenate(late)))
+    return [e - zero for e in late]
+
+
+def _stretch(model: ModelLike, found: Sequence[ShotBreaks]) -> float:
+    """Return by how much a model is longer with the spacing along z along x; 1 where stations would leave it."""
     grid = model.grid
-    width = (grid.shape[0] - 1) * grid.spacing[0]
+    stretch = grid.spacing[-1] / grid.spacing[0]
+    x = np.concatenate([np.append(b.shot.rcv[:, 0], b.shot.src[0]) for b in found])
+    end = grid.origin[0] + stretch * (grid.shape[0] - 1) * grid.spacing[0]
+    return stretch if x.min() >= grid.origin[0] and x.max() <= end else 1.0
+
+
+def _slowness(model: ModelLike, offset: float, stretch: float = 1.0) -> tuple[Values, float]:
+    """Return slowness (nx, nz) on a coarse grid of equal steps over the model down to half an offset, and the step.
+
+    `stretch` makes the model longer along x, from its first column on.
+    """
+    grid = model.grid
+    width = stretch * (grid.shape[0] - 1) * grid.spacing[0]
     step = width / (min(NODES, grid.shape[0]) - 1)
     deep = min((grid.shape[-1] - 1) * grid.spacing[-1], max(0.5 * offset, 10 * step))
     x = grid.origin[0] + step * np.arange(round(width / step) + 1)
     z = grid.origin[-1] + step * np.arange(int(deep / step) + 1)
     points = np.zeros((len(x), len(z), 3))
-    points[..., 0], points[..., 2] = x[:, None], z
+    points[..., 0], points[..., 2] = grid.origin[0] + (x[:, None] - grid.origin[0]) / stretch, z
     return 1.0 / velocity(model, points.reshape(-1, 3), fast=True).reshape(len(x), len(z)), step
 
 

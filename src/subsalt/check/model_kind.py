@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -39,6 +40,9 @@ SLOWEST_WET = 1400.0
 WET = 500.0
 #: share of slow nodes that is no gas any more
 SLOW = 0.1
+#: Part of delta up to which what is given as epsilon rather is delta. Rocks have a delta of about half of epsilon
+#: (Thomsen 1986): exchanged, epsilon is half of delta; eta = (epsilon - delta) / (1 + 2 delta) is nearly as large.
+HALF = 0.7
 #: m below the top of the model at which instruments of a marine survey lie at least, and its depth
 UNDER, SEA = 2.0, 300.0
 
@@ -121,7 +125,7 @@ def shear_velocities(context: Context) -> Iterator[Finding]:
         return
     values, strides = thinned(p.volume)
     if p.summary.low <= 0:
-        found = list(_no_shear_in_water(p, values))
+        found = list(_zeros_on_top(context, p, values, strides))
         context.facts["_null_vp"] = context.facts.get("_null_vp") or bool(found)
         yield from found
         return
@@ -156,21 +160,66 @@ def _sea_bottom(values: NDArray[np.float64]) -> int | None:
     return int(np.argmax(rows < 0.99))
 
 
-def _no_shear_in_water(p: Parameter, values: NDArray[np.float64]) -> Iterator[Finding]:
-    """Yield what zeros at the top of a model say: water, which has no S waves."""
+def _zeros_on_top(
+    context: Context, p: Parameter, values: NDArray[np.float64], strides: tuple[int, ...]
+) -> Iterator[Finding]:
+    """Yield what zeros at the top of a model say: water, which has no S waves, air above the ground, or a gap.
+
+    Values below tell S waves from P waves. Sources on the ground, where the zeros end, tell air from water.
+    """
     zero = values <= 0
     top = float(zero[..., 0].mean())
     # from the top down without gaps
     layered = bool((np.diff(zero.astype(np.int8), axis=-1) <= 0).all())
     rest = values[~zero]
-    if top > 0.5 and layered and rest.size and rest.min() > 50:
+    if not (top > 0.2 and layered and rest.size and rest.min() > 50):
+        return
+    near = ~zero & (np.cumsum(~zero, axis=-1) * strides[-1] * p.grid.spacing[-1] <= WET)  # type: ignore[union-attr]
+    slow = float((values[near if near.any() else ~zero] < SLOWEST_WET).mean())
+    where = f"vp is 0 from the top down in {top:.0%} of the columns, {rest.min():.4g} to {rest.max():.4g} m/s below"
+    ground = _sources_on_ground(context, p, zero, strides)
+    if slow > 0.5 and not ground:
         yield error(
             "E427",
-            f"vp is 0 from the top down in {top:.0%} of the columns, {rest.min():.4g} to {rest.max():.4g} m/s below: "
-            "shear velocities, of which water has none",
+            f"{where}: shear velocities, of which water has none",
             f"give the file of P velocities instead of {p.source or 'vp'}",
             top=top,
+            slow=slow,
         )
+        return
+    air = (
+        "fill the nodes above the ground with the velocity of the ground below them; with [propagation.topography] the "
+        "ground is the free surface, and values above it do not count"
+    )
+    if ground:
+        what, cure = f"air: {ground}", air
+    else:
+        what = "null values, of air above the ground or of water"
+        cure = f"over water, fill them with 1500 m/s; over land, {air}"
+    yield error("E428", f"{where}: {what}", cure, top=top, slow=slow)
+
+
+def _sources_on_ground(
+    context: Context, p: Parameter, zero: NDArray[np.bool_], strides: tuple[int, ...]
+) -> str:
+    """Return words on sources that lie where zeros end; nothing when they do not, or cannot be compared."""
+    survey, grid = context.survey, p.grid
+    if survey is None or grid is None or not survey.shots or survey.ndim != grid.ndim:
+        return ""
+    steps = [h * s for h, s in zip(grid.spacing, strides, strict=True)]
+    src = np.stack([s.src for s in survey.shots])[:, [0, 2] if grid.ndim == 2 else [0, 1, 2]]
+    index = np.round((src[:, :-1] - np.array(grid.origin[:-1])) / steps[:-1]).astype(np.int64)
+    inside = ((index >= 0) & (index < np.array(zero.shape[:-1]))).all(axis=1)
+    if not inside.any():
+        return ""
+    depth = grid.origin[-1] + steps[-1] * zero.sum(axis=-1)[tuple(index[inside].T)]
+    # a station stands within two nodes of where rock begins, or in a hole below
+    away = src[inside, -1] - depth
+    near = (away >= -2 * steps[-1]) & (away <= max(4 * steps[-1], 50.0))
+    uneven = float(np.ptp(zero.sum(axis=-1))) > 0
+    if near.mean() < 0.8 or (not uneven and float(depth.max()) <= grid.origin[-1] + 2 * steps[-1]):
+        return ""
+    return f"{near.mean():.0%} of the sources stand where the zeros end"
 
 
 @rule("model_kind", "velocity", "survey")
@@ -200,6 +249,7 @@ def at_the_cable(context: Context) -> Iterator[Finding]:
     elif middle > WATER[1]:
         what = "the model has no water where the cable was towed"
         cure = "give a model that begins at the sea surface, with 1500 m/s down to the sea bottom"
+        context.facts["_no_water"] = True
     else:
         what = "slower than water: shear velocities, or another unit"
         cure = "give the file of P velocities, in m/s"
@@ -247,7 +297,7 @@ def sampled_like_the_records(context: Context) -> Iterator[Finding]:
 
 @rule("model_kind", "parameters")
 def exchanged_thomsen(context: Context) -> Iterator[Finding]:
-    """Delta above epsilon almost everywhere, and never below: the two files were exchanged."""
+    """Delta above epsilon almost everywhere, and never below: exchanged files, or eta given for epsilon."""
     epsilon, delta = (context.parameters.get(n) for n in ("epsilon", "delta"))
     if epsilon is None or delta is None or epsilon.grid is None or delta.grid is None:
         return
@@ -256,17 +306,41 @@ def exchanged_thomsen(context: Context) -> Iterator[Finding]:
     e, d = (thinned(p.volume)[0] for p in (epsilon, delta))
     some = (e != 0) | (d != 0)
     over, under = (d - e > 1e-4)[some], (e - d > 1e-4)[some]
-    if some.sum() < 100 or over.mean() < 0.6 or under.mean() > 0.02:
+    above = some.sum() >= 100 and over.mean() >= 0.6 and under.mean() <= 0.02
+    eta = _named_eta(epsilon.source)
+    if not above and not eta:
         return
+    size = some & (d > 1e-3)
+    part = float(np.median(e[size] / d[size])) if size.any() else 0.0
+    what = f"delta exceeds epsilon at {over.mean():.0%} of the anisotropic nodes and is smaller at {under.mean():.0%}"
+    files = f"{epsilon.source or 'eta'} and {delta.source or 'delta'}"
+    computed = f"epsilon = (1 + 2 delta) eta + delta, computed from {files}"
+    exchanged = "delta" in epsilon.source.lower() and "eps" in delta.source.lower()
+    if eta:
+        said = f"{epsilon.source} is given for epsilon and named as one of eta"
+        cure = f"if it holds eta, give {computed}"
+    elif exchanged or part < HALF:
+        said = f"{what}: they look exchanged" + ", as the names of the files say" * exchanged
+        cure = f"if they are: [model] {_tables_exchanged(epsilon, delta)}"
+        if not exchanged:
+            cure += f"; if it is eta that is given for epsilon: {computed}"
+    else:
+        said = (
+            f"{what}, by little ({part:.0%} of it in the middle): eta given for epsilon, or the two exchanged"
+        )
+        cure = f"look what the files hold; of eta, give {computed}"
+    yield warning("W429", said, cure, over=float(over.mean()), part=part)
+
+
+def _named_eta(source: str) -> bool:
+    """Return whether a file is named as one of eta, the anellipticity."""
+    return re.search(r"(^|[^a-z])eta([^a-z]|$)", source.lower().rpartition("/")[2]) is not None
+
+
+def _tables_exchanged(epsilon: Parameter, delta: Parameter) -> str:
+    """Return the tables of the job with the two files exchanged."""
     swapped = {"file": delta.source} | delta.given, {"file": epsilon.source} | epsilon.given
-    one, two = (
+    return "; ".join(
         Parameter(n, 0.0, given=g).table(file=g["file"])
         for n, g in zip(("epsilon", "delta"), swapped, strict=True)
-    )
-    yield warning(
-        "W429",
-        f"delta exceeds epsilon at {over.mean():.0%} of the anisotropic nodes and is smaller at {under.mean():.0%}: "
-        "they look exchanged",
-        f"if they are: [model] {one}; {two}",
-        over=float(over.mean()),
     )

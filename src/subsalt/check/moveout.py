@@ -56,9 +56,8 @@ def flatness(
     period = dominant_period(data, dt)
     x = finite(data)
     # every trace counts alike in every window of a few periods, as gain control does it
-    width = max(3, round(4 * period / dt))
-    if x.shape[1] <= width:
-        return 0.0, 0.0, 0
+    # no longer than the record, which would come out as long as the window
+    width = min(max(3, round(4 * period / dt)), x.shape[1])
     power = np.apply_along_axis(np.convolve, 1, x**2, np.ones(width) / width, "same")
     level = np.sqrt(power)
     x = np.divide(x, level, out=np.zeros_like(x), where=level > 1e-3 * level.max())

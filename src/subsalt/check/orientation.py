@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, rule, warning
+from subsalt.check.context import Context, Layout, error, rule, warning
+from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Parameter, Planes
 from subsalt.errors import Finding
 
@@ -28,6 +29,8 @@ RISING, TREND, FASTER = 0.85, 0.7, 1.5
 HELD = 1 << 24
 #: water, m/s
 WATER = 1440.0, 1560.0
+#: share of the stations outside of a model from which a survey does not lie on it
+OUTSIDE = 0.01
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def axes_in_order(context: Context) -> Iterator[Finding]:
     names = "xz" if values.ndim == 2 else "xyz"
     found = [Along.of(values, i, h) for i, h in enumerate(steps)]
     down, beside = found[-1], max(found[:-1], key=lambda a: a.change)
-    if (rougher := _as_stored_otherwise(p)) is not None:
+    if (rougher := _as_stored_otherwise(context, p)) is not None:
         context.facts["_axes_wrong"] = True
         yield rougher
         return
@@ -122,22 +125,67 @@ def axes_in_order(context: Context) -> Iterator[Finding]:
         )
 
 
-def _as_stored_otherwise(p: Parameter) -> Finding | None:
-    """Return the finding on values written with x fastest and read with z fastest: neighbours are strangers."""
+def _as_stored_otherwise(context: Context, p: Parameter) -> Finding | None:
+    """Return the finding on values that are cut into rows of another length: neighbours are strangers."""
     values = p.values
     if not isinstance(values, np.ndarray) or values.size > HELD:
         return None
-    other = values.reshape(values.shape[::-1]).transpose()
+    other = values.reshape(values.shape[::-1])
     ratio = _roughness(values) / max(_roughness(other), 1e-30)
     if ratio < 2 or values.shape[0] == values.shape[-1] == 1:
         return None
-    return warning(
-        "W426",
-        f"neighbouring values of vp differ {ratio:.2g} times less when x is taken as the fastest axis of the file: "
-        "they look written that way",
-        f"write {p.source} with z fastest; in NumPy: a.reshape({values.shape[::-1]}).T.copy()",
-        ratio=ratio,
+    assert p.grid is not None
+    # depth is the axis along which velocity changes most
+    first, last = (Along.of(np.asarray(other, np.float64), i, 1.0).change for i in (0, -1))
+    what = f"neighbouring values of vp differ {ratio:.2g} times less"
+    if first > last:
+        return warning(
+            "W426",
+            f"{what} when x is taken as the fastest axis of the file: they look written that way",
+            f"write {p.source} with z fastest; in NumPy: a.reshape({other.shape}).T.copy()",
+            ratio=ratio,
+        )
+    what = f"{what} in rows of {other.shape[values.ndim - 1]}, not {values.shape[values.ndim - 1]}"
+    cure = f"exchange the lengths of the axes in {p.source}, with their spacings"
+    if p.source.endswith(".rsf"):
+        cure = f"exchange n1 and n2 in the header {p.source}, with d1 and d2, o1 and o2"
+        if values.ndim == 3:
+            cure = cure.replace("n2", "n3").replace("d2", "d3").replace("o2", "o3")
+    cure = f"{cure}; in NumPy: a.reshape({other.shape})"
+    if said := _on_the_survey(context, p, 0):
+        return error("E426", f"{what}, and {said}: the lengths of its axes are exchanged", cure, ratio=ratio)
+    return warning("W426", f"{what}: the lengths of its axes look exchanged", cure, ratio=ratio)
+
+
+def _on_the_survey(context: Context, p: Parameter, axis: int) -> str:
+    """Return words on a survey that lies on a model only if one of its axes is exchanged with depth; else nothing.
+
+    Then all that could be said of places against the model would repeat that.
+    """
+    survey, given = context.survey, p.grid
+    assert given is not None
+    if survey is None or not survey.shots or context.resampling or given.ndim != survey.ndim:
+        return ""
+    order = list(range(given.ndim))
+    order[axis], order[-1] = order[-1], order[axis]
+    # a spacing or an origin of the job is that of the model, one of the file goes with its axes
+    spacing, origin = (
+        v if p.given.get(key) else tuple(v[i] for i in order)
+        for key, v in (("spacing", given.spacing), ("origin", given.origin))
     )
+    other = Grid(tuple(given.shape[i] for i in order), spacing, origin)
+    shares = [_share_outside(Layout.of(survey, grid)) for grid in (given, other)]
+    if shares[0] <= OUTSIDE or shares[1] > 0:
+        return ""
+    context.facts["_grid_wrong"] = True
+    return f"{shares[0]:.0%} of the stations lie outside the model, none when these two are exchanged"
+
+
+def _share_outside(lay: Layout) -> float:
+    """Return which share of all stations lies outside a grid, below it, or above."""
+    both = np.concatenate([lay.src, lay.rcv])
+    deep = (both[:, 2] < lay.low[2] - lay.slack[2]) | (both[:, 2] > lay.high[2] + lay.slack[2])
+    return float((lay.outside(both) | deep).mean())
 
 
 def _roughness(values: NDArray[np.float32]) -> float:
@@ -146,21 +194,28 @@ def _roughness(values: NDArray[np.float32]) -> float:
 
 
 def _exchanged(context: Context, along: Along, down: Along, names: str, axis: int) -> Finding:
-    order = list(names)
-    order[axis], order[-1] = order[-1], order[axis]
-    stored = "".join(order)
+    vp = context.parameters["vp"]
+    letters = names[axis] + names[-1]
+    # on top of the order that the job gives
+    stored = str(vp.given.get("axes") or names).translate(str.maketrans(letters, letters[::-1]))
     rate = f"{along.change / down.change:.2g} times"
+    what = (
+        f"vp rises along {names[axis]} in {along.rising:.0%} of its lines and changes {rate} faster along "
+        f"{names[axis]} than along z"
+    )
+    cure = f"[model] {tables_with(context, vp, 'axes', None if stored == names else stored)}"
+    evidence = {"rising": along.rising, "ratio": along.change / down.change}
+    if said := _on_the_survey(context, vp, axis):
+        return error("E426", f"{what}, and {said}: {names[axis]} and z are exchanged", cure, **evidence)
     return warning(
         "W426",
-        f"vp rises along {names[axis]} in {along.rising:.0%} of its lines and changes {rate} faster along "
-        f"{names[axis]} than along z: {names[axis]} and z look exchanged",
-        f"[model] {tables_with(context, context.parameters['vp'], 'axes', stored)} if the model is stored so",
-        rising=along.rising,
-        ratio=along.change / down.change,
+        f"{what}: {names[axis]} and z look exchanged",
+        f"{cure} if the model is stored so",
+        **evidence,
     )
 
 
-def tables_with(context: Context, vp: Parameter, key: str, value: str | None) -> str:
+def tables_with(context: Context, vp: Parameter, key: str, value: object) -> str:
     """Return the tables of all volumes of the model that have the shape of vp, with a key set."""
     same = [p for p in context.parameters.values() if p.grid is not None and p.grid.shape == vp.grid.shape]  # type: ignore[union-attr]
     return "; ".join(p.table(**{key: value}) for p in same)

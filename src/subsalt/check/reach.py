@@ -81,7 +81,8 @@ def _too_shallow(context: Context, echo: float) -> Iterator[Finding]:
     grid, record = context.model.grid, context.survey.time.duration
     deep = (grid.shape[-1] - 1) * grid.spacing[-1]
     far = max((float(s.offset.max()) for s in context.survey.shots if len(s.rcv)), default=0.0)
-    if record > DEEPER * echo and far > DEEPER * deep:
+    # of one layer of nodes, other rules say that it is no model
+    if echo > 0 and record > DEEPER * echo and far > DEEPER * deep:
         reach = deep * record / echo
         yield warning(
             "W344",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, error, ok, rule, unchecked, warning
+from subsalt.check.context import Context, SampledShot, error, ok, rule, unchecked, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
@@ -57,12 +58,8 @@ def dispersion(context: Context) -> Iterator[Finding]:
     if points >= enough:
         yield ok(f"dispersion  {text}")
         return
-    key = "[propagation] grid" if context.facts.get("computed_grid") else "spacing"
-    cure = f"{frequency_by_data(context)}use {key} <= {slowest / (need * fmax):.3g} m or frequencies up to "
-    cure += f"{clean:.3g} Hz"
+    cure = frequency_by_data(context) + "; or ".join(_cures_of_dispersion(context, stencil, need))
     if points < LEAST:
-        if context.computed is None and context.accuracy is not None:
-            cure += f"; or name the grid of the waves: [propagation] grid = {slowest / (need * fmax):.3g}"
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
         if points / FOOT >= enough and (feet := in_feet(context)):
             cure += f"; or, if the lengths of the model are in feet: {feet}"
@@ -71,10 +68,49 @@ def dispersion(context: Context) -> Iterator[Finding]:
         yield warning(
             "W530",
             f"{text}; {stencil} needs {need:.3g} for clean waveforms",
-            cure + (", or a higher order" if stencil.order < 16 else ""),
+            cure,
             points=points,
             needed=need,
         )
+
+
+#: part of its peak frequency to which a wavelet may be lowered: with less it is another survey
+LOWERED = 0.25
+
+
+def _cures_of_dispersion(context: Context, stencil: Stencil, need: float) -> list[str]:
+    """Return what takes waves onto a grid that is too coarse for them, the cheapest first, with what it costs."""
+    model = gated(context)
+    wavelet = context.wavelet
+    assert wavelet is not None
+    slowest, h, ndim = gated(context, context.model).slowest, max(model.grid.spacing), model.grid.ndim
+    clean = _down(slowest / (need * h))
+    lower = _down(wavelet.f0 * clean / wavelet.fmax)
+    out = [(0.0, f"limit the band of wavelet and traces to {clean:g} Hz, with no more computing")]
+    if wavelet.name.startswith("ricker") and lower >= LOWERED * wavelet.f0:
+        words = f"limit the band to the {clean:g} Hz that the grid carries, with no more computing: "
+        out = [(0.0, f"{words}[source] f0 = {lower:g}")]
+    tilted = model.medium == "tti"
+    higher = [
+        o for o in FITTED_ORDERS if o > stencil.order and Stencil(o, stencil.kind).points(tilted) < need
+    ]
+    fits = [o for o in higher if slowest / (Stencil(o, stencil.kind).points(tilted) * h) >= wavelet.fmax]
+    if fits and context.accuracy is None:
+        cost = (ndim * fits[0] + 1) / (ndim * stencil.order + 1)
+        out.append(
+            (cost, f"a higher order, with {cost:.2g} times the arithmetic: [propagation] order = {fits[0]}")
+        )
+    spacing = _down(slowest / (need * wavelet.fmax))
+    # points in every direction, and time steps
+    cost = (h / spacing) ** (ndim + 1)
+    out.append((cost, f"a finer grid, with {cost:.2g} times the computing: [propagation] grid = {spacing:g}"))
+    return [text for _, text in sorted(out)]
+
+
+def _down(value: float) -> float:
+    """Return a positive number rounded down to three digits."""
+    scale = 10.0 ** (2 - math.floor(math.log10(value)))
+    return math.floor(value * scale) / scale
 
 
 def _needed(context: Context, stencil: Stencil, tilted: bool) -> Needed | None:
@@ -96,7 +132,8 @@ def zero_mean(context: Context) -> Iterator[Finding]:
             "W535",
             f"the wavelet has a mean ({ratio:.1%} of its absolute sum), which does not travel but stays at "
             "the source",
-            "subtract the mean, or filter out the lowest frequencies",
+            "estimate it with subsalt wavelet, which leaves noise below the signal out; or subtract the mean from the "
+            "file",
             ratio=ratio,
         )
 
@@ -113,19 +150,48 @@ def passed(context: Context, f: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
+#: swell lies below this frequency, Hz; its power is measured where so many of its periods come before any arrival
+SWELL, PERIODS = 5.0, 2.0
+
+
+def _swell(
+    context: Context, item: SampledShot, rows: NDArray[np.int64], data: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean power (nf,) of the swell in traces, as they hold it before any wave can arrive."""
+    nt = data.shape[1]
+    assert context.survey is not None
+    none = np.zeros(nt // 2 + 1)
+    time, model = context.survey.time, context.velocity
+    if model is None or nt != time.nt:
+        return none
+    apart = np.sqrt(((item.shot.rcv[rows] - item.shot.src) ** 2).sum(axis=1))
+    quiet = ((apart / model.fastest - time.t0) / time.dt).astype(int)
+    use = quiet * time.dt >= PERIODS / SWELL
+    if not use.any():
+        return none
+    spectra = []
+    for trace, n in zip(data[use], np.minimum(quiet[use], nt), strict=True):
+        window = np.hanning(n + 2)[1:-1]
+        spectra.append(np.abs(np.fft.rfft(trace[:n] * window, nt)) ** 2 * nt / (window**2).sum())
+    return np.where(np.fft.rfftfreq(nt, time.dt) <= SWELL, np.mean(spectra, axis=0), 0.0)
+
+
 def power_of_data(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64], float] | None:
     """Return frequencies (Hz), the mean power there of traces of equal level, and where it peaks; None without data.
 
-    It is the power after the filters among the steps on the traces, since the wavelet is that of filtered traces.
+    It is the power without swell, as far as traces tell it, after the filters among the steps on the traces, since
+    the wavelet is that of filtered traces.
     """
     if context.survey is None:
         return None
     total = None
     for item in context.samples:
-        data = item.data[:: max(1, len(item.data) // 64)].astype(np.float64)
+        rows = np.arange(len(item.data))[:: max(1, len(item.data) // 64)]
+        data = item.data[rows].astype(np.float64)
         level = np.sqrt((data**2).mean(axis=1, keepdims=True))
         data = np.divide(data, level, out=np.zeros_like(data), where=level > 0)
         power = (np.abs(np.fft.rfft(data, axis=1)) ** 2).sum(axis=0)
+        power = np.maximum(power - len(rows) * _swell(context, item, rows, data), 0.0)
         total = power if total is None or len(total) != len(power) else total + power
     if total is None or not np.isfinite(total).all() or total.sum() <= 0:
         return None

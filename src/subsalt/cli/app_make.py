@@ -13,6 +13,7 @@ from subsalt.cli import ranks, wavelet_command
 from subsalt.cli.app_root import JobFile, Json, Strict, app, example
 from subsalt.cli.commands import check_or_stop, show_result
 from subsalt.cli.output import Out, finding_dict, spread
+from subsalt.cli.waiting import waiting
 from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ def scan(
     fix = Fix()
     if index or index_folder is not None:
         fix, more["index"] = save_indexes(files, header, index_folder, printer)
-    result = read(files, header, fix, placed=placing is not None)
+    with waiting("scanning", json):
+        result = read(files, header, fix, placed=placing is not None)
     printer.say(result.describe())
     if placing is not None:
         from subsalt.io.geometry.join import described
@@ -265,9 +267,10 @@ def init(
             "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
             code="E124",
         )
-    result = method_of(method).start(
-        job, shots, **given[method], geometry=geometry or (), preset=preset, force=force
-    )
+    with waiting("reading", json):
+        result = method_of(method).start(
+            job, shots, **given[method], geometry=geometry or (), preset=preset, force=force
+        )
     if _show_start(out, job, result):
         raise typer.Exit(DataError.exit_code)
 
@@ -355,7 +358,7 @@ def model(
 def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
     from subsalt.job.checking import check_job, draw_gate, draw_map
 
-    with ranks.together():
+    with ranks.together(), waiting("checking", out.as_json):
         result = check_job(job)
     findings, picture, gate = list(result.findings), None, None
     draw = draw and not out.quiet  # one rank draws for all

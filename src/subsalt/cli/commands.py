@@ -11,6 +11,7 @@ import typer
 
 from subsalt.cli import ranks
 from subsalt.cli.output import Out, phase_table, plain, usage
+from subsalt.cli.waiting import waiting
 from subsalt.errors import (
     ConfigError,
     Finding,
@@ -28,7 +29,8 @@ def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
     from subsalt.job.checking import check_job
 
     with ranks.together():
-        result = check_job(job)
+        with waiting("checking", out.as_json):
+            result = check_job(job)
         out.findings(f for f in result.findings if f.level == "warning")
         bad = [f for f in result.findings if f.level == "error" or (strict and f.level != "ok")]
         if bad:

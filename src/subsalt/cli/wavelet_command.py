@@ -89,7 +89,11 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
     out, options = Out(as_json), options_of(asked)
     job = Job.from_toml(path)
     if not isinstance(job, Job):
-        raise usage(f"{path} is a time migration, which has no source wavelet", "name a job of RTM")
+        raise usage(
+            f"{path} is a time migration, which has no source wavelet",
+            "name a job of RTM of these traces: with its wavelet comes the [[signal]] step that turns them to zero "
+            "phase for a time migration",
+        )
     if asked.shots is not None:
         job = job.with_shots(asked.shots)
     target = asked.out or job.base / f"{job.name}.wavelet.txt"
@@ -106,14 +110,39 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
         shots=made.shots,
         direct=made.example,
     )
-    lines = wavelet_job.lines_for_job(target, job)
+    lines = wavelet_job.lines_for_job(target, job, made)
     for label, text in _rows(made, target):
         out.row(label, text)
     out.row("picture", str(picture))
     out.say("for the job:")
     for line in lines:
         out.say(f"    {line}")
-    out.json({"file": target, "picture": picture, "job_lines": lines, **made.to_dict()})
+    step = _zero_phase(out, job, made, target)
+    out.json({"file": target, "picture": picture, "job_lines": lines, "time_lines": step, **made.to_dict()})
+
+
+def _zero_phase(out: Out, job: Job, made: SourceWavelet, target: Path) -> list[str]:
+    """Write the pulse of reflections, and say the step that makes it zero-phase in a time migration."""
+    from subsalt.methods.rtm import wavelet_job, wavelet_pulse
+
+    if made.way != "direct waves":
+        # of a signature or a spectrum nothing is known but itself
+        return []
+    both = made.facts["ghosts"]
+    if both is not None and both["wanted"] not in (None, both["used"]):
+        # with the wrong ghosts it has the wrong phase
+        return []
+    path = target.with_suffix(".pulse.txt")
+    pulse = wavelet_pulse.of_reflections(made.wavelet, made.facts)
+    ghosts = (
+        "with both ghosts, times from the sea surface" if made.facts["free_surface"] else "without ghosts"
+    )
+    wavelet_job.write_samples(pulse, f"pulse of reflections, {made.facts['spreading']}, {ghosts}", path)
+    lines = wavelet_pulse.step_for_job(path, job)
+    out.say(f"for a time migration of these traces, whose image else has the phase of this pulse ({ghosts}):")
+    for line in lines:
+        out.say(f"    {line}")
+    return lines
 
 
 def options_of(asked: Options) -> WaveletOptions:
@@ -202,6 +231,19 @@ def _summary(made: SourceWavelet) -> list[str]:
     return out
 
 
+def _ghosts(found: dict[str, Any]) -> str:
+    """Return which of the two readings of the ghosts the direct waves want."""
+    from subsalt.methods.rtm.wavelet_ghosts import Both
+
+    both = Both(**found)
+    if both.wanted is None:
+        return f"{both.said()}: the direct waves do not tell"
+    if both.wanted == both.used:
+        return f"{both.said()}: the direct waves want it as it is"
+    key, option = ("true", "--free-surface") if both.wanted else ("false", "--no-free-surface")
+    return f"{both.said()}: the direct waves want [propagation] free_surface = {key}; set it, or use {option}"
+
+
 def _rows(made: SourceWavelet, path: Path) -> list[tuple[str, str]]:
     """Return the rows that are printed."""
     w, facts = made.wavelet, made.facts
@@ -228,6 +270,15 @@ def _rows(made: SourceWavelet, path: Path) -> list[tuple[str, str]]:
         ghost = "with" if facts["free_surface"] else "without"
         rows.append(
             ("modelled", f"{facts['spreading']}, {ghost} ghost, {facts['velocity_m_per_s']:.0f} m/s{told}")
+        )
+        if facts["ghosts"] is not None:
+            rows.append(("ghosts", _ghosts(facts["ghosts"])))
+    if facts.get("low_cut_hz"):
+        rows.append(
+            (
+                "low cut",
+                f"{facts['low_cut_hz']:.1f} Hz: below it the traces gave noise (swell, drift), no wavelet",
+            )
         )
     for label, name in (("steps", "steps"), ("filters", "filters")):
         if facts.get(name):

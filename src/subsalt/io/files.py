@@ -216,6 +216,7 @@ class InputFile:
     def __init__(self, path: str | os.PathLike[str], error: type[DataError] = SegyError) -> None:
         self.path = as_path(path)
         self.fd, self._object = -1, _object(self.path)
+        self._held: memoryview | None = None
         problem: tuple[str, str] | None = None
         if self._object is not None:
             self.size, self.stamp = self._object.size, self._object.stamp
@@ -277,6 +278,13 @@ class InputFile:
                 code="E265",
             )
 
+    def hold(self, memory: bytearray) -> None:
+        """Read a file that fits into `memory` once, and not in twenty pieces; nothing else may use it meanwhile."""
+        if self._object is None and self.size <= len(memory):
+            held = memoryview(memory)[: self.size]
+            self.read_into(0, held)
+            self._held = held
+
     def read_at(self, offset: int, nbytes: int) -> bytes:
         """Return `nbytes` bytes from `offset`; an error when the file ends before."""
         buffer = bytearray(nbytes)
@@ -301,6 +309,10 @@ class InputFile:
         if self._object is not None or _fault is not None:
             self.read_ranges(list(offsets), outs)
             return
+        if self._held is not None:
+            for offset, out in zip(offsets, outs, strict=True):
+                self.read_into(offset, out)
+            return
         # a call each and no more: headers of a million traces
         for offset, out in zip(offsets, outs, strict=True):
             try:
@@ -319,6 +331,11 @@ class InputFile:
                 COUNTED.add(read=self._object.read_into(offset, view))
             except EOFError:
                 raise self._ends(self.size, offset + len(view) - self.size) from None
+            return
+        if self._held is not None:
+            if offset + len(view) > len(self._held):
+                raise self._ends(self.size, offset + len(view) - self.size)
+            view[:] = self._held[offset : offset + len(view)]
             return
         done = 0
         while done < len(view):
@@ -411,7 +428,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
 def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the tables of a file of TOML; errors as of `read_json`."""
     try:
-        return tomllib.loads(read_regular(path, MOST_TEXT).decode("utf-8"))
+        return tomllib.loads(read_regular(path, MOST_TEXT).decode("utf-8-sig"))
     except RecursionError:
         raise ValueError("its values are nested too deeply") from None
 

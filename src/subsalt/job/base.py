@@ -300,7 +300,8 @@ def _read_text(path: Path) -> str:
     except ValueError as error:
         raise ConfigError(f"{path} {error}", "a job file is TOML text", code="E106") from None
     try:
-        return data.decode("utf-8")
+        # editors of Windows put a mark before texts
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{path} is not a text: byte {error.start} is no UTF-8", "a job file is TOML text", code="E106"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from subsalt.check.tilt import STEEPEST_TURN
 from subsalt.earth.model import EarthModel
 from subsalt.errors import Finding, FindingsError, SubsaltError
+from subsalt.io.segy.exclude import short_names
 from subsalt.job.judging import judged
 from subsalt.methods import method_of
 from subsalt.parallel.comm import world
@@ -95,18 +96,31 @@ def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:
         return findings
     if len(paths) < 2:
         return findings
-    names = {Path(p).name for p in paths}
-    given = [str(e) for e in job.data.excluded()]
+    short, given = short_names(paths), [str(e) for e in job.data.excluded()]
     out = []
     for f in findings:
-        words = {w.rstrip(":;,.)").rpartition("/")[2] for w in f.message.split()}
-        found = sorted(names & words)
+        found = _named_in(f.message, paths)
         alone = len(found) == 1 and not f.evidence.get("more_files") and "more files" not in f.message
         if f.is_fault and alone and f.code not in OF_NO_FILE and "exclude" not in f.fix:
-            key = ", ".join([*given, f'{{file = "{found[0]}"}}'])
+            key = ", ".join([*given, f'{{file = "{short[found[0]]}"}}'])
             f = replace(f, fix=f"{f.fix}{'; ' * bool(f.fix)}to leave the file out: [data] exclude = [{key}]")
         out.append(f)
     return out
+
+
+def _named_in(message: str, paths: list[str]) -> list[str]:
+    """Return the files that a message names, each by its path or the end of it."""
+    known = {PurePath(p).parts for p in paths}
+    names = {parts[-1] for parts in known}
+    words = {PurePath(w.rstrip(":;,.)")).parts for w in message.split()}
+    words = {w for w in words if w and w[-1] in names}
+    return [p for p in paths if any(_ends_alike(PurePath(p).parts, w) for w in words)]
+
+
+def _ends_alike(path: tuple[str, ...], word: tuple[str, ...]) -> bool:
+    """Return whether one of two paths is the end of the other."""
+    n = min(len(path), len(word))
+    return path[-n:] == word[-n:]
 
 
 class Loader:

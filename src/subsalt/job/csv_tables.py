@@ -30,7 +30,8 @@ def _lines(path: Path) -> Iterator[list[str]]:
     """Yield the lines of a CSV text, split; a pipe or a device is refused."""
     data = read_regular(path, MOST_TABLE)
     require(CELL * len(data), f"the table {path}", "leave out columns that are not read, or split the survey")
-    text = data.decode("utf-8-sig")
+    # spreadsheets save characters of 8 or of 16 bits, behind a mark that says which
+    text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
     yield from csv.reader(io.StringIO(text, newline=""), skipinitialspace=True)
 
 

@@ -17,7 +17,11 @@ from subsalt.job.base import BaseJob
 
 J = TypeVar("J", bound=BaseJob)
 
-_ASSIGN = re.compile(r"(?:\[(?P<section>[a-z_.]+)\]\s+)?(?<![\w.])(?P<key>[a-z_][a-z_0-9.]*)\s*=\s*(?![=<>])")
+_ASSIGN = re.compile(
+    r"(?:(?P<open>\[\[?)(?P<section>[a-z_.]+)\]\]?\s+)?(?<![\w.])(?P<key>[a-z_][a-z_0-9.]*)\s*=\s*(?![=<>])"
+)
+#: ends the name of a section of which a job has several, such as [[signal]]: a cure adds one
+_ANOTHER = "[]"
 _AWAY = re.compile(
     r"(?:leave|remove)\s+(?:\[(?P<section>[a-z_.]+)\]\s+(?P<key>[a-z_0-9]+)|(?P<bare>[a-z_0-9]+)(?=\s+out\b))"
 )
@@ -32,7 +36,7 @@ class Key:
     Parameters
     ----------
     section, key : str
-        The table, such as ``data.fix``, and the key in it, which may have dots.
+        The table, such as ``data.fix``, or ``signal[]`` for one more of these; and the key in it, which may have dots.
     value : object
         The new value; None removes the key.
     at, end : int
@@ -67,7 +71,8 @@ def keys_in(fix: str) -> list[Key]:
     out: list[Key] = []
     section, at = "", 0
     while m := _ASSIGN.search(fix, at):
-        section = m["section"] or section
+        if m["section"]:
+            section = m["section"] + _ANOTHER * (m["open"] == "[[")
         value = _value(fix[m.end() :])
         at = m.end()
         if value is None or not section:
@@ -104,7 +109,14 @@ def cures_in(fix: str) -> list[list[Key]]:
 
 def put(tables: dict[str, Any], cure: list[Key]) -> None:
     """Set the keys of a cure in the tables of a job, in place; an inline table is added to the one that is there."""
+    added: dict[str, dict[str, Any]] = {}
     for k in cure:
+        if k.section.endswith(_ANOTHER):
+            if k.section not in added:
+                added[k.section] = {}
+                tables.setdefault(k.section.removesuffix(_ANOTHER), []).append(added[k.section])
+            added[k.section][k.key] = copy.deepcopy(k.value)
+            continue
         table = tables
         for part in [*k.section.split("."), *k.key.split(".")[:-1]]:
             here = table.get(part)
@@ -115,7 +127,8 @@ def put(tables: dict[str, Any], cure: list[Key]) -> None:
         last = k.key.rpartition(".")[2]
         if k.value is None:
             table.pop(last, None)
-        elif isinstance(k.value, dict) and isinstance(table.get(last), dict):
+        # a volume with its file is given whole: keys that are not there are meant to go
+        elif isinstance(k.value, dict) and "file" not in k.value and isinstance(table.get(last), dict):
             table[last] = {**table[last], **k.value}
         else:
             table[last] = copy.deepcopy(k.value)

@@ -36,6 +36,9 @@ READ = 2 << 30
 CERTAIN = {
     *("E280", "E316", "E317", "E412", "E413", "E414", "E415", "E416", "E418", "E430", "E440", "E727"),
     *("W419", "W420", "W441", "W442", "W532"),
+    # angles that follow the layers in radians, and axes that the survey lies on: one odd angle, or traces of another
+    # survey, say nothing against it
+    *("E421", "W422", "E426"),
 }  #: keys that take a witness away, and mend nothing
 SILENCING = {("data.bytes", "offset"), ("data", "first_breaks")}
 

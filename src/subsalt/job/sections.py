@@ -223,7 +223,10 @@ class ImagingSection(Section):
 
     mode: Mode = Field(ImagingOptions.mode, description="what is injected at the receivers")
     condition: Literal["source-normalised", "cross-correlation", "inverse-scattering"] = Field(
-        "source-normalised", description="imaging condition"
+        "source-normalised",
+        description="imaging condition; source-normalised: reflectivity; cross-correlation: not divided by the "
+        "illumination; inverse-scattering: without the noise above strong contrasts, as cross-correlation with a "
+        "Laplacian times 1/2",
     )
     aperture: NonNegativeLength | Literal["all"] = Field(
         "all", description="width of model around source and receivers of a shot; all: the whole model"

@@ -413,11 +413,14 @@ def signal(facts: RunFacts) -> dict[str, Any] | None:
     steps = [s for s in listed(known, "steps") if isinstance(s, dict)]
     if not steps:
         return None
-    seconds = listed(facts.run, "signal_seconds")
+    seconds, taken = listed(facts.run, "signal_seconds"), listed(facts.run, "signal_taken")
     rows = []
     for place, step in enumerate(steps):
         took = f"{seconds[place]:.3g}" if place < len(seconds) and render.is_number(seconds[place]) else ""
-        rows.append((str(place + 1), str(step.get("label", "")), str(step.get("said", "")), took))
+        said = str(step.get("said", ""))
+        if place < len(taken) and render.is_number(taken[place]):
+            said += f"{', ' * bool(said)}took {100 * taken[place]:.3g} % of the energy of the traces"
+        rows.append((str(place + 1), str(step.get("label", "")), said, took))
     edits = [e for e in listed(known, "edited") if isinstance(e, dict)]
     told = [_edit(e) for e in edits]
     traces = [
@@ -436,7 +439,9 @@ def signal(facts: RunFacts) -> dict[str, Any] | None:
 
 def _edit(e: dict[str, Any]) -> str:
     """Return what an edit did, in words."""
-    did = {"kill": "zeroed", "reverse": "changed in sign"}.get(str(e.get("do")), "edited")
+    did = {"kill": "zeroed", "reverse": "changed in sign", "attenuate": "attenuated"}.get(
+        str(e.get("do")), "edited"
+    )
     n, named = e.get("traces", 0), len(listed(e, "listed"))
     rest = "" if named == n else f"; the first {named} are listed"
     return f"Step {e.get('step')}: {n} traces {did}, where {e.get('reason')}{rest}."

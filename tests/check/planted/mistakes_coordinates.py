@@ -183,7 +183,8 @@ def receivers_beside(case, which):
 )
 def beyond(case, which):
     case.edit(
-        lambda f: f.put(source_x=f.get("source_x") + 4000, receiver_x=f.get("receiver_x") + 4000),
+        # with their bins: it is the survey that is larger
+        lambda f: f.put(**{n: f.get(n) + 4000 for n in ("source_x", "receiver_x", "cdp_x")}),
         range(len(case.files) // 2, len(case.files)),
     )
 

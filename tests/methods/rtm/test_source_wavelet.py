@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import subsalt
-from subsalt.acquisition.source_shape import ShotSums, common_shape
-from subsalt.acquisition.survey import Survey
+from subsalt.acquisition.source_shape import ShotFit, ShotSums, common_shape
+from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.acquisition.wavelet import from_samples
 from subsalt.analytic.uniform import isotropic_waveform
 from subsalt.earth.grid import Grid
@@ -18,8 +18,22 @@ from subsalt.earth.model import EarthModel
 from subsalt.errors import DataError
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.job import Job
+from subsalt.job.signal.designature import Designature
+from subsalt.job.signal.flow import Flow
+from subsalt.job.signal.step import Headers
+from subsalt.methods.rtm import wavelet_direct
+from subsalt.methods.rtm.wavelet_band import faded, first_minimum, mean_ratio, without_noise_below
 from subsalt.methods.rtm.wavelet_direct import from_direct_waves
-from subsalt.methods.rtm.wavelet_job import WaveletOptions, from_signature, from_spectrum, write
+from subsalt.methods.rtm.wavelet_ghosts import Both, compared
+from subsalt.methods.rtm.wavelet_job import (
+    WaveletOptions,
+    from_signature,
+    from_spectrum,
+    lines_for_job,
+    write,
+    write_samples,
+)
+from subsalt.methods.rtm.wavelet_pulse import of_reflections
 from subsalt.numerics.filters import minimum_phase
 
 V, DT, NT = 1500.0, 0.004, 220
@@ -73,6 +87,18 @@ def spoiled(survey, noise=0.05):
     return survey
 
 
+def swell(survey, share=0.2):
+    """Return the survey with noise from 0.3 to 4 Hz in every trace, a part of the rms amplitude of its shot."""
+    rng = np.random.default_rng(11)
+    f = np.fft.rfftfreq(NT, DT)
+    for shot in survey.shots:
+        spectra = np.fft.rfft(rng.standard_normal(shot.data.shape))
+        noise = np.fft.irfft(np.where((f >= 0.3) & (f <= 4.0), spectra, 0.0), NT)
+        level = share * np.sqrt((shot.data**2).mean() / (noise**2).mean())
+        shot.data += (level * noise).astype(np.float32)
+    return survey
+
+
 def job_of(folder, survey, *, surface=False, vp=V, signal=(), shots="all"):
     """Write the survey; return a job with it over a half space."""
     write_survey(folder / "shots.sgy", survey)
@@ -93,6 +119,13 @@ def job_of(folder, survey, *, surface=False, vp=V, signal=(), shots="all"):
         folder,
         name="line",
     )
+
+
+def shot_sums(job):
+    """Return the sums of the shots of a job, of which the wavelet is made."""
+    its = wavelet_direct._Survey(job, WaveletOptions())
+    wavelet_direct._settle(its)
+    return wavelet_direct._gathered(its, None)[0]
 
 
 def likeness(made, wanted):
@@ -150,6 +183,129 @@ def test_it_models_the_direct_waves_of_the_program(tmp_path, surface):
     assert taken.dt == pytest.approx(DT)
     assert taken.t0 == pytest.approx(made.wavelet.t0)
     assert taken.samples == pytest.approx(made.wavelet.samples, rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_swell_stays_out_of_the_wavelet(tmp_path, ndim, share):
+    signal = [{"step": "to2d", "velocity": V}] if ndim == 3 else []
+    job = job_of(tmp_path, swell(direct_waves(ndim, True), share), surface=True, signal=signal)
+    made = from_direct_waves(job, WaveletOptions())
+    # W535 warns of a mean from 5 % on
+    assert made.wavelet.mean_ratio < 1e-6
+    # swell reaches 4 Hz, and windows of 0.15 s and more spread it by up to 7 Hz
+    assert 0.5 < made.facts["low_cut_hz"] < 11.0
+    shape = faded(common_shape(shot_sums(job))[0])
+    rough = replace(made, wavelet=replace(made.wavelet, samples=shape))
+    # what is left out is more noise than signal: less than half of the error is left
+    assert 1.0 - likeness(made, source())[0] < 0.5 * (1.0 - likeness(rough, source())[0])
+
+
+def test_a_mean_is_noise_as_well():
+    w = source().samples
+    bell = np.sin(np.pi * (np.arange(len(w)) + 0.5) / len(w)) ** 2
+    spoiled = w + 0.08 * np.abs(w).max() * bell
+    assert mean_ratio(spoiled) > 0.05
+    made, low = without_noise_below(spoiled, DT)
+    assert low == pytest.approx(first_minimum(spoiled, DT))
+    assert mean_ratio(made) < 1e-12
+    assert np.linalg.norm(made - w) < 0.5 * np.linalg.norm(spoiled - w)
+    # done once is done
+    again, nothing = without_noise_below(made, DT)
+    assert nothing is None
+    assert again is made
+
+
+def test_a_wavelet_without_swell_is_left_as_it_is(tmp_path):
+    for surface in (False, True):
+        job = job_of(tmp_path, direct_waves(2, surface), surface=surface)
+        assert from_direct_waves(job, WaveletOptions()).facts["low_cut_hz"] is None
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("surface", [False, True])
+@pytest.mark.parametrize("said", [False, True])
+def test_both_readings_of_the_ghosts_are_tried(tmp_path, ndim, surface, said):
+    signal = [{"step": "to2d", "velocity": V}] if ndim == 3 else []
+    survey = spoiled(swell(direct_waves(ndim, surface)), 0.02)
+    made = from_direct_waves(job_of(tmp_path, survey, surface=said, signal=signal), WaveletOptions())
+    found = made.facts["ghosts"]
+    assert found["used"] is said
+    assert found["wanted"] is surface
+    right, wrong = ("with_ghost", "without_ghost")[:: 1 if surface else -1]
+    assert found[right] < 0.7 * found[wrong]
+    told = lines_for_job(tmp_path / "w.txt", job_of(tmp_path, survey, surface=not said), made)
+    assert told[3:] == ["[propagation]", f"free_surface = {str(said).lower()}"]
+
+
+def test_noise_leaves_the_ghosts_open():
+    fits = [ShotFit(1, 20, 1.0, 0.8, 0.6)]
+    sums = [ShotSums(1, 20, np.array([1.0, 0.0]), np.array([0.7, 0.0]), 1.0)]
+    # residuals 0.6 and sqrt(1 - 0.49): energies of 0.36 and 0.51 are no factor of two
+    assert compared(fits, sums, used=False) == Both(pytest.approx(np.sqrt(0.51), rel=1e-3), 0.6, False, None)
+    fewer = [replace(sums[0], traces=10, cross=np.array([0.99, 0.0]))]
+    # a better fit of half the traces is none
+    assert compared(fits, fewer, used=False).wanted is None
+    assert compared(fits, [replace(fewer[0], traces=19)], used=False).wanted is True
+    assert compared(fits, [], used=False) is None
+
+
+def test_what_wavelet_writes_passes_the_check(tmp_path, subsalt_command):
+    write_survey(tmp_path / "shots.sgy", swell(direct_waves(2, True)))
+    job = tmp_path / "line.toml"
+    common = (
+        '[data]\nfiles = "shots.sgy"\nline = "x"\n[model]\nvp = 1500\n[grid]\nspacing = 5\norigin = [0, 0]\n'
+        "shape = [241, 121]\n"
+    )
+    job.write_text(common + "[source]\nf0 = 25\n")
+    code, out, err = subsalt_command("wavelet", job)
+    assert code == 0, err
+    assert "free_surface = true; set it, or use --free-surface" in " ".join(out.split())
+    assert "designature" not in out
+    job.write_text(common + "[source]\nf0 = 25\n[propagation]\nfree_surface = true\n")
+    code, out, err = subsalt_command("wavelet", job, "--json")
+    assert code == 0, err
+    lines = json.loads(out)["job_lines"]
+    job.write_text(common + "[propagation]\nfree_surface = true\n" + "\n".join(lines) + "\n")
+    _, out, _ = subsalt_command("check", job, "--json")
+    codes = {f["code"] for f in json.loads(out)["findings"] if f["level"] in ("warning", "error")}
+    assert not codes & {"W535", "W536", "W357"}
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+@pytest.mark.parametrize("surface", [False, True])
+def test_the_pulse_of_reflections_becomes_zero_phase(tmp_path, ndim, surface):
+    signal = [{"step": "to2d", "velocity": V}] if ndim == 3 else []
+    job = job_of(tmp_path, direct_waves(ndim, surface), surface=surface, signal=signal)
+    made = from_direct_waves(job, WaveletOptions())
+    pulse = of_reflections(made.wavelet, made.facts)
+    write_samples(pulse, "pulse", tmp_path / "pulse.txt")
+    # a reflection from 300 m at offset zero: images of the source below the mirror, and above the surface
+    axes = [0, 1, 2] if ndim == 3 else [0, 2]
+    (_, zs), (_, zr) = positions()[0][0], positions()[1][0][0]
+    trace = np.zeros((1, NT))
+    for s, r in [(1, 1), (1, -1), (-1, 1), (-1, -1)] if surface else [(1, 1)]:
+        way = np.array([[0.0, 0.0, 600.0 - s * zs - r * zr]])[:, axes]
+        trace += s * r * isotropic_waveform(way, V, source().samples, DT, NT)
+    time = TimeAxis(NT, DT)
+    flow = Flow([Designature(step="designature", signature="pulse.txt")], time, lambda n, k: tmp_path / n)
+    out = flow.apply(trace.astype(np.float32), Headers(np.zeros(1, np.int64), np.zeros(1)))[0]
+    # times from the surface with ghosts, from source and receiver without
+    at = (600.0 - (0.0 if surface else zs + zr)) / V / DT
+    k = round(at)
+    assert int(np.argmax(np.abs(out))) in (int(at), int(at) + 1)
+    assert out[k] > 0
+    # of zero phase: symmetric about the reflector, which lies off a sample, by a shift of its spectrum
+    f = np.fft.rfft(out)
+    centred = np.fft.irfft(f * np.exp(2j * np.pi * np.arange(len(f)) * at / NT), NT)
+    odd = 0.5 * (centred - np.roll(centred[::-1], 1))
+    # four ways of different length are not exactly two ghosts: a tenth of the amplitude, as 6 degrees would leave
+    assert np.linalg.norm(odd) < 0.1 * np.linalg.norm(centred)
+    # left as they are, the traces are far from it
+    g = np.fft.rfft(trace[0])
+    before = np.fft.irfft(g * np.exp(2j * np.pi * np.arange(len(g)) * at / NT), NT)
+    odd = 0.5 * (before - np.roll(before[::-1], 1))
+    assert np.linalg.norm(odd) > 0.3 * np.linalg.norm(before)
 
 
 def test_filters_act_on_the_wavelet_and_mutes_do_not(tmp_path):
@@ -276,6 +432,12 @@ def test_the_command(tmp_path, subsalt_command):
     assert found["shots_used"] == len(SCALES)
     assert found["correlation"] > 0.999
     assert found["job_lines"][2] == 'file = "line.wavelet.txt"'
+    assert found["time_lines"] == [
+        "[[signal]]",
+        'step = "designature"',
+        'signature = "line.wavelet.pulse.txt"',
+    ]
+    assert (tmp_path / "line.wavelet.pulse.txt").is_file()
     assert (tmp_path / "line.wavelet.png").stat().st_size > 10_000
     for words, says in (
         (("--phase", "linear"), "zero or minimum"),

@@ -99,6 +99,14 @@ class Faults:
         if len(self.lines) < COUNTED:
             self.lines.setdefault(line, what)
 
+    def add_unknown(self, line: int, text: bytes, kinds: bytes, what: str) -> None:
+        """Note a line that is no record: one of `kinds` behind blanks, or `what`."""
+        shift = shifted(text, kinds)
+        if shift:
+            what = f"{shift} blank{'s' * (shift > 1)} before the {chr(text[shift])}: all columns are shifted"
+            self.cure = f"take the first {shift} column{'s' * (shift > 1)} of these lines away"
+        self.add(line, what)
+
     def findings(self) -> Iterator[Finding]:
         """Yield one error for the file."""
         if not self.lines:
@@ -124,10 +132,42 @@ def no_text(path: Path) -> DataError:
     )
 
 
+#: byte order marks: of UTF-8, which says nothing more, and of characters of 16 bits
+MARK, WIDE_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
+
+
+def text_begins(file: InputFile) -> int:
+    """Return where the text of a file begins, behind the mark that editors put before it.
+
+    Raises
+    ------
+    DataError
+        E362, for characters of 16 bits: every other byte of them is no part of a record.
+    """
+    head = np.empty(min(file.size, 64), np.uint8)
+    file.read_into(0, raw_bytes(head))
+    start = head.tobytes()
+    # letters and digits of 16 bits have a zero at every other byte
+    if start[:2] in WIDE_MARKS or {start[0::2].count(0), start[1::2].count(0)} == {0, len(start) // 2} != {0}:
+        raise DataError(
+            f"{file.path} is a text of 16-bit characters (UTF-16), as editors and spreadsheets save it",
+            "save it as plain text: ASCII or UTF-8",
+            code="E362",
+        )
+    return len(MARK) if start.startswith(MARK) else 0
+
+
+def shifted(text: bytes, kinds: bytes) -> int:
+    """Return by how many blanks a record of one of some kinds is shifted; 0 for what is none."""
+    bare = text.lstrip()
+    shift = len(text) - len(bare)
+    return shift if bare[:1] and bare[:1] in kinds else 0
+
+
 def read_cards(path: Path) -> Iterator[Cards]:
     """Yield the lines of a file in pieces, in order; line ends of any system, blanks for control characters."""
     with InputFile(path) as file:
-        at, line, rest = 0, 1, np.empty(0, np.uint8)
+        at, line, rest = text_begins(file), 1, np.empty(0, np.uint8)
         while at < file.size or len(rest):
             piece = np.empty(min(PIECE, file.size - at), np.uint8)
             if len(piece):

@@ -11,6 +11,7 @@ Relation records (X1) are not read: relations are taken from SPS files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ import numpy as np
 
 from subsalt.errors import Finding
 from subsalt.io.files import InputFile, raw_bytes
-from subsalt.io.geometry.columns import LONGEST, PIECE, Faults, no_text
+from subsalt.io.geometry.columns import LONGEST, PIECE, Faults, no_text, text_begins
 from subsalt.io.geometry.headers import FOOT, SURVEY_FOOT, MapFacts
 from subsalt.io.geometry.parsed import Groups, Parsed
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations
@@ -28,6 +29,8 @@ from subsalt.io.geometry.stations import PER_POINT, Names, Stations
 LINE, POINT, OBJECT, POSITION, RECEIVERS = 2, 4, 9, 12, 11
 #: numbers of fields that a receiver may have: its number, two coordinates, a third, attributes
 WIDTHS = (3, 4, 5, 6, 7, 8)
+#: records of any kind begin so; those of other kinds, such as N1 or P1, say nothing of sources and receivers
+RECORD = re.compile(r"(I?OGP|[A-Z][A-Z0-9]),", re.IGNORECASE)
 _UNITS = {
     "m": 1.0,
     "metre": 1.0,
@@ -42,7 +45,7 @@ _UNITS = {
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text with their numbers; a piece of the file is held at one time."""
     with InputFile(path) as file:
-        at, number, rest = 0, 0, b""
+        at, number, rest = text_begins(file), 0, b""
         while at < file.size:
             piece = np.empty(min(PIECE, file.size - at), np.uint8)
             file.read_into(at, raw_bytes(piece))
@@ -52,7 +55,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
                 raise no_text(path)
             for line in lines if at < file.size else [*lines, rest]:
                 number += 1
-                yield number, line.decode("latin-1").strip("\r\ufeff ")
+                yield number, line.decode("latin-1").strip("\r ")
 
 
 @dataclass
@@ -145,6 +148,8 @@ def read_p111(path: Path, number: int, names: Names) -> Parsed:
             owners.append((shot, streamers.setdefault(f[OBJECT], len(streamers) + 1), line, len(values)))
         elif kind == "X1":
             faults.add(line, "relation record (X1); relations are read from SPS files")
+        elif text and not RECORD.match(text):
+            faults.add(line, f"no record of P1/11: {text[:24]!r}")
     northing_first, sign, odd = axes.settle(str(path), facts)
     table = np.array([s[1:] for s in shots], np.float64).reshape(-1, 5)
     xyz, own = table[:, 1:4], joined_groups(groups)

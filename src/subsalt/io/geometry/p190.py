@@ -65,7 +65,8 @@ def read_p190(path: Path, number: int, names: Names) -> Parsed:
         known = np.isin(first, np.frombuffer(b"HSR" + OTHERS, np.uint8)) | (cards.text == 32).all(axis=1)
         for row in np.flatnonzero(~known):
             if cards.text[row, :3].tobytes() != b"EOF":
-                faults.add(int(cards.number[row]), _unread(chr(first[row])))
+                text = bytes(cards.text[row])
+                faults.add_unknown(int(cards.number[row]), text, b"HSR", _unread(chr(first[row])))
     found = Groups.join(groups) if groups else None
     return Parsed(
         facts, Stations.join(sources), Stations.empty(), None, found, [*findings, *faults.findings()]

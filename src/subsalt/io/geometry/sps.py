@@ -166,14 +166,8 @@ def _unknown(cards: Cards, faults: Faults) -> None:
     first = cards.text[:, 0]
     known = np.isin(first, np.frombuffer(b"HSRXE", np.uint8)) | (cards.text == 32).all(axis=1)
     for row in np.flatnonzero(~known):
-        text = bytes(cards.text[row]).lstrip()
-        shift = cards.text.shape[1] - len(text)
-        if shift and text[:1] in (b"H", b"S", b"R", b"X"):
-            what = f"{shift} blank{'s' * (shift > 1)} before the {chr(text[0])}: all columns are shifted"
-            faults.cure = f"take the first {shift} column{'s' * (shift > 1)} of these lines away"
-        else:
-            what = f"record identification is {chr(first[row])!r}, not H, S, R or X"
-        faults.add(int(cards.number[row]), what)
+        what = f"record identification is {chr(first[row])!r}, not H, S, R or X"
+        faults.add_unknown(int(cards.number[row]), bytes(cards.text[row]), b"HSRX", what)
 
 
 def _layout(records: Cards) -> Layout:

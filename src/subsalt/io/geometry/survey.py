@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding, GeometryFindings
 from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.geometry.columns import text_begins
 from subsalt.io.geometry.headers import disagreements
 from subsalt.io.geometry.join import By, SurveyGeometry, shot_key
 from subsalt.io.geometry.p111 import read_p111
@@ -35,9 +36,10 @@ READERS = {"sps": read_sps, "p190": read_p190, "p111": read_p111}
 def format_of(path: Path) -> str:
     """Return which of `READERS` reads a file, by its first records."""
     with InputFile(path) as file:
-        head = np.empty(min(file.size, 1 << 16), np.uint8)
-        file.read_into(0, raw_bytes(head))
-    for line in head.tobytes().decode("latin-1").lstrip("\ufeff").splitlines():
+        at = text_begins(file)
+        head = np.empty(min(file.size - at, 1 << 16), np.uint8)
+        file.read_into(at, raw_bytes(head))
+    for line in head.tobytes().decode("latin-1").splitlines():
         if re.match(r"I?OGP,", line, re.IGNORECASE) or re.match(r"(HC|CC|S1|R1|P1),", line):
             return "p111"
         if re.match(r"H\d{4}", line) or re.match(r"[SVACETZQ].{33}[NS].{10}[EW]", line):

@@ -151,6 +151,8 @@ def _compare(
     notes: dict[str, Any],
 ) -> None:
     """Note how the offsets of the headers agree with the coordinates."""
+    from subsalt.io.scan.witnesses import constant_bias
+
     d = rcv - src
     distance = np.sqrt(d[:, 0] ** 2 + d[:, 1] ** 2)
     known = np.abs(said)
@@ -168,6 +170,9 @@ def _compare(
             "coordinates_m": float(distance[at]),
             "ratio": ratio,
         }
+        bias = constant_bias(known, distance) if wrong.mean() > 0.5 else None
+        if bias is not None:
+            facts["bias_m"] = bias[0]
     notes["offsets"] = facts
 
 

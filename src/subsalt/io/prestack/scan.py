@@ -31,6 +31,7 @@ from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_headers, 
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
 from subsalt.io.segy.words import as_numbers
+from subsalt.io.told import each, tell
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 
@@ -138,6 +139,7 @@ def scan_prestack(
                 with InputFile(layout.path) as file:
                     for start in range(a, b, PIECE):
                         n = min(b, start + PIECE) - start
+                        tell(start - lo, hi - lo, "traces", "headers")
                         part.read(file, f, layout, header_for(layout, header), start, n)
     told = comm.allgather(plain(part.facts()))
     columns = {}
@@ -177,7 +179,8 @@ def _open_files(
     """Return layouts and times of change of the files, and scalars of coordinates; each rank opens some. Collective."""
     told: list[dict[str, Any]] = []
     with comm.together():
-        for path in names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]:
+        own = names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]
+        for path in each(own, "files", "opened"):
             with InputFile(path) as file:
                 refuse_depth(file)
                 layout = find_layout(file, header, fix)

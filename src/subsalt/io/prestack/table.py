@@ -178,7 +178,7 @@ class TraceTable:
             self.offset,
             self.src,
             self.rcv,
-            (self.ffid, self.channel, self.src, np.ones(len(self), bool)),
+            (self.ffid, self.channel, self.src, np.ones(len(self), bool), self.rcv),
         )
 
     def _columns(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Traces and shots whose samples are unlike those of their neighbours: strong, humming, rough, clipped.
+"""Traces and shots whose samples are unlike those of their neighbours: strong, humming, in swell, rough, clipped.
 
 Neighbours are traces at like offsets, so that direct waves near the source and the decay with distance are no outliers.
 All comparisons are of logarithms, by medians: a tenth of bad traces does not move them.
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
-from subsalt.io.scan.statistics import STEADY, TraceMeasures
+from subsalt.io.scan.statistics import STEADY, SWELL, TraceMeasures
 from subsalt.io.segy.exclude import leave_out, spans
 from subsalt.io.segy.headers import Fix
 
@@ -29,6 +29,12 @@ FEWEST = 8
 FEW = 5
 #: how much faster than the square of the distance nothing decays
 DECAY = 2.0
+#: share of a trace's energy in swell, share of traces that have so much, and their number, that are worth a word
+IN_SWELL, SOME, SEVERAL = 0.25, 0.01, 3
+#: frequencies of the mains, Hz: public networks, and those of railways in central Europe
+MAINS = (50.0, 60.0, 50.0 / 3.0)
+#: a line this near to a multiple of the mains is theirs: 1 %, networks drift by less, or 1 Hz, as records of 1 s tell
+NEAR, NEAR_HZ = 0.01, 1.0
 #: traces that are compared at one offset, at least
 GROUP = 9
 
@@ -113,6 +119,7 @@ def amplitude_findings(files: list[MeasuredFile], fix: Fix, *, shots: bool = Tru
         return found
     strong = _strong(together, live)
     return [
+        *_in_swell(together, live),
         *strong.findings(together, fix),
         *_humming(together, live),
         *_rough(together, live, strong),
@@ -138,6 +145,8 @@ class _Strong:
         if len(self.rows):
             worst = int(np.argmax(self.ratio))
             kind = "spikes" if self.spikes.all() else "noise" if not self.spikes.any() else "noise or spikes"
+            if (t.all.swell[self.rows] > IN_SWELL).all():
+                kind = f"swell below {SWELL:g} Hz"
             yield Finding(
                 "E246" if spoils else "W246",
                 "error" if spoils else "warning",
@@ -148,6 +157,7 @@ class _Strong:
                 t.evidence(self.rows)
                 | {
                     "numbers": t.numbers(self.rows),
+                    "kind": kind,
                     "largest_ratio": float(self.ratio.max()),
                     "energy_share": self.share,
                 },
@@ -206,36 +216,81 @@ def _usual(distance: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray
     """
     order = np.argsort(distance, kind="stable")
     groups = max(1, min(200, len(order) // GROUP))
-    parts = np.array_split(order, groups)
-    middle = np.array([np.median(level[p]) for p in parts])
-    where = np.array([np.median(distance[p]) for p in parts])
+    middle, where = _medians(level[order], groups), _medians(distance[order], groups)
+    size, longer = divmod(len(order), groups)
+    own = np.repeat(np.arange(groups), np.where(np.arange(groups) < longer, size + 1, size))
+    d = np.maximum(distance[order], 1e-3 * max(float(distance.max()), 1e-30))
+    usual = np.full(len(order), -np.inf)
+    for shift in (-1, 0, 1):
+        there = (own + shift >= 0) & (own + shift < groups)
+        k = np.clip(own + shift, 0, groups - 1)
+        nearer = np.maximum(np.log(np.maximum(where[k], 1e-30) / d), 0.0) * (where[k] > 0)
+        usual = np.where(there, np.maximum(usual, middle[k] + DECAY * nearer), usual)
     out = np.empty(len(order))
-    for k, part in enumerate(parts):
-        d = np.maximum(distance[part], 1e-3 * max(float(distance.max()), 1e-30))
-        usual = np.full(len(part), -np.inf)
-        for j in (k - 1, k, k + 1):
-            if 0 <= j < groups:
-                nearer = np.maximum(np.log(np.maximum(where[j], 1e-30) / d), 0.0) if where[j] > 0 else 0.0
-                usual = np.maximum(usual, middle[j] + DECAY * nearer)
-        out[part] = usual
+    out[order] = usual
     return out
+
+
+def _medians(values: NDArray[np.float64], groups: int) -> NDArray[np.float64]:
+    """Return the medians of groups of values that follow one another, as `np.array_split` parts them."""
+    size, longer = divmod(len(values), groups)
+    cut = longer * (size + 1)
+    parts = (values[:cut].reshape(longer, size + 1), values[cut:].reshape(groups - longer, size))
+    return np.concatenate([np.median(part, axis=1) for part in parts if len(part)])
 
 
 def _humming(t: MeasuredSet, live: NDArray[np.int64]) -> Iterator[Finding]:
     """Yield a finding for traces that hold one frequency and little else."""
     line, steady = t.all.line[live], t.all.steady[live]
     usual = float(np.median(line))
-    bad = (steady > STEADY) & (line > 0.8) & (1 - line < 0.15 * (1 - usual))
+    pitch = t.all.pitch[live]
+    # one frequency of swell is swell, whatever its band
+    bad = (steady > STEADY) & (line > 0.8) & (1 - line < 0.15 * (1 - usual)) & ~(pitch < SWELL)
     if not bad.any() or bad.mean() > 0.5:
         return
     rows = live[bad]
+    where = ", ".join(f"{f:.3g} Hz{_of_mains(f)}" for f in _pitches(pitch[bad]))
     yield Finding(
         "W247",
         "warning",
-        f"{len(rows)} of {len(t.all)} traces looked at hum: {np.median(line[bad]):.0%} of the energy of their later "
-        f"half is in one frequency, {usual:.0%} in other traces: {t.name(rows)}",
-        f"filter out the frequency of the mains; to leave them out: {t.cure(rows)}",
-        t.evidence(rows),
+        f"{len(rows)} of {len(t.all)} traces looked at hum at {where}: {np.median(line[bad]):.0%} of the energy of "
+        f"their later half is in one frequency, {usual:.0%} in other traces: {t.name(rows)}",
+        f"to leave them out: {t.cure(rows)}; if the source has nothing there, a band-pass that ends below it keeps "
+        "them",
+        t.evidence(rows) | {"frequencies_hz": [round(float(f), 2) for f in _pitches(pitch[bad])]},
+    )
+
+
+def _pitches(pitch: NDArray) -> list[float]:
+    """Return the frequencies at which traces hum, the most frequent ones first, five at most."""
+    order = np.sort(pitch.astype(np.float64))
+    groups = np.split(order, np.flatnonzero(np.diff(order) > np.maximum(NEAR_HZ, NEAR * order[1:])) + 1)
+    return [float(np.median(g)) for g in sorted(groups, key=len, reverse=True)[:5]]
+
+
+def _of_mains(frequency: float) -> str:
+    """Return which multiple of the mains a frequency is, in words."""
+    for mains in MAINS:
+        times = max(1, round(frequency / mains))
+        if abs(frequency - times * mains) <= max(NEAR * frequency, NEAR_HZ) and times <= 10:
+            return " (the mains)" if times == 1 else f" ({times} times the {mains:.3g} Hz of the mains)"
+    return " (no multiple of the mains)"
+
+
+def _in_swell(t: MeasuredSet, live: NDArray[np.int64]) -> Iterator[Finding]:
+    """Yield a finding for traces whose lowest frequencies are as strong all along the record, and much of the trace."""
+    share = t.all.swell[live]
+    rows = live[share > IN_SWELL]
+    if len(rows) < max(SEVERAL, SOME * len(live)):
+        return
+    yield Finding(
+        "W270",
+        "warning",
+        f"{len(rows)} of {len(t.all)} traces looked at hold swell noise: {np.median(t.all.swell[rows]):.0%} of their "
+        f"energy (median) lies below {SWELL:g} Hz and is as strong at the end of the record as at its "
+        f"begin: {t.name(rows)}",
+        f'[[signal]] step = "swell"; to leave them out: {t.cure(rows)}',
+        t.evidence(rows) | {"numbers": t.numbers(rows), "share": float(np.median(t.all.swell[rows]))},
     )
 
 

@@ -23,6 +23,8 @@ DEGREE = 111_195.0
 ANGLES = {"degrees": 1.0, "seconds of arc": 3600.0, "degrees, minutes and seconds": 0.0}
 #: m: depths below the surface at which seismic sources are fired, with room on both sides
 SHALLOWEST, DEEPEST = 0.3, 100.0
+#: s: records sampled more finely are of waves so much shorter, and of sources so much shallower
+FINE = 0.5e-3
 #: m: depths of air guns, and of most sources; the deepest place of all seas is not as deep
 GUNS, LIKELY, DEEPEST_SEA = (3.0, 15.0), (1.0, 30.0), 11_000.0
 #: m: deeper sources are unusual where receivers lie on one level that is as deep
@@ -57,6 +59,7 @@ def thinned(scanned: Scanned) -> list[ScannedFile]:
                 dead=s.dead[rows],
                 auxiliary=s.auxiliary[rows],
                 excluded=s.excluded[rows],
+                number=np.arange(s.layout.n_traces)[rows] if s.number is None else s.number[rows],
             )
         )
     return out
@@ -111,9 +114,12 @@ def depth_findings(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
         return
     depth = float(np.median(below))
     cable = _cable_depth(scanned)
-    if (SHALLOWEST <= depth <= (UNUSUAL if cable > UNUSUAL else DEEPEST)) or _in_wells(scanned):
+    finest = min(s.layout.dt or FINE for s in scanned)
+    if (
+        SHALLOWEST * min(1.0, finest / FINE) <= depth <= (UNUSUAL if cable > UNUSUAL else DEEPEST)
+    ) or _in_wells(scanned):
         return
-    offered = _depth_scalar(scanned, fix)
+    offered = exchanged_depths(scanned, fix) or _depth_scalar(scanned, fix)
     seen = sorted({int(v) for s in scanned for v in np.unique(_scalar_of(s))})
     where = scanned[0].layout.path if len(scanned) == 1 else f"{len(scanned)} files"
     text = (
@@ -203,6 +209,32 @@ def _source_depths(scanned: Scanned, fix: Fix) -> NDArray[np.float64]:
     return np.concatenate(parts)
 
 
+def exchanged_depths(scanned: Scanned, fix: Fix) -> str:
+    """Return the keys that exchange the depths of sources and receivers, when these are as deep as those should be.
+
+    Empty unless all receivers lie at one depth at which sources are fired, and sources at depths of the sea floor: the
+    words of nodes and guns were exchanged (bytes 41, 49).
+    """
+    shallow, deep = _live(scanned, "rcv")[:, 2], _source_depths(scanned, fix)
+    grounds = any(column(s.values, "source_elevation", s.layout.n_traces).any() for s in scanned)
+    # depths of guns are held to a metre
+    if grounds or not len(deep) or float(deep.min()) <= UNUSUAL or float(np.ptp(shallow)) > 1.0:
+        return ""
+    gun = float(np.median(shallow))
+    if not LIKELY[0] <= gun <= LIKELY[1]:
+        return ""
+    where = f"source_depth = {gun:g}"
+    if np.ptp(deep) == 0:
+        return (
+            f"if the depths of nodes and sources are exchanged: [data] fix = {{{where}, "
+            f"receiver_depth = {deep[0]:g}}}"
+        )
+    return (
+        f"if the depths of nodes and sources are exchanged: [data] fix = {{{where}, z_sign = {-fix.z_sign}}}, "
+        "[data] bytes = {receiver_elevation = 49}"
+    )
+
+
 def _cable_depth(scanned: Scanned) -> float:
     """Return the depth of receivers that all lie at one, as those of a streamer do; 0 otherwise."""
     z = _live(scanned, "rcv")[:, 2]
@@ -218,6 +250,9 @@ def _depth_scalar(scanned: Scanned, fix: Fix) -> str:
         found = cure(scanned, fix, [{"elevation_scalar": of_places}], _depths_in(*LIKELY))
         if found:
             return found
+    if LIKELY[0] <= _cable_depth(scanned) <= LIKELY[1]:
+        # a scalar holds for both ends: that of the receivers is right
+        return ""
     for span in (GUNS, LIKELY):
         if found := cure(scanned, fix, _scalars(scanned), _depths_in(*span)):
             return found

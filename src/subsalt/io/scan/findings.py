@@ -23,6 +23,8 @@ from subsalt.io.scan.cures import (
 from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
+from subsalt.io.scan.upright import upright, upright_findings
+from subsalt.io.scan.witnesses import witness_findings
 from subsalt.io.scan.word_types import word_type_findings
 from subsalt.io.segy.exclude import short_names, spans
 from subsalt.io.segy.geometry import (
@@ -51,7 +53,7 @@ def _warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
     found: list[Finding] = []
-    for rule in (_coordinates, _trace_kinds, _components, _bins, _delays, _elevations):
+    for rule in (_coordinates, _trace_kinds, _components, _witnesses, _delays, _elevations):
         found += rule(one, fix)
     found += sample_findings(one.layout, statistics, fix)
     return found
@@ -187,7 +189,7 @@ def components_between(files: list[tuple[str, list[int]]], fix: Fix) -> Iterator
 
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
-    return [*_coordinates(one, fix), *_bins(one, fix), *_components(one, fix)]
+    return [*_coordinates(one, fix), *_witnesses(one, fix, offsets=False), *_components(one, fix)]
 
 
 def _coordinates(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
@@ -195,7 +197,9 @@ def _coordinates(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     yield from types
     # words that are read as the wrong type have neither scalar nor unit
     if not any(f.level == "error" for f in types):
-        yield from _scalars(one, fix)
+        # nor is a depth in y one coordinate with a scalar of another power
+        flat = list(upright_findings(one, fix))
+        yield from flat or _scalars(one, fix)
         yield from _units(one, fix)
 
 
@@ -255,6 +259,14 @@ def _units(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             f"{lay.path}: measurement system (byte 3255) is feet; positions are converted to metres",
             'if they are metres already: [data.fix] unit = "m"; unit = "ft" silences this',
         )
+
+
+def _witnesses(one: ScannedFile, fix: Fix, offsets: bool = True) -> Iterator[Finding]:
+    """Yield what bins and offsets say against the coordinates: an exchange of x and y explains all else."""
+    if any(f.code in ("E240", "E381") for f in _coordinates(one, fix)):
+        return
+    exchanges = list(_bins(one, fix))
+    yield from exchanges or witness_findings(one, fix, offsets)
 
 
 def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
@@ -475,6 +487,8 @@ def _shots(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator
     if not result.has_sources or result.kind != "shots":
         return
     ffid = np.concatenate([column(s.values, "ffid", s.layout.n_traces)[s.live] for s in scanned])
+    if not ffid.any():
+        return  # not set, which repeats nothing
     src = np.concatenate([s.positions.src[s.live] for s in scanned])
     table = shot_table(ffid, src, "ffid")
     receivers = list(records_of_receivers(TraceSet.of_files(scanned)))
@@ -505,7 +519,7 @@ def _offsets(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterat
         )
     for s in scanned:
         ratio = offset_ratio(s)
-        if ratio is None or 0.8 <= ratio <= 1.25 or zones or as_angles(s, fix):
+        if ratio is None or 0.8 <= ratio <= 1.25 or zones or as_angles(s, fix) or upright([s]):
             continue
         tried = scalar_cure(scanned, fix)
         feet = any(abs(ratio * f - 1) < 0.01 for f in (FOOT, 1 / FOOT))

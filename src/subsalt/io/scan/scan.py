@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from subsalt.io.files import InputFile, as_paths
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.cures import thinned
 from subsalt.io.scan.findings import file_findings, said_once, set_findings
+from subsalt.io.scan.recording import ShotTimes, recording_findings, shot_times
 from subsalt.io.scan.result import FileFacts, ScanResult
 from subsalt.io.scan.statistics import SampleStatistics, TraceMeasures, sample_statistics
 from subsalt.io.segy.geometry import (
@@ -30,9 +32,13 @@ from subsalt.io.segy.geometry import (
     shot_table,
 )
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
+from subsalt.io.told import Listener, each, listening
 
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
 _STATISTICS_TOTAL = 1 << 30
+
+#: bytes of files that are read in one piece
+_SMALL = 4 << 20
 
 SCAN_NAMES = (*POSITION_NAMES, "cdp_x", "cdp_y", "inline", "crossline", "shot_point")
 
@@ -56,6 +62,7 @@ def scan(
     fix: Fix | None = None,
     *,
     placed: bool = False,
+    progress: Listener | None = None,
 ) -> ScanResult:
     """Say what SEG-Y and SU files hold.
 
@@ -69,6 +76,9 @@ def scan(
         Values that replace those of the headers.
     placed : bool
         Positions are from files of their own: nothing is said of those in the headers.
+    progress : callable, optional
+        Called with done, total, what is counted and what is done with it, as files are read; who listens already
+        (`subsalt.io.told`) when left out.
 
     Returns
     -------
@@ -87,16 +97,25 @@ def scan(
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)
+    with listening(progress):
+        return _scan(names, header, fix, placed)
+
+
+def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> ScanResult:
+    memory = bytearray(_SMALL)
     budget = max(1 << 16, _STATISTICS_TOTAL // len(names))
     facts: list[FileFacts] = []
     scanned: list[ScannedFile] = []
     findings: list[Finding] = []
     measured: list[MeasuredFile] = []
-    for path in names:
+    times: list[ShotTimes] = []
+    for path in each(names, "files", "scanned"):
         try:
             with InputFile(path) as file:
+                file.hold(memory)
                 one = open_headers(file, header, fix, SCAN_NAMES)
                 statistics, measures = sample_statistics(file, one.layout, budget, ~one.excluded)
+                fired = shot_times(file, one)
         except SubsaltError as e:
             if len(names) == 1 or isinstance(e, ResourceError):
                 raise
@@ -106,6 +125,7 @@ def scan(
         findings += one.layout.findings
         findings += file_findings(one, statistics, fix)
         measured.append(_measured(one, measures))
+        times += [fired] if fired is not None else []
         for name in ("inline", "crossline", "cdp_x", "cdp_y", "shot_point", "cdp", "source_point"):
             one.values.pop(name, None)
         scanned.append(one)
@@ -115,6 +135,10 @@ def scan(
         result.stations, result.fix = thinned(scanned), fix
         result.findings += set_findings(result, scanned, fix)
         result.findings += amplitude_findings(measured, fix, shots=result.kind == "shots")
+        if result.kind == "shots":
+            result.findings += recording_findings(scanned, measured, times, fix)
+            if any(f.code == "W297" for f in result.findings):
+                result.findings = [f for f in result.findings if f.code != "W217"]
     if result.kind != "shots":
         result.findings = [f for f in result.findings if f.code != "E238"]
     if placed:
@@ -141,7 +165,8 @@ def _facts(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> FileFact
     headers = {}
     for name, v in one.values.items():
         if v.any():
-            headers[name] = (int(v.min()), int(v.max()), len(np.unique(v)))
+            low, high = int(v.min()), int(v.max())
+            headers[name] = (low, high, 1 if low == high else len(np.unique(v)))
     ni, nj = (headers.get(n, (0, 0, 1))[2] for n in ("inline", "crossline"))
     use = one.live if one.live.any() else np.ones(lay.n_traces, bool)
 

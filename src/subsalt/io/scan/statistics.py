@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from subsalt.io.files import InputFile, raw_bytes
 from subsalt.io.segy.headers import Endian, FileLayout, fix_text
 from subsalt.io.segy.samples import FORMATS, decode
+from subsalt.io.told import within
 
 #: bytes of a file held at one time: few enough that the temporary arrays of `measure` stay in a core's cache
 #: (0.96 s for 750 MB on a Zen 4; 1.6 s with pieces of 4 MB)
@@ -23,6 +24,8 @@ _LONGEST = 1 << 22
 _WINDOW = 2048
 #: smallest over largest rms of the quarters of a trace that may hum: a hum is as strong at its end as at its begin
 STEADY = 0.3
+#: frequency below which swell lies, Hz; smallest `steady` of traces in which it has a tenth of the energy, or more
+SWELL, _AUDIBLE = 5.0, 0.15
 #: fewer samples have no spectrum worth a word
 _SHORTEST = 128
 
@@ -49,6 +52,11 @@ class TraceMeasures:
         Energy of first differences over the energy: about 2 for noise.
     clipped : ndarray, int32
         Samples in the middle of three at the trace's largest value.
+    pitch : ndarray, float32
+        Frequency of that line, Hz; 0 where there is none, or no interval to know it by.
+    swell : ndarray, float32
+        Share of the energy that lies below `SWELL` Hz, of traces in which that is as strong at the end as at the
+        begin; 0 of others.
     """
 
     number: NDArray[np.int64]
@@ -60,6 +68,8 @@ class TraceMeasures:
     steady: NDArray[np.float32]
     rough: NDArray[np.float32]
     clipped: NDArray[np.int32]
+    pitch: NDArray[np.float32]
+    swell: NDArray[np.float32]
 
     @classmethod
     def joined(cls, parts: list[TraceMeasures]) -> TraceMeasures:
@@ -101,8 +111,8 @@ def read_bytes(file: InputFile, layout: FileLayout, index: NDArray[np.int64]) ->
     return raw[:, layout.header_bytes :]
 
 
-def measure(x: NDArray[np.float32], number: NDArray[np.int64]) -> TraceMeasures:
-    """Return the measures of traces x, (n, ns)."""
+def measure(x: NDArray[np.float32], number: NDArray[np.int64], dt: float = 0.0) -> TraceMeasures:
+    """Return the measures of traces x, (n, ns), with samples every `dt` s; 0 where that is not known."""
     size = np.abs(x)
     peak = size.max(axis=1)
     bad = np.zeros(len(x), np.int32)
@@ -123,7 +133,7 @@ def measure(x: NDArray[np.float32], number: NDArray[np.int64]) -> TraceMeasures:
     top = size == peak[:, None]
     clipped = np.count_nonzero(top[:, :-2] & top[:, 1:-1] & top[:, 2:], axis=1)
     clipped[flat] = 0
-    line, steady = _line(x, peak)
+    line, steady, pitch = _line(x, peak)
     return TraceMeasures(
         number.astype(np.int64),
         rms,
@@ -134,16 +144,19 @@ def measure(x: NDArray[np.float32], number: NDArray[np.int64]) -> TraceMeasures:
         steady,
         rough.astype(np.float32),
         clipped.astype(np.int32),
+        (pitch / dt if dt > 0 else np.zeros(len(x))).astype(np.float32),
+        _swell(x, peak, steady, dt),
     )
 
 
 def _line(
     x: NDArray[np.float32], peak: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the share of one line of the spectrum, and how steady traces are."""
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float64]]:
+    """Return the share of one line of the spectrum, how steady traces are, and the line in cycles per sample."""
     n, ns = x.shape
+    pitch = np.zeros(n)
     if ns < _SHORTEST:
-        return np.zeros(n, np.float32), np.zeros(n, np.float32)
+        return np.zeros(n, np.float32), np.zeros(n, np.float32), pitch
     quarter = ns // 4
     parts = x[:, : 4 * quarter].reshape(n, 4, quarter)
     rms = np.sqrt(np.einsum("ijk,ijk->ij", parts, parts, dtype=np.float64) / quarter)
@@ -165,7 +178,39 @@ def _line(
         low, high = np.maximum(at - 2, 0), np.minimum(at + 3, power.shape[1])
         band = np.take_along_axis(ends, high[:, None], 1) - np.take_along_axis(ends, low[:, None], 1)
         line[rows] = band[:, 0] / np.where(ends[:, -1] > 0, ends[:, -1], 1)
-    return line, steady.astype(np.float32)
+        # between two points of the spectrum lies the line of whose energy both have some
+        beside = np.clip(at[:, None] + np.arange(-1, 2), 0, power.shape[1] - 1)
+        near = np.take_along_axis(power, beside, 1)
+        whole = near.sum(axis=1)
+        pitch[rows] = (
+            np.where(whole > 0, (near * beside).sum(axis=1) / np.where(whole > 0, whole, 1), 0.0) / m
+        )
+    return line, steady.astype(np.float32), pitch
+
+
+def _swell(
+    x: NDArray[np.float32], peak: NDArray[np.float32], steady: NDArray[np.float32], dt: float
+) -> NDArray[np.float32]:
+    """Return the share of the energy below `SWELL` Hz of traces in which it is there all along, 0 of others.
+
+    Means of pieces of half a period of that frequency are the low frequencies, nearly: their first zero is at twice it.
+    """
+    found = np.zeros(len(x), np.float32)
+    piece = round(0.5 / (SWELL * dt)) if dt > 0 else 0
+    # a quarter of a record has four of them, two periods at least
+    count = x.shape[1] // piece // 4 * 4 if piece > 0 else 0
+    rows = np.flatnonzero((steady > _AUDIBLE) & (peak > 0))
+    if count < 16 or not len(rows):
+        return found
+    unit = x[rows] / peak[rows, None]
+    low = unit[:, : count * piece].reshape(len(rows), count, piece).mean(axis=2, dtype=np.float64)
+    # an offset of the recorder is no swell
+    low -= low.mean(axis=1, keepdims=True)
+    parts = np.square(low).reshape(len(rows), 4, -1).mean(axis=2)
+    energy = np.einsum("ij,ij->i", unit, unit, dtype=np.float64) / x.shape[1]
+    calm = parts.min(axis=1) > STEADY**2 * parts.max(axis=1)
+    found[rows] = np.where(calm, parts.mean(axis=1) / np.where(energy > 0, energy, 1), 0.0)
+    return found
 
 
 def measured(
@@ -182,8 +227,9 @@ def measured(
         if a == 0:
             first = raw
         x = decode(raw, layout.format, layout.sample_order)
-        parts.append(measure(x, index[a:b]))
+        parts.append(measure(x, index[a:b], layout.dt))
         good = x if not parts[-1].bad.any() else x[np.isfinite(x)]
+        within(b / len(index))
         if good.size:
             low, high = min(low, float(good.min())), max(high, float(good.max()))
     return TraceMeasures.joined(parts), low, high, first
@@ -273,10 +319,17 @@ def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
     """
     if layout.format not in _WORDS or not len(samples):
         return "", ""
-    samples = np.ascontiguousarray(samples[:_TRACES])
+    samples = _spot(samples[:_TRACES], FORMATS[layout.format].size)
     declared = (layout.format, layout.sample_order)
     # a few traces with NaN are bad traces; when most have some, it is the format
-    finite = np.isfinite(decode(samples, *declared)).all(axis=1)
+    x = decode(samples, *declared)
+    finite = np.isfinite(x).all(axis=1)
+    digits = _wrong_kind(samples if finite.all() else samples[finite], *declared)
+    sensible = _sensible(x)
+    if not digits and sensible and finite.all() and _digits_tell(samples, *declared):
+        # floats of another format or order that are all finite, sensible and have the digits of this one: none of
+        # 900 ways to write and misread records and noise
+        return "", ""
     broken = finite.mean() <= 0.5
     samples = samples if broken else samples[finite]
     digits = _wrong_kind(samples, *declared)
@@ -297,6 +350,20 @@ def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
         if (by_digits or smooth < limit) and not smooth >= SMOOTHER * smoothest:
             found, smoothest = (code, order), smooth
     return _said(declared, found, layout.endian, digits) if found else ("", "")
+
+
+def _spot(samples: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
+    """Return the bytes of a few traces, evenly spread and of bounded length, that answer as all of them would.
+
+    A file of a survey of many is looked at as closely as its share of the bytes allows; where most samples are zero,
+    all traces are looked at.
+    """
+    n, ns = samples.shape[0], samples.shape[1] // width
+    begin = max(0, min(ns // 4, ns - _SPOT))
+    rows = np.unique(np.linspace(0, n - 1, min(n, max(_SPOT_TRACES, _SPOT // ns))).astype(np.int64))
+    some = np.ascontiguousarray(samples[rows, width * begin : width * (begin + _SPOT)])
+    full = np.count_nonzero(some[:, ::width]) + np.count_nonzero(some[:, width - 1 :: width])
+    return some if full >= 0.25 * some.size / width else np.ascontiguousarray(samples)
 
 
 def likeliest_format(file: InputFile, trials: list[FileLayout]) -> int | None:
@@ -327,6 +394,8 @@ _WORDS = {1: "IBM floats", 5: "IEEE floats", 2: "32-bit integers", 3: "16-bit in
 USUAL_FORMATS = (5, 1, 3, 2, 8, 6)
 #: traces that answer what the format is
 _TRACES = 64
+#: samples of a trace, and traces, that answer it where they are not mostly zero: 500 of them would do for the digits
+_SPOT, _SPOT_TRACES = 4096, 6
 #: roughness over that of the declared format below which another one is meant; roughness of what is noise, below 2
 SMOOTHER, NOISE = 0.25, 1.0
 
@@ -367,14 +436,26 @@ def _wrong_kind(samples: NDArray[np.uint8], code: int, order: Endian) -> str:
     """
     if code not in (1, 5):
         return ""
-    words = np.ascontiguousarray(samples).view(">u4" if order == "big" else "<u4").astype(np.uint32)
-    nonzero = words[(words & np.uint32(0x7FFFFFFF)) != 0]
-    exponents = len(np.unique(nonzero >> np.uint32(24)))
-    if nonzero.size < 500 or exponents < 6:
+    nonzero, told = _digits(samples, order)
+    if not told:
         return ""
-    share = float(np.count_nonzero((nonzero >> np.uint32(20)) & np.uint32(0xF) == 0)) / nonzero.size
+    share = float(np.count_nonzero((nonzero & np.uint32(0x00F00000)) == 0)) / nonzero.size
     if code == 5 and share == 0.0:
         return "samples look like IBM floats, the header says IEEE"
     if code == 1 and share > 0.02:
         return "samples look like IEEE floats, the header says IBM"
     return ""
+
+
+def _digits_tell(samples: NDArray[np.uint8], code: int, order: Endian) -> bool:
+    """Return whether `_wrong_kind` can tell what floats samples are."""
+    return code in (1, 5) and _digits(samples, order)[1]
+
+
+def _digits(samples: NDArray[np.uint8], order: Endian) -> tuple[NDArray[np.uint32], bool]:
+    """Return the samples that are not zero as 32-bit words, and whether they are many and span octaves."""
+    words = np.ascontiguousarray(samples).view(">u4" if order == "big" else "<u4").astype(np.uint32)
+    nonzero = words[(words & np.uint32(0x7FFFFFFF)) != 0]
+    if nonzero.size < 500:
+        return nonzero, False
+    return nonzero, bool(np.count_nonzero(np.bincount(nonzero >> np.uint32(24), minlength=256)) >= 6)

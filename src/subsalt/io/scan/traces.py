@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
+from subsalt.io.scan.missing import missing
 from subsalt.io.scan.odd_files import odd_files
+from subsalt.io.scan.witnesses import constant_bias
 from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spans
 from subsalt.io.segy.geometry import SAME_PLACE, ScannedFile, column, find_repeats, shot_table
 from subsalt.io.segy.headers import Fix
 
-#: share of the channels of a shot that may be missing without a word
-FEW_MISSING = 0.05
 #: factor by which nominal offsets differ from distances at most
 NOMINAL = 1.1
 #: a gap between two groups of stations, over the extent of both, and in m, that no survey has
@@ -35,8 +35,8 @@ class TraceSet:
     offset : ndarray
         Of the headers, m.
     present : tuple of ndarray
-        Field records, channels and sources of these traces and of those that are dead or left out, and which of them
-        count.
+        Field records, channels and sources of these traces and of those that are dead or left out, which of them
+        count, and their receivers.
     """
 
     paths: list[str]
@@ -47,7 +47,7 @@ class TraceSet:
     offset: NDArray[np.float64]
     src: NDArray[np.float64]
     rcv: NDArray[np.float64]
-    present: tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.bool_]]
+    present: tuple[NDArray, NDArray, NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]
 
     @classmethod
     def of_files(cls, scanned: list[ScannedFile]) -> TraceSet:
@@ -73,6 +73,7 @@ class TraceSet:
                 rows(values("channel"), True),
                 rows(lambda s: s.positions.src, True),
                 rows(lambda s: s.live, True),
+                rows(lambda s: s.positions.rcv, True),
             ),
         )
 
@@ -221,94 +222,6 @@ def shots_twice(t: TraceSet) -> Iterator[Finding]:
         )
 
 
-def missing(t: TraceSet) -> Iterator[Finding]:
-    """Yield findings for shots that lack channels that their neighbours have."""
-    if not t.ffid.any() and not t.src[:, :2].any():
-        return
-    # traces that are dead, or left out on purpose, are not missing
-    ffid, numbers, src, live = t.present
-    # CDP gathers hold parts of shots: nothing is missing there
-    if 1 + np.count_nonzero(np.diff(ffid)) > 1.5 * len(np.unique(ffid)):
-        return
-    table = shot_table(ffid, src, "auto")
-    counts = np.bincount(table.member)
-    left = int((~live).sum())
-    whole = np.bincount(table.member, live) > 0
-    if len(counts) < 3:
-        return
-    usual = int(np.bincount(counts).argmax())
-    yield from _holes(table.ids, table.member, numbers, counts, np.where(whole, left, len(live)))
-    # traces left out without a number may be those that a shot lacks
-    short = whole & (counts < usual * (1 - FEW_MISSING)) & (usual - counts > left)
-    if usual < 4 or (counts == usual).mean() < 0.6 or not 0 < short.sum() <= 0.2 * len(counts) + 1:
-        return
-    named = np.unique(numbers[np.isin(table.member, np.flatnonzero(counts == usual))])
-    for k in np.flatnonzero(short)[:20]:
-        lacking = np.setdiff1d(named, numbers[table.member == k]) if len(named) == usual else named[:0]
-        which = f"; channels {spans(lacking.tolist())} are missing" if len(lacking) else ""
-        if len(lacking) and _inside(numbers[table.member == k]):
-            continue
-        leave = f"; to image without the shot: [data] exclude = [{{shot = {table.ids[k]}}}]"
-        yield Finding(
-            "W255",
-            "warning",
-            f"shot {table.ids[k]} has {counts[k]} traces, {usual} are usual ({int((counts == usual).sum())} of "
-            f"{len(counts)} shots){which}",
-            "look for the rest: the file may have been cut between traces"
-            + (leave if table.key == "ffid" else ""),
-            {
-                "shot": int(table.ids[k]),
-                "traces": int(counts[k]),
-                "usual": usual,
-                "channels": lacking[:50].tolist(),
-            },
-        )
-
-
-def _inside(channels: NDArray) -> bool:
-    """Return whether numbers between the first and the last are missing, so many that they are said elsewhere."""
-    lacking = int(np.ptp(channels)) + 1 - len(np.unique(channels))
-    return lacking >= max(2, FEW_MISSING * (len(channels) + lacking))
-
-
-def _holes(
-    ids: NDArray[np.int64],
-    member: NDArray[np.int64],
-    channel: NDArray,
-    counts: NDArray,
-    forgiven: NDArray[np.int64],
-) -> Iterator[Finding]:
-    """Yield one finding for shots with numbers missing between their first and last channel, more than `forgiven`."""
-    order = np.lexsort((channel, member))
-    shot, number = member[order], channel[order].astype(np.int64)
-    step = np.where(np.diff(shot) == 0, np.diff(number), 1)
-    if not channel.any() or (step > 1).sum() == 0 or np.median(step[np.diff(shot) == 0]) != 1:
-        return
-    lacking = np.bincount(shot[1:], np.maximum(step - 1, 0), minlength=len(ids)).astype(int)
-    bad = np.flatnonzero(
-        (lacking >= 2) & (lacking > forgiven) & (lacking >= FEW_MISSING * (lacking + counts))
-    )
-    if not len(bad) or (lacking[bad] > 4 * counts[bad]).any():
-        return
-    k = int(bad[0])
-    own = np.unique(channel[member == k])
-    gone = np.setdiff1d(np.arange(own[0], own[-1] + 1), own)
-    some = len(bad) <= 0.5 * len(ids)
-    leave = (
-        f"; to image without them: [data] exclude = [{Exclusion(shots=runs(ids[bad].tolist()))}]"
-        if some
-        else ""
-    )
-    yield Finding(
-        "W255",
-        "warning",
-        f"{len(bad)} of {len(ids)} shots lack channels between their first and last: shot {ids[k]} has {counts[k]} of "
-        f"{counts[k] + lacking[k]}, channels {spans(gone.tolist())} are missing",
-        f"look for the rest: traces were lost on the way, or taken out by an editor{leave}",
-        {"shots": ids[bad][:50].tolist(), "shot": int(ids[k]), "channels": gone[:50].tolist()},
-    )
-
-
 def records_of_receivers(t: TraceSet) -> Iterator[Finding]:
     """Yield a warning when each field record has one receiver and many sources."""
     by_source, by_receiver = (shot_table(t.ffid, p, "ffid") for p in (t.src, t.rcv))
@@ -405,9 +318,11 @@ def offsets_by_trace(t: TraceSet) -> Iterator[Finding]:
     # where no word is set, there is nothing to compare
     if not wrong.any() or np.ptp(t.offset) == 0:
         return
-    if wrong.mean() > 0.2:
+    if wrong.mean() > 0.2 and constant_bias(said, distance) is None:
         yield from _offsets_without_rule(said, distance, int(wrong.sum()))
         return
+    if wrong.mean() > 0.2:
+        return  # one length in all traces is said of their files
     rows = np.flatnonzero(wrong)
     worst = int(rows[np.argmax(np.abs(said - distance)[rows])])
     yield Finding(

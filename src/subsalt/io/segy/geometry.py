@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -163,13 +164,15 @@ def positions(
 
 def lengths(values: dict[str, NDArray], name: str, scalar: NDArray | np.int32, n: int) -> NDArray[np.float64]:
     """Return a length (n,) in units of the file: that of the extension where it has one, else scaled."""
-    plain = apply_scalar(column(values, name, n), scalar)
+    plain = apply_scalar(values[name], scalar) if name in values else np.zeros(n)
     found = values.get(wide(name))
     return plain if found is None else np.where(found != 0, found, plain)
 
 
 def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDArray[np.float64]:
     """Return a time of the headers (n,), ms, its scalar (byte 215) applied."""
+    if name not in values or not values[name].any():
+        return np.zeros(n)
     ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
     # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
     ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
@@ -355,7 +358,10 @@ def first_of_repeats(table: Numbered) -> NDArray[np.int64]:
 
 @dataclass
 class ScannedFile:
-    """Layout and header values of one file, or of some of its traces; `matched` are the exclusions that apply here."""
+    """Layout and header values of one file, or of some of its traces.
+
+    `matched` are the exclusions that apply here, `number` the traces in the file, from 0; all when None.
+    """
 
     layout: FileLayout
     values: dict[str, NDArray]
@@ -365,6 +371,7 @@ class ScannedFile:
     excluded: NDArray[np.bool_]
     matched: NDArray[np.bool_]
     header: HeaderBytes = field(default_factory=HeaderBytes)
+    number: NDArray[np.int64] | None = None
 
     @classmethod
     def of(
@@ -385,9 +392,15 @@ class ScannedFile:
             column(values, "ffid", n),
             column(values, "channel", n),
         )
-        return cls(layout, values, positions(values, layout, fix), dead, auxiliary, out, matched, header)
+        return cls(
+            layout, values, positions(values, layout, fix), dead, auxiliary, out, matched, header, number
+        )
 
-    @property
+    def numbered(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers in the file, from 1, of some rows."""
+        return 1 + (rows if self.number is None else self.number[rows])
+
+    @cached_property
     def live(self) -> NDArray[np.bool_]:
         """Traces that are neither dead nor auxiliary, and not left out."""
         return ~(self.dead | self.auxiliary | self.excluded)

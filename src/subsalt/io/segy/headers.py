@@ -153,6 +153,9 @@ def apply_scalar(values: NDArray, scalar: NDArray | np.int32 | int) -> NDArray[n
     s = np.asarray(scalar, dtype=np.float64)
     v = np.asarray(values, dtype=np.float64)
     # dividing by 100 and multiplying by 0.01 differ in the last bit; the division is the exact one
+    if s.size and s.shape in ((), v.shape) and (s == s.flat[0]).all():
+        one = float(s.flat[0])  # one scalar for all traces, nearly always
+        return v / -one if one < 0 else v * (one or 1.0)
     return np.where(s < 0, v / np.where(s < 0, -s, 1.0), v * np.where(s > 0, s, 1.0))
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from subsalt.errors import Finding, SegyError
 from subsalt.io.files import InputFile
 from subsalt.io.scan.statistics import USUAL_FORMATS, likeliest_format
+from subsalt.io.segy.copied import refuse_text_copy
 from subsalt.io.segy.extension import extended_ns, take_extensions
 from subsalt.io.segy.headers import TRACE_HEADER, Endian, FileLayout, Fix, HeaderBytes, fix_text
 from subsalt.io.segy.samples import FORMATS, READABLE, TEXT_HEADER, decode_text
@@ -142,6 +143,8 @@ def find_layout(file: InputFile, header: HeaderBytes, fix: Fix) -> FileLayout:
     """
     file.name_fields(dict(fix.fields))
     refuse_foreign(file.path, file.read_at(0, min(file.size, 128)))
+    if not file.over:
+        refuse_text_copy(file)
     su = file.path.suffix.lower() == ".su" if fix.kind is None else fix.kind == "su"
     if su and fix.kind is None and _looks_like_segy(file, header, fix):
         raise _misnamed(file, "SEG-Y", "SU", "segy")

@@ -34,6 +34,7 @@ from subsalt.io.segy.geometry import (
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
 from subsalt.io.segy.trace_files import TraceFiles
+from subsalt.io.told import each
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 
@@ -222,7 +223,7 @@ def _scanned(
     `placed` says that their coordinates do not count.
     """
     scanned = []
-    for path in names:
+    for path in each(names, "files", "headers"):
         with InputFile(path) as file:
             refuse_depth(file)
             scanned.append(open_headers(file, header, fix, values))

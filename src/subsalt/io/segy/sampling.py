@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import Finding, GeometryError, SegyError
 from subsalt.io.files import InputFile
+from subsalt.io.segy.copied import ends_at_limit
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, fix_text
 from subsalt.io.segy.samples import FORMATS, READABLE, TEXT_HEADER
 
@@ -301,7 +302,8 @@ def explained(
                 )
     if _aligned(file, layout, header, candidates, end):
         cure = f"copy the file anew; {fix_text({'truncated': 'drop'})} uses the complete traces"
-        return SegyError(f"{error.message}: it ends inside a trace", cure, code="E213")
+        at_limit = ends_at_limit(layout.path, file.size, cure)
+        return at_limit or SegyError(f"{error.message}: it ends inside a trace", cure, code="E213")
     return SegyError(
         f"{error.message}; their headers do not follow one another at that distance: bytes are missing, or too many, "
         "somewhere inside",

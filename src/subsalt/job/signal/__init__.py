@@ -18,6 +18,7 @@ from subsalt.job.signal.mute import Mute
 from subsalt.job.signal.resample import Resample
 from subsalt.job.signal.shift import Shift
 from subsalt.job.signal.step import Step
+from subsalt.job.signal.swell import Swell
 from subsalt.job.signal.to2d import To2d
 
 #: every step, by the value of its key `step`
@@ -30,9 +31,10 @@ STEPS: dict[str, type[Step]] = {
     "shift": Shift,
     "resample": Resample,
     "designature": Designature,
+    "swell": Swell,
 }
 
 #: one table of `[[signal]]`
 AnyStep = Annotated[
-    Bandpass | Mute | Gain | To2d | Edit | Shift | Resample | Designature, Field(discriminator="step")
+    Bandpass | Mute | Gain | To2d | Edit | Shift | Resample | Designature | Swell, Field(discriminator="step")
 ]

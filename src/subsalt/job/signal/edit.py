@@ -6,6 +6,7 @@ A condition is one or several of these, joined by ``and``:
 - ``offset > 3000``, ``channel = 7``, ``cdp != 12``: a header value against a number.
 - ``rms > 0.5``, ``peak < 1e-9``: the root of the mean square, or the largest absolute value, of the trace as it comes
   in.
+  With `band`, of the trace between two frequencies.
 - ``rms > 20*median``: against that of its shot: the median over all traces of the shot (of the survey; of the field
   record
   in a time migration) that are not zero throughout, as they come into this step.
@@ -29,8 +30,10 @@ from pydantic import Field, model_validator
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.job.data_sections import parse_ranges
-from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import Headers, Marked, Operator, Resolve, Step, Traces
+from subsalt.job.units import NonNegativeFrequency
 from subsalt.numerics import fixedmath
+from subsalt.numerics.filters import Filter, convolve, zero_phase
 
 #: header values that a condition may name
 NAMES = ("ffid", "channel", "source_point", "cdp", "trace_id", "inline", "crossline", "offset")
@@ -134,10 +137,31 @@ class Edit(Step):
         description='which: "ffid in 12,17", "offset > 3000", "rms > 20*median" (of the shot); joined by "and"'
     )
 
+    band: list[NonNegativeFrequency] | None = Field(
+        None,
+        description="rms and peak are those of the trace between these two frequencies; of all of it when left out",
+    )
+
     @model_validator(mode="after")
     def _readable(self) -> Edit:
-        parse(self.where)
+        terms = parse(self.where)
+        band = self.band
+        if band is not None and (len(band) != 2 or not band[0] < band[1]):
+            raise ConfigError(
+                f"band = {band} Hz", "give two frequencies that grow, such as [0, 5]", code="E796"
+            )
+        if band is not None and not any(t.of_samples for t in terms):
+            raise ConfigError(
+                f"band = {band} Hz, and {self.where!r} does not look at samples",
+                'leave band out, or write a condition such as "rms > 5*median"',
+                code="E796",
+            )
         return self
+
+    @property
+    def in_band(self) -> str:
+        """The band in words; empty without one."""
+        return "" if self.band is None else f" from {self.band[0]:g} to {self.band[1]:g} Hz"
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -146,6 +170,13 @@ class Edit(Step):
 
     def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
         """Return the edit of these records."""
+        if self.band is not None and self.band[1] > 0.5 / time.dt:
+            raise ConfigError(
+                f"band = {self.band} Hz reaches above the Nyquist frequency of {0.5 / time.dt:g} Hz "
+                f"(samples every {1e3 * time.dt:g} ms)",
+                f"use frequencies up to {0.5 / time.dt:g} Hz",
+                code="E796",
+            )
         return Edited(time, self)
 
     def needs(self) -> tuple[str, ...]:
@@ -154,21 +185,34 @@ class Edit(Step):
 
     def label(self) -> str:
         """Return what is done where."""
-        return f"{self.do} where {self.where}"
+        return f"{self.do} where {self.where}{self.in_band}"
 
 
-class Edited(Operator):
+class Edited(Marked):
     """Traces that meet a condition, zeroed or with their sign changed."""
 
     def __init__(self, time: TimeAxis, step: Edit) -> None:
-        """`place` is where the step stands among the others, by which its marks are known; the flow sets it."""
         super().__init__(time)
-        self.step, self.terms, self.place = step, step.terms, 0
+        self.step, self.terms = step, step.terms
+        self.of_gathers = any(t.of_samples for t in self.terms)
+        self.does, self.reason = step.do, step.where + step.in_band
 
     @cached_property
-    def of_gathers(self) -> bool:
-        """Whether the condition looks at samples: a shot is looked at as a whole, once."""
-        return any(t.of_samples for t in self.terms)
+    def _band(self) -> Filter | None:
+        """The filter before traces are measured, None without one."""
+        if self.step.band is None:
+            return None
+        low, high = self.step.band
+
+        def amplitude(f: NDArray[np.float64]) -> NDArray[np.float64]:
+            """Return one in the band, and half cosines over a quarter of its corners beside it."""
+            up = np.ones_like(f) if low == 0 else np.clip((f / low - 0.75) / 0.25, 0.0, 1.0)
+            down = np.clip((f / high - 1.0) / 0.25, 0.0, 1.0)
+            return (0.5 - 0.5 * fixedmath.cos(fixedmath.PI * up)) * (
+                0.5 + 0.5 * fixedmath.cos(fixedmath.PI * down)
+            )
+
+        return zero_phase(amplitude, self.time.nt, self.time.dt)
 
     def by_headers(self, headers: Headers) -> NDArray[np.bool_]:
         """Return which traces meet what the condition says of headers."""
@@ -195,10 +239,11 @@ class Edited(Operator):
                 code="E796",
             )
 
-    @staticmethod
-    def measure(traces: Traces) -> dict[str, NDArray[np.float64]]:
-        """Return rms and peak of each trace, (n,) each."""
+    def measure(self, traces: Traces) -> dict[str, NDArray[np.float64]]:
+        """Return rms and peak of each trace, or of its band, (n,) each."""
         nt = traces.shape[1]
+        if self._band is not None:
+            traces = convolve(traces.astype(np.float64), self._band)
         rms = np.array([np.sqrt(fixedmath.dot(x, x) / nt) for x in traces.astype(np.float64)])
         return {"rms": rms, "peak": np.abs(traces).max(axis=1, initial=0.0).astype(np.float64)}
 

@@ -1,4 +1,4 @@
-"""Noisy traces that steps of type `edit` zero are no error: what `check` says of them knows these steps."""
+"""Noisy traces that a step zeroes, and swell that a step takes, are no fault: what `check` says knows these steps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from subsalt.acquisition.first_breaks import spread
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import Finding, SubsaltError
+from subsalt.io.scan.statistics import SWELL
 from subsalt.job.data_sections import parse_ranges
+from subsalt.job.signal.bandpass import Bandpass
 from subsalt.job.signal.edit import Edited
+from subsalt.job.signal.swell import Calmed
 from subsalt.job.signal.traces import flow_of
 
 if TYPE_CHECKING:
@@ -27,7 +30,8 @@ MOST = 50
 
 
 def knowing_edits(findings: Sequence[Finding], source: Survey | TraceTable) -> list[Finding]:
-    """Return findings in which noisy traces (E246) are a warning (W246) where steps zero them.
+    """Return findings in which noisy traces (E246) are a warning (W246) where steps zero them, and swell is in order
+    where steps take it.
 
     Parameters
     ----------
@@ -44,9 +48,31 @@ def knowing_edits(findings: Sequence[Finding], source: Survey | TraceTable) -> l
     kills = (
         [] if flow is None else [m for m in flow.operators if isinstance(m, Edited) and m.step.do == "kill"]
     )
-    if flow is None or not kills:
+    if flow is None:
         return list(findings)
+    findings = [_calmed(f, flow) if f.code in ("W270", "E246", "W246") else f for f in findings]
+    if not kills:
+        return findings
     return [_known(f, flow, kills, source) if f.code == "E246" else f for f in findings]
+
+
+def _calmed(finding: Finding, flow: Flow) -> Finding:
+    """Return a finding on swell as in order where a step takes what lies below `SWELL` Hz."""
+    names = [
+        flow.name(place)
+        for place, (step, made) in enumerate(zip(flow.steps, flow.operators, strict=True))
+        if isinstance(made, Calmed) or (isinstance(step, Bandpass) and _stopped(step))
+    ]
+    of_swell = finding.code == "W270" or str(finding.evidence.get("kind", "")).startswith("swell")
+    if not names or not of_swell:
+        return finding
+    said = f"{finding.message}; {' and '.join(names)} take{'s' * (len(names) == 1)} it"
+    return replace(finding, code="I000", level="ok", message=said, fix="")
+
+
+def _stopped(step: Bandpass) -> bool:
+    """Return whether a band-pass lets less than a tenth of the power of swell pass, at half its highest frequency."""
+    return float(step.amplitude(np.array([0.5 * SWELL]))[0]) ** 2 < 0.1
 
 
 def _known(finding: Finding, flow: Flow, kills: list[Edited], source: Survey | TraceTable) -> Finding:

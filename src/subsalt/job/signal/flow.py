@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.signal.bandpass import Bandpass
-from subsalt.job.signal.edit import Edited
 from subsalt.job.signal.mute import Mute, Muting
 from subsalt.job.signal.shift import Shifted
-from subsalt.job.signal.step import CHUNK, Headers, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import CHUNK, Headers, Marked, Operator, Resolve, Step, Traces
 
 #: bytes of working memory per sample and trace of a chunk: a few arrays in double precision, and those of a transform
 SCRATCH = 64
@@ -89,7 +88,7 @@ class Flow:
             except SubsaltError as error:
                 found.append(self._finding(place, error))
                 continue
-            if isinstance(made, Edited):
+            if isinstance(made, Marked):
                 made.place = place
             self.operators.append(made)
             time = made.out
@@ -130,9 +129,9 @@ class Flow:
             raise FindingsError(found, exit_code=ConfigError.exit_code)
 
     @property
-    def of_gathers(self) -> list[Edited]:
+    def of_gathers(self) -> list[Marked]:
         """The steps that look at a shot as a whole before they act on its traces."""
-        return [made for made in self.operators if isinstance(made, Edited) and made.of_gathers]
+        return [made for made in self.operators if isinstance(made, Marked) and made.of_gathers]
 
     @cached_property
     def moving(self) -> Flow | None:
@@ -243,13 +242,13 @@ class Flow:
         n = len(headers)
         for made in self.of_gathers:
             known = Headers(headers.shot, headers.offset, headers.values, found)
-            measured: dict[str, NDArray[np.float64]] = {"rms": np.zeros(n), "peak": np.zeros(n)}
+            parts: list[dict[str, NDArray[np.float64]]] = []
             for a in range(0, n, CHUNK):
                 rows = np.arange(a, min(a + CHUNK, n))
                 part = self.apply(read(rows), known.take(rows), made.place)
-                for name, values in made.measure(part).items():
-                    measured[name][rows] = values
-            found[made.place] = made.marks(measured, known)
+                parts.append(made.measure(part))
+            measured = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]} if n else {}
+            found[made.place] = made.marks(measured, known) if n else np.zeros(0, np.int8)
         return found
 
     def facts(self) -> list[dict[str, Any]]:
@@ -284,7 +283,7 @@ class Flow:
         if headers is None or not len(headers):
             return 0.0
         noise = np.random.default_rng(0).standard_normal((len(headers), self.time.nt)).astype(np.float32)
-        marks = {made.place: np.zeros(len(headers), np.int8) for made in self.of_gathers}
+        marks = {made.place: np.ones(len(headers), np.int8) for made in self.of_gathers}
         headers = replace(headers, marks=marks)
         before, spent = self.seconds.copy(), []
         for _ in range(3):

@@ -43,7 +43,7 @@ class Headers:
     values : mapping of str to ndarray, (n,)
         Header values by name, those that the steps ask for (`Step.needs`); times in s, heights and depths in m.
     marks : mapping of int to ndarray, (n,), int8
-        What steps of type ``edit`` found for each trace among those of its shot, by the place of the step.
+        What steps that look at samples (``edit``, ``swell``) found for each trace, by the place of the step.
     """
 
     shot: NDArray[np.int64]
@@ -109,9 +109,44 @@ class Operator(ABC):
             code="E790",
         )
 
+    def taken(self) -> list[float]:
+        """Return energies of what came in and of what was taken, so far in this process; empty where nobody counts."""
+        return []
+
     def curves(self, headers: Headers) -> list[NDArray[np.float64]]:
         """Return lines (n,) of times, s, that a picture draws over the traces before the step; NaN where none is."""
         return []
+
+
+class Marked(Operator):
+    """An operator that looks at all traces of a shot before it acts on one, and keeps a number of each, its mark.
+
+    Attributes
+    ----------
+    place : int
+        Where the step stands among the others, by which its marks are known; the flow sets it.
+    of_gathers : bool
+        Whether it looks at samples: a shot is then looked at as a whole, once.
+    does, reason : str
+        What it does to the traces that it edits, and to which, for the report.
+    """
+
+    place: int = 0
+    of_gathers: bool = False
+    does: str
+    reason: str
+
+    @abstractmethod
+    def measure(self, traces: Traces) -> dict[str, NDArray[np.float64]]:
+        """Return what `marks` needs to know of each trace, (n,) each; the same whatever traces are beside it."""
+
+    @abstractmethod
+    def marks(self, measured: dict[str, NDArray[np.float64]], headers: Headers) -> NDArray[np.int8]:
+        """Return the marks of the traces of one shot, by what `measure` says of all of them."""
+
+    @abstractmethod
+    def edited(self, headers: Headers) -> NDArray[np.bool_]:
+        """Return which traces are edited, (n,)."""
 
 
 class Weighted(Operator):

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.io.stored_marks import StoredMarks, nothing
-from subsalt.job.signal.edit import Edited
-from subsalt.job.signal.step import Headers, Traces
+from subsalt.job.signal.step import Headers, Marked, Traces
 from subsalt.job.signal.traces import flow_of
 
 if TYPE_CHECKING:
@@ -56,12 +55,32 @@ def signal_facts(
         }
 
 
+def signal_ended(source: Survey | TraceTable, comm: Comm) -> dict[str, Any]:
+    """Return what run.json says of `[[signal]]` once all is imaged, empty without steps. Collective."""
+    seconds, taken = signal_spent(source, comm), signal_taken(source, comm)
+    counted = {"signal_taken": taken} if any(t is not None for t in taken) else {}
+    return ({"signal_seconds": seconds} if seconds else {}) | counted
+
+
 def signal_spent(source: Survey | TraceTable, comm: Comm) -> list[float]:
     """Return the processor time of each step in this start, s, the sum over all ranks. Collective."""
     flow = flow_of(source)
     if flow is None or flow.short:
         return []
     return [float(sum(parts)) for parts in zip(*comm.allgather(flow.seconds.tolist()), strict=True)]
+
+
+def signal_taken(source: Survey | TraceTable, comm: Comm) -> list[float | None]:
+    """Return the share of the energy that each step took of the traces of this start, over all ranks. Collective.
+
+    None of steps that do not count it; all of a step whose traces were zero is 0.
+    """
+    flow = flow_of(source)
+    if flow is None or flow.short:
+        return []
+    told = comm.allgather([made.taken() for made in flow.operators])
+    sums = [np.sum([t for t in parts if t] or [np.zeros(0)], axis=0) for parts in zip(*told, strict=True)]
+    return [float(s[1] / s[0]) if len(s) and s[0] > 0 else 0.0 if len(s) else None for s in sums]
 
 
 def signal_plan(source: Survey | TraceTable, traces: int) -> dict[str, Any]:
@@ -147,12 +166,12 @@ def edited(
     kept: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> list[dict[str, Any]]:
-    """Return what the steps of type ``edit`` do: step, condition, number of traces, and which. Collective.
+    """Return what ``edit`` and ``swell`` do: step, condition, number of traces, and which. Collective.
 
     Shots that have to be looked at are shared among the ranks, and every rank knows their marks at the end.
     """
     flow = flow_of(source)
-    steps = [] if flow is None else [made for made in flow.operators if isinstance(made, Edited)]
+    steps = [] if flow is None else [made for made in flow.operators if isinstance(made, Marked)]
     if not steps:
         return []
     its = _Shots(source)
@@ -180,8 +199,8 @@ def edited(
         found.append(
             {
                 "step": made.place + 1,
-                "do": made.step.do,
-                "reason": made.step.where,
+                "do": made.does,
+                "reason": made.reason,
                 "traces": count,
                 "listed": together[:LISTED],
             }

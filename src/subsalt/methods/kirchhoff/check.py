@@ -131,9 +131,8 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     c.facts["traces"] = prestack_facts(c.table, c.grid)
     fix = header_options(job.data, job.base)[1]
     topography = job.kirchhoff.floating_datum is not None
-    found = list(
-        prestack_findings(c.table, fix, c.grid, c.options.aperture if c.options else None, topography)
-    )
+    aperture = c.options.aperture if c.options else None
+    found = list(prestack_findings(c.table, fix, c.grid, aperture, topography, job.kirchhoff.says_where))
     found = knowing_edits(found, c.table)
     if (flow := flow_of(c.table)) is not None:
         some = np.linspace(0, len(c.table) - 1, min(len(c.table), OFFSETS)).astype(np.int64)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from subsalt.acquisition.image_grid import ImageGrid, Lines
-from subsalt.acquisition.line import LINE_WIDTH, fit_line
+from subsalt.acquisition.line import LINE_WIDTH, LineFit, bent, fit_line
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, GeometryError
@@ -174,10 +174,30 @@ def _numbered_line(table: TraceTable) -> tuple[Placement, Lines]:
     return Placement((1, 1), corner, placing.beside(across), across, fit.misfit_rms, how), (1, count, 1)
 
 
+def bent_line(table: TraceTable) -> LineFit | None:
+    """Return the best line of the midpoints of a 2-D line with bends; None of straight ones and of areas."""
+    return None if bent(np.concatenate([table.src, table.rcv])) is None else fit_line(table.midpoint)
+
+
+def along_line(fit: LineFit, size: float) -> list[list[float]]:
+    """Return corner points of a line with bins so long, m: CDPs from 1 on, and map positions."""
+    n = 1 + math.ceil(fit.length / size)
+    ends = fit.frame.to_world(np.array([[fit.low, 0.0, 0.0], [fit.low + (n - 1) * size, 0.0, 0.0]]))[:, :2]
+    return [[1, cdp, *(round(float(v), 2) for v in p)] for cdp, p in zip((1, n), ends, strict=True)]
+
+
 def _unknown(table: TraceTable, why: str) -> GeometryError:
     """Return the error for traces that do not say their grid, with one that would hold them."""
     low, high = table.midpoint.min(axis=0), table.midpoint.max(axis=0)
     size = 25.0
+    if (fit := bent_line(table)) is not None:
+        return GeometryError(
+            f"nothing says the output line: {why}; stations stand along a crooked line, with midpoints up to "
+            f"{fit.misfit_max:.4g} m beside the straight one of {fit.length:.5g} m",
+            f"to image it on that one: [kirchhoff] corners = {along_line(fit, size)}; or give corners of a straight "
+            "part",
+            code="E766",
+        )
     x, y = (size * math.floor(v / size) for v in low)
     nx, ny = (1 + math.ceil((v - o) / size) for v, o in zip(high, (x, y), strict=True))
     return GeometryError(

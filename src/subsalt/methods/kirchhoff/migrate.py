@@ -30,7 +30,7 @@ from subsalt import kernels
 from subsalt.errors import CorruptionError, SubsaltError
 from subsalt.io.event_log import log_event
 from subsalt.io.prestack.table import TraceBlocks
-from subsalt.job.signal.summary import signal_facts, signal_spent
+from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.cutting import Block, recut
 from subsalt.methods.kirchhoff.duration import share_of, time_of
@@ -437,7 +437,7 @@ class BlocksRun(MethodRun):
                 found["contributions"] += file.contributions
                 found["traces_summed"] += file.traces
         self.counted = everybody.allgather(vars(self.runner.counted))
-        self.signal_seconds = signal_spent(self.setup.table, everybody)
+        self.signal_ended = signal_ended(self.setup.table, everybody)
         return {name: everybody.sum(value) for name, value in found.items()}
 
     def parallel_facts(self) -> dict[str, Any]:
@@ -447,7 +447,7 @@ class BlocksRun(MethodRun):
     def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
         """Return where the blocks lie, and what was summed in this start."""
         facts = ending_facts(self.blocks, rows, self.written, spent, self.counted)
-        return facts | ({"signal_seconds": self.signal_seconds} if self.signal_seconds else {})
+        return facts | self.signal_ended
 
     def finish(self) -> list[Path]:
         """Draw the finished run, and remove the restart points."""

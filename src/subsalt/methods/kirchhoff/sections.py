@@ -231,6 +231,11 @@ class KirchhoffSection(Section):
     memory: AutoMemory = Field("auto", description='memory per rank, such as "1 GB"; auto: what is free')
     save_every: Time = Field(60.0, description="seconds between restart points of what is summed; 0: none")
 
+    @property
+    def says_where(self) -> bool:
+        """Whether the output is asked for: its place, or the lines it has; else it is the grid of the traces."""
+        return any(v is not None for v in (self.inline, self.crossline, self.corners, self.origin))
+
     @field_validator("corners", mode="before")
     @classmethod
     def _points_have_four_numbers(cls, value: object) -> object:

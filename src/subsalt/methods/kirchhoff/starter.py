@@ -224,6 +224,7 @@ def _kirchhoff(survey: _Survey) -> str:
     elif table is not None:
         items |= _guessed_grid(table)
         comments["origin"] = "a guess, the headers have no line numbers: put the bins of your survey here"
+        comments["corners"] = "the straight line nearest to a crooked one: put the bins of your line here"
         survey.made_up.append(f"lines, origin, azimuth, spacing {BIN:g} m")
     if table is not None:
         t = table.time
@@ -243,6 +244,10 @@ def _kirchhoff(survey: _Survey) -> str:
 
 def _guessed_grid(table: TraceTable) -> dict[str, Any]:
     """Return bins along the lines of receivers, or along the map axes where there are none, that hold all midpoints."""
+    from subsalt.methods.kirchhoff.job import along_line, bent_line
+
+    if (fit := bent_line(table)) is not None:
+        return {"corners": along_line(fit, BIN)}
     same = (np.diff(table.src[:STEPS], axis=0) == 0).all(axis=1)
     degrees = direction_of_steps(np.diff(table.rcv[:STEPS], axis=0)[same]) or 0.0
     degrees = degrees if abs(degrees) >= ALONG else 0.0

@@ -365,7 +365,7 @@ def _scan(job: Job) -> Any:
     found = scan(data_files(job), header, fix, placed=job.data.geometry is not None)
     if job.data.receivers == "offset":  # the coordinates of receivers do not count
         found.findings = [_placed_by_offsets(f) for f in found.findings if f.code != "E380"]
-    if job.data.shot_key != "auto":  # the job says what tells shots apart
+    if job.data.shot_key != "auto" or job.data.gathers == "receiver":  # the job says what tells shots apart
         found.findings = [f for f in found.findings if f.code != "W224"]
     return found
 

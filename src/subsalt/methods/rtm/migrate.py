@@ -24,7 +24,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
 from subsalt.job.model import line_numbers
-from subsalt.job.signal.summary import signal_facts, signal_spent
+from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.methods.rtm.ahead import ShotsAhead
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import Writes, duration_of
@@ -404,7 +404,7 @@ class ShotsRun(MethodRun):
     def totals(self) -> dict[str, Any]:
         """Return the points computed, and those of the grids."""
         total = self.state.world.sum
-        self.signal_seconds = signal_spent(self.survey, self.state.world)
+        self.signal_ended = signal_ended(self.survey, self.state.world)
         return {
             "point_steps": total(self.runner.point_steps),
             "grid_point_steps": total(self.runner.grid_point_steps),
@@ -420,7 +420,7 @@ class ShotsRun(MethodRun):
         told = records_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
         state.findings += findings_of(told)
         image = self.written.image
-        return ({"signal_seconds": self.signal_seconds} if self.signal_seconds else {}) | {
+        return self.signal_ended | {
             "checkpoint": facts_of(self.plan, told),
             "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
             "image": {"path": Path(image).name, "sha256": self.written.sha256},

@@ -20,9 +20,11 @@ from subsalt.acquisition import wavelet as wavelets
 from subsalt.acquisition.first_breaks import dominant_period, spread
 from subsalt.acquisition.source_shape import DirectWaves, ShotFit, ShotSums, common_shape
 from subsalt.acquisition.survey import Shot
+from subsalt.analytic import direct_wave
+from subsalt.analytic.direct_wave import FEWEST_TRACES, Aligned, DirectWave
 from subsalt.errors import ConfigError, DataError, SubsaltError
-from subsalt.methods.rtm import direct_wave
-from subsalt.methods.rtm.direct_wave import FEWEST_TRACES, Aligned, DirectWave
+from subsalt.methods.rtm.wavelet_band import MEAN, explained, faded, mean_ratio, noisy_to, without_noise_below
+from subsalt.methods.rtm.wavelet_ghosts import Both, compared
 from subsalt.methods.rtm.wavelet_job import (
     PERIODS,
     SAMPLE,
@@ -32,7 +34,6 @@ from subsalt.methods.rtm.wavelet_job import (
     WaveletOptions,
     conditioned,
     dimension,
-    faded,
     through_steps,
 )
 
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 FEWEST_PERIODS = 2.0
 #: misfit of the model's moveout to that of first breaks over the offsets used, in dominant periods
 MISFIT = 0.5
+#: samples of the spectra of direct waves over those of the wavelet
+SPECTRUM = 8
 #: share of the shots that has to fit one wavelet
 MOST = 0.5
 
@@ -73,6 +76,21 @@ class _Survey:
         self.surface = self.model.grid.origin3[2] if free else None
         self.ndim = dimension(job, self.survey, asked)
         self.wave = DirectWave(self.ndim, self.surface, 0.0, 0)
+        #: the other reading of the ghosts, tried beside; None where sources or receivers lie on the surface itself
+        self.other: DirectWave | None = None
+
+    def try_the_other(self) -> None:
+        """Take the other reading of the ghosts for a second estimate."""
+        top = self.model.grid.origin3[2]
+        depth = min(min(float(s.src[2]), float(s.rcv[:, 2].min(initial=math.inf))) for s in self.survey.shots)
+        if depth > top:
+            self.other = replace(self.wave, surface=top if self.surface is None else None)
+
+    def depths(self) -> tuple[float, float]:
+        """Return the depths of sources and receivers below the top of the model, m, medians."""
+        top = self.model.grid.origin3[2]
+        rcv = [float(np.median(s.rcv[:, 2])) for s in self.survey.shots if len(s.rcv)]
+        return float(np.median([s.src[2] for s in self.survey.shots])) - top, float(np.median(rcv)) - top
 
     def velocity(self, shot: Shot) -> float:
         """Return the velocity of the direct wave of a shot, m/s."""
@@ -121,19 +139,27 @@ def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None
         velocity is not that of the first breaks; E858: the shots do not have one wavelet.
     """
     its = _Survey(job, asked)
-    its.facts |= {"spreading": f"{its.ndim}-D", "free_surface": its.surface is not None}
+    its.facts |= {
+        "spreading": f"{its.ndim}-D",
+        "free_surface": its.surface is not None,
+        "depths_m": its.depths(),
+    }
     _settle(its)
-    sums, early, example = _gathered(its, progress)
+    its.try_the_other()
+    sums, others, early, example = _gathered(its, progress)
     if not sums:
         raise _no_traces(its, early)
     shape, fits = common_shape(sums)
-    _require_one(fits)
+    ghosts = compared(fits, others, its.surface is not None)
+    its.facts["ghosts"] = vars(ghosts) if ghosts else None
+    _require_one(fits, ghosts)
     its.facts["traces_left_out"] = {k: n for k, n in sum((e[1] for e in early), Counter()).items() if n}
     left = [ShotFit(shot, 0, 0.0, 0.0, 1.0, reason) for shot, _, reason in early if reason]
     order = {s.id: i for i, s in enumerate(its.survey.shots)}
     shots = sorted([*fits, *left], key=lambda s: order[s.shot])
-    w = wavelets.from_samples(faded(shape), its.survey.time.dt, its.wave.start, name="direct waves")
-    shown = _example(example, shape, fits, its)
+    values, its.facts["low_cut_hz"] = _low_cut(its, job, shape, sums, fits)
+    w = wavelets.from_samples(values, its.survey.time.dt, its.wave.start, name="direct waves")
+    shown = _example(example, values, fits, its)
     return SourceWavelet(through_steps(w, job), "direct waves", its.facts, shots, shown)
 
 
@@ -247,9 +273,12 @@ Early = tuple[int, Counter[str], str]
 
 def _gathered(
     its: _Survey, progress: Progress | None
-) -> tuple[list[ShotSums], list[Early], tuple[Shot, Aligned] | None]:
-    """Return the sums of all shots with enough traces; traces left out of every shot, and why it is not there."""
+) -> tuple[list[ShotSums], list[ShotSums], list[Early], tuple[Shot, Aligned] | None]:
+    """Return the sums of all shots with enough traces, and those of the other reading of the ghosts; traces left out
+    of every shot, and why it is not there.
+    """
     sums: list[ShotSums] = []
+    others: list[ShotSums] = []
     early: list[Early] = []
     example: tuple[int, Aligned] | None = None
     shots = its.survey.shots
@@ -264,20 +293,31 @@ def _gathered(
             except SubsaltError as error:
                 reason = f"cannot be read: {error.message}"
         if not reason:
-            v, time = its.velocity(shot), its.survey.time
-            made = direct_wave.aligned(its.wave, shot, rows, np.nan_to_num(data), time, v)
-            made, out = direct_wave.chosen(made, shot.id, its.wave.n)
+            made, out = _of_shot(its, its.wave, shot, rows, data)
             counts.update(out)
+            if its.other is not None:
+                second, _ = _of_shot(its, its.other, shot, rows, data)
+                if len(second.rows) >= FEWEST_TRACES:
+                    others.append(second.sums(shot.id, its.wave.n))
             if len(made.rows) < FEWEST_TRACES:
                 reason = f"{len(made.rows)} of {len(rows)} traces look alike"
             else:
-                sums.append(made.sums(shot.id, its.wave.n))
+                spectrum = (np.abs(np.fft.rfft(made.traces, SPECTRUM * its.wave.n, axis=1)) ** 2).sum(axis=0)
+                sums.append(replace(made.sums(shot.id, its.wave.n), spectrum=spectrum))
                 if example is None or abs(i - len(shots) // 2) < abs(example[0] - len(shots) // 2):
                     example = (i, made)
         early.append((shot.id, counts, reason))
         if progress is not None:
             progress(i + 1, len(shots), f"shot {shot.id}")
-    return sums, early, None if example is None else (shots[example[0]], example[1])
+    return sums, others, early, None if example is None else (shots[example[0]], example[1])
+
+
+def _of_shot(
+    its: _Survey, wave: DirectWave, shot: Shot, rows: NDArray[np.int64], data: NDArray[np.float32]
+) -> tuple[Aligned, dict[str, int]]:
+    """Return the direct waves of a shot that look alike, and how many traces were left out, by reason."""
+    made = direct_wave.aligned(wave, shot, rows, np.nan_to_num(data), its.survey.time, its.velocity(shot))
+    return direct_wave.chosen(made, shot.id, wave.n)
 
 
 def _no_traces(its: _Survey, early: list[Early]) -> DataError:
@@ -301,18 +341,37 @@ def _no_traces(its: _Survey, early: list[Early]) -> DataError:
     )
 
 
-def _require_one(fits: list[ShotFit]) -> None:
+def _low_cut(
+    its: _Survey, job: Job, shape: NDArray[np.float64], sums: list[ShotSums], fits: list[ShotFit]
+) -> tuple[NDArray[np.float64], float | None]:
+    """Return the wavelet, faded and without the noise of its low end, and the frequency of the low cut, Hz."""
+    size, dt = SPECTRUM * its.wave.n, its.survey.time.dt
+    traces = sum(s.traces for s in fits if not s.reason)
+    noisy = noisy_to(*explained(shape, sums, fits, size), max(1, traces), size, dt, its.wave.n * dt)
+    values = faded(shape)
+    filtered = through_steps(wavelets.from_samples(values, dt, its.wave.start), job)
+    if noisy is None and mean_ratio(filtered.samples) <= MEAN:
+        # filters among the steps take a mean out
+        return values, None
+    return without_noise_below(values, dt, noisy)
+
+
+def _require_one(fits: list[ShotFit], ghosts: Both | None) -> None:
     """Raise when too few shots have the common wavelet."""
     good = [s for s in fits if not s.reason]
     if len(good) >= MOST * len(fits) and good:
         return
     middle = float(np.median([abs(s.correlation) for s in fits]))
     reason = next(s for s in fits if s.reason)
+    other = ""
+    if ghosts is not None and ghosts.wanted is not None and ghosts.wanted != ghosts.used:
+        option = "--free-surface" if ghosts.wanted else "--no-free-surface"
+        other = f"{option}: {ghosts.said()}; else "
     raise DataError(
         f"{len(good)} of {len(fits)} shots have one wavelet; the median correlation with it is {middle:.3f}; shot "
         f"{reason.shot}: {reason.reason}",
-        "look at the direct waves (subsalt view FILE); name offsets where they are clear (--offsets), say whether the "
-        "records contain the ghost (--free-surface), or take shots of one source (--shots)",
+        f"{other}look at the direct waves (subsalt view FILE); name offsets where they are clear (--offsets), say "
+        "whether the records contain the ghost (--free-surface), or take shots of one source (--shots)",
         code="E858",
     )
 

@@ -38,6 +38,7 @@ from subsalt.job.signal.shift import Shift
 from subsalt.job.signal.step import Headers, Step
 from subsalt.job.signal.to2d import To2d
 from subsalt.job.signal.traces import TreatedReader, recorded, treated
+from subsalt.methods.rtm.wavelet_band import faded, without_noise_below
 from subsalt.numerics import filters
 
 if TYPE_CHECKING:
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 SAMPLE, TRACES = 40, 64
 #: length of a wavelet in dominant periods, unless it is given
 PERIODS = 4.0
-#: part of a wavelet at either end over which it fades
-FADE = 1 / 16
 #: width over which spectra are smoothed, Hz
 SMOOTH = 3.0
 
@@ -141,9 +140,13 @@ class SourceWavelet:
 
 def write(made: SourceWavelet, path: Path) -> Path:
     """Write the wavelet as times and values, as ``[source] file`` takes it."""
-    w = made.wavelet
+    return write_samples(made.wavelet, f"source function from {made.way}", path)
+
+
+def write_samples(w: Wavelet, what: str, path: Path) -> Path:
+    """Write a wavelet as times and values."""
     rows = [f"{t:.9g} {v:.9e}" for t, v in zip(w.times(), w.samples, strict=True)]
-    head = f"# source function from {made.way}: time (s), value; {w.nt} samples of {1e3 * w.dt:g} ms"
+    head = f"# {what}: time (s), value; {w.nt} samples of {1e3 * w.dt:g} ms"
     publish_text(path, "\n".join([head, *rows, ""]))
     return path
 
@@ -192,16 +195,6 @@ def dimension(job: Job, survey: Survey, asked: WaveletOptions) -> int:
     if asked.spreading != "auto":
         return 2 if asked.spreading == "2d" else 3
     return 3 if survey.ndim == 3 or any(isinstance(s, To2d) for s in job.signal or []) else 2
-
-
-def faded(values: NDArray[np.float64], both: bool = True) -> NDArray[np.float64]:
-    """Return a wavelet brought smoothly to zero at its end, at its beginning too when `both`."""
-    n = len(values)
-    left = np.arange(n, 0, -1.0) if not both else np.minimum(np.arange(n) + 1.0, np.arange(n, 0, -1.0))
-    out: NDArray[np.float64] = (
-        values * np.sin(0.5 * math.pi * np.minimum(1.0, left / max(2.0, FADE * n))) ** 2
-    )
-    return out
 
 
 # -- from a file, and from the spectrum
@@ -295,15 +288,19 @@ def from_spectrum(job: Job, phase: Phase, asked: WaveletOptions) -> SourceWavele
         return np.interp(at, f, amplitude)
 
     made = (filters.zero_phase if phase == "zero" else filters.minimum_phase)(wanted, half, survey.time.dt)
-    values = faded(made.taps, both=phase == "zero")
+    values, low = without_noise_below(faded(made.taps, both=phase == "zero"), survey.time.dt)
     w = wavelets.from_samples(values, survey.time.dt, made.first * survey.time.dt, name=f"{phase} phase")
     w = through_steps(w, job)
     w = w.scaled(1.0 / float(np.abs(w.samples).max()))
-    facts |= {"phase": phase, "traces": count, "spreading": f"{ndim}-D"}
+    facts |= {"phase": phase, "traces": count, "spreading": f"{ndim}-D", "low_cut_hz": low}
     return SourceWavelet(w, "spectrum", facts)
 
 
-def lines_for_job(path: Path, job: Job) -> list[str]:
-    """Return the lines of `[source]` that take a written wavelet."""
+def lines_for_job(path: Path, job: Job, made: SourceWavelet) -> list[str]:
+    """Return the lines of `[source]` that take a written wavelet, and the free surface it was estimated with."""
     name = Path(os.path.relpath(path, job.base)).as_posix()
-    return ["[source]", 'wavelet = "file"', f'file = "{name}"']
+    lines = ["[source]", 'wavelet = "file"', f'file = "{name}"']
+    surface = made.facts.get("free_surface")
+    if surface is not None and surface != job.propagation.free_surface:
+        lines += ["[propagation]", f"free_surface = {str(surface).lower()}"]
+    return lines

@@ -27,6 +27,8 @@ _TRIED = 20_000
 _EXPLAINS, _BETTER = 0.9, 0.25
 #: a grid with less than this share of the midpoints on it, and midpoints on less than this share of it, is misplaced
 _MOST, _COVERED = 0.5, 0.75
+#: share of the midpoints that lie on the grid of their own numbers: all but those beside its outermost bins
+_OWN = 0.9
 #: cells along each side of a grid by which its cover is told: bins may be smaller than midpoints are apart
 _CELLS = 16
 #: half the width of a line: share of its length, and at least so many crosslines
@@ -86,15 +88,26 @@ def fold_facts(table: TraceTable, grid: ImageGrid) -> dict[str, Any]:
     }
 
 
-def on_the_grid(table: TraceTable, grid: ImageGrid, aperture: float | None) -> Iterator[Finding]:
-    """Yield how many midpoints lie on the output, and what is wrong when they do not."""
+def on_the_grid(
+    table: TraceTable, grid: ImageGrid, aperture: float | None, asked: bool = True
+) -> Iterator[Finding]:
+    """Yield how many midpoints lie on the output, and what is wrong when they do not.
+
+    Parameters
+    ----------
+    asked : bool
+        The job says where the output lies or which lines it has, so that it may be a part of the survey. Else it is the
+        grid of the traces, on which they lie.
+    """
     fold = midpoint_fold(table, grid)
     on, n = int(fold.sum()), len(table)
     within = n if aperture is None else len(reach(table, grid.corners(), aperture))
     used = on if aperture is None else within
     middle = table.midpoint[:: max(1, n // _TRIED)]
     guess = _guess(middle, grid, table.notes.get("scalars", []))
-    in_order = not guess and (on >= _MOST * n or covered(fold) >= _COVERED)
+    in_order = not guess and (on >= _MOST * n or (asked and covered(fold) >= _COVERED))
+    own = not asked and not guess and on < _OWN * n
+    in_order &= not own
     drawn = "" if in_order else "\n" + "\n".join(text_map(middle, grid))
     if used == 0:
         beside = "; to image beside the traces, set [kirchhoff] aperture" if aperture is None else ""
@@ -109,8 +122,18 @@ def on_the_grid(table: TraceTable, grid: ImageGrid, aperture: float | None) -> I
         reached = "" if aperture is None else f", {within - on} more within the aperture of {aperture:g} m"
         yield warning(
             "W730",
-            f"{on} of {n} midpoints lie on the output{reached}: {_boxes(middle, grid)}{drawn}",
-            guess or _generic(grid),
+            f"{on} of {n} midpoints lie on the output{reached}"
+            + ", though it is the grid of their own numbers" * own
+            + f": {_boxes(middle, grid)}{drawn}",
+            guess or (_to_cover(table, grid) if own else _generic(grid)),
+            on=on,
+            within=within,
+        )
+    elif on < _MOST * n:
+        far = "" if aperture is None else f", {within - on} of them within the aperture"
+        yield ok(
+            f"the output is a part of the survey, as [kirchhoff] asks: midpoints on the output grid: {on} of {n} "
+            f"({on / n:.0%}), {n - on} beside it{far}",
             on=on,
             within=within,
         )
@@ -254,6 +277,25 @@ def _generic(grid: ImageGrid) -> str:
     if grid.is_line:
         return "give the crosslines (CDPs) of the line and where they lie, or leave the grid out: it is then found"
     return "give the corners of the grid in the coordinates of the traces, or leave them out to take the traces' own"
+
+
+def _to_cover(table: TraceTable, grid: ImageGrid) -> str:
+    """Return the cure of numbers that are not those of the midpoints: a grid of the same bins that holds them all."""
+    at = grid.index_of(table.midpoint)
+    low, high = np.floor(at.min(axis=0)).astype(int), np.ceil(at.max(axis=0)).astype(int)
+    if grid.is_line:
+        low[0] = high[0] = 0
+    ranges, moved = [], np.asarray(grid.corner, float)
+    for (first, _, step), a, b, per in zip(
+        (grid.inlines, grid.crosslines), low, high, (grid.per_inline, grid.per_crossline), strict=True
+    ):
+        ranges.append((int(first + step * a), int(first + step * b), step))
+        moved = moved + a * step * np.asarray(per)
+    whole = replace(grid, inlines=ranges[0], crosslines=ranges[1], corner=(float(moved[0]), float(moved[1])))
+    return (
+        "see which of numbers, bins (bytes 181, 185) and coordinates is wrong; if the coordinates are right: "
+        f"[kirchhoff] {_as_corners(whole)}"
+    )
 
 
 def _share(points: Points, grid: ImageGrid) -> float:

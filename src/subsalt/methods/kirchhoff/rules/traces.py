@@ -16,9 +16,10 @@ from subsalt.io.geometry.join import described
 from subsalt.io.prestack.table import TraceTable
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.findings import sample_findings
+from subsalt.io.scan.missing import missing
 from subsalt.io.scan.odd_files import odd_files
 from subsalt.io.scan.statistics import sample_statistics
-from subsalt.io.scan.traces import ends_apart, far_away, missing, records_of_receivers, shots_twice
+from subsalt.io.scan.traces import ends_apart, far_away, records_of_receivers, shots_twice
 from subsalt.io.segy.geometry import SAME_PLACE, find_repeats
 from subsalt.io.segy.headers import Fix
 from subsalt.methods.kirchhoff.rules.midpoints import fold_facts, numbers_agree, on_the_grid
@@ -40,6 +41,7 @@ def prestack_findings(
     grid: ImageGrid | None = None,
     aperture: float | None = None,
     datum: bool = False,
+    asked: bool = True,
 ) -> Iterator[Finding]:
     """Yield everything that is odd about prestack traces, and what is in order.
 
@@ -55,6 +57,8 @@ def prestack_findings(
         Largest distance of midpoint and location, m.
     datum : bool
         The migration takes heights into account.
+    asked : bool
+        The job says where the output lies, or which lines it has.
 
     Notes
     -----
@@ -76,7 +80,7 @@ def prestack_findings(
         yield from elevations(table)
     if grid is not None:
         yield from image_times(table, grid)
-        found = list(on_the_grid(table, grid, aperture))
+        found = list(on_the_grid(table, grid, aperture, asked))
         yield from found
         # a grid that is misplaced numbers its bins otherwise: once is enough
         if all(f.level == "ok" for f in found):
@@ -180,12 +184,19 @@ def offsets_agree(table: TraceTable) -> Iterator[Finding]:
         return
     path, trace = table.files.where(facts["trace"])
     ratio = facts["ratio"]
+    bias = facts.get("bias_m")
+    how = (
+        f"there {ratio:.3g} times as large in the median" if bias is None else f"by {bias:.4g} m in all alike"
+    )
     yield warning(
         "W226",
         f"offsets (byte 37) are not the distances of the coordinates in {facts['disagree']} of {len(table)} traces, "
-        f"there {ratio:.3g} times as large in the median; first {path} trace {trace}: offset {facts['header_m']:g} m, "
+        f"{how}; first {path} trace {trace}: offset {facts['header_m']:g} m, "
         f"coordinates {facts['coordinates_m']:.1f} m apart",
-        _ratio_cure(table, facts["trace"], ratio),
+        _ratio_cure(table, facts["trace"], ratio)
+        if bias is None
+        else "the coordinates count; if these are right and the offsets wrong: [data.bytes] offset = 0; else one end "
+        "was moved: correct the coordinates (bytes 73 to 88)",
         ratio=ratio,
         count=facts["disagree"],
     )

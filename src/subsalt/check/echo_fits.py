@@ -1,0 +1,383 @@
+"""Do the echoes of the data agree with those of a model, as it is given, nearly, or only when it is read otherwise.
+
+Correlations of traces after the direct wave, of either sign, at a shift of a part of a period, as the phase of the
+wavelet is seldom known. A model that is known to some ten per cent has its echoes at other times: it is compared with
+faster and slower ones, too, and only what fits none of these is strange. It has to have echoes of its own, sharper than
+those of smoothed velocities, where those of the data are heard; they must be alike within the zone that reflects, so
+that columns can stand for them; and they must differ along the line, or the data not: a function of depth
+alone says little of dipping layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.wavelet import Wavelet
+from subsalt.check.echo_columns import Columns, Near, in_band
+from subsalt.check.echo_readings import Reading, readings
+from subsalt.earth.model_like import ModelLike
+
+Array = NDArray[np.float64]
+
+#: shift that is allowed, in periods: the phase of the wavelet is seldom known, and with either sign this is any phase
+LAG = 0.25
+#: Smallest correlation that says anything; standard deviations of that of unrelated traces that it must exceed, as
+#: some shifts and both signs are tried; and the smallest, and how many times that of chance, where many velocities,
+#: spacings and places are tried, too.
+LEAST, CHANCE, MANY, MORE = 0.25, 4.5, 0.45, 1.35
+#: how many times the energy must be explained that the model as given explains, and the same for a model in time
+#: against one in depth with other velocities, which is nearly the same
+TIMES, TIMED = 2.0, 1.25
+#: part of the smallest correlation that says anything, up to which echoes are strange
+STRANGE = 0.75
+#: smallest reflection of a model, of the incident wave, from which it has echoes; from which they are those of layers,
+#: not of smoothed ones; and largest that layers have
+FAINT, SHARP, HARDEST = 0.01, 0.03, 0.4
+#: correlation of neighbouring traces from which data are clear, of echoes of the model within the zone that reflects
+#: from which its columns stand for them, and of echoes along the line up to which they differ
+CLEAR, STEADY, SAME = 0.5, 0.35, 0.8
+#: correlation from which columns do stand for layers, however steep
+FITS = 0.6
+#: part of the energy of the model's echoes that must come after the direct wave
+HEARD = 0.5
+#: independent samples of the data, below which nothing is said
+FEW = 30
+#: factors of velocities that are ordinary errors of a model
+INEXACT = (0.88, 0.91, 0.94, 0.97, 1.0, 1.03, 1.06, 1.09, 1.12)
+#: Factors that are tried before a turned model is named: of a model in depth with wrong velocities the echoes come too
+#: early or too late, and may by chance be nearer to those of another reading.
+STRETCH = (0.75, 0.8, 0.85, 0.9, 0.95, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3)
+#: those beyond the ordinary: a model whose echoes fit better there is no ordinary one
+BEYOND = tuple(f for f in STRETCH if not INEXACT[0] <= f <= INEXACT[-1])
+#: readings that are tried with other velocities: the best ones
+TRIED = 4
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Correlations of the echoes of a model and of the data.
+
+    Parameters
+    ----------
+    given, inexact, best : float
+        Of the model as it is, with velocities that are some per cent higher or lower, and in the best other reading.
+    speed : float
+        Factor of the velocities of `inexact`.
+    least : float
+        From which a correlation is none of chance.
+    tried, second : str
+        What that other reading and the next one are; empty when none was tried.
+    how : Reading or None
+        The other reading, where it is clearly the right one.
+    other : bool
+        Other readings fit, of which none is clearly the right one.
+    why : str
+        Why nothing can be said; empty when something can.
+    """
+
+    given: float = 0.0
+    inexact: float = 0.0
+    speed: float = 1.0
+    best: float = 0.0
+    least: float = 0.0
+    tried: str = ""
+    second: str = ""
+    how: Reading | None = None
+    other: bool = False
+    why: str = ""
+
+    @property
+    def surely(self) -> float:
+        """From which the best correlation of many that were tried is none of chance."""
+        return max(self.least, MANY)
+
+
+@dataclass
+class Comparison:
+    """Traces of small offset and the columns of a model below them.
+
+    Parameters
+    ----------
+    model : ModelLike
+        With velocities.
+    near : Near
+        Traces as recorded.
+    axis : TimeAxis
+        Of their samples.
+    wavelet : Wavelet
+        Of the source.
+    after : ndarray, (n,)
+        Times at which the direct wave has passed, s.
+    """
+
+    model: ModelLike
+    near: Near
+    axis: TimeAxis
+    wavelet: Wavelet
+    after: Array
+
+    def __post_init__(self) -> None:
+        self.near, time = in_band(self.near, self.axis, self.wavelet, self.after)
+        self.gain = np.where(time[None, :] > self.after[:, None], np.maximum(time, 0.0), 0.0)
+        self.columns = Columns(self.model, self.near, time, self.wavelet)
+        self.period, self.dt = 1.0 / self.wavelet.f0, float(time[1] - time[0])
+        self.lags = min(round(LAG * self.period / self.dt), len(time) - 1)
+        self.data = self.near.data * self.gain
+        self.unit = _unit(self.data)
+        self.speed = float(np.median(self.model.at(np.ascontiguousarray(self.near.src))))
+
+    def usable(self) -> bool:
+        """Return whether all values of the columns are velocities."""
+        v = self.columns.velocities(Reading())
+        return bool(np.isfinite(v).all() and (v > 0).all())
+
+    def echoes(self, how: Reading) -> Array | None:
+        """Return what a reading gives after the direct wave, louder with time, (n, nt)."""
+        made = self.columns.echoes(how, self.after)
+        return None if made is None else made * self.gain
+
+    def score(self, how: Reading) -> float:
+        """Return the correlation of a reading with the data; 0 where it makes no echoes."""
+        made = self.echoes(how)
+        return 0.0 if made is None else _shifted(self.unit, _unit(made), self.lags)
+
+    def best_speed(self, how: Reading, speeds: tuple[float, ...] = INEXACT) -> tuple[float, float]:
+        """Return the largest correlation of a reading with faster or slower velocities, and the factor."""
+        return max((self.score(how.faster(f)), f) for f in speeds)
+
+    def strongest(self, how: Reading) -> float:
+        """Return the strongest echo of a reading after the direct wave, of the incident wave."""
+        made = self.columns.echoes(how, self.after)
+        size = float(np.abs(self.wavelet.samples).max())
+        return 0.0 if made is None else float(np.abs(made * (self.gain > 0)).max()) / size
+
+    def heard(self) -> float:
+        """Return which part of the energy of the model's echoes comes after the direct wave."""
+        made, after = self.columns.echoes(Reading()), self.echoes(Reading())
+        if made is None or after is None:
+            return 0.0
+        return float((after**2).sum()) / max(float(((made * self.gain) ** 2).sum()), 1e-300)
+
+    def steady(self, how: Reading) -> float:
+        """Return how alike the echoes of the model are within the zone that reflects.
+
+        A quarter of the diameter of the first Fresnel zone, ``2 sqrt(lambda z / 2)``, in the middle of the model, or of
+        what the records show of it.
+        """
+        grid = self.model.grid
+        deep = 0.5 * min((grid.shape[-1] - 1) * grid.spacing[-1], 0.5 * self.speed * self.axis.duration)
+        far = 0.5 * float(np.sqrt(0.5 * self.speed * self.period * deep))
+        here = self.columns.echoes(how, self.after)
+        if here is None:
+            return 0.0
+        sides = [np.array(by) for by in ((far, 0.0, 0.0), (0.0, far, 0.0))[: grid.ndim - 1]]
+        found = []
+        for k, by in enumerate(s * side for side in sides for s in (1, -1)):
+            beside = replace(how, what=f"{how.what}, beside {k}", place=lambda p, by=by: how.place(p) + by)  # type: ignore[misc]
+            there = self.columns.echoes(beside, self.after)
+            found.append(
+                likeness(here * self.gain, there * self.gain, self.lags) if there is not None else 0.0
+            )
+        return min(found)
+
+    def along(self) -> tuple[float, float]:
+        """Return how alike echoes are along the line: of the model, and of the data."""
+        half = np.roll(np.arange(len(self.data)), len(self.data) // 2)
+        here = self.columns.echoes(Reading(), self.after)
+        data = likeness(self.data, self.data[half], self.lags)
+        if here is None:
+            return 1.0, data
+        middle = self.columns.echoes(
+            Reading("in the middle", lambda p: np.broadcast_to(np.median(p, axis=0), p.shape)), self.after
+        )
+        return (1.0 if middle is None else likeness(here * self.gain, middle * self.gain, self.lags)), data
+
+    @property
+    def independent(self) -> float:
+        """Independent samples of the data: two in a period, of each shot, as neighbouring traces are alike."""
+        return self.near.shots * 2 * float((self.gain > 0).sum(axis=1).mean()) * self.dt / self.period
+
+    def alike(self) -> float:
+        """Return the median correlation of neighbouring traces after the direct wave, over small shifts.
+
+        Neighbours in a shot, or of one offset in neighbouring shots, where receivers are sparse.
+        """
+        rows = [np.flatnonzero(self.near.shot == shot) for shot in np.unique(self.near.shot)]
+        in_shots = [pair for of in rows for pair in pairwise(of.tolist())]
+        offset = self.near.offset
+        across = [(int(a[0]), int(b[np.abs(offset[b] - offset[a[0]]).argmin()])) for a, b in pairwise(rows)]
+        found = [
+            np.median([likeness(self.data[[i]], self.data[[k]], self.lags) for i, k in pairs])
+            for pairs in (in_shots, across)
+            if pairs
+        ]
+        return float(max(found, default=0.0))
+
+
+def compare(of: Comparison, holds: Callable[[Reading], bool]) -> Compared:
+    """Return how the echoes of the data agree with those of the model as given, nearly, and read otherwise.
+
+    Parameters
+    ----------
+    holds : callable
+        Whether a model that is read so holds the survey.
+    """
+    if of.independent < FEW:
+        return Compared(
+            why=f"too little of the records comes after the direct wave: {of.independent / 2:.0f} periods"
+        )
+    asked = readings(of.model.grid, of.near.middle, of.near.src, of.near.shot, 0.25 * of.speed * of.period)
+    least = max(LEAST, CHANCE / float(np.sqrt(max(of.independent, 1.0))))
+    given = of.score(asked[0])
+    found = Compared(given, given, 1.0, given, least)
+    # nothing explains so much more
+    if TIMES * given**2 > 1.0:
+        return found
+    inexact, speed = of.best_speed(asked[0])
+    found = replace(found, inexact=inexact, speed=speed)
+    found = _otherwise(of, found, [how for how in asked[1:] if holds(how)])
+    if found.other or given >= least:
+        return found
+    return _strange(of, found)
+
+
+def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compared:
+    """Return the same with the best other reading, and whether it is clearly the right one."""
+    ranked = sorted(((of.score(how), k) for k, how in enumerate(asked)), reverse=True)
+    scores: list[tuple[float, Reading]] = []
+    for first, k in ranked[: 2 * TRIED]:
+        how = asked[k]
+        # of what is smooth a turned model can be told, not one of other numbers
+        faintest = FAINT if how.flip or how.axes else SHARP
+        if not faintest <= of.strongest(how) <= HARDEST or (how.held != "interval" and not _layered(of, how)):
+            continue
+        scores.append((max(first, of.best_speed(how)[0]) if len(scores) < TRIED else first, how))
+    if not scores:
+        return found
+    scores.sort(key=lambda s: s[0], reverse=True)
+    best, how = _simplest(scores)
+    rivals = [s for s in scores if s[1].family != how.family and not _more_of(how, s[1])]
+    if any(_more_of(how, other) and TIMED * score**2 > best**2 for score, other in scores):
+        how = replace(how, what=f"{how.what}, whatever it is across")
+    second = rivals[0][1].what if rivals else ""
+    found = replace(found, best=best, tried=how.what, second=second)
+    turned = bool(how.flip or how.axes)
+    if (
+        best < (found.least if turned else max(MANY, MORE * found.least))
+        or best**2 < TIMES * found.inexact**2
+    ):
+        return found
+    wide = max(found.inexact, of.best_speed(Reading(), STRETCH)[0]) if turned or how.timed else 0.0
+    if best**2 < (TIMED if how.timed else TIMES) * wide**2:
+        return found
+    # where layers are steep, echoes come from beside: from another place or depth than that of a column
+    if not turned and best < FITS and of.steady(how) < STEADY:
+        return found
+    clear = not rivals or best**2 >= TIMED * rivals[0][0] ** 2
+    return replace(found, how=how if clear else None, other=True)
+
+
+def _simplest(scores: list[tuple[float, Reading]]) -> tuple[float, Reading]:
+    """Return the best reading; of spacings that fit as well the one that changes fewer of them, along z first."""
+    best, how = scores[0]
+    if how.family == "spacing xz":
+        for score, other in scores[1:]:
+            fewer = other.family in ("spacing z", "spacing x") and set(other.spacing) <= {1.0, how.factor}
+            if fewer and score >= 0.95 * best:
+                return score, other
+    return best, how
+
+
+def _more_of(how: Reading, other: Reading) -> bool:
+    """Return whether another reading changes the spacing along z as one does that changes no more."""
+    return how.family == "spacing z" and other.family == "spacing xz" and other.factor == how.factor
+
+
+def _layered(of: Comparison, how: Reading) -> bool:
+    """Return whether interval velocities from others change in steps, as those of layers do.
+
+    Of velocities that were only smoothed they change over some nodes: the largest change is no larger than its
+    neighbours.
+    """
+    found = of.columns.spikes(how)
+    if found is None:
+        return False
+    size = np.abs(found[1])
+    size[found[0] + of.wavelet.peak_time < of.after[:, None]] = 0.0
+    k = np.clip(size.argmax(axis=1), 2, size.shape[1] - 3)
+    rows = np.arange(len(size))
+    beside = np.maximum(size[rows, k - 2], size[rows, k + 2])
+    return bool(
+        np.median(size[rows, k]) >= SHARP and np.median(size[rows, k] / np.maximum(beside, 1e-9)) >= 3.0
+    )
+
+
+def _strange(of: Comparison, found: Compared) -> Compared:
+    """Return the same with the reason why low correlations say nothing, if there is one."""
+    if found.inexact >= found.surely:
+        return _beyond(of, found)
+    strongest = of.strongest(Reading())
+    if strongest < FAINT:
+        return replace(
+            found, why=f"the model has none after the direct wave: its strongest reflects {strongest:.1%}"
+        )
+    if of.alike() < CLEAR:
+        return replace(found, why="neighbouring traces are unlike each other: noise, or too far apart")
+    if found.inexact > STRANGE * found.least:
+        why = (
+            f"a correlation of {found.inexact:.2f} with those of the model says neither yes nor no, "
+            f"{found.surely:.2f} would"
+        )
+    elif strongest < SHARP:
+        why = f"layers of the model are smooth: its strongest reflects {strongest:.1%}"
+    elif of.heard() < HEARD:
+        why = "most echoes of the model come with the direct wave"
+    elif of.steady(Reading()) < STEADY:
+        why = "layers of the model change too fast along the line for columns to stand for them"
+    else:
+        model, data = of.along()
+        why = (
+            "those of the data change along the line, those of the model do not"
+            if model > SAME > data
+            else ""
+        )
+    return replace(found, why=why)
+
+
+def _beyond(of: Comparison, found: Compared) -> Compared:
+    """Return the same, unless velocities that are further off than ordinary ones fit better."""
+    if found.speed not in (INEXACT[0], INEXACT[-1]):
+        return found
+    wider, speed = of.best_speed(Reading(), tuple(f for f in BEYOND if (f > 1) == (found.speed > 1)))
+    if wider <= found.inexact:
+        return found
+    side = "higher" if speed > 1 else "lower"
+    why = f"they fit those of a model whose velocities are {abs(speed - 1):.0%} {side} ({wider:.2f})"
+    if found.best > found.inexact:
+        why += f", or if {found.tried} ({found.best:.2f}): they do not tell which"
+    return replace(found, why=why)
+
+
+def likeness(data: Array, made: Array, lags: int) -> float:
+    """Return the largest correlation of traces, of either sign, over shifts common to all."""
+    return _shifted(_unit(data), _unit(made), lags)
+
+
+def _shifted(one: Array, other: Array, lags: int) -> float:
+    n = one.shape[1]
+    found = [
+        abs(float(np.vdot(one[:, max(0, k) : n + min(0, k)], other[:, max(0, -k) : n - max(0, k)])))
+        for k in range(-lags, lags + 1)
+    ]
+    return max(found) / len(one)
+
+
+def _unit(x: Array) -> Array:
+    size = np.sqrt((x**2).sum(axis=1, keepdims=True))
+    return np.divide(x, size, out=np.zeros_like(x), where=size > 0)
