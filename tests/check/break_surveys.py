@@ -146,6 +146,22 @@ def corrected(shot, time, v=1800.0, stretch=1.5):
     return out
 
 
+def two_branches(survey, late=0.12, v1=1500.0, v2=2600.0, crossing=600.0):
+    """Return the change that makes traces of a direct wave, and of a head wave that overtakes it at `crossing`."""
+    t = survey.time.values()
+
+    def change(i, s):
+        x = s.offset[:, None]
+        head = crossing / v1 + (x - crossing) / v2
+        out = np.zeros((len(s.rcv), len(t)))
+        for at, size in ((x / v1, 1.0), (head, 0.4)):
+            a = (np.pi * 12.0 * (t[None] - at - late)) ** 2
+            out += size * np.where(at == x / v1, 1.0, x > 0.6 * crossing) * (1 - 2 * a) * np.exp(-a)
+        return {"data": out.astype(np.float32)}
+
+    return change
+
+
 def findings(found, subjects=SUBJECTS):
     """Return what the rules of some subjects find that is not in order."""
     rules = [r for r in load_rules() if r.subject in subjects]

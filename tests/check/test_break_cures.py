@@ -10,7 +10,7 @@ from break_surveys import altered, layers, modelled
 
 from job_files import shared_data
 from subsalt.acquisition.first_breaks import first_breaks
-from subsalt.check.break_fits import reversed_order
+from subsalt.check.channel_fits import reversed_order
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.headers import Fix, HeaderBytes

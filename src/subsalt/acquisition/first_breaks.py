@@ -7,7 +7,8 @@ source alone and both together, by medians (Theil and Sen), which half of the pi
 
 A survey is sampled: at most `MOST_SHOTS` shots and `MOST_TRACES` traces of each, evenly spread, and `MOST_BYTES` of
 samples, so that a survey of a million traces costs as much as one of ten thousand. The sample depends on the survey
-alone.
+alone. Where noise of low frequencies hides what arrives, as swell does, it is cut off before
+(`subsalt.acquisition.band`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.band import cut_low, finite, low_cut
+from subsalt.acquisition.band import dominant_period as dominant_period
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import SubsaltError
 
@@ -32,6 +35,10 @@ OF_STRONGEST, OF_NOISE = 0.05**2, 3.0**2
 ONSET = 0.25
 #: amplitude of the arrival over that of what precedes it, below which a pick is none
 LEAST_RISE = 3.0
+#: shots of whose traces the low cut is chosen
+OF_CUT = 8
+#: part of a period by which picks of one wave lie off their line: a crossover bends by more
+ONE_LINE = 0.15
 #: samples of the window around a pick, which holds two periods from half a period before it
 WINDOW = 32
 #: picks that a line takes, and lines that say anything: fewer say nothing
@@ -87,6 +94,8 @@ class ShotBreaks:
         Share of the picks that stand at the end of exact zeros, as a mute leaves them.
     period : float
         Dominant period of the traces, s.
+    cut : float
+        Frequency below which noise was taken from them before, Hz; 0 where nothing was.
     """
 
     shot: Shot
@@ -97,6 +106,7 @@ class ShotBreaks:
     amplitude: NDArray[np.float64]
     muted: float
     period: float
+    cut: float = 0.0
     line: Line | None = None
     sides: tuple[Line | None, Line | None] = (None, None)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -127,21 +137,6 @@ class ShotBreaks:
         return self.line.scatter <= max(self.period, 0.1 * spread) and self.coherence >= 0.4
 
 
-def dominant_period(data: NDArray[np.float32], dt: float) -> float:
-    """Return the period at the peak of the traces' mean amplitude spectrum, s; each trace counts alike."""
-    x = np.nan_to_num(data.astype(np.float64))
-    nt = x.shape[1]
-    level = np.sqrt((x**2).mean(axis=1, keepdims=True))
-    x = np.divide(x, level, out=np.zeros_like(x), where=level > 0)
-    power = (np.abs(np.fft.rfft(x * np.hanning(nt), axis=1)) ** 2).mean(axis=0)
-    # smoothed over a twentieth of the band, so that a single line of noise is not the peak
-    width = max(1, len(power) // 40)
-    smooth = np.convolve(power, np.ones(2 * width + 1), "same")
-    smooth[: max(1, width // 2)] = 0.0
-    peak = int(np.argmax(smooth))
-    return float(np.clip(nt * dt / max(peak, 1), 4 * dt, max(4.0, nt / 8) * dt))
-
-
 def pick(
     data: NDArray[np.float32], dt: float, period: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
@@ -161,7 +156,7 @@ def pick(
     muted : ndarray, (n,), bool
         The pick stands within a period after exact zeros from the start of the trace.
     """
-    x = np.abs(np.nan_to_num(data.astype(np.float64)))
+    x = np.abs(finite(data))
     n, nt = x.shape
     w = max(2, round(period / dt))
     at, amplitude, muted = np.full(n, np.nan), np.zeros(n), np.zeros(n, bool)
@@ -195,7 +190,7 @@ def windows(
 ) -> NDArray[np.float64]:
     """Return two periods of each trace from half a period before its pick, (n, WINDOW), of unit energy."""
     out = np.zeros((len(data), WINDOW))
-    x = np.nan_to_num(data.astype(np.float64))
+    x = finite(data)
     axis = dt * np.arange(x.shape[1])
     around = period * (np.arange(WINDOW) * (2.0 / WINDOW) - 0.5)
     for i in np.flatnonzero(np.isfinite(at)):
@@ -226,6 +221,27 @@ def fit_line(distance: NDArray[np.float64], time: NDArray[np.float64]) -> Line |
     return Line(level, slope, float(np.median(np.abs(rest - level))), len(x))
 
 
+def near_line(distance: NDArray[np.float64], time: NDArray[np.float64], period: float) -> Line | None:
+    """Return the line through the first breaks (n,) nearest to the source, as many as one line takes; None for few.
+
+    Direct waves come first near the source, head waves beyond, on lines of their own: one line through both is that of
+    neither. Of `Line.n` picks all but a tenth lie within `ONE_LINE` periods.
+    """
+    order = np.argsort(distance, kind="stable")
+    order = order[np.isfinite(time[order])]
+    n = len(order)
+    while n >= FEWEST:
+        own = order[:n]
+        line = fit_line(distance[own], time[own])
+        if line is None:
+            return None
+        off = np.abs(time[own] - line.intercept - line.slowness * distance[own])
+        if np.quantile(off, 0.9) <= ONE_LINE * period:
+            return line
+        n = min(n - 1, round(0.85 * n))
+    return None
+
+
 def signed_offset(shot: Shot) -> NDArray[np.float64]:
     """Return horizontal offsets (nr,), m, negative against the direction in which the receivers lie along x (or y)."""
     d = shot.rcv[:, :2] - shot.src[:2]
@@ -236,9 +252,16 @@ def signed_offset(shot: Shot) -> NDArray[np.float64]:
 
 
 def breaks_of(
-    shot: Shot, rows: NDArray[np.int64], data: NDArray[np.float32], dt: float, t0: float
+    shot: Shot, rows: NDArray[np.int64], data: NDArray[np.float32], dt: float, t0: float, cut: float = 0.0
 ) -> ShotBreaks:
-    """Return the first breaks of traces (len(rows), nt) of a shot whose first sample is at `t0`."""
+    """Return the first breaks of traces (len(rows), nt) of a shot whose first sample is at `t0`.
+
+    Parameters
+    ----------
+    cut : float
+        Frequency below which traces hold noise, Hz, as `low_cut` gives it for the survey.
+    """
+    data = cut_low(data, dt, cut)
     period = dominant_period(data, dt)
     at, amplitude, muted = pick(data, dt, period)
     around = windows(data, dt, at, period)
@@ -253,6 +276,7 @@ def breaks_of(
         amplitude,
         float(muted[picked].mean()) if picked.any() else 0.0,
         period,
+        cut,
     )
     fit(out)
     return out
@@ -269,8 +293,13 @@ def fit(found: ShotBreaks) -> None:
 
 
 def reader_of(survey: Survey) -> Callable[[Shot, NDArray[np.int64]], NDArray[np.float32]]:
-    """Return what reads traces of a shot as they are in the files, before any mute."""
-    inner = getattr(survey.reader, "inner", survey.reader)
+    """Return what reads traces of a shot for those who judge arrivals, on the time axis of the records.
+
+    They are as in the files but for the steps of the job that move arrivals or, by causal filters, change their band;
+    before any mute.
+    """
+    reader = survey.reader
+    inner = getattr(reader, "picked", getattr(reader, "inner", reader))
 
     def read(shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         if shot.data is not None or inner is None:
@@ -306,15 +335,23 @@ def first_breaks(
     """
     read = reader_of(survey)
     size = 4 * survey.time.nt * min(traces, max((len(s.rcv) for s in survey.shots), default=1))
-    out = []
-    for i in spread(len(survey.shots), max(3, min(shots, most_bytes // max(1, size)))):
-        shot = survey.shots[int(i)]
+    chosen = [int(i) for i in spread(len(survey.shots), max(3, min(shots, most_bytes // max(1, size))))]
+
+    def traces_of(i: int) -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
+        shot = survey.shots[i]
         rows = spread(len(shot.rcv), traces)
-        if not len(rows):
-            continue
         try:
-            data = read(shot, rows)
+            return (rows, read(shot, rows)) if len(rows) else None
         except SubsaltError:
-            continue
-        out.append(breaks_of(shot, rows, data, survey.time.dt, survey.time.t0))
+            return None
+
+    # one cut for all shots, so that they can be compared
+    few = {chosen[int(k)]: traces_of(chosen[int(k)]) for k in spread(len(chosen), OF_CUT)}
+    dt, t0 = survey.time.dt, survey.time.t0
+    cut = low_cut([part[1] for part in few.values() if part is not None], dt)
+    out = []
+    for i in chosen:
+        part = few.pop(i) if i in few else traces_of(i)
+        if part is not None:
+            out.append(breaks_of(survey.shots[i], *part, dt, t0, cut))
     return out

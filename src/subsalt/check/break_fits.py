@@ -8,19 +8,6 @@ migration velocity is smooth and near-surface velocities are known to about that
 Where most picks of a shot do not fit, each mistake is tried: what it would have done is undone in memory, and the
 picks are compared again, more strictly (half a period, a tenth of the traveltime). What makes nearly all of them fit is
 named.
-
-When a model lets the first wave arrive: a lower and an upper bound of the traveltime, without solving for rays.
-
-The lower bound takes the model between source and receiver as layered, at each depth with its fastest velocity in any
-direction, and finds the first of the direct, diving and head waves in closed form: with ``u`` the slowness of depth z
-and ``p`` the slowness of the depth r at which a wave turns::
-
-    t(x) = p x + integral of sqrt(u^2 - p^2) from source to r, and from receiver to r
-    for x at least the integral of p / sqrt(u^2 - p^2) over the same ways
-
-The upper bound is the straight line with, at each of its points, the slowest velocity in any direction from the top of
-the model down to there: by Fermat's principle the first arrival is not later, and what travels in a slow layer above
-may be the strongest. A direct wave of a uniform medium has both.
 """
 
 from __future__ import annotations
@@ -30,101 +17,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line, pick, signed_offset
+from subsalt.acquisition.band import cut_low
+from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line, near_line, pick, spread
 from subsalt.acquisition.wavelet import Wavelet
+from subsalt.check.travel_bounds import bounds as bounds
+from subsalt.check.travel_bounds import velocity as velocity
 from subsalt.earth.model_like import ModelLike
-
-#: columns of the model between a source and a receiver, points of the straight line and above each, and most depths
-COLUMNS, POINTS, ABOVE, DEPTHS = 5, 17, 5, 100
-
-Times = NDArray[np.float64]
-
-
-def bounds(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float64]) -> tuple[Times, Times]:
-    """Return the earliest and the latest time of the first arrival at receivers (n, 3), s.
-
-    Parameters
-    ----------
-    model : ModelLike
-        Before the anisotropy gate; outside its grid the edge is continued.
-    src : ndarray, (3,)
-        Source, m.
-    rcv : ndarray, (n, 3)
-        Receivers, m.
-    """
-    early = np.array([_earliest(model, src, r) for r in rcv])
-    share = (np.arange(POINTS) + 0.5) / POINTS
-    line = src + share[None, :, None] * (rcv - src)[:, None, :]
-    up = np.repeat(line[:, :, None, :], ABOVE, axis=2)
-    top = model.grid.origin[-1]
-    up[..., 2] = top + (up[..., 2] - top) * np.linspace(0.0, 1.0, ABOVE)
-    slow = velocity(model, up.reshape(-1, 3), fast=False).reshape(len(rcv), POINTS, ABOVE).min(axis=2)
-    distance = np.sqrt(((rcv - src) ** 2).sum(axis=1))
-    late = distance * (1.0 / slow).mean(axis=1)
-    # the sum over nodes may be off by half a cell, in favour of neither
-    return np.minimum(early, late), late
-
-
-def velocity(model: ModelLike, positions: NDArray[np.float64], fast: bool) -> NDArray[np.float64]:
-    """Return the fastest or the slowest P velocity in any direction at positions (n, 3), m/s."""
-    v = model.at(positions).astype(np.float64)
-    factor = np.ones(len(v))
-    for name in ("epsilon", "delta"):
-        if name in model.volumes:
-            root = np.sqrt(1 + 2 * model.at(positions, name).astype(np.float64))
-            factor = np.maximum(factor, root) if fast else np.minimum(factor, root)
-    return v * factor
-
-
-def _earliest(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float64]) -> float:
-    """Return the lower bound for one receiver."""
-    x = float(np.hypot(*(rcv[:2] - src[:2])))
-    grid = model.grid
-    dz, top = grid.spacing[-1], grid.origin[-1]
-    shallow, deep = sorted((float(src[2]), float(rcv[2])))
-    # a wave that turns deeper than its offset is rare, and later than the limit on its velocity allows
-    last = min(top + (grid.shape[-1] - 1) * dz, deep + max(x, 10 * dz))
-    z = np.linspace(
-        min(shallow, top), max(last, deep + dz), min(DEPTHS, max(3, round((last - shallow) / dz) + 1))
-    )
-    step = float(z[1] - z[0])
-    along = np.linspace(0.0, 1.0, COLUMNS)[:, None] * (rcv - src)[None, :]
-    where = np.repeat((src + along)[:, None, :], len(z), axis=1)
-    where[:, :, 2] = z
-    v = velocity(model, where.reshape(-1, 3), fast=True).reshape(COLUMNS, len(z))
-    u = 1.0 / v.max(axis=0)
-    # share of each cell that lies below the shallower point, and below the deeper one
-    lower = np.clip((z + 0.5 * step - shallow) / step, 0.0, 1.0)
-    both = np.clip((z + 0.5 * step - deep) / step, 0.0, 1.0)
-    level = int(np.argmax(lower > 0))
-    direct = _direct(x, u, (lower - both) * step, float(u[level]))
-    # turning at depth r: all cells above it, twice below the deeper point
-    ways = (lower + both) * step
-    p = u[:, None]
-    root = np.sqrt(np.maximum(u[None, :] ** 2 - p**2, 0.0))
-    above = np.tril(np.ones((len(z), len(z))), -1) * ways
-    time = p[:, 0] * x + (root * above).sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.where(above > 0, above * p / root, 0.0).sum(axis=1)
-    turning = (z > deep) & (reach <= x) & (_fastest_above(u) > u)
-    return float(min(direct, time[turning].min(initial=np.inf)))
-
-
-def _fastest_above(u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the smallest slowness above each depth: nothing turns below a layer that is faster."""
-    return np.concatenate([[np.inf], np.minimum.accumulate(u)[:-1]])
-
-
-def _direct(x: float, u: NDArray[np.float64], between: NDArray[np.float64], level: float) -> float:
-    """Return the time of the ray that turns nowhere, through cells of height `between`, or along one `level`."""
-    own = between > 0
-    if not own.any():
-        return x * level
-    p = np.linspace(0.0, float(u[own].min()), 65)[:, None]
-    return float(
-        (p[:, 0] * x + (between[own] * np.sqrt(np.maximum(u[own] ** 2 - p**2, 0.0))).sum(axis=1)).max()
-    )
-
 
 #: allowed beyond the bounds, as parts of a period and of the traveltime: to fit, and to fit once a mistake is undone
 LOOSE, STRICT = (0.75, 0.15), (0.5, 0.10)
@@ -148,10 +46,10 @@ FLAT = 0.25
 NARROW = 3
 #: factors of the velocity near the surface by which moveout may have been corrected: rms velocities grow downward
 CORRECTIONS = (1.0, 1.07, 1.15, 1.23, 1.3)
-#: channels of a spread in which a shift in a ring is looked for
-CHANNELS = 16
 #: traces of a shot whose arrivals are computed
 TRACES = 16
+#: and of the nearest to the source
+NEAREST = 6
 
 
 @dataclass(frozen=True)
@@ -195,6 +93,10 @@ class Measured:
         Of the wavelet, s.
     distance : ndarray, (n,)
         From source to receiver along the surface, m.
+    at : ndarray, (n,), int
+        Which of the traces of `ShotBreaks` these are.
+    direction : ndarray, (n, 2)
+        Unit vectors from source to receiver along the surface; zeros where they stand above each other.
     muted : bool
         Picks stand at the end of exact zeros: they may be later than the arrival.
     """
@@ -207,6 +109,8 @@ class Measured:
     pulse: float
     expected_period: float
     distance: NDArray[np.float64]
+    at: NDArray[np.int64]
+    direction: NDArray[np.float64]
     muted: bool = False
 
     def excess(self) -> NDArray[np.float64]:
@@ -223,6 +127,23 @@ class Measured:
         e = self.excess()[self.late - self.early <= room]
         return float(np.median(e)) if len(e) >= NARROW and np.ptp(e) <= 2 * room else None
 
+    def near_by(self) -> float | None:
+        """Return by how much the picks nearest to the source are late, s; None if not by one time.
+
+        There waves have one way to go, and bounds that let anything arrive far from the source are narrow.
+        """
+        e = self.excess()[np.argsort(self.distance, kind="stable")[:NEAREST]]
+        return float(np.median(e)) if len(e) == NEAREST and np.ptp(e) <= 0.5 * self.period else None
+
+    def near_lines(self) -> tuple[Line, Line, Line] | None:
+        """Return lines through the picks of the branch nearest to the source, and the model's bounds over the same."""
+        seen = near_line(self.distance, self.time, self.period)
+        if seen is None:
+            return None
+        own = np.argsort(self.distance, kind="stable")[: seen.n]
+        early, late = (fit_line(self.distance[own], t[own]) for t in (self.early, self.late))
+        return None if early is None or late is None else (seen, early, late)
+
     def outside(self, allowed: tuple[float, float], more: float = 0.0) -> float:
         """Return the share of picks beyond what is `allowed`, and `more` seconds."""
         ratio = self.period / self.expected_period
@@ -232,12 +153,12 @@ class Measured:
         return float((np.abs(self.excess()) > room).mean())
 
 
-def onset(wavelet: Wavelet) -> float:
-    """Return the time at which a wavelet is picked, s, by the rule that picks traces."""
+def onset(wavelet: Wavelet, cut: float = 0.0) -> float:
+    """Return the time at which a wavelet is picked, s, by the rule that picks traces, after the same low cut."""
     period = 1.0 / wavelet.f0
     quiet = np.zeros(int(np.ceil(4 * period / wavelet.dt)) + 1)
-    trace = np.concatenate([quiet, wavelet.samples, quiet])
-    at = pick(trace[None].astype(np.float32), wavelet.dt, period)[0][0]
+    trace = cut_low(np.concatenate([quiet, wavelet.samples, quiet])[None], wavelet.dt, cut)
+    at = pick(trace.astype(np.float32), wavelet.dt, period)[0][0]
     found = float(at) + wavelet.t0 - wavelet.dt * len(quiet)
     return found if np.isfinite(found) else wavelet.peak_time - 0.5 * period
 
@@ -251,17 +172,22 @@ def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArra
         Time of the first sample of each trace that was looked at, s.
     """
     use = np.flatnonzero(found.picked)
-    use = use[np.unique(np.linspace(0, len(use) - 1, min(len(use), TRACES)).round().astype(int))]
+    # some over the whole spread, and the nearest to the source, where a model leaves times the least freedom
+    near = use[np.argsort(np.abs(found.offset[use]), kind="stable")[:NEAREST]]
+    use = np.union1d(use[spread(len(use), TRACES)], near)
     early, late = bounds(model, found.shot.src, found.shot.rcv[found.rows[use]])
+    along = found.shot.rcv[found.rows[use], :2] - found.shot.src[:2]
     return Measured(
         found.time[use],
         early,
         late,
         start[use],
         found.period,
-        onset(wavelet),
+        onset(wavelet, found.cut),
         1.0 / wavelet.f0,
         np.abs(found.offset[use]),
+        use,
+        along / np.maximum(np.hypot(*along.T), 1e-6)[:, None],
         found.muted > 0.5,
     )
 
@@ -281,7 +207,9 @@ def judge(m: Measured) -> Verdict:
         if v is not None and clear and v.after <= EXPLAINED
     ]
     impossible = float((m.excess() < -m.period - LOOSE[1] * m.late).mean())
-    if outside <= BAD and not hidden and impossible < EARLY:
+    near = m.near_by()
+    wrong_there = near is not None and abs(near) > m.period + LOOSE[1] * float(np.min(m.late))
+    if outside <= BAD and not hidden and impossible < EARLY and not wrong_there:
         return Verdict("fits", outside=outside)
     ahead = float(np.median(m.excess())) < 0 or impossible >= EARLY
     # a mute leaves times that are too late, never too early; a reflection is late, and bends
@@ -386,9 +314,10 @@ def _stretch(m: Measured, v: float) -> float:
 def _shift(m: Measured) -> Verdict | None:
     """Return how picks fit when all are moved by their median excess; None where that is within a period.
 
-    That of the picks with narrow bounds, where these are late by one time.
+    That of the picks with narrow bounds, or else of those nearest to the source, where these are late by one time.
     """
     late = m.late_by()
+    late = m.near_by() if late is None else late
     shift = -float(np.median(m.excess()) if late is None else late)
     if abs(shift) < m.period:
         return None
@@ -409,73 +338,3 @@ def _velocity(m: Measured) -> Verdict | None:
 
 def _undone(m: Measured, name: str, value: float) -> Verdict:
     return Verdict(name, value, after=m.outside(STRICT), scatter=float(np.abs(m.excess()).mean()))
-
-
-def reversed_order(found: ShotBreaks) -> bool:
-    """Return whether the channels of a shot stand in the reverse order of their places.
-
-    Then times fall with offset, or scatter; and with the places in the reverse order they lie on a line. No model is
-    needed for that.
-    """
-    line, n = found.line, len(found.shot.rcv)
-    if line is None or found.picked.mean() < 0.6 or found.coherence < 0.4:
-        return False
-    away = np.abs(signed_offset(found.shot)[n - 1 - found.rows])
-    other = fit_line(away, found.time)
-    if other is None or not 1 / 9000.0 <= other.slowness <= 1 / 250.0:
-        return False
-    clear = other.slowness * float(np.ptp(away)) >= PERIODS * found.period
-    sharp = other.scatter <= 0.35 * found.period
-    falls = line.slowness < 0 and line.scatter <= 2 * max(other.scatter, 0.1 * found.period)
-    scatters = line.scatter > max(4 * other.scatter, 0.5 * found.period)
-    # nothing arrives earlier and earlier along a spread, whatever bends the curve
-    fall = -line.slowness * float(np.ptp(found.offset[found.picked]))
-    steep = one_sided(found) and fall >= 2 * PERIODS * found.period and line.scatter <= 0.1 * fall
-    return clear and ((sharp and (falls or scatters)) or steep)
-
-
-def wrapped(found: ShotBreaks) -> int:
-    """Return by how many the channels of a shot are shifted against their places, in a ring; 0 when they are not.
-
-    What is shifted past one end of the spread stands at the other end, far from where its times belong. With the
-    places shifted back all picks lie on one line. A single trace at an end may be a bad one, and says nothing.
-    """
-    n, use = len(found.shot.rcv), found.picked
-    if n < CHANNELS or found.line is None or use.mean() < 0.6:
-        return 0
-    away, rows, time = np.abs(signed_offset(found.shot)), found.rows[use], found.time[use]
-
-    def misfit(by: int) -> NDArray[np.float64]:
-        x = away[(rows - by) % n]
-        line = fit_line(x, time)
-        return np.full(len(x), np.inf) if line is None else np.abs(time - line.intercept - line.slowness * x)
-
-    room = max(found.period, 0.1 * float(np.ptp(np.percentile(time, [5, 95]))))
-    bad = np.flatnonzero(misfit(0) > 2 * room)
-    at_end = len(bad) and (bad[-1] == len(bad) - 1 or bad[0] == len(rows) - len(bad))
-    if not at_end or not 2 <= len(bad) <= len(rows) / 4:
-        return 0
-    most = n // 4
-    tried = [k for k in range(-most, most + 1) if abs(k) > 1 and misfit(k).max() <= room]
-    return min(tried, key=lambda k: float(misfit(k).mean()), default=0)
-
-
-def one_sided(found: ShotBreaks) -> bool:
-    """Return whether all receivers of a shot lie on one side of its source."""
-    return bool((found.offset >= 0).all() or (found.offset <= 0).all())
-
-
-def centre(found: ShotBreaks) -> float | None:
-    """Return where the time curve of a split spread has its minimum, m from the source; None where it is not known.
-
-    Two lines of one slowness s meet there: ``t = t0 + s |x - c|``.
-    """
-    left, right = found.sides
-    if left is None or right is None or left.n < 8 or right.n < 8:
-        return None
-    slowness = 0.5 * (left.slowness + right.slowness)
-    alike = min(left.slowness, right.slowness) > 0.8 * max(left.slowness, right.slowness)
-    sharp = max(left.scatter, right.scatter) <= 0.15 * found.period
-    if not (slowness > 0 and alike and sharp):
-        return None
-    return 0.5 * (left.intercept - right.intercept) / slowness

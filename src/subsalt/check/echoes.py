@@ -16,13 +16,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.survey import Shot
 from subsalt.check.context import Context, Layout, ok, rule, unchecked, warning
 from subsalt.check.echo_columns import Near
 from subsalt.check.echo_fits import Compared, Comparison, compare
 from subsalt.check.echo_readings import Reading
 from subsalt.check.first_breaks import placed
 from subsalt.check.line import model_axes_key
+from subsalt.check.looked_at import samples, traces_of
 from subsalt.check.orientation import tables_with
 from subsalt.check.units import in_feet
 from subsalt.errors import Finding, SubsaltError
@@ -50,12 +50,12 @@ def near_traces(context: Context) -> Near | None:
     cheap = hasattr(reader, "layouts") or any(s.data is not None for s in survey.shots)
     few = np.unique(np.linspace(0, len(survey.shots) - 1, SHOTS).round().astype(int))
     shots = [survey.shots[int(i)] for i in few] if cheap else [s.shot for s in context.samples]
-    held = {id(s.shot): s.data for s in context.samples}
+    held = {id(s.shot): s.data for s in samples(context)}
     src, rcv, data = [], [], []
     for shot in shots:
         rows = np.sort(np.argsort(shot.offset, kind="stable")[:TRACES])
         try:
-            found = held[id(shot)][rows] if id(shot) in held else _read(context, shot, rows)
+            found = held[id(shot)][rows] if id(shot) in held else traces_of(context, shot, rows)
         except SubsaltError:
             continue  # whoever reads all of the data says so
         if len(rows) and found.shape[1] == survey.time.nt and np.isfinite(found).all():
@@ -78,12 +78,6 @@ def near_enough(context: Context, near: Near) -> Near:
     v = context.model.at(np.ascontiguousarray(near.src)).astype(np.float64)
     kept = near.offset <= 0.5 * (0.5 * np.nan_to_num(v, posinf=0.0) * context.survey.time.duration)
     return Near(near.shot[kept], near.src[kept], near.rcv[kept], near.data[kept])
-
-
-def _read(context: Context, shot: Shot, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    assert context.survey is not None
-    read = getattr(context.survey.reader, "inner", context.survey.traces)
-    return np.asarray(read(shot, rows), dtype=np.float32)
 
 
 @rule("echoes", "survey", "velocity", "wavelet")

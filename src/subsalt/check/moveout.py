@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.first_breaks import FEWEST, dominant_period, spread
-from subsalt.check.break_fits import bounds
+from subsalt.acquisition.band import cut_low, dominant_period, finite
+from subsalt.acquisition.first_breaks import FEWEST, spread
 from subsalt.check.context import Context, SampledShot, error, rule, warning
+from subsalt.check.looked_at import cut_of, samples
+from subsalt.check.travel_bounds import bounds
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import Finding
 
@@ -27,6 +29,8 @@ SURE, OVER = 0.4, 0.3
 #: periods without a wave at the start of a trace that are enough to be judged; amplitude there over that of the
 #: strongest arrival, and over that at the end of the trace, from which it is no noise
 QUIET, LOUD, DECAY = 3, 0.1, 3.0
+#: factors of the sampling interval that are tried
+INTERVALS = (0.5, 2.0)
 #: m; receivers closer to their source are at it
 AT_THE_SOURCE = 1.0
 
@@ -50,7 +54,7 @@ def flatness(
         rms velocity (m/s) at two-way times (s).
     """
     period = dominant_period(data, dt)
-    x = np.nan_to_num(data.astype(np.float64))
+    x = finite(data)
     # every trace counts alike in every window of a few periods, as gain control does it
     # no longer than the record, which would come out as long as the window
     width = min(max(3, round(4 * period / dt)), x.shape[1])
@@ -134,24 +138,73 @@ def corrected(context: Context) -> Iterator[Finding]:
     if context.modelling or not context.judge_breaks:
         return
     assert context.survey is not None
-    time, velocity = context.survey.time, rms_velocity(context)
-    seen = [
-        f
-        for item in context.samples
-        if (f := _of_shot(item, time.nt, time.dt, time.t0, velocity)) is not None
-    ]
+    time, velocity, cut = context.survey.time, rms_velocity(context), cut_of(context)
+
+    def flatnesses(factor: float) -> list[tuple[float, float, int]]:
+        every = [_of_shot(i, time.nt, time.dt, time.t0, velocity, cut, factor) for i in samples(context)]
+        return [f for f in every if f is not None]
+
+    seen = flatnesses(1.0)
+    if judged := [s for s in seen if s[2] >= WINDOWS]:
+        context.facts["_semblance"] = tuple(float(np.median([s[i] for s in judged])) for i in (0, 1))
     found = list(corrected_findings(seen, "shots"))
+    if found and (other := _other_interval(context, seen, flatnesses)) is not None:
+        # an interval that is wrong bends hyperbolas, and explains the period of the data, too
+        context.facts["_interval"] = other
+        return
     context.facts["_corrected"] = bool(found)
     yield from found
 
 
+def _other_interval(
+    context: Context,
+    seen: list[tuple[float, float, int]],
+    flatnesses: Callable[[float], list[tuple[float, float, int]]],
+) -> tuple[float, float, float] | None:
+    """Return the factor of the sampling interval with which events have moveout, and both semblances; None for none.
+
+    Their semblance along hyperbolas is then that at equal times or more, and their period nearer to the wavelet's.
+    """
+    if context.wavelet is None or context.survey is None:
+        return None
+    own = samples(context)
+    period = float(
+        np.median(
+            [
+                dominant_period(
+                    cut_low(i.data, context.survey.time.dt, cut_of(context)), context.survey.time.dt
+                )
+                for i in own
+            ]
+        )
+    )
+    expected, flat = 1.0 / context.wavelet.f0, float(np.median([s[0] for s in seen]))
+    best = None
+    for factor in INTERVALS:
+        bent = [s[1] for s in flatnesses(factor) if s[2] >= WINDOWS]
+        nearer = abs(np.log(factor * period / expected)) < abs(np.log(period / expected))
+        if bent and nearer and float(np.median(bent)) >= flat and (best is None or np.median(bent) > best[2]):
+            best = factor, flat, float(np.median(bent))
+    return best
+
+
 def _of_shot(
-    item: SampledShot, nt: int, dt: float, t0: float, velocity: Velocity
+    item: SampledShot,
+    nt: int,
+    dt: float,
+    t0: float,
+    velocity: Velocity,
+    cut: float = 0.0,
+    factor: float = 1.0,
 ) -> tuple[float, float, int] | None:
+    """Return the flatness of a shot after a low cut, with another sampling interval; None for too few traces."""
     rows = spread(len(item.data), 48)
     if len(rows) < 6 or item.data.shape[1] != nt:
         return None
-    return flatness(item.data[rows], item.shot.offset[rows], dt, t0, velocity)
+    # of equal offsets events are flat whatever the data
+    if float(np.ptp(item.shot.offset[rows])) <= 0:
+        return None
+    return flatness(cut_low(item.data[rows], dt, cut), item.shot.offset[rows], factor * dt, t0, velocity)
 
 
 def energy_before(item: SampledShot, model: ModelLike, nt: int, dt: float, t0: float) -> tuple[int, int]:
@@ -163,7 +216,7 @@ def energy_before(item: SampledShot, model: ModelLike, nt: int, dt: float, t0: f
     rows = spread(len(item.data), 48)
     if item.data.shape[1] != nt or len(rows) < FEWEST:
         return 0, 0
-    x = np.nan_to_num(item.data[rows].astype(np.float64))
+    x = finite(item.data[rows])
     period = dominant_period(item.data[rows], dt)
     early, _ = bounds(model, item.shot.src, item.shot.rcv[rows])
     end = np.floor((early - t0 - period) / dt).astype(int)

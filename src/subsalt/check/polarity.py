@@ -13,41 +13,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.first_breaks import FEWEST, WINDOW, ShotBreaks, fit, pick, windows
-from subsalt.check.context import Context, error, file_of, leave_out, named, rule, warning
-from subsalt.check.first_breaks import breaks, measured
+from subsalt.acquisition.first_breaks import FEWEST, ShotBreaks, fit
+from subsalt.check.context import Context, error, file_of, leave_out, named, rule, unchecked, warning
+from subsalt.check.picked import breaks
+from subsalt.check.waveforms import Likeness, against_the_wavelet, correlations
 from subsalt.errors import Finding
 
 #: correlation from which two arrivals are of one waveform, of either sign, and from which that is certain
 ALIKE, CERTAIN = 0.6, 0.85
-#: samples of a window by which two arrivals may be misaligned: an eighth of a period
-LAG = WINDOW // 16
 #: part of a period by which the picks of two traces of opposite sign may be apart, their moveout taken off: a pick on
 #: the next lobe looks like the opposite sign, too, but comes a third to half a period late
 IN_TIME = 0.15
-#: traces of a shot with a direct wave alone that are compared with the wavelet, at least
-SINGLE = 3
 #: share of shots up to which those of the rarer sign are the wrong ones
 RARER = 0.4
 #: correlation with the expected arrival from which the sign of all is wrong, and below which the right one must stay
 OPPOSITE, RIGHT = 0.9, 0.6
-
-
-def correlations(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the correlations of windows (n, WINDOW) with others, of the largest absolute value over small lags."""
-    n = a.shape[1]
-    lag = np.arange(-LAG, LAG + 1)
-    late, early = np.maximum(lag, 0), np.maximum(-lag, 0)
-    # all of b at once: einsum sums along the rows without an array of products
-    products = np.stack(
-        [np.einsum("ij,ij->i", a[:, i : n - j], b[:, j : n - i]) for i, j in zip(late, early, strict=True)],
-        axis=1,
-    )
-    # energies of what overlaps at each lag
-    of_a, of_b = (np.pad(np.cumsum(x * x, axis=1), ((0, 0), (1, 0))) for x in (a, b))
-    size = np.sqrt((of_a[:, n - early] - of_a[:, late]) * (of_b[:, n - late] - of_b[:, early]))
-    found = np.divide(products, size, out=np.zeros_like(products), where=size > 0)
-    return np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)[:, 0]
+#: by how much more the opposite sign must be like it where a low cut makes waveforms ring
+MORE = 0.1
 
 
 def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64]]:
@@ -207,12 +189,18 @@ def all_shots(context: Context) -> Iterator[Finding]:
     """First arrivals of the whole survey that have the opposite sign of what the wavelet makes of a direct wave."""
     if context.modelling or context.facts.get("_reversed"):
         return
-    found = [c for b in _spread(context) if (c := _against_the_wavelet(context, b)) is not None]
-    if len(found) < 1:
+    found = against_the_wavelet(context)
+    if not found:
         return
-    worst, best = np.array([low for low, _ in found]), np.array([high for _, high in found])
-    opposite = (worst <= -OPPOSITE) & (best < RIGHT)
+    worst, best = np.array([c.low for c in found]), np.array([c.high for c in found])
+    opposite = (worst <= -OPPOSITE) & ((best < RIGHT) | _in_swell(context, found))
     if opposite.mean() < 0.8:
+        if max(b.cut for b in breaks(context)) > 0 and not (best > np.maximum(RIGHT, -worst)).mean() >= 0.8:
+            yield unchecked(
+                "polarity",
+                "after the low cut that noise of low frequencies needs, direct waves are as much like the wavelet as "
+                f"like its opposite (correlations {float(np.median(best)):.2f} and {float(np.median(worst)):.2f})",
+            )
         return
     yield warning(
         "W351",
@@ -226,67 +214,16 @@ def all_shots(context: Context) -> Iterator[Finding]:
     )
 
 
-def _spread(context: Context) -> list[ShotBreaks]:
-    """Return a few shots of which the direct wave is compared with the wavelet."""
-    good = [b for b in breaks(context) if b.good]
-    return (
-        [good[int(i)] for i in np.unique(np.linspace(0, len(good) - 1, min(len(good), 8)).round())]
-        if good
-        else []
-    )
+def _in_swell(context: Context, found: list[Likeness]) -> NDArray[np.bool_]:
+    """Return which direct waves are the opposite of the wavelet's by their times, too, where noise was cut off.
 
-
-def _against_the_wavelet(context: Context, found: ShotBreaks) -> tuple[float, float] | None:
-    """Return the lowest and the highest correlation of a shot's direct wave with what the wavelet makes of it.
-
-    None where no direct wave is sure: the model lets it arrive at one time, and it came then. Of a line, the wave of a
-    point source is compared, and that of a line source, as modelled data have it.
+    A low cut makes waveforms ring, and the next lobe looks like the opposite sign; but it is picked at another time.
     """
-    assert context.model is not None
-    m = measured(context, found)
-    use = np.flatnonzero(found.picked)
-    use = use[np.unique(np.linspace(0, len(use) - 1, min(len(use), len(m.time))).round().astype(int))]
-    single = (m.late - m.early < 0.1 * m.period) & (np.abs(m.excess()) < 0.5 * m.period)
-    far = single & (m.late > m.period)
-    if far.sum() < SINGLE:
-        return None
-    chosen = np.flatnonzero(far)[np.unique(np.linspace(0, int(far.sum()) - 1, FEWEST).round().astype(int))]
-    values = [
-        float(correlations(found.windows[use[i]][None], wave[None])[0])
-        for i in chosen
-        for ndim in {context.model.grid.ndim, 3}
-        if (wave := _direct(context, found, int(use[i]), float(m.late[i]), ndim)) is not None
-    ]
-    return (min(values), max(values)) if values else None
-
-
-def _direct(
-    context: Context, found: ShotBreaks, i: int, time: float, ndim: int
-) -> NDArray[np.float64] | None:
-    """Return the window around the pick of the direct wave of one trace in a uniform medium, with its ghost."""
-    from subsalt.analytic.uniform import isotropic_waveform
-
-    assert context.wavelet is not None
-    assert context.model is not None
-    wavelet, shot = context.wavelet, found.shot
-    rcv = shot.rcv[found.rows[i]]
-    x = float(np.hypot(*(rcv[:2] - shot.src[:2])))
-    top = context.model.grid.origin[-1]
-    over = [float(rcv[2] - shot.src[2])]
-    if context.propagation.free_surface:
-        surface = context.propagation.topography
-        ends = np.stack([rcv, shot.src])
-        tops = np.full(2, top) if surface is None else surface.depth(ends[:, :2])
-        over.append(float((ends[:, 2] - tops).sum()))
-    v = float(np.hypot(x, over[0])) / time
-    nt = int(np.ceil((time + 6.0 / wavelet.f0) / wavelet.dt)) + wavelet.nt
-    # coarser than the propagation needs it: a twelfth of the shortest period
-    step = max(1, int(1.0 / (12.0 * wavelet.fmax * wavelet.dt)))
-    samples, dt, n = wavelet.samples[::step], wavelet.dt * step, nt // step + 1
-    across = [0.0] * (ndim - 2)
-    parts = isotropic_waveform(
-        [[x, *across, z] for z in over], v, np.pad(samples, (0, max(0, n - len(samples)))), dt, n
-    )
-    trace = parts[0] - parts[1] if len(parts) > 1 else parts[0]
-    at = pick(trace[None].astype(np.float32), dt, found.period)[0]
-    return windows(trace[None].astype(np.float32), dt, at, found.period)[0] if np.isfinite(at[0]) else None
+    out = np.zeros(len(found), bool)
+    late = context.facts.get("first_breaks", {}).get("constant_s")
+    if late is None or not any(b.cut > 0 for b in breaks(context)):
+        return out
+    room = IN_TIME * float(np.median([b.period for b in breaks(context)]))
+    for i, c in enumerate(found):
+        out[i] = c.high < -c.low - MORE and abs(late - c.bias_low) <= room < abs(late - c.bias)
+    return out

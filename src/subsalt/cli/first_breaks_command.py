@@ -69,7 +69,7 @@ def _survey(files: Sequence[Path], header: HeaderBytes) -> tuple[Survey, str]:
 
 def notes(b: ShotBreaks) -> str:
     """Return what is odd about the picks of a shot."""
-    from subsalt.check.break_fits import centre, reversed_order
+    from subsalt.check.channel_fits import centre, reversed_order
 
     if b.line is None:
         return "too few picks for a line"

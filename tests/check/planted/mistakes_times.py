@@ -96,6 +96,14 @@ def rolled(f, samples):
     f.samples = out
 
 
+def _log(delay):
+    """Return the deed of who gives the delay of the observer's log: first breaks alone tell it to a cycle."""
+    return (
+        r"observer's log[^|]*\[data\.fix\] delay = \.\.\.",
+        lambda case: put(case.job, "data.fix", delay=delay),
+    )
+
+
 @plants(
     8,
     "data 200 ms late, the headers say 0",
@@ -103,6 +111,7 @@ def rolled(f, samples):
     where="all one",
     says=DELAY,
     restores=False,
+    deed=_log(-0.2),
 )
 def data_late(case, which):
     case.edit(lambda f: rolled(f, -round(0.2 / case.world.time.dt)), which)
@@ -115,6 +124,7 @@ def data_late(case, which):
     where="all one",
     says=DELAY,
     restores=False,
+    deed=_log(0.2),
 )
 def delay_missing(case, which):
     case.edit(lambda f: rolled(f, round(0.2 / case.world.time.dt)), which)

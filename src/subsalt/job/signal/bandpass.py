@@ -26,6 +26,7 @@ class Bandpass(Step):
     """Let a band of frequencies pass."""
 
     title = "band-pass"
+    moves = True
 
     step: Literal["bandpass"] = Field(description="band-pass filter")
     corners: list[NonNegativeFrequency] | None = Field(

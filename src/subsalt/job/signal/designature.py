@@ -36,6 +36,7 @@ class Designature(Step):
     """Turn the source signature into a zero-phase wavelet."""
 
     title = "designature"
+    moves = True
 
     step: Literal["designature"] = Field(description="source signature to a zero-phase wavelet")
     signature: str = Field(description="file of the signature, as [source] file: values, or times and values")

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
+from subsalt.job.signal.bandpass import Bandpass
 from subsalt.job.signal.mute import Mute, Muting
+from subsalt.job.signal.shift import Shifted
 from subsalt.job.signal.step import CHUNK, Headers, Marked, Operator, Resolve, Step, Traces
 
 #: bytes of working memory per sample and trace of a chunk: a few arrays in double precision, and those of a transform
@@ -77,6 +79,7 @@ class Flow:
         lines: Sequence[int] = (),
     ) -> None:
         self.steps, self.time, self.short, self.lines = tuple(steps), time, short, tuple(lines)
+        self.resolve = resolve
         self.operators: list[Operator] = []
         found: list[Finding] = []
         for place, step in enumerate(self.steps):
@@ -129,6 +132,63 @@ class Flow:
     def of_gathers(self) -> list[Marked]:
         """The steps that look at a shot as a whole before they act on its traces."""
         return [made for made in self.operators if isinstance(made, Marked) and made.of_gathers]
+
+    @cached_property
+    def moving(self) -> Flow | None:
+        """The steps that move arrivals or change their band, on the time axis of the records; None for none."""
+        steps = [step for step in self.steps if step.moves]
+        try:
+            return Flow(steps, self.time, self.resolve) if steps else None
+        except FindingsError:
+            # a band that only resampled traces have
+            return None
+
+    @cached_property
+    def causal(self) -> Flow | None:
+        """As `moving`, with causal filters for bands: those of zero phase begin before the arrival."""
+        if self.moving is None:
+            return None
+        steps = [
+            step.model_copy(update={"phase": "minimum"}) if isinstance(step, Bandpass) else step
+            for step in self.moving.steps
+        ]
+        return Flow(steps, self.time, self.resolve)
+
+    def looked_at(self, traces: Traces, headers: Headers, causal: bool = False) -> Traces:
+        """Return traces (n, time.nt) after the steps that move arrivals or change their band, and no other.
+
+        Notes
+        -----
+        Echoes are judged on them, and first breaks with `causal` filters. Where a trace begins with zeros, as a mute
+        leaves them, it still does: what a filter of zero phase puts there is no arrival.
+        """
+        flow = self.causal if causal else self.moving
+        if flow is None:
+            return traces
+        made = flow.apply(traces, headers)
+        silent = (traces != 0).argmax(axis=1) + np.ceil(self.moved_by(headers) / self.time.dt).astype(
+            np.int64
+        )
+        made[np.arange(self.time.nt) < silent[:, None]] = 0
+        return made
+
+    def moved_by(self, headers: Headers) -> NDArray[np.float64]:
+        """Return by how much the steps move traces (n,), s; positive to later times."""
+        shifts = [
+            made for made in (self.moving.operators if self.moving else []) if isinstance(made, Shifted)
+        ]
+        return (
+            np.sum([made.seconds(headers) for made in shifts], axis=0) if shifts else np.zeros(len(headers))
+        )
+
+    def banded(self, samples: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
+        """Return a wavelet (nt,) of an interval of its own, s, after the `causal` filters of bands."""
+        out = samples[None]
+        time, none = TimeAxis(len(samples), dt), Headers(np.zeros(1, np.int64), np.zeros(1))
+        for step in [] if self.causal is None else self.causal.steps:
+            if isinstance(step, Bandpass):
+                out = step.operator(time, self.resolve).apply(out, none)
+        return np.asarray(out[0])
 
     def mutes(self) -> Iterator[tuple[str, Mute, Muting]]:
         """Yield name, keys and operator of the steps that mute."""

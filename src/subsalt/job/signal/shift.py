@@ -42,6 +42,7 @@ class Shift(Step):
     """Shift traces in time."""
 
     title = "shift"
+    moves = True
 
     step: Literal["shift"] = Field(description="shift of traces in time, positive: later")
     time: Time | None = Field(None, description="the same for all traces")

@@ -201,6 +201,8 @@ class Step(Section, ABC):
 
     #: what it does, in a few words, for plan, report and pictures
     title: ClassVar[str]
+    #: whether it moves arrivals or changes their band, so that first breaks and echoes are those of what leaves it
+    moves: ClassVar[bool] = False
 
     @abstractmethod
     def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:

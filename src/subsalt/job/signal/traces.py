@@ -76,6 +76,29 @@ class TreatedReader:
             self._marks[shot.id] = self.flow.marks(lambda rows: self.inner(shot, rows), headers)
         return replace(headers, marks=self._marks[shot.id])
 
+    def looked_at(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return traces (len(rows), time.nt) after the steps that move arrivals or change their band, and no other."""
+        return self.treat(shot, rows, self.inner(shot, rows))
+
+    def picked(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the same with causal filters, in which first breaks are picked."""
+        return self.treat(shot, rows, self.inner(shot, rows), causal=True)
+
+    def treat(
+        self,
+        shot: Shot,
+        rows: NDArray[np.int64] | None,
+        traces: NDArray[np.float32],
+        causal: bool = False,
+    ) -> NDArray[np.float32]:
+        """Return what `looked_at`, or `picked`, makes of traces (len(rows), time.nt) as they were recorded."""
+        headers = self.headers(shot)
+        return self.flow.looked_at(traces, headers if rows is None else headers.take(rows), causal)
+
+    def moved_by(self, shot: Shot) -> NDArray[np.float64]:
+        """Return by how much the steps move the traces (nr,) of a shot, s; positive to later times."""
+        return self.flow.moved_by(self.headers(shot))
+
     def remember(self, shot: Shot, place: int, marks: NDArray[np.int8]) -> None:
         """Keep the marks that a step has for a shot."""
         self._marks.setdefault(shot.id, {})[place] = marks
@@ -181,6 +204,10 @@ class TableTreatment:
 
     def _read_of(self, rows: NDArray[np.int64], some: NDArray[np.int64]) -> NDArray[np.float32]:
         return self.table.files.read(self.table.number[rows[some]])
+
+    def picked(self, rows: NDArray[np.int64], traces: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the traces of some rows after the steps that move arrivals or, causally, change their band."""
+        return self.flow.looked_at(traces, self.headers(rows), causal=True)
 
     def __call__(self, rows: NDArray[np.int64], traces: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the traces of some rows, taken through the flow."""

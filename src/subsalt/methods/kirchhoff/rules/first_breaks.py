@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.first_breaks import FEWEST, MOST_TRACES, ShotBreaks, breaks_of, spread
+from subsalt.acquisition.band import cut_low, low_cut
+from subsalt.acquisition.first_breaks import (
+    FEWEST,
+    MOST_TRACES,
+    OF_CUT,
+    Line,
+    ShotBreaks,
+    breaks_of,
+    near_line,
+    spread,
+)
 from subsalt.acquisition.survey import Shot, TimeAxis
-from subsalt.check.break_fits import reversed_order
+from subsalt.check.channel_fits import reversed_order
 from subsalt.check.context import error, ok, warning
 from subsalt.check.first_breaks import WATER
-from subsalt.check.moveout import Velocity, corrected_findings, flatness
+from subsalt.check.moveout import INTERVALS, WINDOWS, Velocity, corrected_findings, flatness
 from subsalt.check.polarity import opposite
 from subsalt.errors import Finding, SubsaltError
 from subsalt.io.segy.exclude import Exclusion, runs
@@ -47,12 +57,13 @@ def break_findings(table: TraceTable, velocity: FieldVelocity | None = None) -> 
     if not table.offset.any():
         return
     early = None if velocity is None else _beneath_the_middle(table, velocity)
+    records = _records(table)
     if early is not None:
-        corrected = list(corrected_findings(_moveouts(table, early), "gathers"))
-        yield from corrected
-        if corrected:
+        moveouts = _moveouts(table, early)
+        corrected = list(corrected_findings(moveouts, "gathers"))
+        if corrected and not _interval_bends(table, early, moveouts, records):
+            yield from corrected
             return
-    records = [b for rows in _groups(table.ffid, RECORDS) if (b := _record(table, rows)) is not None]
     backwards = [b for b in records if reversed_order(b)]
     yield from _order(records, backwards)
     if backwards:
@@ -77,19 +88,67 @@ def _groups(keys: NDArray[np.int32], most: int) -> Iterator[NDArray[np.int64]]:
             yield order[first[i] : ends[i]]
 
 
-def _record(table: TraceTable, rows: NDArray[np.int64]) -> ShotBreaks | None:
-    """Return the first breaks of one field record; None where its traces are few, of several shots, or unreadable."""
+def _records(table: TraceTable) -> list[ShotBreaks]:
+    """Return the first breaks of some field records, after the steps of the job that move times or change the band."""
+    dt, t0 = table.files.time.dt, table.files.time.t0
+    parts = [p for rows in _groups(table.ffid, RECORDS) if (p := _record(table, rows)) is not None]
+    cut = low_cut([parts[int(i)][2] for i in spread(len(parts), OF_CUT)], dt)
+    return [breaks_of(*part, dt, t0, cut) for part in parts]
+
+
+def _record(
+    table: TraceTable, rows: NDArray[np.int64]
+) -> tuple[Shot, NDArray[np.int64], NDArray[np.float32]] | None:
+    """Return some traces of one field record; None where they are few, of several shots, or unreadable."""
     src = table.src[rows]
     if len(rows) < 2 * FEWEST or np.abs(src - src[0]).max() > ONE_PLACE:
         return None
     pick = spread(len(rows), MOST_TRACES)
     flat = np.zeros(len(rows))
     shot = Shot(int(table.ffid[rows[0]]), [*src[0], 0.0], np.column_stack([table.rcv[rows], flat]))  # type: ignore[arg-type]
+    data = _read(table, rows[pick])
+    return None if data is None else (shot, pick, data)
+
+
+def _read(table: TraceTable, rows: NDArray[np.int64]) -> NDArray[np.float32] | None:
+    """Return the traces of some rows after the steps that move times or change the band; None for unreadable ones."""
     try:
-        data = table.files.read(table.number[rows[pick]])
+        data: NDArray[np.float32] = table.files.read(table.number[rows])
     except SubsaltError:
         return None  # somebody else's finding
-    return breaks_of(shot, pick, data, table.files.time.dt, table.files.time.t0)
+    treat = getattr(table.treatment, "picked", None)
+    return data if treat is None else treat(rows, data)
+
+
+def _interval_bends(
+    table: TraceTable,
+    early: Velocity,
+    seen: list[tuple[float, float, int]],
+    records: list[ShotBreaks],
+) -> bool:
+    """Return whether another sampling interval explains events without moveout, and first breaks that are too fast.
+
+    Halved times bend hyperbolas a quarter as much: that looks like a correction for moveout.
+    """
+    lines = [line for b in records if b.good and (line := _near(b)) is not None]
+    if not lines:
+        return False
+    v = early(np.linspace(0.0, max(float(np.nanmax(b.time)) for b in records if b.good), 50))
+    speed = 1.0 / float(np.median([line.slowness for line in lines]))
+    flat = float(np.median([s[0] for s in seen]))
+    for factor in INTERVALS:
+        bent = [s[1] for s in _moveouts(table, early, factor) if s[2] >= WINDOWS]
+        fits = TOO_SLOW * float(v.min()) <= speed / factor <= TOO_FAST * float(v.max())
+        as_is = TOO_SLOW * float(v.min()) <= speed <= TOO_FAST_DIRECT * float(v.min())
+        if bent and float(np.median(bent)) >= flat and fits and not as_is:
+            return True
+    return False
+
+
+def _near(found: ShotBreaks) -> Line | None:
+    """Return the line of the direct wave: of the first breaks nearest to the source; None where there is none."""
+    line = near_line(np.abs(found.offset), found.time, found.period)
+    return line if line is not None and line.slowness > 0 else None
 
 
 def _named(found: list[ShotBreaks]) -> str:
@@ -169,7 +228,8 @@ def _time_zero(good: list[ShotBreaks]) -> Iterator[Finding]:
 def _water_break(good: list[ShotBreaks], early: Velocity, t0: float) -> Iterator[Finding]:
     """Yield a warning when the direct wave through water does not start at time zero."""
     # a mute of the direct wave leaves a line of its velocity, later
-    lines = [b.line for b in good if b.line is not None and b.line.slowness > 0 and b.muted <= 0.5]
+    # and one line through direct and head waves would start at neither's time
+    lines = [line for b in good if b.muted <= 0.5 and (line := _near(b)) is not None]
     surface = float(early(np.zeros(1))[0])
     # only of water is it known that nothing slower lies above, which would delay first breaks
     if not (lines and WATER[0] <= surface <= WATER[1]):
@@ -187,8 +247,12 @@ def _water_break(good: list[ShotBreaks], early: Velocity, t0: float) -> Iterator
         f"first breaks of {int(wrong.sum())} of {len(lines)} field records have the velocity of water ({v:.0f} m/s) "
         f"but start at {1e3 * first:+.0f} ms at offset 0 (period {1e3 * period:.0f} ms): time zero is wrong by about "
         f"as much, all times are too {'late' if first > 0 else 'early'}",
-        f"correct the time of the first sample, now {1e3 * t0:g} ms (byte 109): the observer's log has the recording "
-        f"delay; by the first breaks it is, in s: [data.fix] delay = {t0 - first:.3g}",
+        # without the wavelet it is known to a cycle or two: enough to tell that a delay was none, and no more
+        "[data.fix] delay = 0: the delay in the headers is none of the data"
+        if abs(t0) > 1e-6 and -period <= first - t0 <= 2 * period
+        else f"the time of the first sample is {1e3 * t0:g} ms now (byte 109): give the recording delay of the "
+        "observer's log, in s: [data.fix] delay = ...; first breaks tell it to a cycle or two only, which is too "
+        "little for an image",
         intercept_s=first,
     )
 
@@ -242,17 +306,20 @@ def _beneath_the_middle(table: TraceTable, velocity: FieldVelocity) -> Velocity 
     return lambda when: np.interp(when, t, v)
 
 
-def _moveouts(table: TraceTable, velocity: Velocity) -> list[tuple[float, float, int]]:
-    """Return the flatness of some gathers: of CDPs, or of field records where there are no CDP numbers."""
+def _moveouts(table: TraceTable, velocity: Velocity, factor: float = 1.0) -> list[tuple[float, float, int]]:
+    """Return the flatness of some gathers: of CDPs, or of field records where there are no CDP numbers.
+
+    With another sampling interval, `factor` times as long.
+    """
     keys = table.cdp if len(np.unique(table.cdp)) > 1 else table.ffid
-    out = []
+    parts, dt = [], table.files.time.dt
     for rows in _groups(keys, GATHERS):
         few = rows[spread(len(rows), 48)]
         if len(few) < FEWEST or np.ptp(table.offset[few]) == 0:
             continue
-        try:
-            data = table.files.read(table.number[few])
-        except SubsaltError:
-            continue
-        out.append(flatness(data, table.offset[few], table.files.time.dt, table.files.time.t0, velocity))
-    return out
+        data = _read(table, few)
+        if data is not None:
+            parts.append((data, table.offset[few]))
+    cut = low_cut([data for data, _ in parts], dt)
+    t0 = table.files.time.t0
+    return [flatness(cut_low(data, dt, cut), x, factor * dt, t0, velocity) for data, x in parts]
