@@ -370,11 +370,11 @@ def likeness(data: Array, made: Array, lags: int) -> float:
 
 
 def _shifted(one: Array, other: Array, lags: int) -> float:
-    n = one.shape[1]
-    found = [
-        abs(float(np.vdot(one[:, max(0, k) : n + min(0, k)], other[:, max(0, -k) : n - max(0, k)])))
-        for k in range(-lags, lags + 1)
-    ]
+    """Return the largest mean product of traces, of either sign, over shifts common to all."""
+    # zeros behind each trace keep a shift from reaching the next one, and make of all traces one vector
+    a, b = (np.pad(x, ((0, 0), (0, lags))).reshape(-1) for x in (one, other))
+    n = len(a)
+    found = [abs(float(np.dot(x[k:], y[: n - k]))) for k in range(lags + 1) for x, y in ((a, b), (b, a))]
     return max(found) / len(one)
 
 
