@@ -10,9 +10,10 @@ from __future__ import annotations
 import pytest
 from planted.clean import SURVEYS
 from planted.form import FORMS, TITLES
-from planted.judge import differs, keys_in
 from planted.run import Bench, chosen, open_forms, sample
+from planted.truth import differs
 
+from subsalt.job.cures import keys_in
 from thorough import ALL, some
 
 PLANTED = chosen() if ALL else sample()

@@ -102,7 +102,6 @@ def rolled(f, samples):
     bases="line patch time spread",
     where="all one",
     says=DELAY,
-    restores=False,
 )
 def data_late(case, which):
     case.edit(lambda f: rolled(f, -round(0.2 / case.world.time.dt)), which)
@@ -114,7 +113,6 @@ def data_late(case, which):
     bases="line patch time spread",
     where="all one",
     says=DELAY,
-    restores=False,
 )
 def delay_missing(case, which):
     case.edit(lambda f: rolled(f, round(0.2 / case.world.time.dt)), which)
@@ -180,7 +178,7 @@ job_key(
     "time",
     "smooth",
     lambda j: put(j, "velocity", smooth={"time": 200.0}),
-    restores=False,
+    image=False,  # how much smoothing was meant nobody knows
 )
 job_key(
     34,
