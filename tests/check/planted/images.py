@@ -128,7 +128,7 @@ def _in_time(job, held, rows, data, grid):
 def correlation(one, other) -> float:
     """Return the correlation of two results of `image_of`, sampled where the first has its samples.
 
-    Rows of equal depth are weighted by the strength of the first image there, so that deep echoes count as shallow ones.
+    Rows of equal depth are weighted by the strength of the first image there: deep echoes count as shallow ones do.
     """
     (a, spacing, top), (b, others, under) = one, other
     if a.shape != b.shape or spacing != others:

@@ -27,6 +27,12 @@ def averaged(squared):
     return change
 
 
+def lowered(v, nodes):
+    """Return a model moved down by some nodes, its edge repeated."""
+    at = np.clip(np.arange(v.shape[-1]) - nodes, 0, v.shape[-1] - 1)
+    return v[..., at]
+
+
 ECHO = "echo|interval|rms|average"
 model(59, "rms velocity", "line patch spread", "vp", averaged(True), ECHO, deed=MODEL)
 model(59, "average velocity", "line patch spread", "vp", averaged(False), ECHO, deed=MODEL)
@@ -36,7 +42,7 @@ for metres in (50, 100, -50):
         f"{abs(metres)} m too {'deep' if metres > 0 else 'shallow'}",
         "line patch",
         "vp",
-        lambda v, m=metres: np.roll(v, round(m / (10 if v.ndim == 2 else 25)), axis=-1),
+        lambda v, m=metres: lowered(v, round(m / (10 if v.ndim == 2 else 25))),
         "echo|datum|depth|shift",
         deed=MODEL,
     )
@@ -64,7 +70,7 @@ model(
     "line patch spread",
     "vp",
     lambda v: 0.7 * v,
-    "echo|slow|first breaks|velocit",
+    "echo|times too slow",
     deed=MODEL,
 )
 model(
@@ -199,7 +205,14 @@ def model_from_zero(case, which):
         write_volume(case.folder / f"{name}.rsf", Grid(g.shape, g.spacing, (g.origin[0], 0.0)), v)
 
 
-@plants(63, "elevations of sources missing", bases="land", where="all one", says=LAND + "|source", deed=OUT)
+@plants(
+    63,
+    "elevations of sources missing",
+    bases="land",
+    where="all one",
+    says=r"(elevation|surface)[^|]*source|source[^|]*elevation",
+    deed=OUT,
+)
 def no_elevations(case, which):
     case.edit(lambda f: f.put(source_elevation=0, source_depth=100), which)
 

@@ -1,4 +1,4 @@
-"""Small surveys of the kinds that `worlds` has not: topography, wells, bent lines, rolling spreads, fine and wide ones."""
+"""Small surveys of the kinds that `worlds` has not: hills, wells, bent lines, rolling spreads, fine and wide ones."""
 
 from __future__ import annotations
 
@@ -156,9 +156,9 @@ def bent(world: World, radius: float = 4000.0) -> World:
 def cropped(world: World, x: slice, z: slice = slice(None)) -> World:
     """Return a 2-D world on a part of its model."""
     model = {n: np.ascontiguousarray(v[x, z]) for n, v in world.model.items()}
-    first = [grid_first for grid_first in (world.grid.axis(0)[x][0], world.grid.axis(1)[z][0])]
+    first = float(world.grid.axis(0)[x][0]), float(world.grid.axis(1)[z][0])
     shape = next(iter(model.values())).shape
-    return replace(world, model=model, grid=Grid(shape, world.grid.spacing, tuple(float(v) for v in first)))
+    return replace(world, model=model, grid=Grid(shape, world.grid.spacing, first))
 
 
 def swelled(world: World, part: float = 0.2, corner: float = 4.0) -> World:

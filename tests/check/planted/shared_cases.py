@@ -25,8 +25,9 @@ FOLDER = Path(
 #: a file as it should be, made of what the case has, in its folder
 STRAIGHT = 'segy("ref.sgy", headers(), samples())'
 NODES = (
-    's = np.vstack([np.frombuffer(open(f"Up_{n}.su", "rb").read(), "u1").reshape(97, -1)[:, 240:] for n in range(1, 10)])\n'
-    's = np.ascontiguousarray(s).view("<f4"); h = headers(); put(h, 41, -29000); segy("ref.sgy", h, s)'
+    'rows = [np.frombuffer(open(f"Up_{n}.su", "rb").read(), "u1").reshape(97, -1)[:, 240:] for n in range(1, 10)]\n'
+    's = np.ascontiguousarray(np.vstack(rows)).view("<f4")\n'
+    'h = headers(); put(h, 41, -29000); segy("ref.sgy", h, s)'
 )
 
 
