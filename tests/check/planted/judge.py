@@ -20,19 +20,25 @@ from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.job.checking import check_job
 from subsalt.job.cures import Key, cures_in, put
 from subsalt.job.job import Job
+from subsalt.methods import method_of
 
 #: cures that are pasted of one finding, and after another cure
 MOST_CURES, MOST_NEXT = 8, 5
+#: findings of one code whose cures are pasted: a mistake of all files may be named for each
+ALIKE_FINDINGS = 3
 #: code of what is no finding, but a check that broke
 BROKE = "broke"
 
 
-def look(case: Case) -> tuple[list[Finding], object]:
-    """Return what `check` says that is not in order, and the job where it could be read."""
+def look(case: Case, judged: bool = True) -> tuple[list[Finding], object]:
+    """Return what `check` says that is not in order, and the job where it could be read.
+
+    Without `judged` the cures in the texts are those that the rules offer, which costs a check for each less.
+    """
     case.write_job()
     try:
         job = Job.from_toml(case.path)
-        found = check_job(job).findings
+        found = (check_job(job) if judged else method_of(job.method).check(job)).findings
     except FindingsError as e:
         return [f for f in e.findings if f.is_fault], None
     except SubsaltError as e:
@@ -117,11 +123,10 @@ def offered(fix: str, case: Case) -> list[list[Key]]:
     """Return the cures of a text that a person would paste into the job of a case, at most `MOST_CURES`."""
     out: list[list[Key]] = []
     for group in cures_in(fix):
-        # two values for one key are two cures, and so are clauses
+        # two values for one key are two cures
         parts: list[list[Key]] = [[]]
         for key in group:
-            again = any((k.section, k.key) == (key.section, key.key) for k in parts[-1])
-            if again or (parts[-1] and ";" in fix[parts[-1][-1].end : key.at]):
+            if any((k.section, k.key) == (key.section, key.key) for k in parts[-1]):
                 parts.append([])
             parts[-1].append(key)
         for keys in parts:
@@ -198,6 +203,7 @@ class Judge:
     images: Images
     _looked: dict[str, tuple] = field(default_factory=dict)
     _before: list = field(default_factory=list)
+    working: list = field(default_factory=list)
 
     def verdict(self) -> Verdict:
         """Check, paste every cure, and say what became of the mistake."""
@@ -209,12 +215,24 @@ class Judge:
         if not new:
             return Verdict("missed", "nothing is said", said)
         named = [f for f in new if self.plant.names(f, self.case)]
-        trials = [t for f in new for t in self.trials_of(f, f in named)]
+        self.find_working(named)
+        trials = [t for f in first_of_a_code(new) for t in self.trials_of(f, f in named)]
         trials += [t for f in _together(named) for t in self.trials_of(f, True)]
         if named and not any(t.named and t.became == "works" for t in trials):
             trials += [t for f in named for t in self.halves_of(f) if t.became == "works"]
         word, why = self.word_of(named, trials, new)
         return Verdict(word, why, said, trials)
+
+    def find_working(self, named: list[Finding]) -> None:
+        """Note the first cure of the fault itself that works alone: cures that leave findings are tried with it."""
+        for finding in named:
+            ways = [(cure, False) for cure in offered(finding.fix, self.case)]
+            if self.plant.deed is not None and re.search(self.plant.deed[0], finding.fix, re.I):
+                ways.append(([], True))
+            for cure, deed in ways:
+                if self.with_cure(cure, deed)[1] == "works":
+                    self.working.append((cure, deed))
+                    return
 
     def word_of(self, named, trials, new) -> tuple[str, str]:
         """Return the word of the verdict and why."""
@@ -266,6 +284,12 @@ class Judge:
         right = self.right_though_warned(cure, deed, left)
         if right:
             return "harmless", f"{why}, and {right}"
+        for more, also in self.working:
+            if not (also and deed) and self.with_cure([*cure, *more], deed or also)[1] in (
+                "works",
+                "harmless",
+            ):
+                return "harmless", f"{why}; on by {words_of(more) or 'what is done outside the job'}"
         harm = on = ""
         for more, also in self.next_cures(left, cure, deed):
             _, then, what = self.with_cure([*cure, *more], deed or also)
@@ -293,9 +317,12 @@ class Judge:
 
         They are those that were there before and those that come with the cure: `left` has their texts.
         """
+        if left:
+            # now as a person reads them
+            left = self.new_in(look(self._case_with(cure, deed))[0])
         seen = {words_of([k]) for k in cure}
         count = 0
-        for f in sorted(left, key=lambda f: f.level != "error"):
+        for f in first_of_a_code(sorted(left, key=lambda f: f.level != "error")):
             for more in offered(f.fix, self.case):
                 if words_of(more) in seen or count == MOST_NEXT:
                     continue
@@ -323,9 +350,13 @@ class Judge:
         case.write_job()
         return case
 
+    def new_in(self, found: list[Finding]) -> list[Finding]:
+        """Return the findings that the clean survey has not, and that may not be left."""
+        return [f for f in found if f.code not in self.known and f.code not in self.plant.allows]
+
     def _with_cure(self, case, cure):
-        found, job = look(case)
-        left = [f for f in found if f.code not in self.known and f.code not in self.plant.allows]
+        found, job = look(case, judged=False)
+        left = self.new_in(found)
         if left:
             return left, "leaves", f"then {', '.join(sorted({f.code for f in left}))}"
         if job is None or self.then is None:
@@ -352,6 +383,16 @@ class Judge:
         if r < SAME:
             return "harmful", f"{off}, the image correlates by {r:.2f}"
         return ("harmless" if less else "works"), f"{off}, the image correlates by {r:.3f}"
+
+
+def first_of_a_code(found: list[Finding]) -> list[Finding]:
+    """Return findings without those that repeat a code more than `ALIKE_FINDINGS` times: of file after file."""
+    count: dict[str, int] = {}
+    out = []
+    for f in found:
+        count[f.code] = count.get(f.code, 0) + 1
+        out += [f] * (count[f.code] <= ALIKE_FINDINGS)
+    return out
 
 
 def _together(named: list[Finding]) -> list[Finding]:

@@ -294,7 +294,7 @@ def words(f, name, values, kind):
 def float_coordinates(case, which):
     def change(f):
         for name in ("source_x", "source_y", "receiver_x", "receiver_y"):
-            words(f, name, 0.1 * f.get(name) + 431_200.5, "f4")
+            words(f, name, 0.1 * f.get(name) + 0.25, "f4")
         f.put(coordinate_scalar=1, cdp_x=0, cdp_y=0)
 
     case.edit(change, which)
