@@ -26,19 +26,23 @@ def main() -> int:
     )
     asked.add_argument("-v", "--verbose", action="store_true", help="findings and cures of every form")
     asked.add_argument("--jobs", type=int, default=1, help="processes")
+    asked.add_argument(
+        "--sample", action="store_true", help="one form of each subject: what every run of the tests plants"
+    )
     asked.add_argument("--json", type=Path, help="write the record to this file")
     asked.add_argument("--write-open", action="store_true", help="write open.txt and alarms.txt as found")
     given = asked.parse_args()
 
     from planted.clean import SURVEYS
     from planted.prove import Proof
-    from planted.run import chosen, write_open
+    from planted.run import chosen, sample, write_open
     from planted.shared_cases import CASES
 
     names = [w for w in given.words if w not in ("clean", "cases")]
-    every = not given.words
+    every = not given.words and not given.sample
     # forms of one survey follow each other: a process then has it made
-    forms = sorted(chosen(names), key=lambda f: f.base) if names or every else []
+    picked = sample() if given.sample else chosen(names) if names or every else []
+    forms = sorted(picked, key=lambda f: f.base)
     tasks = [("form", f.name) for f in forms]
     tasks += [("clean", n) for n in SURVEYS] if every or "clean" in given.words else []
     tasks += [("case", str(n)) for n in CASES] if every or "cases" in given.words else []
