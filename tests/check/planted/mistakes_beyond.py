@@ -115,6 +115,7 @@ SPACING = "spacing|wide|long|echo|extent|outside"
 model(
     60, "12.5 m for 10 m", "line foothills spread", "vp", lambda v: v, SPACING, grid=spaced(1.25), deed=MODEL
 )
+model(60, "31.25 m for 25 m along y", "patch", "vp", lambda v: v, SPACING, grid=spaced(1.25, 1), deed=MODEL)
 model(60, "doubled along x", "line spread", "vp", lambda v: v, SPACING, grid=spaced(2.0), deed=MODEL)
 model(60, "halved along x", "line spread", "vp", lambda v: v, SPACING, grid=spaced(0.5), deed=MODEL)
 model(
@@ -243,13 +244,13 @@ def depths_exchanged(case, which):
     )
 
 
-@plants(64, "both scalars -10000, in whole metres", bases="whole metres", where="all", says="scalar")
+@plants(64, "both scalars -10000, in whole metres", bases="whole-metres", where="all", says="scalar")
 def ten_thousand(case, which):
     case.edit(lambda f: f.put(coordinate_scalar=-10000, elevation_scalar=-10000), which)
 
 
 @plants(
-    64, "scalar of depths -10000, in whole metres", bases="whole metres", where="all", says="scalar|depth"
+    64, "scalar of depths -10000, in whole metres", bases="whole-metres", where="all", says="scalar|depth"
 )
 def depths_ten_thousand(case, which):
     case.edit(lambda f: f.put(elevation_scalar=-10000), which)
@@ -278,6 +279,18 @@ def ghosts_deeper(case, which):
 )
 def no_free_surface(case, which):
     case.job["propagation"].pop("free_surface")
+
+
+@plants(
+    64,
+    "a free surface in the job, no ghosts in the data",
+    bases="line spread",
+    where="job",
+    says="free.surface|ghost",
+    place="free_surface|ghost",
+)
+def free_surface(case, which):
+    case.job["propagation"] = {**case.job.get("propagation", {}), "free_surface": True}
 
 
 # 65: words that hold something else
@@ -325,6 +338,12 @@ def y_is_depth(case, which):
 )
 def no_numbers(case, which):
     case.edit(lambda f: f.put(ffid=0, source_point=0), which)
+
+
+@plants(65, "record numbers that count traces", bases="line", where="all", says="record|byte 9|ffid|shot")
+def records_count_traces(case, which):
+    for i in which:
+        case.edit(lambda f, i=i: f.put(ffid=1 + i * len(f) + np.arange(len(f)), source_point=0), [i])
 
 
 # 66: two of what should be one

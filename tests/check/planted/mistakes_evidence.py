@@ -287,3 +287,42 @@ def half_flipped(case, which):
         f.samples = np.where(np.arange(len(f))[:, None] >= 40, -1, 1) * f.samples
 
     case.edit(change, which)
+
+
+@plants(
+    58,
+    "time zero of every shot off by up to 40 ms",
+    bases="line patch",
+    where="all",
+    says="late|early|delay|time zero|ms",
+)
+def jitter(case, which):
+    most = round(0.04 / case.world.time.dt)
+    for i in which:
+        by = int(np.random.default_rng(i).integers(-most, most + 1))
+        if by:
+            case.edit(lambda f, by=by: rolled(f, by), [i])
+
+
+@plants(
+    58,
+    "wavelet at time zero",
+    bases="line patch spread",
+    where="job",
+    says="late|early|delay|time zero|ms",
+    place="t0|delay",
+)
+def wavelet_at_zero(case, which):
+    case.job["source"]["t0"] = 0.0
+
+
+@plants(58, "delays in tenths of ms", bases="delays", where="all", says="delay|time zero|ms too (late|early)")
+def tenths(case, which):
+    case.edit(lambda f: f.put(delay=480), which)
+
+
+@plants(53, "receivers of the shot before", bases="line time", where="one", says=STATIONS, deed=OUT)
+def stale_receivers(case, which):
+    before = case.trace_file(which[0] - 1)
+    kept = {n: before.get(n).copy() for n in ("receiver_x", "receiver_y")}
+    case.edit(lambda f: f.put(**kept), which)

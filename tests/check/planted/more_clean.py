@@ -92,7 +92,7 @@ MORE: dict[str, Callable[[Path], Case]] = {
     "swell": lambda f: case(f, more.swelled(worlds.streamer())),
     "small": lambda f: case(f, more.cropped(worlds.streamer(), slice(12, 234))),
     "square": lambda f: case(f, more.cropped(more.vsp(), slice(30, 131))),
-    "whole metres": lambda f: case(f, worlds.nodes(), Layout(scalar=1, depth_scalar=1, files="one")),
+    "whole-metres": lambda f: case(f, worlds.nodes(), Layout(scalar=1, depth_scalar=1, files="one")),
     # marine with ghosts
     "ghosts, IBM, one file": lambda f: case(f, worlds.sea_surface(), Layout(code=1, files="one")),
     "ghosts, towed deep": lambda f: case(f, more.deep_towed()),
