@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import subsalt
 from planted.form import FORMS, TITLES, Form
 from planted.judge import Verdict
 from planted.run import results, totals, without_places
-from subsalt.host import machine_facts
 from subsalt.io.publish import publish_text
 
 #: subjects that stand in `planted.md`; the others are beyond
@@ -105,7 +105,7 @@ class Proof:
             )
         return {
             "version": subsalt.__version__,
-            "machine": machine_facts(),
+            "date": time.strftime("%Y-%m-%d"),
             "subjects": subjects,
             "open": [
                 {"form": name.strip(), "word": v.word, "why": without_places(v.why)}
