@@ -1,4 +1,4 @@
-"""Write the tables of docs/reference/planted-mistakes.md from docs/performance/prove-cures.json."""
+"""Write the tables of docs/reference/planted.md from docs/performance/prove-cures.json."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
-PAGE = DOCS / "reference" / "planted-mistakes.md"
+PAGE = DOCS / "reference" / "planted.md"
 RECORD = DOCS / "performance" / "prove-cures.json"
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 #: subjects that every survey may hold; those behind were added later
