@@ -71,7 +71,8 @@ def tables(record: Record) -> str:
     cures = sum(n for r in record["subjects"] for n in r["cures"].values())
     clean, cases = record["clean"], record["cases"]
     lines = [
-        f"Version {record['version']}, {record['date']}: {forms} forms, {cures} cures pasted.",
+        f"Version {record['version']}, {record['date']}: {forms} forms, {cures} cures pasted."
+        + (" Of each subject one form was planted." if forms == len(record["subjects"]) else ""),
         "",
         f"**The forty**: {share(forty):.1f} of {len(forty)}.",
         "",
