@@ -16,7 +16,7 @@ NATIVE_SOURCES := $(shell find native packages/lab/src tests/lab/programs tests/
 CASES ?= iso-256 vti-256
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -135,6 +135,10 @@ sanitize-thread: $(STAMP) ## run the tests of segments and snapshots on a build 
 
 prove-topography: build ## random surfaces over random velocities, 200 x 20,000 steps: does a wave grow? writes docs/performance/prove-topography.json
 	@OMP_NUM_THREADS=1 $(PY) benchmarks/prove_topography.py
+
+prove-cures: build ## plant every mistake, paste every cure that check prints, compare images: [JOBS=2] [PLANTED="38 swell"] [PUBLISH=1]
+	@OMP_NUM_THREADS=1 $(PY) tests/check/planted --jobs $(or $(JOBS),2) $(if $(PUBLISH),--json docs/performance/prove-cures.json) $(PLANTED)
+	@$(if $(PUBLISH),$(PY) docs/make_cures.py)
 
 fuzz: build ## damaged files, jobs and runs: COUNT=20000 per format, JOBS=2000, RUNS=1000, SEED=1
 	$(PY) tests/faults/fuzz_jobs.py --count $(or $(JOBS),2000) --seed $(or $(SEED),1)

@@ -1,63 +1,60 @@
-"""Print the table of planted mistakes: ``python tests/check/planted [-v] [number, word or "clean" ...]``."""
+"""Print the table of planted mistakes, with every cure that is printed pasted.
+
+``python tests/check/planted [-v] [--jobs N] [--json FILE] [--write-open] [number, word, "clean" or "cases" ...]``
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-import tempfile
-import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(HERE.parents[1] / "io")]
 os.environ.setdefault("SUBSALT_TUNE", "off")
 os.environ.setdefault("SUBSALT_MEASURE", "off")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
 
 
-def main(words: list[str]) -> int:
+def main() -> int:
     """Run what is asked for; return 1 when a mistake is not caught or something is said of a clean survey."""
-    from planted.clean import SURVEYS
-    from planted.form import TITLES
-    from planted.run import Bench, chosen, totals
-
-    said = "-v" in words
-    names = [w for w in words if not w.startswith("-")]
-    with tempfile.TemporaryDirectory() as root:
-        bench = Bench(Path(root))
-        verdicts = {}
-        for form in chosen(names):
-            began = time.process_time()
-            v = bench.verdict(form)
-            verdicts[form.name] = form, v
-            print(
-                f"{v.word:10s} {form.name}" + ("" if v.caught and not said else f"\n{'':11s}{v.why}"),
-                flush=True,
-            )
-            if said:
-                print(
-                    *(f"{'':11s}| {s}" for s in v.said),
-                    f"{'':11s}({time.process_time() - began:.2f} s)",
-                    sep="\n",
-                )
-        alarms = {n: bench.false_alarms(n) for n in SURVEYS} if not names or "clean" in names else {}
-    counted = totals(verdicts)
-    print()
-    for number, (caught, of) in counted.items():
-        print(f"{number:2d} {TITLES[number]:45s} {caught:3d} of {of:3d}")
-    forty = [(c, n) for number, (c, n) in counted.items() if number <= 40]
-    print(
-        f"\n{sum(c == n for c, n in forty)} of {len(forty)} mistakes in every form; "
-        f"{sum(c / n for c, n in forty):.1f} by share of forms; "
-        f"{sum(c for c, _ in counted.values())} of {len(verdicts)} forms"
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    asked.add_argument(
+        "words", nargs="*", help='numbers and words of forms, "clean", "cases"; all when left out'
     )
-    for name, lines in alarms.items():
-        for line in lines:
-            print(f"false alarm in {name}: {line}")
-    if alarms:
-        print(f"{sum(not v for v in alarms.values())} of {len(alarms)} clean surveys without a false alarm")
-    return int(any(not v.caught for _, v in verdicts.values()) or any(alarms.values()))
+    asked.add_argument("-v", "--verbose", action="store_true", help="findings and cures of every form")
+    asked.add_argument("--jobs", type=int, default=1, help="processes")
+    asked.add_argument(
+        "--sample", action="store_true", help="one form of each subject: what every run of the tests plants"
+    )
+    asked.add_argument("--json", type=Path, help="write the record to this file")
+    asked.add_argument("--write-open", action="store_true", help="write open.txt and alarms.txt as found")
+    given = asked.parse_args()
+
+    from planted.clean import SURVEYS
+    from planted.prove import Proof
+    from planted.run import chosen, sample, write_open
+    from planted.shared_cases import CASES
+
+    names = [w for w in given.words if w not in ("clean", "cases")]
+    every = not given.words and not given.sample
+    # forms of one survey follow each other: a process then has it made
+    picked = sample() if given.sample else chosen(names) if names or every else []
+    forms = sorted(picked, key=lambda f: f.base)
+    tasks = [("form", f.name) for f in forms]
+    tasks += [("clean", n) for n in SURVEYS] if every or "clean" in given.words else []
+    tasks += [("case", str(n)) for n in CASES] if every or "cases" in given.words else []
+    proof = Proof()
+    proof.run(tasks, given.jobs, given.verbose)
+    proof.table()
+    if given.write_open:
+        write_open(proof.verdicts, proof.alarms)
+    if given.json:
+        proof.write(given.json)
+    return int(not proof.holds)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

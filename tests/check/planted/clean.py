@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from planted import worlds
+from planted.more_clean import MORE
 from planted.surveys import Case, case, time_case
 from planted.trace_files import Layout
 from planted.worlds import World
@@ -271,7 +272,7 @@ S: dict[str, Callable[[Path], Case]] = {
     "time, IBM": lambda f: _to_time(f, Layout(code=1, files="one")),
 }
 
-SURVEYS = S
+SURVEYS = S | MORE
 
 #: what is rightly said of a clean survey
 EXPECTED: dict[str, set[str]] = {

@@ -62,6 +62,23 @@ TITLES = {
     49: "beyond: traces missing",
     50: "beyond: what converters leave",
     51: "beyond: depths of a model",
+    52: "beyond: swell over a mistake",
+    53: "beyond: stations beside their places",
+    54: "beyond: CDP words",
+    55: "beyond: offsets a little off",
+    56: "beyond: steps that move times and bands",
+    57: "beyond: sample interval hidden by moveout",
+    58: "beyond: time zero and polarity of a part",
+    59: "beyond: models of another kind",
+    60: "beyond: spacings of a model",
+    61: "beyond: axes of small models",
+    62: "beyond: anisotropy of another kind",
+    63: "beyond: land and its datum",
+    64: "beyond: depths of stations",
+    65: "beyond: words that hold something else",
+    66: "beyond: two of what should be one",
+    67: "beyond: one name in many folders",
+    68: "beyond: velocities of a time migration",
 }
 
 
@@ -87,12 +104,13 @@ class Form:
         Of which one must match the message or the cure: file, shot, trace, byte or key.
     deed : (str, callable), optional
         What a cure may tell to do outside the job, as an expression of its words, and the one who does it.
-    restores : bool
-        With the cure the job holds what the clean one holds.
     keeps : float
-        Share of the traces that must be left then.
+        Share of the traces that must be left with the cure.
     allows : sequence of str
         Codes that may be said of the cured survey although the clean one has them not.
+    image : bool
+        With the cure the job holds what the clean survey holds, or makes its image. False where no cure can bring that
+        back, because what was planted is another survey.
     """
 
     number: int
@@ -103,9 +121,9 @@ class Form:
     says: Sequence[str]
     place: Sequence[str]
     deed: tuple[str, Callable[[Case], object]] | None = None
-    restores: bool = True
     keeps: float = 1.0
     allows: Sequence[str] = field(default=())
+    image: bool = True
 
     @property
     def name(self) -> str:
@@ -148,9 +166,9 @@ def plants(
     says: str | Sequence[str],
     place: str | Sequence[str] | None = None,
     deed=None,
-    restores: bool = True,
     keeps: float | None = None,
     allows: Sequence[str] = (),
+    image: bool = True,
 ):
     """Register ``plant(case, which)`` as a form in each of some surveys, in all files or one."""
 
@@ -173,9 +191,9 @@ def plants(
                         [says] if isinstance(says, str) else says,
                         [at] if isinstance(at, str) else at,
                         deed,
-                        restores,
                         kept,
                         allows,
+                        image,
                     )
                 )
         return function

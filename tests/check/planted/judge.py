@@ -1,35 +1,44 @@
-"""Runs `check` on a case, and says whether a planted mistake was caught.
+"""Runs `check` on a case, pastes every cure that it prints, and says whether a planted mistake was caught.
 
-Caught means: a finding that names the fault, the place (file, shot, trace, byte or key), and a cure that works when
-it is pasted: with it that finding is gone, nothing else is found that the clean survey has not, and positions, times,
-samples and models are again those of the clean survey.
+Caught means: a finding that names the fault, the place (file, shot, trace, byte or key), and a cure that works when it
+is pasted: with it nothing is found that the clean survey has not, and positions, times, samples and models are again
+those of the clean survey, or the image is. And none of the other cures that are printed does harm: makes another image
+without a word, or leaves findings of which none leads on.
 """
 
 from __future__ import annotations
 
+import copy
 import re
-import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
-import numpy as np
-
+from planted.images import SAME, Images
 from planted.surveys import Case
+from planted.truth import differs, same, truth
 from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.job.checking import check_job
+from subsalt.job.cures import Key, cures_in, put
 from subsalt.job.job import Job
+from subsalt.methods import method_of
 
-#: cures of one finding that are tried
-MOST_CURES = 6
+#: cures that are pasted of one finding, and after another cure
+MOST_CURES, MOST_NEXT = 8, 5
+#: findings of one code whose cures are pasted: a mistake of all files may be named for each
+ALIKE_FINDINGS = 3
 #: code of what is no finding, but a check that broke
 BROKE = "broke"
 
 
-def look(case: Case) -> tuple[list[Finding], object]:
-    """Return what `check` says that is not in order, and the job where it could be read."""
+def look(case: Case, judged: bool = True) -> tuple[list[Finding], object]:
+    """Return what `check` says that is not in order, and the job where it could be read.
+
+    Without `judged` the cures in the texts are those that the rules offer, which costs a check for each less.
+    """
     case.write_job()
     try:
         job = Job.from_toml(case.path)
-        found = check_job(job).findings
+        found = (check_job(job) if judged else method_of(job.method).check(job)).findings
     except FindingsError as e:
         return [f for f in e.findings if f.is_fault], None
     except SubsaltError as e:
@@ -39,264 +48,378 @@ def look(case: Case) -> tuple[list[Finding], object]:
     return [f for f in found if f.is_fault], job
 
 
-# -- what a job holds
-
-
-def truth(job) -> dict[str, object]:
-    """Return positions, time axis, traces and model of a job, as a run would take them.
-
-    Positions are those in the model, counted from its first node: what the image depends on. Those of a time
-    migration are on the map.
-    """
-    if type(job).__name__ == "KirchhoffJob":
-        table = job.open_table()
-        end = [np.zeros((len(table), 1))]
-        src, rcv = (np.concatenate([p, *end], axis=1) for p in (table.src, table.rcv))
-        return {"src": src, "rcv": rcv, "time": table.time, "data": None, "model": {}}
-    survey = job.load_survey()
-    model = job.load_model()
-    first = np.array(model.grid.origin3)
-    src = np.concatenate([np.broadcast_to(s.src - first, s.rcv.shape) for s in survey.shots])
-    rcv = np.concatenate([s.rcv - first for s in survey.shots])
-    data = np.concatenate([survey.traces(s) for s in survey.shots])
-    volumes = {n: model.volume(n) for n in ("vp", "epsilon", "delta", "theta", "phi")}
-    volumes = {n: np.asarray(v) for n, v in volumes.items() if v is not None}
-    return {"src": src, "rcv": rcv, "time": survey.time, "data": data, "model": volumes}
-
-
-def _key(t) -> dict[tuple, int]:
-    """Return the row of each pair of source and receiver, to 0.2 m in the model."""
-    both = np.concatenate([t["src"][:, :2], t["rcv"][:, :2]], axis=1)
-    return {tuple(np.round(row / 0.5).astype(int)): i for i, row in enumerate(both)}
-
-
-def differs(now, then, keeps: float) -> str:
-    """Return how what a job holds differs from the clean survey; empty when it does not.
-
-    Traces may have been left out, or set to zero, as long as the share `keeps` of them is there.
-    """
-    a, b = now["time"], then["time"]
-    if abs(a.dt - b.dt) > 1e-9 or abs(a.t0 - b.t0) > 1e-6 or a.nt > b.nt or a.nt < 0.7 * b.nt:
-        return f"the time axis is {a}, of the clean survey {b}"
-    rows, known = [], _key(then)
-    for key in _key(now):
-        near = (key, *(tuple(k + d * (i == j) for j, k in enumerate(key)) for i in range(4) for d in (-1, 1)))
-        rows.append(next((known[k] for k in near if k in known), -1))
-    rows, mine = np.array(rows), np.array(list(_key(now).values()))
-    if (rows < 0).any():
-        i = int(mine[np.argmax(rows < 0)])
-        s, r = now["src"][i], now["rcv"][i]
-        return f"{int((rows < 0).sum())} traces where none is, first source {s} receiver {r}"
-    if len(np.unique(rows)) < keeps * len(known):
-        return f"{len(np.unique(rows))} of {len(known)} traces are left"
-    for name in ("src", "rcv"):
-        off = np.abs(now[name][mine] - then[name][rows]).max()
-        if off > 0.5:
-            return f"{name} off by {off:.4g} m"
-    return _differing_samples(now, then, rows, mine, keeps) or _differing_models(now["model"], then["model"])
-
-
-def _differing_samples(now, then, rows, mine, keeps) -> str:
-    if now["data"] is None or then["data"] is None:
-        return ""
-    x, y = now["data"][mine].astype(float), then["data"][rows].astype(float)[:, : now["time"].nt]
-    dead = ~x.any(axis=1)
-    off = np.sqrt(((x - y) ** 2).sum(axis=1)) > 0.02 * np.sqrt((y**2).sum(axis=1))
-    if (off & ~dead).any():
-        return f"the samples of {int((off & ~dead).sum())} of {len(off)} traces are others"
-    return "" if (~dead).sum() >= keeps * len(then["data"]) else f"{int(dead.sum())} traces are zero"
-
-
-def _differing_models(now, then) -> str:
-    for name in sorted({*now, *then}):
-        if name not in now or name not in then:
-            return f"{name} is not in both models"
-        if now[name].shape != then[name].shape:
-            return f"{name} has shape {now[name].shape} for {then[name].shape}"
-        off = float(np.abs(now[name] - then[name]).max())
-        if off > 2e-3 * float(np.abs(then[name]).max()) + 1e-9:
-            return f"{name} is off by {off:.4g}"
-    return ""
-
-
-# -- cures that stand in a message
-
-_ASSIGN = re.compile(r"(?:\[(?P<section>[a-z_.]+)\]\s+)?(?<![\w.])(?P<key>[a-z_][a-z_0-9.]*)\s*=\s*(?![=<>])")
-_AWAY = re.compile(r"(?:leave|remove)\s+(?:\[(?P<section>[a-z_.]+)\]\s+)?(?P<key>[a-z_0-9]+)(?:\s+out)?\b")
-
-
-@dataclass(frozen=True)
-class Key:
-    """A key of a job file to be set, or removed when `value` is None; `at` is where it stands in the message."""
-
-    section: str
-    key: str
-    value: object
-    at: int
-    end: int
-
-
-def _value(text: str) -> tuple[object, int] | None:
-    """Return the TOML value that a text begins with, the longest one, and its length."""
-    found = None
-    depth = 0
-    quoted = False
-    for i, char in enumerate(text):
-        quoted ^= char == '"'
-        depth += (char in "[{") - (char in "]}") if not quoted else 0
-        stop = i + 1 == len(text) or (not quoted and depth <= 0 and text[i + 1] in " ,;)]}")
-        if stop:
-            try:
-                found = tomllib.loads(f"x = {text[: i + 1]}")["x"], i + 1
-                break
-            except tomllib.TOMLDecodeError:
-                pass
-        if depth < 0:
-            break
-    return found
-
-
-def keys_in(fix: str) -> list[Key]:
-    """Return the keys that a cure sets, in its order."""
-    out: list[Key] = []
-    section, at = "", 0
-    while m := _ASSIGN.search(fix, at):
-        section = m["section"] or section
-        value = _value(fix[m.end() :])
-        if value is None or not section:
-            at = m.end()
-            continue
-        out.append(Key(section, m["key"], value[0], m.start(), m.end() + value[1]))
-        at = m.end() + value[1]
-    for m in _AWAY.finditer(fix):
-        before = [k for k in out if k.at < m.start()]
-        home = m["section"] or (before[-1].section if before else "")
-        names = [k for k in out if k.key == m["key"]]
-        if home or names:
-            out.append(Key(home or names[0].section, m["key"], None, m.start(), m.end()))
-    return out
-
-
-def cures_in(fix: str) -> list[list[Key]]:
-    """Return the cures of a message, those that belong together as one: first each clause, then each key."""
-    keys = keys_in(fix)
-    groups: list[list[Key]] = []
-    for key in keys:
-        between = fix[groups[-1][-1].end : key.at].strip() if groups else None
-        if between in (",", ";", "and", ", and", "; and", "with") and key.value is not None:
-            groups[-1].append(key)
-        else:
-            groups.append([key])
-    out = groups + [[k] for g in groups if len(g) > 1 for k in g]
-    return out[:MOST_CURES]
-
-
-def paste(case: Case, cure: list[Key]) -> None:
-    """Write the keys of a cure into the job of a case."""
-    for k in cure:
-        table = case.job
-        for part in k.section.split("."):
-            if not isinstance(table.get(part), dict):
-                table[part] = {} if table.get(part) is None else {"file": table[part]}
-            table = table[part]
-        for part in k.key.split(".")[:-1]:
-            table = table.setdefault(part, {})
-        last = k.key.split(".")[-1]
-        if k.value is None:
-            table.pop(last, None)
-        elif isinstance(k.value, dict) and isinstance(table.get(last), dict):
-            table[last] = {**table[last], **k.value}
-        else:
-            table[last] = k.value
-
-
-# -- the verdict
-
-
-@dataclass
-class Verdict:
-    """What became of a planted mistake: caught, misnamed, missed or bad cure, and why."""
-
-    word: str
-    why: str = ""
-    said: list[str] = field(default_factory=list)
-
-    @property
-    def caught(self) -> bool:
-        """Whether it was caught."""
-        return self.word == "caught"
-
-
 def say(f: Finding) -> str:
     """Return a finding as one line."""
     return f"{f.code} {f.message} -> {f.fix}"
 
 
-def judge(plant, make, folder_of) -> Verdict:
+@dataclass
+class Trial:
+    """What became of one cure that was pasted.
+
+    Parameters
+    ----------
+    code, cure : str
+        Of which finding, and its keys as text.
+    became : str
+        works: as the clean survey; leads: findings are left, and with a cure of theirs all is as in the clean survey;
+        harmless: nothing wrong, but fewer traces than could be kept, or more is to be done outside the job; leaves:
+        findings are left, and no cure of theirs leads on; confirms: nothing is found, because the cure says that what
+        is there is right; harmful: nothing is found, and what the cure has made of it is another image.
+    why : str
+        What is left or what differs.
+    named : bool
+        The finding names the fault.
+    """
+
+    code: str
+    cure: str
+    became: str
+    why: str = ""
+    named: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.code}, {self.cure}: {self.became}{f', {self.why}' if self.why else ''}"
+
+
+@dataclass
+class Verdict:
+    """What became of a planted mistake.
+
+    Parameters
+    ----------
+    word : str
+        caught; bad beside (caught, but another cure that is printed leads nowhere); no cure (named, without one that
+        works); misnamed; missed; harmful (a cure makes another image, and nothing is said).
+    why : str
+        In a line.
+    said : list of str
+        The findings.
+    trials : list of Trial
+        Every cure that was pasted.
+    """
+
+    word: str
+    why: str = ""
+    said: list[str] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+
+    @property
+    def caught(self) -> bool:
+        """Whether it was caught, and no cure beside is bad."""
+        return self.word == "caught"
+
+    @property
+    def score(self) -> float:
+        """1: right cause and a working cure; 1/2: noticed; 0: silent, or a cure that misleads."""
+        return {"caught": 1.0, "missed": 0.0, "harmful": 0.0}.get(self.word, 0.5)
+
+
+#: what a user says who knows better: no cure, and not to be pasted by one who does not know
+CONFIRMS = r"says? (that|so)\b|known to be right|if the (headers|numbers|files) are( right)?:"
+
+
+def offered(fix: str, case: Case) -> list[list[Key]]:
+    """Return the cures of a text that a person would paste into the job of a case, at most `MOST_CURES`."""
+    out: list[list[Key]] = []
+    for group in cures_in(fix):
+        # two values for one key are two cures
+        parts: list[list[Key]] = [[]]
+        for key in group:
+            if any((k.section, k.key) == (key.section, key.key) for k in parts[-1]):
+                parts.append([])
+            parts[-1].append(key)
+        for keys in parts:
+            around = fix[fix.rfind(";", 0, keys[0].at) + 1 :].partition(";")[0]
+            if re.search(CONFIRMS, around) or any(
+                "..." in repr(k.value) or k.value == "ignore" for k in keys
+            ):
+                continue  # to be filled in, or said by one who knows
+            keys = [k for k in keys if k.value is not None or _has(case.job, k)]
+            if keys and pasted(case, keys, "tried").written() != case.written():
+                out.append(keys)
+    return out[:MOST_CURES]
+
+
+def _has(job: dict, key: Key) -> bool:
+    """Return whether a job has a key: words such as "leave it out" are no cure."""
+    table: object = job
+    for part in [*key.section.split("."), *key.key.split(".")]:
+        if not isinstance(table, dict) or part not in table:
+            return False
+        table = table[part]
+    return True
+
+
+def words_of(cure: list[Key]) -> str:
+    """Return a cure as it is pasted."""
+    return ", ".join(
+        f"leave [{k.section}] {k.key} out" if k.value is None else f"[{k.section}] {k.key} = {k.value}"
+        for k in cure
+    )
+
+
+def pasted(case: Case, cure: list[Key], name: str) -> Case:
+    """Return the case with a cure in a job file of another name beside it."""
+    job = copy.deepcopy(case.job)
+    for key in cure:
+        there = job.get("data", {}).get("exclude")
+        put(job, [key])
+        now = job.get("data", {}).get("exclude")
+        if isinstance(there, list) and isinstance(now, list):
+            # one adds to a list of what is left out
+            job["data"]["exclude"] = [*there, *(e for e in now if e not in there)]
+    return replace(case, job=job, name=f"{name}.toml")
+
+
+@dataclass
+class Judge:
+    """Pastes the cures of one mistake.
+
+    Parameters
+    ----------
+    plant : Form
+        The mistake.
+    clean : Case
+        The survey without it.
+    known : set of str
+        Codes that are said of the clean survey.
+    then : dict or None
+        What it holds.
+    case : Case
+        The survey with the mistake.
+    folder_of : callable
+        ``folder_of()`` returns a new empty folder.
+    images : Images
+        Of clean surveys.
+    """
+
+    plant: object
+    clean: Case
+    known: set[str]
+    then: dict | None
+    case: Case
+    folder_of: Callable
+    images: Images
+    _looked: dict[str, tuple] = field(default_factory=dict)
+    _before: list = field(default_factory=list)
+    working: list = field(default_factory=list)
+
+    def verdict(self) -> Verdict:
+        """Check, paste every cure, and say what became of the mistake."""
+        found, _ = look(self.case)
+        said = [say(f) for f in found]
+        new = [f for f in found if f.code not in self.known]
+        if any(f.code == BROKE for f in found):
+            return Verdict("missed", f"the check breaks: {found[0].message}", said)
+        if not new:
+            return Verdict("missed", "nothing is said", said)
+        named = [f for f in new if self.plant.names(f, self.case)]
+        self.find_working(named)
+        trials = [t for f in first_of_a_code(new) for t in self.trials_of(f, f in named)]
+        trials += [t for f in _together(named) for t in self.trials_of(f, True)]
+        if named and not any(t.named and t.became == "works" for t in trials):
+            trials += [t for f in named for t in self.halves_of(f) if t.became == "works"]
+        word, why = self.word_of(named, trials, new)
+        return Verdict(word, why, said, trials)
+
+    def find_working(self, named: list[Finding]) -> None:
+        """Note the first cure of the fault itself that works alone: cures that leave findings are tried with it."""
+        for finding in named:
+            ways = [(cure, False) for cure in offered(finding.fix, self.case)]
+            if self.plant.deed is not None and re.search(self.plant.deed[0], finding.fix, re.I):
+                ways.append(([], True))
+            for cure, deed in ways:
+                if self.with_cure(cure, deed)[1] == "works":
+                    self.working.append((cure, deed))
+                    return
+
+    def word_of(self, named, trials, new) -> tuple[str, str]:
+        """Return the word of the verdict and why."""
+        harmful = [t for t in trials if t.became == "harmful"]
+        working = [t for t in trials if t.named and t.became in ("works", "leads")]
+        bad = [t for t in trials if t.became == "leaves"]
+        if harmful:
+            return "harmful", str(harmful[0])
+        if not named:
+            return "misnamed", "; ".join(sorted({f.code for f in new}))
+        if not working:
+            others = [t for t in trials if t.named]
+            return "no cure", str(others[0]) if others else f"{named[0].code} offers nothing that can be done"
+        if bad:
+            return "bad beside", str(bad[0])
+        return "caught", f"{working[0].code}, {working[0].cure}"
+
+    def trials_of(self, finding: Finding, named: bool) -> Iterator[Trial]:
+        """Paste the cures of a finding one by one, and do what it says can be done outside the job."""
+        for cure in offered(finding.fix, self.case):
+            became, why = self.became(cure)
+            yield Trial(finding.code, words_of(cure), became, why, named)
+        if named and self.plant.deed is not None and re.search(self.plant.deed[0], finding.fix, re.I):
+            became, why = self.became([], deed=True)
+            yield Trial(finding.code, f"done as said: {self.plant.deed[0]}", became, why, named)
+
+    def halves_of(self, finding: Finding) -> Iterator[Trial]:
+        """Paste each key alone of cures that set several."""
+        for cure in offered(finding.fix, self.case):
+            for key in cure if len(cure) > 1 else []:
+                became, why = self.became([key])
+                yield Trial(finding.code, words_of([key]), became, why, True)
+
+    def before(self) -> dict | None:
+        """Return what the job holds without any cure; None where it holds nothing."""
+        if not self._before:
+            try:
+                self.case.write_job()
+                self._before.append(truth(Job.from_toml(self.case.path)))
+            except SubsaltError:
+                self._before.append(None)
+        return self._before[0]
+
+    def became(self, cure: list[Key], deed: bool = False) -> tuple[str, str]:
+        """Return what becomes of the survey with a cure, and why."""
+        left, became, why = self.with_cure(cure, deed)
+        if became != "leaves":
+            return became, why
+        right = self.right_though_warned(cure, deed, left)
+        if right:
+            return "harmless", f"{why}, and {right}"
+        for more, also in self.working:
+            if not (also and deed) and self.with_cure([*cure, *more], deed or also)[1] in (
+                "works",
+                "harmless",
+            ):
+                return "harmless", f"{why}; on by {words_of(more) or 'what is done outside the job'}"
+        harm = on = ""
+        for more, also in self.next_cures(left, cure, deed):
+            _, then, what = self.with_cure([*cure, *more], deed or also)
+            words = words_of(more) or "what is done outside the job"
+            if then == "harmful":
+                harm = harm or f"{why}; with {words} {what}"
+            elif then in ("works", "harmless") and not on:
+                became = "leads" if more and then == "works" else "harmless"
+                on = f"{why}; on by {words}"
+        return ("harmful", harm) if harm else (became, on or why)
+
+    def right_though_warned(self, cure, deed, left) -> str:
+        """Return that a cure brings back the clean survey although warnings are left; empty where it does not."""
+        case = self._case_with(cure, deed)
+        if self.then is None or any(f.level == "error" for f in left):
+            return ""
+        try:
+            became, _ = self.rightness(Job.from_toml(case.path), cure)
+        except SubsaltError:
+            return ""
+        return "all is right" if became in ("works", "harmless") else ""
+
+    def next_cures(self, left, cure, deed) -> Iterator[tuple[list[Key], bool]]:
+        """Yield what the findings that are left after a cure tell to do: (keys, whether something outside the job).
+
+        They are those that were there before and those that come with the cure: `left` has their texts.
+        """
+        if left:
+            # now as a person reads them
+            left = self.new_in(look(self._case_with(cure, deed))[0])
+        seen = {words_of([k]) for k in cure}
+        count = 0
+        for f in first_of_a_code(sorted(left, key=lambda f: f.level != "error")):
+            for more in offered(f.fix, self.case):
+                if words_of(more) in seen or count == MOST_NEXT:
+                    continue
+                seen.add(words_of(more))
+                count += 1
+                yield more, False
+        if self.plant.deed is not None and not deed:
+            yield [], True
+
+    def with_cure(self, cure, deed) -> tuple[list[Finding], str, str]:
+        """Return what is found with a cure, what it makes of the survey, and why."""
+        case = self._case_with(cure, deed)
+        key = f"{deed} {case.written()}"
+        if key not in self._looked:
+            self._looked[key] = self._with_cure(case, cure)
+        return self._looked[key]
+
+    def _case_with(self, cure, deed) -> Case:
+        """Return the case with a cure, its job written."""
+        case = self.case
+        if deed:
+            case = self.case.moved(self.folder_of())
+            self.plant.deed[1](case)
+        case = pasted(case, cure, "tried")
+        case.write_job()
+        return case
+
+    def new_in(self, found: list[Finding]) -> list[Finding]:
+        """Return the findings that the clean survey has not, and that may not be left."""
+        return [f for f in found if f.code not in self.known and f.code not in self.plant.allows]
+
+    def _with_cure(self, case, cure):
+        found, job = look(case, judged=False)
+        left = self.new_in(found)
+        if left:
+            return left, "leaves", f"then {', '.join(sorted({f.code for f in left}))}"
+        if job is None or self.then is None:
+            return left, "works", ""
+        try:
+            return left, *self.rightness(job, cure)
+        except SubsaltError as e:
+            return left, "leaves", f"then {e.code} {e.message}"
+
+    def rightness(self, job, cure) -> tuple[str, str]:
+        """Return whether a job in which nothing is found holds the clean survey, or makes its image, and why not."""
+        plant, now = self.plant, truth(job)
+        off = differs(now, self.then, plant.keeps)
+        if not off:
+            return "works", ""
+        if not plant.image:
+            return "works", "no clean survey to compare with"
+        less = len(now["src"]) < plant.keeps * len(self.then["src"])
+        if less and not differs(now, self.then, 0.0):
+            return "harmless", off
+        if cure and same(now, self.before()):
+            return "confirms", "it says that what is there is right"
+        r = self.images.likeness(job, now, self.clean, self.then, cure, job_is_wrong=plant.where == "job")
+        if r < SAME:
+            return "harmful", f"{off}, the image correlates by {r:.2f}"
+        return ("harmless" if less else "works"), f"{off}, the image correlates by {r:.3f}"
+
+
+def first_of_a_code(found: list[Finding]) -> list[Finding]:
+    """Return findings without those that repeat a code more than `ALIKE_FINDINGS` times: of file after file."""
+    count: dict[str, int] = {}
+    out = []
+    for f in found:
+        count[f.code] = count.get(f.code, 0) + 1
+        out += [f] * (count[f.code] <= ALIKE_FINDINGS)
+    return out
+
+
+def _together(named: list[Finding]) -> list[Finding]:
+    """Return as one finding those of one code that say of several things what is to be done with each."""
+    same = [f for f in named if f.code == named[0].code]
+    if len(same) < 2:
+        return []
+    # a key for each: a person pastes all of them as one cure
+    return [Finding(named[0].code, "error", "", ", ".join(f.fix for f in same))]
+
+
+def judge(plant, made, folder_of, images: Images) -> Verdict:
     """Plant a mistake in a survey, check it, paste the cures, and return the verdict.
 
     Parameters
     ----------
     plant : Form
         The mistake.
-    make : callable
-        ``make()`` returns (case, codes that the clean survey has, what it holds); the case may be spoiled.
+    made : tuple
+        The clean case, the codes that are said of it, and what it holds.
     folder_of : callable
         ``folder_of()`` returns a new empty folder.
+    images : Images
+        Of clean surveys.
     """
-    clean, known, then = make()
+    clean, known, then = made
     case = clean.moved(folder_of())
     case.clean = clean.folder
     plant.plant(case)
-    found, _ = look(case)
-    said = [say(f) for f in found]
-    new = [f for f in found if f.code not in known]
-    if any(f.code == BROKE for f in found):
-        return Verdict("missed", f"the check breaks: {found[0].message}", said)
-    if not new:
-        return Verdict("missed", "nothing is said", said)
-    named = [f for f in new if plant.names(f, case)]
-    if not named:
-        return Verdict("misnamed", "; ".join(sorted({f.code for f in new})), said)
-    why = ""
-    for f in [*named, *_together(named)]:
-        for words, cured in _cured(plant, f, case, folder_of):
-            problem = _after(plant, f, cured, known, then)
-            if not problem:
-                return Verdict("caught", f"{f.code}, {words}", said)
-            why = why or f"{f.code}, {words}: {problem}"
-    return Verdict("bad cure", why or f"{named[0].code} offers nothing that can be done", said)
-
-
-def _together(named: list[Finding]) -> list[Finding]:
-    """Return as one finding those of one code that say of several things what is to be done with each."""
-    same = [f for f in named if f.code == named[0].code]
-    return [] if len(same) < 2 else [Finding(named[0].code, "error", "", "; ".join(f.fix for f in same))]
-
-
-def _cured(plant, finding, case, folder_of):
-    """Yield (words, case with one cure applied)."""
-    for cure in cures_in(finding.fix):
-        other = case.moved(folder_of())
-        paste(other, cure)
-        yield ", ".join(f"[{k.section}] {k.key} = {k.value}" for k in cure), other
-    if plant.deed is not None and re.search(plant.deed[0], finding.fix, re.I):
-        other = case.moved(folder_of())
-        plant.deed[1](other)
-        yield f"done as said: {plant.deed[0]}", other
-
-
-def _after(plant, finding, case, known, then) -> str:
-    """Return what is still wrong with a cured case."""
-    found, job = look(case)
-    if finding.code not in known and any(f.code == finding.code for f in found):
-        return f"{finding.code} stays"
-    others = sorted({f.code for f in found} - known - set(plant.allows))
-    if others:
-        return f"then {', '.join(others)}"
-    if job is None or then is None or not plant.restores:
-        return ""
-    try:
-        return differs(truth(job), then, plant.keeps)
-    except SubsaltError as e:
-        return f"then {e.code} {e.message}"
+    return Judge(plant, clean, known, then, case, folder_of, images).verdict()

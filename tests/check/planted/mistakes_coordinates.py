@@ -178,7 +178,7 @@ def receivers_beside(case, which):
     where="job",
     says="(sources|receivers)[^|]*outside the model",
     place="shots?[^|]*1[01][0-9]",
-    restores=False,  # it is the survey that moved
+    image=False,  # it is the survey that moved
     keeps=0.1,
 )
 def beyond(case, which):
@@ -231,7 +231,6 @@ def depth_hundredth(case, which):
     where="all one",
     says="free surface",
     allows=("W242",),
-    restores=False,
 )
 def zero_depth(case, which):
     case.edit(lambda f: f.put(source_depth=0), which)
@@ -258,12 +257,12 @@ def land_sign(case, which):
 # 31
 
 
-@plants(31, "offsets in feet", bases="line patch time", where="all one", says=r"offset", restores=False)
+@plants(31, "offsets in feet", bases="line patch time", where="all one", says=r"offset")
 def offset_feet(case, which):
     case.edit(lambda f: times(f, 1 / 0.3048, ("offset",)), which)
 
 
-@plants(31, "offsets ten times", bases="line patch time", where="all one", says=r"offset", restores=False)
+@plants(31, "offsets ten times", bases="line patch time", where="all one", says=r"offset")
 def offset_tenfold(case, which):
     case.edit(lambda f: times(f, 10, ("offset",)), which)
 
@@ -274,15 +273,12 @@ def offset_tenfold(case, which):
     bases="line time",
     where="all one",
     says=r"offset",
-    restores=False,
 )
 def offset_shifted(case, which):
     case.edit(lambda f: f.put(offset=f.get("offset") - 300), which)
 
 
-@plants(
-    31, "offsets in a random order", bases="line patch time", where="all one", says=r"offset", restores=False
-)
+@plants(31, "offsets in a random order", bases="line patch time", where="all one", says=r"offset")
 def offset_random(case, which):
     case.edit(lambda f: f.put(offset=np.random.default_rng(1).permutation(f.get("offset"))), which)
 

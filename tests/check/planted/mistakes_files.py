@@ -184,9 +184,7 @@ def empty(case, which):
     cut(case, which, lambda n, c: 0)
 
 
-@plants(
-    26, "the tail overwritten by zeros", bases=BASES, where="all one", says="zero", deed=AGAIN, restores=False
-)
+@plants(26, "the tail overwritten by zeros", bases=BASES, where="all one", says="zero", deed=AGAIN)
 def tail_of_zeros(case, which):
     for i in which:
         raw = bytearray(case.files[i].read_bytes())
@@ -313,12 +311,12 @@ def shorter_traces(case, which):
         f.path.write_bytes(f.file_head.tobytes() + b"".join(r.tobytes() for r in rows))
 
 
-@plants(29, "trace headers say fewer", bases="line time", where="all one", says=COUNT, restores=False)
+@plants(29, "trace headers say fewer", bases="line time", where="all one", says=COUNT)
 def fewer_said(case, which):
     case.edit(lambda f: f.put(ns=case.world.time.nt - 30), which)
 
 
-@plants(29, "binary header says fewer", bases="line time", where="all one", says=COUNT, restores=False)
+@plants(29, "binary header says fewer", bases="line time", where="all one", says=COUNT)
 def fewer_said_in_binary(case, which):
     case.edit(lambda f: f.binary(3221, "H", case.world.time.nt - 30), which)
 

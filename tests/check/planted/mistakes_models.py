@@ -200,7 +200,6 @@ model(
     "radian",
     # a null value is mended in the file alone
     deed=("replace", AGAIN),
-    restores=False,
 )
 model(
     20,
@@ -210,7 +209,6 @@ model(
     lambda v: _one(np.deg2rad(v), 1.8),
     "radian",
     allows=("W425", "W539"),
-    restores=False,
 )
 model(20, "of the other sign", "tti", THETA, lambda v: -v, "sign|other side|dip", deed=(r"sign|theta", AGAIN))
 model(
@@ -419,7 +417,6 @@ model(
     grid=moved(431_200.0, 6_520_400.0, 0.0),
     place=PLACE,
     deed=(r"origin", AGAIN),
-    restores=False,
 )
 model(
     43,

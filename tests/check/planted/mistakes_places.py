@@ -331,7 +331,6 @@ def headers_of_three(case, which):
     where="job",
     says="cable|3-D|3d|beside the line|wide",
     place=r"\[data\]|line|m\b",
-    restores=False,
 )
 def four_cables(case, which):
     case.job["data"]["line"] = "2d"

@@ -110,7 +110,6 @@ def _log(delay):
     bases="line patch time spread",
     where="all one",
     says=DELAY,
-    restores=False,
     deed=_log(-0.2),
 )
 def data_late(case, which):
@@ -123,7 +122,6 @@ def data_late(case, which):
     bases="line patch time spread",
     where="all one",
     says=DELAY,
-    restores=False,
     deed=_log(0.2),
 )
 def delay_missing(case, which):
@@ -190,7 +188,7 @@ job_key(
     "time",
     "smooth",
     lambda j: put(j, "velocity", smooth={"time": 200.0}),
-    restores=False,
+    image=False,  # how much smoothing was meant nobody knows
 )
 job_key(
     34,

@@ -129,7 +129,6 @@ BASES = "line patch time"
     where="one",
     says="zero|dead",
     place=THREE,
-    restores=False,
 )
 def dead(case, which):
     case.edit(on_traces(lambda x, f: 0 * x, ROWS), which)
@@ -142,7 +141,6 @@ def dead(case, which):
     where="all",
     says="zero|dead",
     place=r"\b(trace|channel)s?\b[^|(]*\b(11|12|31)\b",
-    restores=False,
 )
 def dead_channels(case, which):
     case.edit(on_traces(lambda x, f: 0 * x, ROWS), which)
@@ -202,7 +200,6 @@ def humming(case, which):
     bases=BASES,
     where="one",
     says="amplitude|strong|energy|rms|times",
-    restores=False,
 )
 def strong_shot(case, which):
     case.edit(on_traces(lambda x, f: 1000 * x, slice(None)), which)
@@ -221,21 +218,17 @@ def one_nan(x, f):
 NAN = r"not finite|NaN"
 
 
-@plants(
-    11, "a sample", bases=BASES, where="one", says=NAN, place=SHOT_AND_TRACE, restores=False, allows=("W250",)
-)
+@plants(11, "a sample", bases=BASES, where="one", says=NAN, place=SHOT_AND_TRACE, allows=("W250",))
 def nan_sample(case, which):
     case.edit(on_traces(one_nan, [40]), which)
 
 
-@plants(
-    11, "a trace", bases=BASES, where="one", says=NAN, place=SHOT_AND_TRACE, restores=False, allows=("W250",)
-)
+@plants(11, "a trace", bases=BASES, where="one", says=NAN, place=SHOT_AND_TRACE, allows=("W250",))
 def nan_trace(case, which):
     case.edit(on_traces(lambda x, f: x * np.nan, [40]), which)
 
 
-@plants(11, "a sample in every shot", bases=BASES, where="all", says=NAN, restores=False, allows=("W250",))
+@plants(11, "a sample in every shot", bases=BASES, where="all", says=NAN, allows=("W250",))
 def nan_everywhere(case, which):
     case.edit(on_traces(one_nan, [40]), which)
 
@@ -247,7 +240,6 @@ def nan_everywhere(case, which):
     where="one",
     says=rf"{NAN}|Inf",
     place=SHOT_AND_TRACE,
-    restores=False,
     allows=("W250",),
 )
 def infinite(case, which):
@@ -338,7 +330,7 @@ def section(case, which):
     bases="patch",
     where="all",
     says="trace id|identification|component",
-    restores=False,
+    keeps=0.2,
 )
 def components(case, which):
     case.edit(lambda f: f.put(trace_id=11 + np.arange(len(f)) % 4), which)

@@ -48,12 +48,16 @@ class Case:
         """The job file."""
         return self.folder / self.name
 
-    def write_job(self) -> Path:
-        """Write the job file as the tables are now."""
+    def written(self) -> str:
+        """Return the job as text."""
         plain = {k: v for k, v in self.job.items() if not isinstance(v, dict)}
         parts = [text.table("", plain)] if plain else []
         parts += [text.table(k, v) for k, v in self.job.items() if isinstance(v, dict)]
-        self.path.write_text("\n".join(parts), encoding="utf-8")
+        return "\n".join(parts)
+
+    def write_job(self) -> Path:
+        """Write the job file as the tables are now."""
+        self.path.write_text(self.written(), encoding="utf-8")
         return self.path
 
     def trace_file(self, which: int) -> TraceFile:

@@ -96,7 +96,9 @@ def _rows(world, layout: Layout):
     shot = np.repeat([s.id for s in world.shots], counts)
     channel = np.concatenate([np.arange(1, n + 1) for n in counts])
     data = np.concatenate([s.data for s in world.shots])
-    signed = (rcv - src)[:, 0] if world.ndim == 2 else np.hypot(*(rcv - src)[:, :2].T)
+    signed = np.hypot(*(rcv - src)[:, :2].T)
+    if world.ndim == 2:
+        signed = np.where((rcv - src)[:, 0] < 0, -signed, signed)
     where, there = on_map(src, layout) / foot, on_map(rcv, layout) / foot
 
     def whole(values, scalar):
