@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.acquisition.line import bent
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Frame
 
@@ -92,6 +93,9 @@ def turned(survey: Survey) -> Turned | None:
     if own is None or abs(own) < ALONG:
         return None
     local = np.concatenate([*(s.rcv for s in survey.shots), np.stack([s.src for s in survey.shots])])
+    if bent(local) is not None:
+        # a crooked line has no direction of its own
+        return None
     stations = survey.frame.to_world(local)
     degrees = math.degrees(survey.frame.azimuth) + (-own if survey.frame.flip else own)
     degrees = round(45.0 - (45.0 - degrees) % 90.0, 2)

@@ -162,6 +162,9 @@ def _height_of_land(lay: Layout, context: Context) -> float | None:
     height = -float(min(lay.src[:, 2].min(), lay.rcv[:, 2].min()))
     words = _headers(context)
     grounds = words is not None and bool(words.ground.any()) and float(np.median(words.depth)) >= 0
+    if grounds and words is not None:
+        # the model begins at the ground, not at what is buried in it
+        height = max(height, -float(words.ground.min()))
     return height if grounds or height + top > DEEPEST else None
 
 

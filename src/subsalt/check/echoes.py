@@ -86,6 +86,11 @@ def echoes_agree(context: Context) -> Iterator[Finding]:
     verdicts = context.facts.get("first_breaks", {}).get("verdicts", {})
     if context.modelling or not context.judge_breaks or verdicts.keys() & {"interval", "shift", "early"}:
         return
+    if "velocity" in verdicts:
+        yield unchecked(
+            "echoes", "first breaks say that the velocities near the surface are wrong: correct them first"
+        )
+        return
     if any(context.facts.get(k) for k in SAID) or not placed(context):
         return
     if context.facts.get("_no_water"):

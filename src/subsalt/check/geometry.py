@@ -150,17 +150,11 @@ def _origin_cure(lay: Layout, points: Points, context: Context) -> str:
 
 
 def _shift(context: Context, offset: Points, shift: str) -> str:
-    """Return the cure for two frames: the key that brings the centres together."""
-    assert context.survey is not None
-    old = context.survey.frame
-    text = f"to bring the centres together, shift the survey by {shift}"
+    """Return the cure for two frames, in words: that their centres belong together is a guess."""
+    text = f"say in [data] frame where the survey lies on the model (their centres are {shift} apart)"
     if np.hypot(*offset[:2]) > GAP_LENGTH:
-        text = f"if they are in two map zones or datums, project one to the other; {text}"
-    if context.modelling or old.flip:
-        return text
-    x0, y0 = old.to_world(-np.array([[offset[0], offset[1], 0.0]]))[0, :2] + 0.0
-    turned = f", azimuth = {math.degrees(old.azimuth):.10g}" if old.azimuth else ""
-    return f"{text}: [data] frame = {{x0 = {x0:.10g}, y0 = {y0:.10g}{turned}}}"
+        text = f"if they are in two map zones or datums, project one to the other; else {text}"
+    return text
 
 
 def _exchange(lay: Layout, points: Points, context: Context) -> str:

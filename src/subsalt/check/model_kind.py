@@ -263,7 +263,7 @@ def at_the_cable(context: Context) -> Iterator[Finding]:
 
 
 def _towed(context: Context) -> bool:
-    """Return whether receivers lie below the surface at one depth, and move with the sources."""
+    """Return whether receivers lie below the surface at one depth, trail on one side, and move with the sources."""
     assert context.model is not None
     assert context.survey is not None
     shots = [s for s in context.survey.shots if len(s.rcv)]
@@ -274,6 +274,9 @@ def _towed(context: Context) -> bool:
     moved = np.ptp([s.src[:2] for s in shots], axis=0).max()
     z = np.concatenate([[s.src[2], s.rcv[:, 2].min()] for s in shots]) - top
     still = float(np.ptp(near, axis=0).max()) < 0.05 * moved
+    along = np.median(near, axis=0)
+    if any(float(((s.rcv[:, :2] - s.src[:2]) @ along).min()) < 0 for s in shots):
+        return False
     return bool(moved > 0 and still and z.min() >= UNDER and np.abs(near).max() > 0)
 
 

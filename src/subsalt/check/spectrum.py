@@ -58,7 +58,10 @@ def dispersion(context: Context) -> Iterator[Finding]:
     if points >= enough:
         yield ok(f"dispersion  {text}")
         return
-    cure = frequency_by_data(context) + "; or ".join(_cures_of_dispersion(context, stencil, need))
+    # a wavelet far from the data is the mistake, whatever the grid carries
+    cure = frequency_by_data(context).removesuffix("; else ") or "; or ".join(
+        _cures_of_dispersion(context, stencil, need)
+    )
     if points < LEAST:
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
         if points / FOOT >= enough and (feet := in_feet(context)):
