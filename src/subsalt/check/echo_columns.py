@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import next_fast_len
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
@@ -171,7 +170,7 @@ class Columns:
         pulse_time = self.wavelet.t0 + dt * np.arange(int((self.wavelet.duration - self.wavelet.t0) / dt) + 2)
         pulse = np.interp(pulse_time, self.wavelet.times(), self.wavelet.samples, 0, 0)
         # room for the pulse on both sides, which the band makes longer
-        whole = next_fast_len(nt + 4 * len(pulse), real=True)
+        whole = fast_length(nt + 4 * len(pulse))
         shape = np.fft.rfft(pulse, whole) * band(self.wavelet, np.fft.rfftfreq(whole, dt))
         return np.asarray(np.fft.irfft(np.fft.rfft(spikes.reshape(n, nt), whole) * shape, whole)[:, :nt])
 
@@ -222,9 +221,21 @@ def in_band(near: Near, time: TimeAxis, wavelet: Wavelet, after: Array) -> tuple
 
     The direct wave, which has passed at the times `after`, (n,), is taken out before: a filter would spread it.
     """
-    n = next_fast_len(2 * time.nt, real=True)
+    n = fast_length(2 * time.nt)
     kept = band(wavelet, np.fft.rfftfreq(n, time.dt))
     passed = np.clip(2 * wavelet.f0 * (time.values()[None, :] - after[:, None]) + 1.0, 0.0, 1.0)
     data = np.fft.irfft(np.fft.rfft(near.data * passed, n) * kept, n)[:, : time.nt]
     every = max(1, int(1 / (SAMPLES * wavelet.f0 * time.dt)))
     return replace(near, data=data[:, ::every]), time.values()[::every]
+
+
+def fast_length(n: int) -> int:
+    """Return the smallest number from `n` on with no prime factors but 2, 3 and 5: its transforms are quick."""
+    while True:
+        rest = n
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return n
+        n += 1

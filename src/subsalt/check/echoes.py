@@ -29,6 +29,8 @@ from subsalt.errors import Finding, SubsaltError
 
 Array = NDArray[np.float64]
 
+#: periods of the wavelet that records hold at least
+PERIODS = 3
 #: shots and traces of each that are compared
 SHOTS, TRACES = 24, 6
 #: what others have said, and what makes the comparison meaningless
@@ -151,6 +153,8 @@ def _compared(context: Context, near: Near) -> Compared:
     model, wavelet, time = context.model, context.wavelet, context.survey.time
     if time.nt < 2 or model.grid.shape[-1] < 3:
         return Compared(why="the records, or the model, have no depth")
+    if wavelet.f0 * time.duration < PERIODS:
+        return Compared(why=f"the records hold fewer than {PERIODS} periods of the wavelet")
     lowest, after = model.at(np.ascontiguousarray(near.src)), after_direct(context, near)
     if not (np.isfinite(lowest).all() and (lowest > 0).all() and np.isfinite(after).all()):
         return Compared(why="vp is no velocity at the sources")

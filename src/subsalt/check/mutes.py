@@ -103,8 +103,9 @@ def mute_findings(
         time = made.time
         if step.measured is not None:
             yield _of_first_breaks(name, step)
-        share = made.audible_share(x)
-        kept = float(share.mean())
+        # shots of one spread have the same offsets
+        places, traces = np.unique(np.round(x, 1), return_counts=True)
+        kept = float(np.average(made.audible_share(places), weights=traces))
         live = kept > 0 and not (context is not None and _zeroed(context, made))
         if kept >= LITTLE and live:
             yield from _long_taper(name, step.taper, time)

@@ -82,8 +82,9 @@ def _checked(job: BaseJob) -> CheckResult:
     return result
 
 
-#: what is no fault of a file: traces that its own headers leave out, and what a job says of all files
-OF_NO_FILE = {"W230", "W231", "W241"}
+#: what is no fault of a file: traces that its own headers leave out, what a job says of all files, and first breaks
+#: for which the model may be to blame
+OF_NO_FILE = {"W230", "W231", "W241", "W358"}
 
 
 def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:

@@ -58,7 +58,7 @@ def _value(text: str) -> tuple[object, int] | None:
         depth += (char in "[{") - (char in "]}") if not quoted else 0
         if depth < 0:
             return None
-        if i + 1 == len(text) or (not quoted and depth == 0 and text[i + 1] in " ,;)]}"):
+        if i + 1 == len(text) or (not quoted and depth == 0 and text[i + 1] in " ,;:)]}"):
             try:
                 return tomllib.loads(f"x = {text[: i + 1]}")["x"], i + 1
             except tomllib.TOMLDecodeError:
@@ -164,6 +164,7 @@ def without(fix: str, dropped: list[list[Key]]) -> str:
     A clause goes with the last of its cures; of a clause that holds others the part up to the next ``or`` goes.
     """
     gone = {(group[0].at, group[-1].end) for group in dropped}
+    fix, gone = _with_tables(fix, gone)
     every = [(group[0].at, group[-1].end) for group in cures_in(fix)]
     kept = []
     for begin, end in clauses(fix):
@@ -174,6 +175,20 @@ def without(fix: str, dropped: list[list[Key]]) -> str:
             kept.append(_part(fix, begin, end, own, gone))
     text = "; ".join(kept)
     return re.sub(r"^(?:or|else|or else|and),? (?:,\s*)?", "", text)
+
+
+def _with_tables(fix: str, gone: set[tuple[int, int]]) -> tuple[str, set[tuple[int, int]]]:
+    """Return a text in which each cure names its table, which the one before may have named, and the same places."""
+    moved: set[tuple[int, int]] = set()
+    more = 0
+    for group in cures_in(fix):
+        begin, end = group[0].at + more, group[-1].end + more
+        table = "" if fix[begin] == "[" or group[0].value is None else f"[{group[0].section}] "
+        fix = fix[:begin] + table + fix[begin:]
+        more += len(table)
+        if (group[0].at, group[-1].end) in gone:
+            moved.add((begin, end + len(table)))
+    return fix, moved
 
 
 def _part(fix: str, begin: int, end: int, own: list[tuple[int, int]], gone: set[tuple[int, int]]) -> str:

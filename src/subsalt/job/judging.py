@@ -34,7 +34,7 @@ READ = 2 << 30
 #: findings that a value shows by itself (a velocity of 2, a time of 4000 s), whatever else is wrong: what shows
 #: once they are mended is another mistake
 CERTAIN = {
-    *("E280", "E316", "E317", "E412", "E413", "E414", "E415", "E416", "E418", "E430", "E440", "E727"),
+    *("E280", "E316", "E317", "E412", "E413", "E414", "E415", "E416", "E418", "E440", "E727"),
     *("W419", "W420", "W441", "W442", "W532"),
     # angles that follow the layers in radians, and axes that the survey lies on: one odd angle, or traces of another
     # survey, say nothing against it
@@ -96,8 +96,13 @@ NO_WITNESS = {
 #: keys that take a witness away, and mend nothing
 SILENCING = {("data.bytes", "offset"), ("data", "first_breaks")}
 
+#: keys that leave traces out: what went wrong with them does not speak for another cure
+LEAVING = {("data", "exclude"), ("data", "shots")}
+
 #: returns the findings of a job
 Look = Callable[["BaseJob"], list[Finding]]
+#: cures of a finding, with the codes of what disagrees with each; None for one that was not tried
+Verdicts = list[tuple[list[Key], list[str] | None]]
 
 
 def judged(job: BaseJob, findings: list[Finding], look: Look) -> list[Finding]:
@@ -122,7 +127,10 @@ def judged(job: BaseJob, findings: list[Finding], look: Look) -> list[Finding]:
     if not any(_tried_of(f) for f in findings) or not _small(job):
         return findings
     trial = _Trial(job, findings, look)
-    return causes_first([_without_wrong(f, trial) for f in findings])
+    verdicts = [[(cure, trial.contradicts(f, cure)) for cure in _tried_of(f)] for f in findings]
+    one = any(_mends_all(told, f, trial) for f, told in zip(findings, verdicts, strict=True))
+    best = [_best(told, f, trial, one) for f, told in zip(findings, verdicts, strict=True)]
+    return causes_first([_without_wrong(f, told, trial) for f, told in zip(findings, best, strict=True)])
 
 
 def _tried_of(f: Finding) -> list[list[Key]]:
@@ -177,6 +185,9 @@ class _Trial:
             ]
         except SubsaltError as error:
             return [Finding(error.code, "error", error.message, error.fix)]
+        except (ArithmeticError, LookupError, ValueError) as error:
+            # values that nobody would give, and no reason to keep the findings of the job from being read
+            return [Finding("E001", "error", f"{type(error).__name__}: {error}")]
 
     def contradicts(self, finding: Finding, cure: list[Key]) -> list[str] | None:
         """Return the codes of what disagrees with a cure of a finding; None where it was not tried."""
@@ -213,7 +224,9 @@ class _Trial:
             c
             for f in rest[:1]
             for c in _tried_of(f)
-            if not taken & {(k.section, k.key) for k in c} and not self._wrong_alone(c)
+            if not taken & {(k.section, k.key) for k in c}
+            and not any((k.section, k.key) in LEAVING for k in c)
+            and not self._wrong_alone(c)
         ]
         if not depth or not more:
             return codes
@@ -238,9 +251,8 @@ def _fewer(finding: Finding, then: list[Finding]) -> bool:
     return False
 
 
-def _without_wrong(f: Finding, trial: _Trial) -> Finding:
+def _without_wrong(f: Finding, verdicts: Verdicts, trial: _Trial) -> Finding:
     """Return a finding without the cures that do not hold."""
-    verdicts = _best([(cure, trial.contradicts(f, cure)) for cure in _tried_of(f)], f, trial)
     if not verdicts:
         return f
     told = [
@@ -258,18 +270,26 @@ def _without_wrong(f: Finding, trial: _Trial) -> Finding:
     return replace(f, fix=fix or _none_left(wrong), evidence={**f.evidence, "cures": told})
 
 
-def _best(
-    verdicts: list[tuple[list[Key], list[str] | None]], f: Finding, trial: _Trial
-) -> list[tuple[list[Key], list[str] | None]]:
-    """Return verdicts on the cures of a finding: where one mends all else, what another leaves speaks against that."""
+def _best(verdicts: Verdicts, f: Finding, trial: _Trial, one_mends_all: bool) -> Verdicts:
+    """Return verdicts on the cures of a finding: where one cure mends all, what another leaves speaks against that."""
     others = trial.before.keys() - {f.code}
-    mended = [trial.mended(f, cure) if codes == [] else [] for cure, codes in verdicts]
-    if not others or not any(len(m) == len(others) for m in mended):
+    if not one_mends_all:
         return verdicts
     return [
-        (cure, sorted(others - set(m)) if codes == [] else codes)
-        for (cure, codes), m in zip(verdicts, mended, strict=True)
+        (cure, sorted(others - set(trial.mended(f, cure))) if codes == [] else codes)
+        for cure, codes in verdicts
     ]
+
+
+def _mends_all(verdicts: Verdicts, f: Finding, trial: _Trial) -> bool:
+    """Return whether a cure of a finding mends everything else that was found, and leaves no traces out for that."""
+    others = trial.before.keys() - {f.code}
+    return bool(others) and any(
+        codes == []
+        and len(trial.mended(f, cure)) == len(others)
+        and not any((k.section, k.key) in LEAVING for k in cure)
+        for cure, codes in verdicts
+    )
 
 
 def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
@@ -284,13 +304,15 @@ def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
 def causes_first(findings: list[Finding]) -> list[Finding]:
     """Return findings with those that another one explains behind it, and a reference to it as their cure.
 
-    One explains another when its cure mends both, and the cure of the other does not, or mends less.
+    One explains another when its cure mends both, and the cure of the other does not, or mends less; or when the one is
+    certain.
     """
     mends = {f.code: _mends(f) for f in findings}
     cause: dict[str, str] = {}
     for code, others in mends.items():
         for other in others:
             better = code not in mends.get(other, set()) or len(mends[other]) < len(others)
+            better |= code in CERTAIN and other not in CERTAIN and len(mends[other]) == len(others)
             if better and len(others) > len(mends.get(cause.get(other, ""), set())):
                 cause[other] = code
     # the cause of a cause explains all of it

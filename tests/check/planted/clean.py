@@ -248,6 +248,10 @@ S: dict[str, Callable[[Path], Case]] = {
     ),
     "vertical components, 12": lambda f: _to_time(f, Layout(ids=12)),
     "channels from far to near": lambda f: _far_to_near(case(f, worlds.streamer())),
+    "no numbers of records": lambda f: case(f, worlds.streamer()).edit(lambda t: t.put(ffid=0)),
+    "no numbers of records or shots": lambda f: case(f, worlds.patch()).edit(
+        lambda t: t.put(ffid=0, source_point=0)
+    ),
     "sailed backwards": lambda f: case(f, _backwards(worlds.streamer())),
     "some shots": _subset,
     # treatment of the data

@@ -329,17 +329,6 @@ def y_is_depth(case, which):
     case.edit(change, which)
 
 
-@plants(
-    65,
-    "no number of records, nor of shots",
-    bases="line spread patch",
-    where="all",
-    says=r"record|byte 9|ffid|shot_key",
-)
-def no_numbers(case, which):
-    case.edit(lambda f: f.put(ffid=0, source_point=0), which)
-
-
 @plants(65, "record numbers that count traces", bases="line", where="all", says="record|byte 9|ffid|shot")
 def records_count_traces(case, which):
     for i in which:

@@ -331,9 +331,7 @@ def records_one(case, which):
     case.edit(lambda f: f.put(ffid=1), which)
 
 
-@plants(30, "all zero", bases="line patch", where="all", says=RECORD)
-def records_zero(case, which):
-    case.edit(lambda f: f.put(ffid=0), which)
+# records that all have number 0 have none: shots are then told by the places of their sources
 
 
 @plants(

@@ -141,6 +141,7 @@ def dead(case, which):
     where="all",
     says="zero|dead",
     place=r"\b(trace|channel)s?\b[^|(]*\b(11|12|31)\b",
+    keeps=0.9,
 )
 def dead_channels(case, which):
     case.edit(on_traces(lambda x, f: 0 * x, ROWS), which)

@@ -205,7 +205,7 @@ def _interval_findings(layout: FileLayout, header: HeaderBytes, signed: list[int
             "E238",
             "error",
             f"{where} is 32767 microseconds, the largest number that its header holds: it was clipped",
-            "give it: [data.fix] dt = 0.004 (seconds)",
+            "give it: [data.fix] dt = ... (seconds)",
             {"dt_us": _CLIPPED},
         )
     elif len(positive) > 1:
@@ -255,9 +255,7 @@ def _interval_of_traces(layout: FileLayout, header: HeaderBytes, signed: list[in
         layout.dt, layout.dt_source = (raw + 65536) / 1e6, f"header (byte {byte}, unsigned)"
         yield _negative(where, raw, byte)
         return
-    yield Finding(
-        "E215", "error", f"{where} is 0 in every header", "give it: [data.fix] dt = 0.004 (seconds)"
-    )
+    yield Finding("E215", "error", f"{where} is 0 in every header", "give it: [data.fix] dt = ... (seconds)")
 
 
 FIRST_TRACE = 3600

@@ -279,10 +279,16 @@ def _speed(good: list[ShotBreaks], early: Velocity, dt: float) -> Iterator[Findi
         f"{text}; the rms velocity of the job to that time is {low:.0f} to {high:.0f} m/s: either the sampling "
         "interval of "
         f"{1e3 * dt:g} ms is {'too long' if slow else 'too short'}, or the velocity is too {'high' if slow else 'low'}",
-        f"if the interval is wrong: [data.fix] dt = {dt * (0.5 if slow else 2.0):.10g}; {_unit(seen, low)}else check "
-        "unit and values of [velocity]",
+        (
+            f"{_interval(seen, dt * (0.5 if slow else 2.0))}{_unit(seen, low)}else check unit and values of [velocity]"
+        ).removeprefix("else "),
         first_break_velocity=seen,
     )
+
+
+def _interval(seen: float, dt: float) -> str:
+    """Return the cure of a wrong interval; empty where first breaks have the velocity of water as it is."""
+    return "" if WATER[0] <= seen <= WATER[1] else f"if the interval is wrong: [data.fix] dt = {dt:.10g}; "
 
 
 def _unit(seen: float, low: float) -> str:
