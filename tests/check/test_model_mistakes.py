@@ -25,7 +25,7 @@ JOB = """\
 files = ["shots.sgy"]
 line = "2d"
 [source]
-f0 = "8 Hz"
+f0 = "10 Hz"
 [output]
 pictures = false
 [model]

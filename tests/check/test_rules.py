@@ -578,7 +578,7 @@ def test_feet_are_not_called_a_scalar():
 def test_numbers_of_the_model_are_those_of_its_grid():
     by = {f.code: f for f in problems(moved(context(), (50_000, 0, 0), (50_000, 0, 0)))}
     assert "(model 0 .. 1000)" in by["E330"].message
-    assert "[data] frame = {x0 = 50000, y0 = 0}" in by["E330"].fix
+    assert "centres are x -50000 m apart" in by["E330"].fix
     (finding,) = [f for f in problems(moved(context(), (0, 0, -20), (0, 0, 0))) if f.code == "E333"]
     assert "up to 15 m (z = -15, the model begins at 0)" in finding.message
 

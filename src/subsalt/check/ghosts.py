@@ -26,6 +26,8 @@ SLOWEST, FASTEST = 1400.0, 1600.0
 NEAR, OFFSET = 8, 400.0
 #: time after the direct wave from which on there are reflections, s, and twice the time of the direct wave, if later
 AFTER, LATE = 0.12, 2.0
+#: samples of the shortest records that are looked at
+SAMPLES = 32
 #: what others have said of times and positions, after which ghosts say nothing more
 SAID = ("_corrected", "_vp_wrong", "_grid_wrong", "_perhaps_feet")
 
@@ -249,6 +251,9 @@ def _told(context: Context) -> Told:
 def _no_cable(context: Context, surface: float) -> str:
     """Return why receivers are none of a cable in water; empty where they are."""
     assert context.velocity is not None
+    assert context.survey is not None
+    if context.survey.time.nt < SAMPLES:
+        return f"the records have {context.survey.time.nt} samples"
     rcv = np.concatenate([item.shot.rcv for item in context.samples])
     v = context.velocity.at(rcv)
     if not ((v >= SLOWEST) & (v <= FASTEST)).all():

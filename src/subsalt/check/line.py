@@ -232,8 +232,8 @@ def _own_frame(context: Context, line: dict[str, Any]) -> str:
     start = x[0] if _inside(x, context.model.grid) else context.model.grid.origin[0]
     x0, y0 = Frame(float(ax), float(ay), azimuth).to_world(np.array([[-start, 0.0, 0.0]]))[0, :2]
     own = Frame(float(x0), float(y0), azimuth)
-    if abs(float(frame.to_local(np.array([[ax, ay, 0.0]]))[0, 1])) > GAP_LENGTH:
-        # so far away, where on the line the model begins is a guess
+    if frame != Frame() and abs(float(frame.to_local(np.array([[ax, ay, 0.0]]))[0, 1])) > GAP_LENGTH:
+        # so far from the place that the job gives, where on the line the model begins is a guess
         return (
             "stations and frame must be of one map zone and datum: project the stations to that of the frame"
         )

@@ -187,9 +187,9 @@ def _apart(values: NDArray[np.float64], direct: NDArray[np.bool_]) -> tuple[floa
 
 
 def _odd(off: NDArray[np.float64], room: NDArray[np.float64], use: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which shots are farther off than the others: two of five at most, else nobody knows which are right."""
+    """Return which shots are farther off than the others: a third at most, else nobody knows which are right."""
     n = int(use.sum())
     if n < SHOTS:
         return np.zeros(len(off), bool)
     wrong = use & (off > room + np.log2(n / ALARM) * float(np.median(off[use])))
-    return wrong if wrong.sum() <= 0.4 * n else np.zeros(len(off), bool)
+    return wrong if wrong.sum() <= n / 3 else np.zeros(len(off), bool)

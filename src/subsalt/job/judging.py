@@ -312,7 +312,8 @@ def causes_first(findings: list[Finding]) -> list[Finding]:
     for code, others in mends.items():
         for other in others:
             better = code not in mends.get(other, set()) or len(mends[other]) < len(others)
-            better |= code in CERTAIN and other not in CERTAIN and len(mends[other]) == len(others)
+            same = len(mends[other]) == len(others) and not _one_cure(findings, code, other)
+            better |= same and code in CERTAIN and other not in CERTAIN
             if better and len(others) > len(mends.get(cause.get(other, ""), set())):
                 cause[other] = code
     # the cause of a cause explains all of it
@@ -330,6 +331,17 @@ def causes_first(findings: list[Finding]) -> list[Finding]:
         last = f is [g for g in findings if g.code == f.code][-1]
         out += [replace(g, fix=f"{f.code} above explains this: mend that first") for g in own] if last else []
     return out
+
+
+def _one_cure(findings: list[Finding], code: str, other: str) -> bool:
+    """Return whether findings of two codes offer the same cure."""
+    first = [
+        {(k.section, k.key, repr(k.value)) for cure in _tried_of(f) for k in cure}
+        for c in (code, other)
+        for f in findings
+        if f.code == c
+    ]
+    return bool(set.intersection(*first)) if first else False
 
 
 def _mends(f: Finding) -> set[str]:
