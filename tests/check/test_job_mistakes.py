@@ -63,8 +63,10 @@ def test_a_source_in_another_unit(tmp_path, wrong, code, cure):
 def test_a_delay_in_milliseconds(tmp_path):
     write_files(tmp_path)
     first = found(tmp_path, MIGRATE.replace('line = "2d"\n', FIX.format("delay = 100")))
-    assert next(iter(first)) == "E316"
-    assert '[data.fix] delay = "100 ms"' in first["E316"].fix
+    # the records begin at time zero: 100 ms would be wrong, too
+    assert next(iter(first)) == "E346"
+    assert first["E346"].fix == "[data.fix] delay = 0"
+    assert first["E316"].fix == "E346 above explains this: mend that first"
     assert "E316" not in found(tmp_path, MIGRATE.replace('line = "2d"\n', FIX.format('delay = "100 ms"')))
 
 

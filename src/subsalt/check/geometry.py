@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subsalt.acquisition.line import bent, fit_stations, to_local
+from subsalt.acquisition.line import AXIS, MAP_X, NOBODY, bent, fit_stations, to_local
 from subsalt.acquisition.reciprocity import fewer_gathers, of_pressure
 from subsalt.acquisition.survey import Survey
 from subsalt.check.cable import reversed_cable
@@ -150,11 +150,23 @@ def _origin_cure(lay: Layout, points: Points, context: Context) -> str:
 
 
 def _shift(context: Context, offset: Points, shift: str) -> str:
-    """Return the cure for two frames, in words: that their centres belong together is a guess."""
+    """Return the cure for two frames: in words, since that their centres belong together is a guess.
+
+    Stations on the map over a model that counts from zero, which nobody placed, get the key of that guess as well.
+    """
+    assert context.survey is not None
+    assert context.model is not None
     text = f"say in [data] frame where the survey lies on the model (their centres are {shift} apart)"
-    if np.hypot(*offset[:2]) > GAP_LENGTH:
-        text = f"if they are in two map zones or datums, project one to the other; else {text}"
-    return text
+    if np.hypot(*offset[:2]) <= GAP_LENGTH:
+        return text
+    text = f"if they are in two map zones or datums, project one to the other; else {text}"
+    old = context.survey.frame
+    unsaid = line_of(context).get("says") in (NOBODY, MAP_X, AXIS) or old == Frame()
+    if context.modelling or old.flip or not unsaid or any(context.model.grid.origin[:-1]):
+        return text
+    x0, y0 = old.to_world(-np.array([[offset[0], offset[1], 0.0]]))[0, :2] + 0.0
+    turned = f", azimuth = {math.degrees(old.azimuth):.10g}" if old.azimuth else ""
+    return f"{text}; if their centres lie at one place: [data] frame = {{x0 = {x0:.10g}, y0 = {y0:.10g}{turned}}}"
 
 
 def _exchange(lay: Layout, points: Points, context: Context) -> str:
