@@ -195,3 +195,18 @@ def test_a_wrong_cure_of_another_finding_speaks_against_none(job):
 def test_what_options_cost_is_no_witness(job):
     short = bad("W341", "", "warning")
     assert judged(job, [SCALARS], lambda other: [short])[0].fix == SCALARS.fix
+
+
+def test_a_witness_is_not_taken_away_where_another_cure_mends_more(job):
+    """Scalars of -10000: offsets disagree, and so do first breaks and depths."""
+    offsets = bad(
+        "W226", "[data.fix] scalar = 1; if the offsets are wrong: [data.bytes] offset = 0", "warning"
+    )
+    breaks, depths = bad("E349", ""), bad("W216", "", "warning")
+
+    def look(other):
+        if other.data.fix.scalar == 1:
+            return [depths]
+        return [breaks, depths] if other.data.bytes.get("offset") == 0 else [offsets, breaks, depths]
+
+    assert judged(job, [offsets, breaks, depths], look)[0].fix == "[data.fix] scalar = 1"

@@ -203,7 +203,7 @@ class _Trial:
         """Return the codes of the other findings that go with a cure; none where it leaves something new."""
         then = self.after(cure)
         left = {f.code for f in then or []}
-        if then is None or left - self.before.keys() or any((k.section, k.key) in SILENCING for k in cure):
+        if then is None or left - self.before.keys() or _silences(cure):
             return []
         return sorted(self.before.keys() - left - {finding.code})
 
@@ -241,6 +241,11 @@ class _Trial:
         return any(f.code not in self.before for f in self.after(cure) or [])
 
 
+def _silences(cure: list[Key]) -> bool:
+    """Return whether a cure takes a witness away."""
+    return any((k.section, k.key) in SILENCING for k in cure)
+
+
 def _fewer(finding: Finding, then: list[Finding]) -> bool:
     """Return whether a finding is gone though others of its code are not: it names another file or shot."""
     same = [f for f in then if f.code == finding.code]
@@ -274,6 +279,12 @@ def _best(verdicts: Verdicts, f: Finding, trial: _Trial, one_mends_all: bool) ->
     """Return verdicts on the cures of a finding: where one cure mends all, what another leaves speaks against that."""
     others = trial.before.keys() - {f.code}
     if not one_mends_all:
+        # what mends other things, too, leaves no room for taking a witness away
+        if any(codes == [] and trial.mended(f, cure) for cure, codes in verdicts):
+            return [
+                (cure, sorted(others) if codes == [] and _silences(cure) else codes)
+                for cure, codes in verdicts
+            ]
         return verdicts
     return [
         (cure, sorted(others - set(trial.mended(f, cure))) if codes == [] else codes)
