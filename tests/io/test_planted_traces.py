@@ -430,12 +430,13 @@ def test_intervals_without_sense(tmp_path):
     for binary, trace, cure in (
         (-2000, 0, "dt = 0.002"),
         (0, 65536 - 4000, "dt = 0.004"),
-        (32767, 32767, "dt = 0.004"),
+        (32767, 32767, "dt = ..."),
     ):
         paths = write(tmp_path, headers | {"dt": trace}, traces, binary={3217: ("h", binary)})
         f = found(paths, "E238")
         assert cure in f.fix
-        assert cured(paths, f) == []
+        # what a clipped interval was, the files do not say
+        assert cure.endswith("...") or cured(paths, f) == []
         with pytest.raises(SegyError) as caught:
             read_survey(paths)
         assert caught.value.code == "E238"

@@ -106,7 +106,7 @@ def test_two_components_without_names(tmp_path, kind, per_shot):
     f = found(paths, "W293")
     assert "channels 1 and 2" in f.message
     assert '{channels = "2-48:2"}' in f.fix
-    assert '{channels = "1-47:2"}' in f.fix
+    assert len(f.evidence["channels"]) == 2
     assert "W293" in problems(paths)
     assert cured(paths, f) == []
 
