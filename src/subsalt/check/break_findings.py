@@ -200,7 +200,8 @@ def _say_velocity(
     # of the direct wave, not of head waves beyond it
     own = [line[0] for b in found if (line := measured(context, b).near_lines()) is not None]
     lines = own or [b.line for b in found if b.line is not None]
-    speed = 1 / float(np.median([line.slowness for line in lines]))
+    slowness = float(np.median([line.slowness for line in lines]))
+    speed = 1 / slowness if slowness else np.inf
     certain = max(factor, 1 / factor) > WRONG_VELOCITY
     say = (error, "E349") if certain else (warning, "W349")
     if context.facts.get("_axes_wrong"):

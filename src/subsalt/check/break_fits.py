@@ -244,7 +244,11 @@ def _flat(m: Measured) -> bool:
 
 def _bend(seen: Line, early: Line, late: Line) -> float:
     """Return by how much the arrivals of the model lie off a line, in the scale of the picks, s."""
-    return max(line.scatter * max(1.0, seen.slowness / line.slowness) for line in (early, late))
+    # times that do not grow with offset have no scale of their own
+    return max(
+        line.scatter * (max(1.0, seen.slowness / line.slowness) if line.slowness > 0 else 1.0)
+        for line in (early, late)
+    )
 
 
 def _bends(m: Measured) -> bool:
