@@ -110,7 +110,8 @@ def test_what_was_found(name: str, folder: Path, ask: Ask) -> None:
         ("job.toml", "x = " + "[" * 5000, "E106"),
         ("job.toml", "x = 1" + "0" * 5000, "E106"),
         ("job.toml", "method = 0x" + "f" * 5000, "E104"),
-        ("job.toml", "\ufeff[data]", "E106"),
+        # a byte order mark is read over
+        ("job.toml", "\ufeff[data]", "E102"),
     ],
 )
 def test_what_is_no_job(name: str, text: str | None, code: str, folder: Path, ask: Ask) -> None:
