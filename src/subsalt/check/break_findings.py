@@ -205,7 +205,7 @@ def _say_velocity(
     certain = max(factor, 1 / factor) > WRONG_VELOCITY
     say = (error, "E349") if certain else (warning, "W349")
     if context.facts.get("_axes_wrong"):
-        cure = "mend the axes of the model first, as W426 or W443 says"
+        cure = "correct the axes of the model first (E426, W426 or W443)"
     elif WATER[0] <= speed <= WATER[1] and factor > 1 and not context.facts.get("_perhaps_feet"):
         cure = (
             "first breaks travel at the speed of sound in water: begin the model with its water layer "

@@ -25,7 +25,7 @@ def single_shots(
     shots, told : list of ShotBreaks and of Constant, (n,)
         Shots that fit the model, and what their direct waves say.
     all_of : Compared
-        The same held against each other.
+        The comparison of these shots with each other.
     """
     others = f"those of the others, which agree within {_ms(max(all_of.scatter, 1e-4))} with the model"
     moved = [(b, c.moved) for b, c, odd in zip(shots, told, all_of.moved, strict=True) if odd]

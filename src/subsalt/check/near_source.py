@@ -7,9 +7,9 @@ early. In a spread on one side of the source directions are alike, and the last 
 farther off in water and times that are 50 ms late look alike.
 
 What is allowed follows from what these can be trusted with. Shots of a survey have one wavelet, so that its phase,
-which is often unknown, is the same in all: they are held against each other, by how much they scatter, wherever the
-model knows a first arrival. The time of all is held against zero only where the model leaves the first arrival one
-time, and only where the waveform of the direct wave is what the wavelet gives.
+which is often unknown, is the same in all: shots are compared with each other wherever the model knows a first arrival,
+and what is allowed is how much they scatter. The time that all have in common is compared with zero only where the
+model allows the first arrival one time, and the direct wave has the waveform that the wavelet gives.
 """
 
 from __future__ import annotations
