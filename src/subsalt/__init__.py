@@ -32,7 +32,7 @@ _HOME = {
     "migrate_job": "subsalt.run.migrate",
     "Topography": "subsalt.earth.topography",
     "PropagationOptions": "subsalt.propagation.options",
-    "CheckpointOptions": "subsalt.propagation.options",
+    "CheckpointOptions": "subsalt.checkpoint.options",
     "ImagingOptions": "subsalt.propagation.options",
     "forward": "subsalt.api",
     "migrate": "subsalt.api",

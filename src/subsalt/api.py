@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt import kernels
 from subsalt.acquisition.survey import Survey
 from subsalt.acquisition.wavelet import Wavelet
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.regrid import carried
@@ -31,7 +32,7 @@ from subsalt.methods.rtm.traces import check_survey
 from subsalt.parallel.comm import single
 from subsalt.propagation.array_checks import warn_of_waves
 from subsalt.propagation.grid_choice import chosen_grid, trace_error, with_spacing
-from subsalt.propagation.options import CheckpointOptions, ImagingOptions, PropagationOptions
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 
 __all__ = [

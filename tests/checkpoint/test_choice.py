@@ -7,9 +7,9 @@ import pytest
 
 from subsalt.checkpoint.choice.choose import WORTH, choose
 from subsalt.checkpoint.choice.footprint import Limits, Rates, Sizes, footprint
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
-from subsalt.propagation.options import CheckpointOptions
 
 #: a state is four snapshots
 SIZES = Sizes(steps=203, image_step=4, snapshot=1_000_000, state=4_000_000)

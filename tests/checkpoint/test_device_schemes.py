@@ -8,11 +8,11 @@ import pytest
 
 from subsalt.checkpoint.choice.choose import choose
 from subsalt.checkpoint.choice.footprint import STAGING, Limits, Rates, Sizes, footprint, link_traffic
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
 from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.checkpoint.schedule.two_level import Slots, memory_uses, two_level
 from subsalt.errors import ConfigError
-from subsalt.propagation.options import CheckpointOptions
 
 #: a state is four snapshots, a shell a tenth of one
 SIZES = Sizes(203, 4, 1_000_000, 4_000_000, shell=100_000, level=2_000_000, on_device=True)

@@ -5,9 +5,9 @@ import tomllib
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.job.job import Job
-from subsalt.propagation.options import CheckpointOptions
 
 
 def job(**checkpoint):

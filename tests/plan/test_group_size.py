@@ -7,6 +7,7 @@ import pytest
 from plan_cases import SHAPE, needs, setup, survey, world
 
 import subsalt as ss
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError
 from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import decide, group_size, smallest_changes
@@ -16,7 +17,7 @@ from subsalt.methods.rtm.traffic import reading_of
 from subsalt.plan import World
 from subsalt.plan.rates import assumed
 from subsalt.plan.world import COMFORT
-from subsalt.propagation.options import CheckpointOptions, PropagationOptions
+from subsalt.propagation.options import PropagationOptions
 
 
 @pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])

@@ -7,6 +7,7 @@ import pytest
 from plan_cases import setup, survey, world
 
 from job_files import write_files, write_job
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.errors import ConfigError, MemoryPlanError
@@ -21,7 +22,6 @@ from subsalt.plan import Device, plan_job
 from subsalt.plan import gpu as gpus
 from subsalt.plan.gpu import Gpu
 from subsalt.plan.rates import Parts, Rates
-from subsalt.propagation.options import CheckpointOptions
 
 #: its kernels start at once and its driver takes nothing: a small survey is ruled by its arrays
 H200 = replace(gpus.named("h200"), launch=0.0, context=0)

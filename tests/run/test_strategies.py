@@ -10,6 +10,7 @@ import pytest
 
 from job_files import MIGRATE as ON_ANY_GRID
 from job_files import OWN_GRID, write_files, write_job
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
@@ -23,7 +24,6 @@ from subsalt.methods.rtm.strategies import (
     records_of_shots,
 )
 from subsalt.plan import plan_job
-from subsalt.propagation.options import CheckpointOptions
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job

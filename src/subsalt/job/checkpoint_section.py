@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from subsalt.checkpoint.options import CheckpointOptions, Compression, Keep, Place, Strategy
 from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.units import AutoInt, Section
-from subsalt.propagation.options import CheckpointOptions, Compression, Keep, Place, Strategy
 
 #: less is no memory for a wavefield, but a number whose unit was forgotten
 LEAST_MEMORY = 1_000_000

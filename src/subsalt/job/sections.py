@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.acquisition_section import AcquisitionSection
@@ -39,7 +40,6 @@ from subsalt.propagation.grid_choice import trace_error
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
-    CheckpointOptions,
     Filter,
     Illumination,
     ImagingOptions,

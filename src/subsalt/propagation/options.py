@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -13,6 +10,7 @@ from subsalt.acquisition.injection import Window, window_of
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import Kind, Stencil, default_kind
+from subsalt.options import number, one_of, whole
 
 if TYPE_CHECKING:
     from subsalt.earth.topography import Topography
@@ -23,10 +21,6 @@ Mode = Literal["reflectivity", "adjoint"]
 Filter = Literal["none", "laplacian"]
 Illumination = Literal["survey", "shot"]
 ModelStorage = Literal["f32", "u16"]
-Strategy = Literal["auto", "store", "revolve", "boundary"]
-Place = Literal["auto", "device", "memory", "disk", "both"]
-Compression = Literal["none", "zfp", "f16"]
-Keep = Literal["none", "source", "both"]
 
 
 @dataclass(frozen=True)
@@ -138,18 +132,18 @@ class PropagationOptions:
         if self.topography is not None:
             # above the surface nothing is to be absorbed
             object.__setattr__(self, "free_surface", True)
-        _one_of("boundary", self.boundary, get_args(Boundary), "E150")
-        _one_of("anisotropy", self.anisotropy, get_args(AnisotropyRule))
-        _one_of("model_storage", self.model_storage, get_args(ModelStorage))
-        _whole("order", self.order)
+        one_of("boundary", self.boundary, get_args(Boundary), "E150")
+        one_of("anisotropy", self.anisotropy, get_args(AnisotropyRule))
+        one_of("model_storage", self.model_storage, get_args(ModelStorage))
+        whole("order", self.order)
         kind = self.stencil or default_kind(self.order)
-        _one_of("stencil", kind, get_args(Kind))
+        one_of("stencil", kind, get_args(Kind))
         object.__setattr__(self, "stencil", Stencil(self.order, kind).kind)
         for name in ("layer", "threads"):
             if getattr(self, name) is not None:
-                _whole(name, getattr(self, name), 1 if name == "threads" else 0)
+                whole(name, getattr(self, name), 1 if name == "threads" else 0)
         if self.source_taper is not None:
-            _number("source_taper", self.source_taper)
+            number("source_taper", self.source_taper)
         if self.dtype not in ("float32", "float64"):
             raise ConfigError(f"dtype {self.dtype!r} is not float32 or float64", "use float32")
         if self.dtype == "float64" and kernels.is_compiled(self.device):
@@ -195,185 +189,14 @@ class ImagingOptions:
     illumination: Illumination = "survey"
 
     def __post_init__(self) -> None:
-        _one_of("mode", self.mode, get_args(Mode))
-        _one_of("filter", self.filter, get_args(Filter))
-        _one_of("illumination", self.illumination, get_args(Illumination))
-        _number("top_mute", self.top_mute)
-        _number("normalise", self.normalise)
+        one_of("mode", self.mode, get_args(Mode))
+        one_of("filter", self.filter, get_args(Filter))
+        one_of("illumination", self.illumination, get_args(Illumination))
+        number("top_mute", self.top_mute)
+        number("normalise", self.normalise)
         if self.normalise == 0:
             raise ConfigError("normalise = 0", "use a positive number such as 0.01", code="E104")
         if self.aperture is not None:
-            _number("aperture", self.aperture)
+            number("aperture", self.aperture)
         if self.image_step is not None:
-            _whole("image_step", self.image_step, 1)
-
-
-@dataclass(frozen=True)
-class CheckpointOptions:
-    """How the source wavefield is recovered when the receiver wavefield needs it.
-
-    Parameters
-    ----------
-    strategy : {"auto", "store", "revolve", "boundary"}
-        ``"store"`` keeps every imaged snapshot; ``"revolve"`` keeps some states and computes the rest again;
-        ``"boundary"`` keeps the edge of the field at every step and runs it backwards. ``"auto"`` takes the one that is
-        predicted to be fastest of those that fit.
-    place : {"auto", "device", "memory", "disk", "both"}
-        Where snapshots or states lie; ``"both"``: some states in memory, more on disk. ``"device"`` is the memory of
-        the GPU that computes, on a processor the same as ``"memory"``, which is that of the host.
-    slots, disk_slots : int, optional
-        States that revolve keeps in memory and on disk; chosen when None.
-    block : int, optional
-        Imaged samples between two states; their snapshots are in memory together. Chosen when None.
-    memory : int, optional
-        Bytes per rank for snapshots and states; what the job leaves free when None.
-    device_memory : int, optional
-        Bytes of the memory of a GPU per rank for snapshots and states; what the job leaves free when None.
-    directories : tuple of str
-        Folders for snapshots and states on disk, one record after the other; the run directory when empty.
-    threads : int, optional
-        Threads that read and write them.
-    direct : bool
-        Past the page cache (O_DIRECT).
-    compression : {"none", "zfp", "f16"}
-        ``"zfp"``: snapshots and states on disk are compressed within `tolerance`. ``"f16"``: snapshots take 16 bits per
-        number, in memory and on disk (`subsalt.kernels.scaled16`); states stay as they are. Both lose digits.
-    tolerance : float
-        zfp: largest error of a compressed snapshot, relative to its largest value.
-    exact : bool, optional
-        The image has the bytes of a run that keeps everything. False lets ``"auto"`` take ``"boundary"``, right
-        to rounding. None: False for ``strategy = "boundary"`` and with zfp, else True. ``"f16"`` asks for False.
-    restart_every : int
-        Time steps between two restart points inside a shot; 0: none, a stopped shot starts anew.
-    keep : {"none", "source", "both"}
-        Wavefields that stay in the run directory after their shot, to be played or imaged again.
-    """
-
-    strategy: Strategy = "auto"
-    place: Place = "auto"
-    slots: int | None = None
-    disk_slots: int | None = None
-    block: int | None = None
-    memory: int | None = None
-    directories: tuple[str, ...] = ()
-    threads: int | None = None
-    direct: bool = False
-    compression: Compression = "none"
-    tolerance: float = 1e-3
-    exact: bool | None = None
-    restart_every: int = 0
-    keep: Keep = "none"
-    device_memory: int | None = None
-
-    @property
-    def lossless(self) -> bool:
-        """Whether what is kept comes back bit for bit."""
-        return self.compression == "none"
-
-    @property
-    def halved(self) -> bool:
-        """Whether snapshots are kept in 16 bits."""
-        return self.compression == "f16"
-
-    def __post_init__(self) -> None:
-        _one_of("strategy", self.strategy, get_args(Strategy))
-        _one_of("place", self.place, get_args(Place))
-        _one_of("compression", self.compression, get_args(Compression))
-        _one_of("keep", self.keep, get_args(Keep))
-        for name, least in (
-            ("slots", 0),
-            ("disk_slots", 0),
-            ("block", 1),
-            ("memory", 1),
-            ("device_memory", 1),
-            ("threads", 1),
-        ):
-            if getattr(self, name) is not None:
-                _whole(name, getattr(self, name), least)
-        _whole("restart_every", self.restart_every)
-        _number("tolerance", self.tolerance)
-        if not 0 < self.tolerance < 1:
-            raise ConfigError(f"tolerance = {self.tolerance:g}", "use a number between 0 and 1", code="E104")
-        if isinstance(self.directories, str):
-            raise ConfigError(
-                f"directories = {self.directories!r} is a text", "give a list of folders", code="E104"
-            )
-        object.__setattr__(self, "directories", tuple(str(d) for d in self.directories))
-        for problem, cure in _contradictions(self):
-            raise ConfigError(problem, cure, code="E664")
-        if self.exact is None:
-            object.__setattr__(self, "exact", self.strategy != "boundary" and self.lossless)
-
-
-def _contradictions(options: CheckpointOptions) -> Iterator[tuple[str, str]]:
-    """Yield what two options say against each other, with the cure."""
-    strategy, place = options.strategy, options.place
-    for name in ("slots", "disk_slots", "block"):
-        if getattr(options, name) is not None and strategy != "revolve":
-            yield (
-                f"{name} = {getattr(options, name)} counts states of revolve, and strategy = {strategy!r}",
-                f'leave {name} out, or set strategy = "revolve"',
-            )
-    if place == "both" and strategy in ("store", "boundary"):
-        yield (
-            f'place = "both" spreads states of revolve, and strategy = {strategy!r}',
-            'use place = "memory" or "disk", or strategy = "revolve"',
-        )
-    if options.slots and place == "disk":
-        yield (
-            f'slots = {options.slots} states lie in memory, and place = "disk"',
-            'use disk_slots, or place = "both"',
-        )
-    if options.disk_slots and place in ("memory", "device"):
-        yield (
-            f'disk_slots = {options.disk_slots} states lie on disk, and place = "{place}"',
-            'use slots, or place = "both"',
-        )
-    if strategy == "boundary" and options.exact:
-        yield (
-            'strategy = "boundary" rebuilds the wavefield to rounding only, and exact = true',
-            "leave exact out, or choose another strategy",
-        )
-    if options.halved and options.exact in (None, True):
-        yield (
-            'compression = "f16" keeps snapshots in 16 bits, and exact = true asks for every bit of the image',
-            'set both compression = "f16" and exact = false',
-        )
-    if options.compression == "zfp" and options.exact:
-        yield (
-            'compression = "zfp" loses digits, and exact = true',
-            "leave exact or compression out",
-        )
-    if options.compression == "zfp" and place in ("memory", "device"):
-        yield (
-            f'compression = "zfp" is for what lies on disk, and place = "{place}"',
-            'use compression = "f16", or place = "disk"',
-        )
-    if options.halved and place == "device":
-        yield (
-            'compression = "f16" is for snapshots in the memory of the host or on disk, and place = "device"',
-            'leave compression out, or use place = "memory" or "disk"',
-        )
-    if options.compression != "none" and strategy == "boundary":
-        yield (
-            f"compression = {options.compression!r} is not for the shells of strategy = 'boundary'",
-            "leave compression out, or choose another strategy",
-        )
-
-
-def _one_of(name: str, value: object, known: Sequence[str], code: str = "E104") -> None:
-    """Refuse a word that an option does not know."""
-    if value not in known:
-        raise ConfigError(f"{name} = {value!r}", f"use one of {', '.join(known)}", code=code)
-
-
-def _number(name: str, value: object) -> None:
-    """Refuse what is not a finite number from 0 upwards."""
-    if not isinstance(value, numbers.Real) or not 0 <= float(value) < math.inf:
-        raise ConfigError(f"{name} = {value!r}", "use a finite number that is not negative", code="E104")
-
-
-def _whole(name: str, value: object, least: int = 0) -> None:
-    """Refuse what is not a whole number from `least` upwards."""
-    if not isinstance(value, numbers.Integral) or int(value) < least:
-        raise ConfigError(f"{name} = {value!r}", f"use a whole number from {least} upwards", code="E104")
+            whole("image_step", self.image_step, 1)

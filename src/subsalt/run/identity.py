@@ -25,10 +25,11 @@ from subsalt.run.ledger import Ledger
 from subsalt.run.settings import JOB, resolved_of, settings_of, with_resolved
 
 if TYPE_CHECKING:
+    from subsalt.checkpoint.options import CheckpointOptions
     from subsalt.job.base import BaseJob
     from subsalt.job.job import Job
     from subsalt.parallel.comm import Comm
-    from subsalt.propagation.options import CheckpointOptions, PropagationOptions
+    from subsalt.propagation.options import PropagationOptions
 
 Job_ = TypeVar("Job_", bound="BaseJob")
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again

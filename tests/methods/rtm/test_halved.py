@@ -8,12 +8,12 @@ from scheme_cases import bits, migrated, scheme_of, scratch_in, setup_of, shot_o
 
 from subsalt.checkpoint.choice.choose import choose
 from subsalt.checkpoint.choice.footprint import Limits, Rates, Sizes, footprint
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.wavefield import open_stored
 from subsalt.errors import ConfigError
 from subsalt.kernels.scaled16 import row16
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.memory import sizes_of
-from subsalt.propagation.options import CheckpointOptions
 
 #: relative L2 of the image. A number is off by 2^-15 of the largest of 64, which is some times their rms: the sums have
 #: hundreds of such products, whose errors have any sign

@@ -21,11 +21,11 @@ from subsalt.checkpoint.choice.footprint import (
     footprint,
     not_hidden,
 )
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import SamplesPlace, Scheme
 from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.checkpoint.schedule.two_level import best_way, forward_steps, way_cost
 from subsalt.errors import ConfigError
-from subsalt.propagation.options import CheckpointOptions
 
 #: bytes of samples that go to disk in one piece: enough for the rate of a disk, little beside a wavefield
 PIECE = 32 << 20

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from subsalt.checkpoint.options import Keep
 from subsalt.checkpoint.schedule.two_level import Action, Moves, Slots, moves_of, two_level
 from subsalt.errors import ConfigError
 
 Strategy = Literal["store", "revolve", "boundary"]
 SamplesPlace = Literal["device", "memory", "disk"]
-Keep = Literal["none", "source", "both"]
 
 #: buffers of a store of states: one is written while the next is filled
 STATE_BUFFERS = 2

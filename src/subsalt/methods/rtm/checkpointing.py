@@ -8,10 +8,10 @@ from typing import Any
 
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.footprint import Rates as ShotRates
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.plan.gpu import LAUNCHES, Gpu
 from subsalt.plan.rates import Parts, Rates, step_seconds
 from subsalt.propagation.domain import Domain
-from subsalt.propagation.options import CheckpointOptions
 
 #: bytes per second to and from a disk that was not measured: a slow one, so that it is not taken for memory
 ASSUMED_DISK = 1.5e8

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import DiskError, MemoryPlanError
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.gpu import MARGIN
 from subsalt.plan.world import World, group_sizes
-from subsalt.propagation.options import CheckpointOptions
 
 #: bytes that no rank has
 NEVER = 1 << 62

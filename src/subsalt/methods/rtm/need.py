@@ -18,6 +18,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.checkpoint.choice.choose import Choice, choose
 from subsalt.checkpoint.choice.footprint import Limits, Sizes
 from subsalt.checkpoint.choice.footprint import Rates as ShotRates
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.earth.grid import Box
 from subsalt.errors import SubsaltError
 from subsalt.machine import machine_file as machines
@@ -45,7 +46,6 @@ from subsalt.plan.rates import faster, machine_if_known, shot_row, worth_again
 from subsalt.plan.world import MPI, PROGRAM, World
 from subsalt.propagation.blocks import Plane, slabs_alone
 from subsalt.propagation.domain import Domain
-from subsalt.propagation.options import CheckpointOptions
 
 #: the libraries of tapers around sources in anisotropic media, beside that
 TAPERS = 15_000_000

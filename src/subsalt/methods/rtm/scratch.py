@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.footprint import disk_traffic
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.io.publish import free_bytes
 from subsalt.io.volumes.plane_file import PlaneLayout
@@ -36,7 +37,6 @@ from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.disk import LATE, SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
 from subsalt.plan.rates import assumed
 from subsalt.plan.world import World
-from subsalt.propagation.options import CheckpointOptions
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job

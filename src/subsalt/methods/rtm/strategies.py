@@ -19,6 +19,7 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice, choose
 from subsalt.checkpoint.choice.footprint import Limits, Rates, disk_traffic, footprint, name_of, scheme_facts
+from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 from subsalt.checkpoint.storage.scratch import Scratch, scratch_folders
@@ -34,7 +35,6 @@ from subsalt.methods.rtm.restart import scheme_left
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
-from subsalt.propagation.options import CheckpointOptions
 
 #: counts that plan and run must agree on, in the order in which events keep them
 NAMES = tuple(f.name for f in fields(Counts))
