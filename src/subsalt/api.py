@@ -21,13 +21,13 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.regrid import carried
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.methods.rtm.array_strategies import ArrayStrategies
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import RtmOperator, dot_test, rtm_operator
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.strategies import ArrayStrategies
 from subsalt.methods.rtm.traces import check_survey
 from subsalt.parallel.comm import single
 from subsalt.propagation.array_checks import warn_of_waves

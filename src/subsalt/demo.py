@@ -380,7 +380,7 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
 def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> list[Path]:
     """Draw the pictures of the run again, through the salt, with acquisition and the known reflectors."""
     from subsalt import view
-    from subsalt.methods.rtm.setup import survey_of
+    from subsalt.methods.rtm.job_setup import survey_of
 
     x, y = GRID.axis(0), GRID.axis(1)
     known = [

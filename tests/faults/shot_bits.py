@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from subsalt.job.job import Job
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.migrate import ShotRunner
-from subsalt.methods.rtm.setup import migration_setup, survey_of
 from subsalt.parallel.comm import world
 from subsalt.run import scheduler
 from subsalt.timing import Phases

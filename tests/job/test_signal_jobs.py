@@ -17,7 +17,7 @@ from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.job.signal.summary import edited, stages
-from subsalt.methods.rtm.setup import migration_setup
+from subsalt.methods.rtm.job_setup import migration_setup
 from subsalt.methods.rtm.traces import end_taper, to_propagation
 from subsalt.numerics.interpolation import shifted
 from subsalt.parallel.comm import single

@@ -18,8 +18,8 @@ from subsalt.job.base import read_job
 from subsalt.methods.kirchhoff.outputs import TimeContents, refuse_blank_times
 from subsalt.methods.rtm.image import refuse_blank
 from subsalt.methods.rtm.image_sum import ImageSum
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
-from subsalt.methods.rtm.setup import migration_setup, survey_of
 from subsalt.parallel.comm import single
 from subsalt.run.blank import Contents
 from subsalt.run.ledger import peek

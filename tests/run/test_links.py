@@ -16,7 +16,7 @@ from subsalt.errors import CannotCreateError
 from subsalt.job.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.reimage import Wish, reimage_run
-from subsalt.methods.rtm.wavefields import SourceRun
+from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.report import write as write_report
 from subsalt.run.identity import job_of_run
 from subsalt.run.live import ask

@@ -15,14 +15,8 @@ from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.job.job import Job
 from subsalt.methods.rtm.restart import scheme_left
-from subsalt.methods.rtm.strategies import (
-    NAMES,
-    SECONDS,
-    Strategies,
-    differing,
-    findings_of,
-    records_of_shots,
-)
+from subsalt.methods.rtm.strategies import Strategies
+from subsalt.methods.rtm.strategy_records import NAMES, SECONDS, differing, findings_of, records_of_shots
 from subsalt.plan import plan_job
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME

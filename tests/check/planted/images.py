@@ -79,11 +79,11 @@ def image_of(
 
 def _in_depth(job, held, rows, data):
     from subsalt.checkpoint.options import CheckpointOptions
+    from subsalt.methods.rtm.array_strategies import ArrayStrategies
     from subsalt.methods.rtm.image_sum import ImageSum
+    from subsalt.methods.rtm.job_setup import migration_setup, survey_of
     from subsalt.methods.rtm.rtm import migrate_shot
     from subsalt.methods.rtm.samples import SnapshotPool
-    from subsalt.methods.rtm.setup import migration_setup, survey_of
-    from subsalt.methods.rtm.strategies import ArrayStrategies
 
     model = job.open_propagation_model()
     survey = survey_of(job, model)

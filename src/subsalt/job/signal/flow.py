@@ -133,6 +133,12 @@ class Flow:
         """The steps that look at a shot as a whole before they act on its traces."""
         return [made for made in self.operators if isinstance(made, Marked) and made.of_gathers]
 
+    @property
+    def band_end(self) -> float | None:
+        """Frequency above which a band-pass with corners lets nothing pass, Hz; None without one."""
+        ends = [s.corners[3] for s in self.steps if isinstance(s, Bandpass) and s.corners is not None]
+        return min(ends, default=None)
+
     @cached_property
     def moving(self) -> Flow | None:
         """The steps that move arrivals or change their band, on the time axis of the records; None for none."""

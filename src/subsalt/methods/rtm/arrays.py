@@ -21,8 +21,8 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.kernels.problem import FIELDS, MEMORY, Layout, parameter_names
 from subsalt.kernels.scaled16 import words16
 from subsalt.methods.rtm.modelling import ModellingSetup
+from subsalt.methods.rtm.reversal import shell_of
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.wavefields import shell_of
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.topography import weights_bytes

@@ -1,7 +1,7 @@
 """A shot by a scheme: what it needs in memory and in files, the tasks done, and what was counted.
 
 Where the source wavefield is not stored it runs backwards in time beside the receivers'. On its way forward it leaves
-its shell at every step (`methods.rtm.wavefields`), in chunks of whole imaged samples. Then, chunk by chunk from the
+its shell at every step (`methods.rtm.reversal`), in chunks of whole imaged samples. Then, chunk by chunk from the
 last to the first, it goes back over the steps of the chunk, leaving its imaged samples in a few arrays, and the
 receiver wavefield comes over the same samples and is correlated with them.
 """
@@ -26,9 +26,9 @@ from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Shell, Shells, Snapshots, Source
 from subsalt.methods.rtm.restart import Point, RestartPoints
+from subsalt.methods.rtm.reversal import Backwards, shell_of
 from subsalt.methods.rtm.samples import Form, SampleFile, Samples, SnapshotPool
 from subsalt.methods.rtm.sweeps import Held, Shooting, ShotTask, Sweeps
-from subsalt.methods.rtm.wavefields import Backwards, shell_of
 from subsalt.propagation.propagator import Propagator
 
 #: attempts of a shot whose shells are damaged on disk

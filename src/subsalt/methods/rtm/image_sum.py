@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Grid
+from subsalt.earth.regrid import Regridder
 from subsalt.errors import CorruptionError
 from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, PlaneNpz, open_planes, write_planes
 from subsalt.methods.rtm.conditions import Condition, ImagingSums, condition_of
@@ -108,10 +109,12 @@ class ImageSum:
         self.planes = planes or (0, nx)
         reach = self.condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
         lo, hi = self.planes
+        #: carries sums to the grid of the image; None where they stand there
+        self.carry = Regridder(setup.model.grid, self.grid, "mirror") if setup.carries else None
         #: the planes of the image that are made
         self.held = (max(0, lo - reach), min(nx, hi + reach)) if hi > lo else (lo, lo)
         #: the planes that are summed
-        self.summed = self.held if setup.carried is None else setup.carried.planes(*self.held)
+        self.summed = self.held if self.carry is None else self.carry.planes(*self.held)
         names = ("image",) if self.by_shot else self.condition.accumulators
         _, ny, nz = setup.model.grid.shape3
         self.fields = {name: np.zeros((self.summed[1] - self.summed[0], ny, nz)) for name in names}
@@ -158,13 +161,13 @@ class ImageSum:
 
     def on_image_grid(self, name: str) -> NDArray[np.float64] | None:
         """Return one of the sums on the planes `held` of the image; None when the condition accumulates no such."""
-        a, carried = self.fields.get(name), self.setup.carried
-        if a is None or carried is None:
+        a, carry = self.fields.get(name), self.carry
+        if a is None or carry is None:
             return a
         if name not in self._carried:
             flat = a if self.grid.ndim == 3 else a[:, 0]
             out = (
-                carried.carried(flat, self.summed[0], *self.held)
+                carry.carried(flat, self.summed[0], *self.held)
                 if len(a)
                 else np.zeros((0, *self.grid.shape[1:]))
             )

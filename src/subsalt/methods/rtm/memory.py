@@ -203,7 +203,7 @@ def image_bytes(setup: MigrationSetup) -> int:
 
 def carried_bytes(setup: MigrationSetup, points: int) -> int:
     """Return the bytes of carrying the sums to so many points of the grid of the image; 0 where they stand there."""
-    if setup.carried is None:
+    if not setup.carries:
         return 0
     # the sums, and what an axis at a time holds beside the one that is carried
     return DOUBLE * (len(condition_of(setup.imaging.condition).accumulators) + 3) * points

@@ -28,9 +28,11 @@ from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.methods.rtm.ahead import ShotsAhead
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import Writes, duration_of
+from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import write_partial
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.modelling import Rows, TraceReader, TracesTogether, reading_of, with_input
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.ranks import plan_ranks
@@ -38,8 +40,9 @@ from subsalt.methods.rtm.reuse import Reuse, reused, unserved
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.scratch import disks_of
-from subsalt.methods.rtm.setup import MigrationSetup, beginning_facts, migration_setup, survey_of
-from subsalt.methods.rtm.strategies import Strategies, facts_of, findings_of, records_of_shots
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.strategies import Strategies
+from subsalt.methods.rtm.strategy_records import facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.parallel.comm import Comm

@@ -388,7 +388,7 @@ class Needs:
             # angles stand in degrees, as they were read and checked, beside those in radians
             count = len(names) + sum(name in ("theta", "phi") for name in names)
             held["model volumes"] = FLOAT * grid.size * count
-            if isinstance(self.setup, MigrationSetup) and self.setup.carried is not None:
+            if isinstance(self.setup, MigrationSetup) and self.setup.carries:
                 held["model as given"] = FLOAT * self.setup.image_grid.size * count
         return held
 

@@ -22,8 +22,9 @@ from subsalt.io.volumes.planes import OwnPlanes
 from subsalt.io.volumes.segy_image import map_image
 from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
 from subsalt.job.model import line_numbers
+from subsalt.methods.rtm.facts import topography_facts
 from subsalt.methods.rtm.image import ImagePlanes, refuse_region
-from subsalt.methods.rtm.setup import MigrationSetup, topography_facts
+from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.units import Written
 from subsalt.timing import Phases

@@ -16,10 +16,11 @@ from subsalt.errors import ConfigError, Finding, SubsaltError
 from subsalt.job.signal.summary import signal_plan, signal_row
 from subsalt.methods.rtm.duration import Writes, duration_of
 from subsalt.methods.rtm.grouping import Decision, decide
+from subsalt.methods.rtm.job_setup import options_of
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs, Setup, headers_of, measured
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
-from subsalt.methods.rtm.setup import gate, options_of
+from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.gpu import Device
@@ -442,7 +443,7 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     ConfigError
         When the job has neither [data] nor [acquisition].
     """
-    from subsalt.methods.rtm.setup import migration_setup, survey_of
+    from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 
     if job.data is None and job.acquisition is None:
         raise ConfigError(

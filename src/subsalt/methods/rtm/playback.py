@@ -25,9 +25,11 @@ from subsalt.io.scratch import UnnamedFile
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.conditions import ImagingSums, condition_of
 from subsalt.methods.rtm.image_sum import ILLUMINATION, open_partial
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.rtm import receiver_samples, window_taper
-from subsalt.methods.rtm.setup import MigrationSetup, migration_setup, survey_of
-from subsalt.methods.rtm.wavefields import SourceRun, by_shot, open_wavefield
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.source_run import SourceRun
+from subsalt.methods.rtm.wavefields import by_shot, open_wavefield
 from subsalt.propagation.propagator import Propagator
 from subsalt.run.progress import duration
 from subsalt.view.movie import FIELDS, Axis, Frames, Movie, ordinal, thinning

@@ -27,13 +27,16 @@ from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.files import TRACES
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.run_folder import claim_run, own_run
+from subsalt.methods.rtm.facts import beginning_facts, grid_facts
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import intact, write_partial
+from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.methods.rtm.rtm import ShotImage
-from subsalt.methods.rtm.setup import MigrationSetup, beginning_facts, grid_facts, migration_setup, survey_of
-from subsalt.methods.rtm.wavefields import CURE, SourceRun, by_shot
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.source_run import SourceRun
+from subsalt.methods.rtm.wavefields import CURE, by_shot
 from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
@@ -351,7 +354,7 @@ def reimage_run(
                         facts["reimage"]["lossy"] = lossy
                     if region is not None:
                         facts["image_grid"] = grid_facts(setup.image_grid.window(region))
-                        if setup.carried is None:
+                        if not setup.carries:
                             facts["grid"] = facts["image_grid"]
                     facts |= {
                         "point_steps": 0,

@@ -1,38 +1,53 @@
-"""What all shots of a migration share: model past the gate, time axes, image step, and the window of each shot.
-
-What the shots of a job share: its survey, the setup of their migration, and what run.json says of both.
-"""
+"""What all shots of a migration share: model past the gate, time axes, image step, and the window of each shot."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import physics
-from subsalt.acquisition.survey import Shot, Survey, TimeAxis, shot_window
+from subsalt.acquisition.survey import Shot, TimeAxis, shot_window
 from subsalt.acquisition.timemap import TraceMap
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.earth.grid import Box, Frame, Grid
+from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model_like import ModelLike
-from subsalt.earth.regrid import Regridder
 from subsalt.errors import ConfigError
-from subsalt.job.data import open_survey
-from subsalt.job.signal.bandpass import Bandpass
-from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.traces import highest_frequency, propagation_axis, source_samples, to_propagation
-from subsalt.parallel.comm import world
 from subsalt.physics import storage
-from subsalt.physics.storage import storage_error
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
-if TYPE_CHECKING:
-    from subsalt.job.job import Job
-    from subsalt.job.signal.flow import Flow
+
+class TraceSteps(Protocol):
+    """The steps that traces go through before they are injected, as far as a migration counts with them."""
+
+    @property
+    def time(self) -> TimeAxis:
+        """The time axis of the traces before the first step."""
+
+    @property
+    def band_end(self) -> float | None:
+        """Frequency above which they let nothing pass, Hz; None: they cut nothing off."""
+
+    @property
+    def of_gathers(self) -> Sequence[object]:
+        """Those that look at all shots before a run."""
+
+    @property
+    def per_trace(self) -> float:
+        """Processor time of all steps per trace, s."""
+
+    @property
+    def first_look(self) -> float:
+        """Processor time per trace of the look at all shots, s."""
+
+    def scratch(self) -> int:
+        """Return the bytes that they take beside the traces that come in and go out."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +74,7 @@ class MigrationSetup:
         Wavelet on the propagation axis, dispersed beforehand.
     image_grid : Grid
         Of the image. Sums over shots stand on the grid of the model, where waves are computed.
-    flow : Flow, optional
+    flow : TraceSteps, optional
         The steps that traces go through before they are injected.
     """
 
@@ -73,7 +88,7 @@ class MigrationSetup:
     image_step: int
     signature: NDArray[np.float64]
     image_grid: Grid
-    flow: Flow | None = None
+    flow: TraceSteps | None = None
 
     @classmethod
     def build(
@@ -115,11 +130,10 @@ class MigrationSetup:
         grid = image_grid or model.grid
         return cls(gated, repaired, propagation, imaging, wavelet, record, axis, step, signature, grid)
 
-    @cached_property
-    def carried(self) -> Regridder | None:
-        """What carries sums over shots to the grid of the image; None when they stand there."""
-        own = self.model.grid
-        return None if self.image_grid == own else Regridder(own, self.image_grid, "mirror")
+    @property
+    def carries(self) -> bool:
+        """Whether sums over shots are carried to another grid, that of the image."""
+        return self.image_grid != self.model.grid
 
     @cached_property
     def trace_map(self) -> TraceMap:
@@ -139,10 +153,10 @@ class MigrationSetup:
         The end of the wavelet's band on a chosen grid, and the last corner of a band-pass, which the wavelet went
         through, too: what steps behind it add above, such as the edges of mutes, images nothing.
         """
-        steps = () if self.flow is None else self.flow.steps
-        tops = [step.corners[3] for step in steps if isinstance(step, Bandpass) and step.corners is not None]
-        end = highest_frequency(self.wavelet, self.propagation)
-        return min(tops if end is None else [*tops, end], default=None)
+        ends = [highest_frequency(self.wavelet, self.propagation)]
+        if self.flow is not None:
+            ends.append(self.flow.band_end)
+        return min((end for end in ends if end is not None), default=None)
 
     @property
     def imaged_samples(self) -> list[int]:
@@ -165,69 +179,3 @@ def gate(model: ModelLike, propagation: PropagationOptions) -> tuple[ModelLike, 
 def image_step(fmax: float, dt: float) -> int:
     """Return k = max(1, floor(0.8 / (2 fmax dt))): the product u w has twice the band of the fields."""
     return max(1, math.floor(0.8 / (2.0 * fmax * dt)))
-
-
-def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
-    """Return what is known of grid, time axes and model before the first shot."""
-    grid, frame = setup.model.grid, setup.model.frame
-    line = survey.notes.get("line")
-    return {
-        "grid": grid_facts(grid),
-        "image_grid": grid_facts(setup.image_grid),
-        "frame": {**asdict(frame), "azimuth_deg": math.degrees(frame.azimuth)},
-        **({"line": line} if line else {}),
-        **topography_facts(setup, survey),
-        "dt": setup.axis.dt,
-        "t0": setup.axis.t0,
-        "nt": setup.axis.nt,
-        "image_step": setup.image_step,
-        "stable_dt": setup.model.stable_dt(setup.propagation.weights),
-        "repaired_nodes": setup.repaired,
-        "model_error": vars(
-            storage_error(setup.model, physics.medium_of(setup.model, setup.propagation.medium))
-        )
-        if setup.propagation.model_storage == "u16"
-        else None,
-    }
-
-
-def topography_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
-    """Return where the free surface inside the model lies, and what was brought below it; empty without one."""
-    surface = setup.propagation.topography
-    if surface is None:
-        return {}
-    notes = survey.notes.get("topography", {})
-    assert isinstance(notes, dict)
-    return {"topography": surface.facts(setup.image_grid) | notes}
-
-
-def grid_facts(grid: Grid) -> dict[str, Any]:
-    """Return a grid as plain values."""
-    return {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin}
-
-
-def survey_of(job: Job, model: ModelLike) -> Survey:
-    """Return the recorded survey of a job in the local frame of its model; rank 0 reads its headers. Collective.
-
-    A model without a place on the map lies along the line of the survey itself, or in map coordinates.
-    """
-    return open_survey(job, None if model.frame == Frame() else model.frame, world())
-
-
-def options_of(job: Job, survey: Survey) -> PropagationOptions:
-    """Return the options of a job's propagation, with the topography on which its survey lies."""
-    return replace(job.propagation_options, topography=survey.surface)
-
-
-def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetup:
-    """Return the setup of a job's migration: the wavelet is sampled at the time step of the propagation.
-
-    The model lies where the survey has it: their local coordinates are the same.
-    """
-    options, model = options_of(job, survey), model.moved_to(survey.frame)
-    gated, _ = gate(model, options)
-    dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
-    setup = MigrationSetup.build(
-        model, job.wavelet(dt), survey.time, options, job.imaging_options, job.open_model().grid
-    )
-    return replace(setup, flow=flow_of(survey))

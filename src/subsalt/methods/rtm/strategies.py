@@ -1,46 +1,25 @@
-"""What every shot of a run does to have its source wavefield again, where it keeps what, and what that came to.
-
-A plan says beforehand how many steps a shot takes and what it moves to and from disk; here both are put side by side.
-Damage on disk costs more: it is counted apart, and the image stays as it is.
-
-The strategy of every shot of a survey on this process alone, without a run directory: for arrays in and out.
-"""
+"""How each shot of a run recovers its source wavefield: its scheme on the ranks of a group, and its scratch."""
 
 from __future__ import annotations
 
-import shutil
-import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from subsalt import kernels
 from subsalt.acquisition.survey import Shot
-from subsalt.checkpoint.choice.choose import Choice, choose
-from subsalt.checkpoint.choice.footprint import Limits, Rates, disk_traffic, footprint, name_of, scheme_facts
+from subsalt.checkpoint.choice.choose import Choice
+from subsalt.checkpoint.choice.footprint import disk_traffic, footprint, name_of, scheme_facts
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import Scheme
-from subsalt.checkpoint.schedule.tasks import Counts, counts_of
+from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.checkpoint.storage.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage.store import StoreCounts
-from subsalt.errors import ConfigError, Finding, MemoryPlanError
-from subsalt.host import available_memory
-from subsalt.io.event_log import done_events
-from subsalt.methods.rtm.arrays import RankArrays
-from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision
-from subsalt.methods.rtm.memory import check_memory, largest_shots, shot_memory, sizes_of
 from subsalt.methods.rtm.restart import scheme_left
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.strategy_records import NAMES, SECONDS
 from subsalt.parallel.comm import Comm
-
-#: counts that plan and run must agree on, in the order in which events keep them
-NAMES = tuple(f.name for f in fields(Counts))
-
-#: of a store, each of the rank with most
-SECONDS = ("stall_seconds", "put_seconds", "get_seconds")
 
 #: threads that write and read, where nobody says how many
 THREADS = 2
@@ -180,199 +159,3 @@ class Strategies:
             **{n: sum(r[n] for r in ranks) for n in ("puts", "gets", "damaged")},
             **{n: max(r[n] for r in ranks) for n in ("recomputed", "resumed", *SECONDS)},
         }
-
-
-def records_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return what finished shots said of their strategy, by id, from the events of the run, whoever did them."""
-    events = done_events(folder, done)
-    return {
-        shot: event["checkpoint"] for shot, event in events.items() if _is_record(event.get("checkpoint"))
-    }
-
-
-def _is_record(told: Any) -> bool:
-    """Return whether this is what a shot says of its strategy: what stands in a log may be damaged."""
-    if not isinstance(told, dict):
-        return False
-    numbers = [told.get(name) for name in ("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS)]
-    for name, count in (
-        ("bytes_written", 2),
-        ("bytes_read", 2),
-        ("planned", len(NAMES)),
-        ("counted", len(NAMES)),
-    ):
-        part = told.get(name)
-        if not isinstance(part, list) or len(part) != count:
-            return False
-        numbers += part
-    return all(isinstance(n, int | float) for n in numbers)
-
-
-def facts_of(decision: Decision, told: dict[int, dict[str, Any]]) -> dict[str, Any]:
-    """Return what run.json says of checkpoints: the choice, every shot, sums, and whether plan and run agree."""
-    choice = decision.choice
-    sums = {
-        name: sum(t[name] for t in told.values())
-        for name in ("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS)
-    }
-    sums |= {name: sum(t[name][1] for t in told.values()) for name in ("bytes_written", "bytes_read")}
-    counted = {n: sum(t["counted"][i] for t in told.values()) for i, n in enumerate(NAMES)}
-    return {
-        **({} if choice is None else choice.to_dict()),
-        "budget_bytes": decision.budget,
-        "shots": {
-            str(shot): {
-                **{k: v for k, v in t.items() if k not in ("planned", "counted")},
-                "planned": dict(zip(NAMES, t["planned"], strict=True)),
-                "counted": dict(zip(NAMES, t["counted"], strict=True)),
-            }
-            for shot, t in told.items()
-        },
-        "sums": sums | counted,
-        "differing": differing(told),
-    }
-
-
-def differing(told: dict[int, dict[str, Any]]) -> list[int]:
-    """Return the shots whose counters are not those of the plan; damage and restarts have counters of their own."""
-    return [
-        shot
-        for shot, t in told.items()
-        if not t["damaged"]
-        and (
-            t["planned"] != t["counted"]
-            or (not t["resumed"] and any(p != c for p, c in (t["bytes_written"], t["bytes_read"])))
-        )
-    ]
-
-
-def findings_of(told: dict[int, dict[str, Any]]) -> list[Finding]:
-    """Return a warning when a shot did not do what was planned."""
-    wrong = differing(told)
-    if not wrong:
-        return []
-    some = ", ".join(map(str, wrong[:5])) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-    return [
-        Finding(
-            "W664",
-            "warning",
-            f"shots {some}: steps, states or bytes are not those of the plan; the image is not concerned",
-            "report it with run.json",
-            {"shots": wrong},
-        )
-    ]
-
-
-#: points per second, and bytes per second of a disk, that strategies are ranked with: a slow disk and a slow core
-POINTS, DISK = 3e8, 1.5e8
-
-#: the same of a GPU, with bytes per second of a copy in its memory and over its link
-GPU_POINTS, GPU_COPY, LINK = 2e10, 4e11, 2e10
-
-#: part of the free memory of a GPU that is left alone
-MARGIN = 0.02
-
-
-def on_device(setup: MigrationSetup) -> bool:
-    """Return whether wavefields are in the memory of a GPU."""
-    return kernels.get(setup.propagation.device).OWN_MEMORY
-
-
-def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
-    """Return the bytes of the GPU of this process that are left beside the largest of some shots."""
-    from subsalt.kernels.cuda import library
-
-    sums = len(condition_of(setup.imaging.condition).accumulators)
-    needs = [RankArrays.of(setup, shot).on_gpu(setup.axis.nt, sums) for shot in shots]
-    bare = max(sum(need.values()) for need in needs)
-    return int((1 - MARGIN) * library.free_memory()[0]) - bare
-
-
-@dataclass
-class ArrayStrategies:
-    """How each shot is done.
-
-    Parameters
-    ----------
-    setup : MigrationSetup
-        What all shots share.
-    options : CheckpointOptions
-        What is asked for.
-    limits : Limits
-        Bytes there are for snapshots and states.
-    scratch : Scratch or None
-        Where files go.
-    """
-
-    setup: MigrationSetup
-    options: CheckpointOptions
-    limits: Limits
-    scratch: Scratch | None
-
-    @classmethod
-    def of(cls, setup: MigrationSetup, shots: list[Shot], options: CheckpointOptions) -> ArrayStrategies:
-        """Return the ways of a survey.
-
-        Raises
-        ------
-        MemoryPlanError
-            When the largest shot fits by none.
-        ConfigError
-            When something is to be kept: that needs a run directory.
-        """
-        if options.keep != "none" or options.restart_every:
-            raise ConfigError(
-                "keep and restart_every are for runs: nothing stays of a migration of arrays",
-                "leave them out, or migrate a job",
-                code="E664",
-            )
-        have, several = available_memory(), len(shots) > 1
-        worst = largest_shots(setup, shots)
-        there = on_device(setup)
-        arrays = (RankArrays.of(setup, s) for s in worst)
-        bare = (shot_memory(setup, a, several=several, kept={}, on_device=there) for a in arrays)
-        room = have - max(sum(need.values()) for need in bare)
-        folders = [Path(d) for d in options.directories]
-        disk = min((shutil.disk_usage(d).free for d in folders), default=0)
-        scratch = (
-            Scratch(uuid.uuid4().hex, folders, options.threads or 2, options.direct, options.compression)
-            if folders
-            else None
-        )
-        if scratch is not None:
-            scratch.tolerance = options.tolerance
-        device = device_room(setup, worst) if there else 0
-        ways = cls(setup, options, Limits(room, disk, device), scratch)
-        choice = ways.choice(worst[0])
-        if not choice.fits:
-            if options == CheckpointOptions() and not there:
-                check_memory(setup, shots, have)
-            raise MemoryPlanError(
-                f"{choice.best.name} {choice.best.problem}",
-                "name folders in CheckpointOptions(directories=...), or reduce aperture",
-                code="E988" if choice.lacks_device else "E610",
-            )
-        return ways
-
-    def choice(self, shot: Shot) -> Choice:
-        """Return what a shot does."""
-        arrays = RankArrays.of(self.setup, shot)
-        sizes = sizes_of(self.setup, [arrays], on_device=on_device(self.setup), halved=self.options.halved)
-        domain = arrays.domain
-        rates = Rates(domain.held.size / POINTS, DISK, DISK)
-        if sizes.on_device:
-            rates = replace(rates, step=domain.held.size / GPU_POINTS, copy=GPU_COPY, down=LINK, up=LINK)
-        return choose(self.options, sizes, self.limits, rates)
-
-    def of_shot(self, shot: Shot) -> dict[str, Any]:
-        """Return the arguments of `migrate_shot` for a shot."""
-        return {
-            "scheme": self.choice(shot).scheme,
-            "scratch": self.scratch,
-            "halved": self.options.halved,
-        }
-
-    def over(self, shot: Shot) -> None:
-        """Remove what a shot left on disk."""
-        if self.scratch is not None:
-            self.scratch.remove(shot.id)

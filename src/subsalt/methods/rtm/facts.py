@@ -1,0 +1,52 @@
+"""What run.json says of a migration before its first shot: grids, frame, time axes, and the model past its gate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from subsalt import physics
+from subsalt.acquisition.survey import Survey
+from subsalt.earth.grid import Grid
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.physics.storage import storage_error
+
+
+def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
+    """Return what is known of grid, time axes and model before the first shot."""
+    grid, frame = setup.model.grid, setup.model.frame
+    line = survey.notes.get("line")
+    return {
+        "grid": grid_facts(grid),
+        "image_grid": grid_facts(setup.image_grid),
+        "frame": {**asdict(frame), "azimuth_deg": math.degrees(frame.azimuth)},
+        **({"line": line} if line else {}),
+        **topography_facts(setup, survey),
+        "dt": setup.axis.dt,
+        "t0": setup.axis.t0,
+        "nt": setup.axis.nt,
+        "image_step": setup.image_step,
+        "stable_dt": setup.model.stable_dt(setup.propagation.weights),
+        "repaired_nodes": setup.repaired,
+        "model_error": vars(
+            storage_error(setup.model, physics.medium_of(setup.model, setup.propagation.medium))
+        )
+        if setup.propagation.model_storage == "u16"
+        else None,
+    }
+
+
+def topography_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
+    """Return where the free surface inside the model lies, and what was brought below it; empty without one."""
+    surface = setup.propagation.topography
+    if surface is None:
+        return {}
+    notes = survey.notes.get("topography", {})
+    assert isinstance(notes, dict)
+    return {"topography": surface.facts(setup.image_grid) | notes}
+
+
+def grid_facts(grid: Grid) -> dict[str, Any]:
+    """Return a grid as plain values."""
+    return {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin}
