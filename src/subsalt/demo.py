@@ -29,7 +29,8 @@ from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.methods.rtm.model_job import ModelResult, model_job
 from subsalt.report import write as write_report
-from subsalt.run.migrate import RunResult, migrate_job
+from subsalt.run.migrate import migrate_job
+from subsalt.run.result import RunResult
 
 #: 1500 x 1050 x 1275 m
 GRID = Grid((101, 71, 86), (15.0, 15.0, 15.0))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from kept_case import keep_wavefields
 from survey_case import job_of, make_survey
 
-from subsalt.errors import CannotCreateError, ConfigError
-from subsalt.io import files
+from subsalt.errors import ConfigError
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.wavefields import by_shot
-from subsalt.run import migrate as archive
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.migrate import migrate_job
 
@@ -130,63 +127,6 @@ def test_recompute_sets_the_old_result_aside(survey, tmp_path):
     migrate_job(job_of(survey), run, recompute=True)
     migrate_job(slower, run, recompute=True)
     assert len(list((run / "previous").iterdir())) == 3
-
-
-def test_stopped_while_it_is_set_aside_it_goes_on(survey, tmp_path):
-    """At every rename, and at every file operation before and after: nothing is lost, nothing mixed."""
-    first = migrate_job(job_of(survey), tmp_path / "whole")
-    slower = job_of(survey).changed("model", vp=1900)
-    fresh = migrate_job(slower, tmp_path / "fresh")
-
-    class Struck(Exception):
-        """Stands for the end of the process."""
-
-    def strike(k):
-        count = 0
-
-        def hook(operation, path, nbytes):
-            nonlocal count
-            # a process that ends gives its lock free whatever it writes into it
-            count += bool(path) and not str(path).endswith("run.lock")
-            if count == k:
-                raise Struck
-
-        return hook
-
-    k, struck = 0, True
-    while struck:
-        k += 1
-        run = tmp_path / f"run{k}"
-        shutil.copytree(tmp_path / "whole", run)
-        files.set_fault(strike(k))
-        try:
-            archive.set_aside(run, "0123456789abcdef")
-            struck = False
-        except Struck:
-            pass
-        finally:
-            files.set_fault(None)
-        # what every start does first; stopped before the first move it is as if nothing had been
-        archive.finish_setting_aside(run)
-        if (run / "ledger.sqlite").exists():
-            archive.set_aside(run, "0123456789abcdef")
-        (place,) = [p for p in (run / "previous").iterdir() if any(p.iterdir())]
-        assert sorted(p.name for p in run.iterdir()) == ["previous", "run.lock"]
-        here, there = ({p.name for p in f.iterdir()} for f in (place, tmp_path / "whole"))
-        assert here == there - {"run.lock"}
-        assert (place / "image.sgy").read_bytes() == (tmp_path / "whole" / "image.sgy").read_bytes()
-    assert k > 15
-    assert migrate_job(job_of(survey), place).sha256 == first.sha256
-    assert migrate_job(slower, run).sha256 == fresh.sha256
-    assert first.sha256 != fresh.sha256
-
-
-def test_a_directory_in_use_is_not_set_aside(survey, tmp_path):
-    run = tmp_path / "run"
-    migrate_job(job_of(survey), run)
-    with Ledger(run), pytest.raises(CannotCreateError, match="in use"):
-        archive.set_aside(run, "0123456789")
-    assert not (run / "previous").exists()
 
 
 def test_a_rebuilt_ledger_knows_the_kept_wavefields(tmp_path):

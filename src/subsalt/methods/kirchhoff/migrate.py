@@ -48,9 +48,11 @@ from subsalt.plan.program import agreed
 from subsalt.plan.rates import machine_for_run
 from subsalt.plan.world import World
 from subsalt.run.ledger import Ledger
+from subsalt.run.method_run import MethodRun, RunState
+from subsalt.run.result import Written
 from subsalt.run.resume import CrashNote, ResumeOptions, review_last_start
 from subsalt.run.scheduler import Groups, Outcome
-from subsalt.run.units import MethodRun, Report, RunState, Written
+from subsalt.run.units import Report
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:

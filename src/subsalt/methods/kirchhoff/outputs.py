@@ -32,7 +32,7 @@ from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.weights import leg, mute_weight
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import KEPT, TRACES, Contents, not_finite
-from subsalt.run.units import Written
+from subsalt.run.result import Written
 
 if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.assemble import Piece

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from subsalt.methods import Method
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
-    from subsalt.run.units import MethodRun, RunState
+    from subsalt.run.method_run import MethodRun, RunState
     from subsalt.view.run_image import RunImage
 
 

@@ -53,9 +53,11 @@ from subsalt.propagation.halo import Traffic
 from subsalt.run import resume
 from subsalt.run.identity import numerics_of, wavefield_id
 from subsalt.run.ledger import Ledger
+from subsalt.run.method_run import MethodRun, RunState
+from subsalt.run.result import Written
 from subsalt.run.resume import CrashNote, review_last_start
 from subsalt.run.scheduler import Groups, Outcome
-from subsalt.run.units import MethodRun, Report, RunState, Written
+from subsalt.run.units import Report
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from subsalt.errors import ConfigError, MissingInputError
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot, open_wavefield
-from subsalt.run.migrate import RunResult
+from subsalt.run.result import RunResult
 from subsalt.view.run_image import grid_of, run_facts
 
 

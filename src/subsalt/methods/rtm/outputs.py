@@ -26,7 +26,7 @@ from subsalt.methods.rtm.facts import topography_facts
 from subsalt.methods.rtm.image import ImagePlanes, refuse_region
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
-from subsalt.run.units import Written
+from subsalt.run.result import Written
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:

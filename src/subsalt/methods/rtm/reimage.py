@@ -41,12 +41,13 @@ from subsalt.parallel.comm import Comm, world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import scheduler as ranks
+from subsalt.run.engine import write_report
 from subsalt.run.facts import facts_of_ending, facts_of_job, over_ranks, write_facts
 from subsalt.run.identity import begin_run, numerics_of
 from subsalt.run.ledger import Ledger
 from subsalt.run.leftovers import noted_memory
 from subsalt.run.lock import check_shared
-from subsalt.run.migrate import RunResult, write_report
+from subsalt.run.result import RunResult
 from subsalt.run.scheduler import Outcome
 from subsalt.run.settings import settings_of
 from subsalt.run.units import Bookkeeping, Progress, Report, run_units
