@@ -51,7 +51,7 @@ class Shots:
     def digest(self, shot: int, seed: int | None) -> str:
         """Return the hash of the partial image of a shot, which is that of the ledger."""
         with drawn(seed):
-            told = self.runner.one(self.shots[shot], None, lambda *_: None)
+            told = self.runner.process(self.shots[shot], None, lambda *_: None)
         if "sha256" not in told:
             raise SystemExit(f"shot {shot} failed: {told}")
         return str(told["sha256"])

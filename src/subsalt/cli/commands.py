@@ -69,12 +69,12 @@ def migrate_here(
     from subsalt.methods import method_of
     from subsalt.parallel.comm import world
     from subsalt.run import progress
-    from subsalt.run.identity import as_begun
+    from subsalt.run.identity import pin_to_started_job
     from subsalt.run.migrate import migrate_job
 
     method = method_of(job.method)
     if method.domain == "depth":
-        job = as_begun(job, run, world(), out.say, recompute)
+        job = pin_to_started_job(job, run, world(), out.say, recompute)
     check_or_stop(job, out, strict)
     with ranks.together():
         if job.data is None:

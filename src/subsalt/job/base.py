@@ -241,7 +241,7 @@ class BaseJob(Section):
         return [input_facts(key, path) for key, paths in self.input_files().items() for path in paths]
 
     @classmethod
-    def as_it_was(cls, resolved: dict[str, Any]) -> dict[str, Any]:
+    def upgrade_resolved(cls, resolved: dict[str, Any]) -> dict[str, Any]:
         """Return the resolved job of an older version with the keys that it lacks, as they were then."""
         return resolved
 

@@ -112,7 +112,7 @@ class Job(RtmTables):
     # -- the job as a number
 
     @classmethod
-    def as_it_was(cls, resolved: dict[str, Any]) -> dict[str, Any]:
+    def upgrade_resolved(cls, resolved: dict[str, Any]) -> dict[str, Any]:
         """Return the resolved job of an older version with the keys that it lacks: it had Taylor's weights."""
         return resolved | {"propagation": FORMER | resolved.get("propagation", {})}
 

@@ -23,7 +23,7 @@ from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import facts, scheduler
 from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
-from subsalt.run.identity import as_begun, begin_run
+from subsalt.run.identity import begin_run, pin_to_started_job
 from subsalt.run.ledger import Ledger
 from subsalt.run.leftovers import noted_memory
 from subsalt.run.live import Live
@@ -71,11 +71,11 @@ class Engine:
             with clock("setup"):
                 parts = scheduler.form(state.world, *run.group_sizes(), max(1, len(left)))
             crash = stack.enter_context(CrashNote(state.folder, state.world.rank))
-            with run.work(stack, parts, crash) as one:
+            with run.work(stack, parts, crash) as process:
                 before, idle = TRACES.now(), state.device.work_done()
                 progress = request.progress if state.world.is_root else None
                 books = Bookkeeping(clock, state.ledger, progress, state.live, self.method.unit)
-                run_units(parts, one, left, len(units), books)
+                run_units(parts, process, left, len(units), books)
             self._stop_if_unfinished()
             written = run.assemble()
             with clock("facts"):
@@ -123,7 +123,7 @@ class Engine:
             if everybody.is_root:
                 own_run(state.folder, writing=True)
         with clock("check"):
-            job = self.job = as_begun(
+            job = self.job = pin_to_started_job(
                 job, state.folder, everybody, state.request.say, state.request.recompute
             )
             state.findings = raise_on_errors(check_job(job).findings, state.request.strict)
@@ -176,13 +176,13 @@ class Engine:
                 state.inputs,
                 state.numerics,
                 accept_changed_inputs=accept,
-                **run.ties(ledger),
+                **run.identity_extras(ledger),
             )
 
         ledger = open_run(stack, state.folder, begin, state.request.recompute, state.request.say)
         ledger.set("unit", self.method.unit)
         live = Live(state.folder, ledger.lock.lease, state.clock, resume.limit, unit=self.method.unit)
-        live.given_back = run.given_back
+        live.stop_message = run.stop_message
         live.facts["by"] = state.by
         state.ledger, state.live = ledger, stack.enter_context(live)
         publish_text(state.folder / "job.resolved.toml", job.resolved_toml())

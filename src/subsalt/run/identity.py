@@ -80,7 +80,7 @@ def of_the_run(options: CheckpointOptions, folder: Path) -> CheckpointOptions:
     return replace(options, exact=True)
 
 
-def as_begun(
+def pin_to_started_job(
     job: Job_,
     folder: Path,
     everybody: Comm,
@@ -190,7 +190,7 @@ def begin_run(
                 code="E810",
             )
         then, now = (
-            _of_the_fields({**k, "job": job.as_it_was(k["job"])})
+            _of_the_fields({**k, "job": job.upgrade_resolved(k["job"])})
             for k in (before, json.loads(json.dumps(key)))
         )
         changes = differences(then, now)
@@ -363,7 +363,7 @@ def job_of_run(folder: Path, say: Callable[[str], None] = lambda text: None) -> 
     folder : Path
         The run directory.
     say : callable, optional
-        Told where the job comes from when it is not as it should be.
+        Callback for progress text: where the job comes from when it is not as it should be.
 
     Raises
     ------
@@ -426,7 +426,7 @@ def _job_from(raw: dict[str, Any], folder: Path, known: Mapping[str, str]) -> Jo
         base = (folder.resolve() / known.get("from_run", "..")).resolve()
         base = base if base.is_dir() else folder.resolve().parent
     try:
-        return Job.from_dict(class_of(raw).as_it_was(raw), base, name=name)
+        return Job.from_dict(class_of(raw).upgrade_resolved(raw), base, name=name)
     except (ConfigError, FindingsError) as error:
         raise CorruptionError(
             f"{folder / RESOLVED} is no job of this version: {error.message}",
@@ -446,11 +446,11 @@ def _refuse_another(folder: Path, job: Job, known: Mapping[str, str], say: Calla
     try:
         begun = json.loads(known["key"])
         imaging = json.loads(known["imaging"]) if "imaging" in known else begun["job"].get("imaging", {})
-        then = job.as_it_was({**begun["job"], "imaging": imaging} if imaging else begun["job"])
+        then = job.upgrade_resolved({**begun["job"], "imaging": imaging} if imaging else begun["job"])
     except (KeyError, TypeError, ValueError, AttributeError):
         say(f"no ledger says whether {folder / RESOLVED} is as the run wrote it: it is taken as it is")
         return
-    changed = differences(then, json.loads(json.dumps(job.as_it_was(job.of_the_image()))))
+    changed = differences(then, json.loads(json.dumps(job.upgrade_resolved(job.of_the_image()))))
     if changed:
         raise CorruptionError(
             f"{folder / RESOLVED} is not the job that the run was begun with: {'; '.join(changed[:5])}",

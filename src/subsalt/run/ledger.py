@@ -239,7 +239,7 @@ class Ledger:
             if shot not in good:
                 self.release(shot)
 
-    def again(self, shots: Set[int]) -> None:
+    def requeue(self, shots: Set[int]) -> None:
         """Plan done shots again whose partial images are good, but do not hold what is wanted now."""
         for shot in shots:
             self._write("UPDATE shot SET state = 'planned' WHERE id = ? AND state = 'done'", (shot,))
@@ -265,7 +265,7 @@ class Ledger:
         )
         return int(self._read("SELECT failures FROM shot WHERE id = ?", (shot,))[0][0])
 
-    def forgive(self) -> list[int]:
+    def reset_attempts(self) -> list[int]:
         """Plan all quarantined shots again, as if they had never failed; return their ids."""
         shots = self.failed()
         for shot in shots:

@@ -219,8 +219,8 @@ class Live:
         What else the file says: ranks, directories of scratch.
     unit : str
         What is handed out: shots, or blocks of an image.
-    given_back : str
-        What becomes of units in hand when the run stops at once.
+    stop_message : str
+        Predicate of the units in hand when the run stops at once, for people.
     """
 
     folder: Path
@@ -230,7 +230,7 @@ class Live:
     begin: float = field(default_factory=time.monotonic)
     facts: dict[str, Any] = field(default_factory=dict)
     unit: str = "shot"
-    given_back: str = "were given back"
+    stop_message: str = "were given back"
 
     def __post_init__(self) -> None:
         self.request: Request | None = None
@@ -301,7 +301,7 @@ class Live:
         why = self.request.why if self.request is not None else str(error) or type(error).__name__
         self._write("stopped" if stopped else "failed", "a signal" if why in _SIGNALS else why)
         if stopped and self.request is not None and not isinstance(error, RunStopped):
-            raise self._stopped(self.request, f"the {self.unit}s in hand {self.given_back}") from error
+            raise self._stopped(self.request, f"the {self.unit}s in hand {self.stop_message}") from error
 
     def _quiet(self) -> None:
         """End the thread. The signal of a request that came too late to stop anything ends here as well."""

@@ -112,8 +112,8 @@ class MethodRun(ABC):
         Of the engine.
     """
 
-    #: what becomes of units in hand when the run stops at once
-    given_back = "were given back"
+    #: predicate of the units in hand when the run stops at once, for people
+    stop_message = "were given back"
     #: what the exchanges of ghost planes took on this rank, where there are some
     halo: Traffic | None = None
 
@@ -133,7 +133,7 @@ class MethodRun(ABC):
         described: dict[str, object] = self.state.device.describe()
         return described
 
-    def ties(self, ledger: Ledger) -> dict[str, Any]:
+    def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
         """Return what ties the run directory to the job beside inputs and numerics, for `begin_run`. On rank 0."""
         return {}
 
@@ -157,7 +157,7 @@ class MethodRun(ABC):
     def work(
         self, stack: ExitStack, groups: Groups, crash: CrashNote
     ) -> AbstractContextManager[Callable[[Any, Any, Report], Outcome]]:
-        """Return a context in which a function does one unit: ``one(unit, ahead, report)``.
+        """Return a context in which a function does one unit: ``process(unit, next_unit, report)``.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ def migrate_job(
     resume : ResumeOptions, optional
         What to do with quarantined shots and inputs that have changed, and when to stop.
     say : callable, optional
-        Told what is used again of what the directory holds, before the first shot.
+        Callback for progress text: before the first shot, what is used again of what the directory holds.
     recompute : bool
         The result of another job in the directory is set aside, in ``previous``, instead of refused.
 

@@ -33,7 +33,7 @@ def open_run(
     recompute : bool
         The result of another job in the directory is set aside, in ``previous``, instead of refused.
     say : callable, optional
-        Told where it went.
+        Callback for progress text: where the old result went.
 
     Raises
     ------

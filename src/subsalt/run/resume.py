@@ -296,7 +296,7 @@ def review_last_start(ledger: Ledger, resume: ResumeOptions) -> None:
     elif ledger.interrupted:
         log_event(ledger.folder, event="died", **{f"{ledger.unit}s": ledger.interrupted})
     if resume.retry_quarantined:
-        for shot in ledger.forgive():
+        for shot in ledger.reset_attempts():
             log_event(ledger.folder, event="tried again", shot=shot)
 
 

@@ -106,7 +106,7 @@ class Bookkeeping:
 
 def run_units(
     groups: Groups,
-    one: Callable[[Unit, Unit | None, Report], Outcome],
+    process: Callable[[Unit, Unit | None, Report], Outcome],
     left: Sequence[Unit],
     total: int,
     books: Bookkeeping,
@@ -117,8 +117,8 @@ def run_units(
     ----------
     groups : Groups
         This rank's group.
-    one : callable
-        ``one(unit, ahead, report)`` does a unit and returns its outcome; `ahead`: the next one, where known.
+    process : callable
+        ``process(unit, next_unit, report)`` does a unit and returns its outcome; `next_unit`: None where not known.
     left : sequence of units
         To be done, in this order.
     total : int
@@ -145,7 +145,7 @@ def run_units(
 
     with source:
         if not groups.idle:
-            _take(groups.group, source, left, one, report, books)
+            _take(groups.group, source, left, process, report, books)
             note("")
         with books.clock("waiting for other groups"):
             source.wait(lambda: report(None, 0.0))
@@ -158,7 +158,7 @@ def _take(
     group: Comm,
     source: Scheduler | Worker,
     left: Sequence[Unit],
-    one: Callable[[Unit, Unit | None, Report], Outcome],
+    process: Callable[[Unit, Unit | None, Report], Outcome],
     report: Report,
     books: Bookkeeping,
 ) -> None:
@@ -172,4 +172,4 @@ def _take(
         if task["shot"] is None:
             return
         ready = task["ahead"]
-        outcome = one(units[task["shot"]], None if ready is None else units[ready], report)
+        outcome = process(units[task["shot"]], None if ready is None else units[ready], report)

@@ -149,7 +149,7 @@ class BlockRunner:
     def __post_init__(self) -> None:
         self._finished: Block | None = None
 
-    def one(self, block: Block, ahead: Block | None, report: Report) -> Outcome:
+    def process(self, block: Block, next_block: Block | None, report: Report) -> Outcome:
         """Sum the traces of a block and publish the sums; return what became of it."""
         begin = time.monotonic()
         if self._finished is not None:
@@ -346,7 +346,7 @@ class BlocksRun(MethodRun):
         super().__init__(state)
         self.job = job
         if job.kirchhoff.save_every:
-            self.given_back = "were stored as restart points"
+            self.stop_message = "were stored as restart points"
 
     def load(self) -> None:
         """Read the headers of all traces."""
@@ -410,7 +410,7 @@ class BlocksRun(MethodRun):
             state.device.NAME,
             state.by,
         )
-        yield self.runner.one
+        yield self.runner.process
 
     def assemble(self) -> Written:
         """Write image, gathers, hits and fold; a block whose sums are damaged is planned again, and the run ends."""
@@ -518,7 +518,7 @@ def blocks_of_run(
             ledger.keep(good)
             review_last_start(ledger, resume)
             # every block has its own place in the image: none is left out, whatever befell earlier starts
-            ledger.forgive()
+            ledger.reset_attempts()
             points.tidy([b for b in blocks if b.id not in good])
     return [Block.from_list(b) for b in everybody.bcast([b.to_list() for b in blocks])]
 

@@ -166,7 +166,7 @@ class ShotRunner:
         group = self.groups.group
         return share_of(self.setup, shot, group).rows if group.size > 1 else None
 
-    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Outcome:
+    def process(self, shot: Shot, next_shot: Shot | None, report: Report) -> Outcome:
         """Migrate one shot and publish its partial image; return what became of it. Collective over the group."""
         report(shot, 0.0)
         group = self.groups.group
@@ -177,9 +177,9 @@ class ShotRunner:
             return self._published(shot, kept)
         try:
             ready = self.ahead.take(shot, self.clock)
-            if ahead is not None and not (self.reuse and self.reuse.source_of(ahead.id)):
+            if next_shot is not None and not (self.reuse and self.reuse.source_of(next_shot.id)):
                 with self.clock("trace input"):
-                    self.ahead.begin(ahead)
+                    self.ahead.begin(next_shot)
             part = migrate_shot(
                 self.setup,
                 shot,
@@ -311,7 +311,7 @@ class ShotsRun(MethodRun):
         strategy = choice.scheme.strategy if choice else "store"
         return numerics_of(super().numerics(), self.job.propagation_options, strategy)
 
-    def ties(self, ledger: Ledger) -> dict[str, Any]:
+    def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
         """Return the frame of the partial images, and what a change of the imaging condition lacks."""
         lacking = partial(unserved, self.setup, self.state.folder, ledger)
         return {"place": self.survey.frame, "unserved": lacking}
@@ -330,7 +330,7 @@ class ShotsRun(MethodRun):
         done = {shot for shot in hashes if not self.reuse.missing(shot)}
         if ledger is not None:
             ledger.keep(set(self.reuse.names))
-            ledger.again(set(self.reuse.names) - done)
+            ledger.requeue(set(self.reuse.names) - done)
         if text := self.reuse.said([s.id for s in shots], done):
             state.request.say(text)
         return shots
@@ -388,7 +388,7 @@ class ShotsRun(MethodRun):
         )
         self.halo = self.runner.halo
         with self.runner.feed, self.runner.ahead:
-            yield self.runner.one
+            yield self.runner.process
         self.runner.give_back()
 
     def assemble(self) -> Written:

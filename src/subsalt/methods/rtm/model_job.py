@@ -144,7 +144,7 @@ def model_job(
         setup = with_input(setup, reading_of(job.parallel.io, parts.group))
         runner = _Runner(setup, survey, folder, _text(setup, run_id), parts, clock)
         to_do = [s for s in survey.shots if s.id in left]
-        run_units(parts, runner.one, to_do, len(survey), Bookkeeping(clock, progress=progress))
+        run_units(parts, runner.process, to_do, len(survey), Bookkeeping(clock, progress=progress))
         point_steps, whole = everybody.sum(runner.point_steps), everybody.sum(runner.grid_point_steps)
         parts.free()
     return ModelResult(
@@ -170,7 +170,7 @@ class _Runner:
     point_steps: int = 0
     grid_point_steps: int = 0
 
-    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Outcome:
+    def process(self, shot: Shot, next_shot: Shot | None, report: Report) -> Outcome:
         """Model one shot and write its file; collective over the group."""
         group = self.groups.group
         report(shot, 0.0)

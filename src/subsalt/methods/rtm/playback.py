@@ -226,7 +226,7 @@ def movie_of(
     progress : callable, optional
         ``progress(done, total, message)``.
     say : callable, optional
-        Told once what it takes, when the shot has to be propagated again.
+        Callback for progress text: what it takes, when the shot has to be propagated again.
 
     Raises
     ------

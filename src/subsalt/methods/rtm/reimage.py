@@ -249,7 +249,7 @@ def reimage_run(
     progress : callable, optional
         ``progress(done, total, message)``; called on rank 0.
     say : callable, optional
-        Told where the sums come from, before the first one.
+        Callback for progress text: before the first sum, where the sums come from.
 
     Raises
     ------
@@ -336,7 +336,7 @@ def reimage_run(
         imager = _Imager(setup, reuse, run, images, parts.group, clock)
         before = TRACES.now()
         books = Bookkeeping(clock, ledger, progress if everybody.is_root else None)
-        run_units(parts, imager.one, left, len(survey), books)
+        run_units(parts, imager.process, left, len(survey), books)
         with clock("image sum"):
             planes = sum_image(setup, survey, ledger, images, everybody)
         outputs = RunOutputs(job, setup, survey, folder, run_id, everybody, region)
@@ -467,7 +467,7 @@ class _Imager:
     group: Comm
     clock: Phases
 
-    def one(self, shot: Shot, ahead: Shot | None, report: Report) -> Outcome:
+    def process(self, shot: Shot, next_shot: Shot | None, report: Report) -> Outcome:
         """Make the partial image of one shot and publish it; return what became of it."""
         report(shot, 0.0)
         if not self.reuse.source_of(shot.id):
