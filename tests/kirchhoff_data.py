@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from subsalt.io.files import raw_bytes
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.segy.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
 from subsalt.io.segy.samples import encode_text
 

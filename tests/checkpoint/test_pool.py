@@ -19,7 +19,7 @@ from subsalt.checkpoint.storage.record import BLOCK, Layout
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.transfers import Buffer, Pool, Where
 from subsalt.errors import CannotCreateError, DiskError, SnapshotDamaged, SubsaltError
-from subsalt.io.files import FaultCounter, set_fault
+from subsalt.io.faults import FaultCounter, set_fault
 
 WAYS = _native.scratch.crc32c_ways()
 

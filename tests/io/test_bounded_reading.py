@@ -17,8 +17,8 @@ import pytest
 
 from subsalt.earth.grid import Grid
 from subsalt.errors import SubsaltError
-from subsalt.io.files import InputFile
 from subsalt.io.geometry.columns import CARD, LINES, PIECE, read_cards
+from subsalt.io.input_file import InputFile
 from subsalt.io.unpacking import SLACK, unpack_stream, zstd_size
 from subsalt.io.volumes import volume
 

@@ -9,7 +9,7 @@ import pytest
 from segy_maker import line_headers, make_segy
 
 from subsalt.errors import SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.geometry import POSITION_NAMES, open_headers

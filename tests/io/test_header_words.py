@@ -8,7 +8,7 @@ from segy_maker import ibm_words
 from shot_records import CHANNELS, SHOTS, cured, found, pasted, problems, records, write
 
 from subsalt.errors import ConfigError, SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.segy.headers import Fix, read_headers, save_index
 from subsalt.io.segy.index import BESIDE

@@ -15,7 +15,8 @@ from object_server import ObjectServer
 from job_files import GRID, MIGRATE, OWN_GRID, survey, velocity, write_files, write_job
 from subsalt.errors import ConfigError, DataError, MissingInputError, ResourceError
 from subsalt.io import objects
-from subsalt.io.files import COUNTED, InputFile
+from subsalt.io.input_file import InputFile
+from subsalt.io.input_traffic import COUNTED
 from subsalt.io.objects import UrlPath, as_path, matching
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan

@@ -11,7 +11,7 @@ import pytest
 
 from subsalt.errors import CannotCreateError
 from subsalt.io import own, scratch
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.publish import (
     append_line,
     atomic_write,

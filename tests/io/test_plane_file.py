@@ -9,7 +9,7 @@ import pytest
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, DiskError
 from subsalt.io import own
-from subsalt.io.files import FaultCounter, set_fault
+from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.io.publish import publish_bytes
 from subsalt.io.volumes.plane_file import (
     BLOCK,

@@ -11,7 +11,7 @@ from segy_maker import make_segy
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Constant, Mapped, Planes
 from subsalt.errors import ModelError, ResourceError, SegyError
-from subsalt.io import files
+from subsalt.io import faults
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.zarr_store import ZarrPlanes
 
@@ -215,21 +215,21 @@ def test_a_file_that_shrinks_is_named(tmp_path, name, error):
 
 def test_a_failing_disk_says_path_and_byte(tmp_path):
     planes = opened(written(tmp_path / "v.rsf"))
-    files.set_fault(files.FaultCounter(fail_at=1))
+    faults.set_fault(faults.FaultCounter(fail_at=1))
     try:
         with pytest.raises(ResourceError, match=r"cannot read .*v\.rsf@ at byte 224: .*errno 5"):
             planes.read(2, 3)
     finally:
-        files.set_fault(None)
+        faults.set_fault(None)
 
 
 def test_short_reads_are_read_on(tmp_path):
     planes = opened(written(tmp_path / "v.rsf"))
-    files.set_fault(files.FaultCounter(short=100))
+    faults.set_fault(faults.FaultCounter(short=100))
     try:
         assert np.array_equal(planes.read(1, 6), A[1:6])
     finally:
-        files.set_fault(None)
+        faults.set_fault(None)
 
 
 def test_the_checksum_of_an_archive_counts(tmp_path):

@@ -13,7 +13,7 @@ TABLE = """
     from subsalt.io.prestack.positions import LineGeometry
     from subsalt.io.segy.headers import Fix, HeaderBytes
     from subsalt.io.prestack.table import open_traces
-    from subsalt.io.files import COUNTED
+    from subsalt.io.input_traffic import COUNTED
     from subsalt.parallel.relay import plain
     w, folder = world(), Path("FOLDER")
     files = sorted(folder.glob("part*.sgy"))

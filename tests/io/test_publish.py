@@ -17,13 +17,13 @@ import pytest
 
 from subsalt.errors import CannotCreateError, DiskError, MissingInputError
 from subsalt.io import publish
-from subsalt.io.files import FaultCounter
+from subsalt.io.faults import FaultCounter, set_fault
 
 
 @pytest.fixture
 def fault():
-    yield publish.set_fault
-    publish.set_fault(None)
+    yield set_fault
+    set_fault(None)
 
 
 def names(folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from segy_maker import line_headers, make_segy
 
 from subsalt.errors import MemoryPlanError, MissingInputError, ResourceError, SegyError
-from subsalt.io import publish
+from subsalt.io import faults
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.segy.words import PRESETS
@@ -405,11 +405,11 @@ def test_more_headers_than_memory(tmp_path):
 def test_short_reads_are_invisible(tmp_path):
     path = make_segy(tmp_path / "a.sgy", smooth(20, 30), headers=line_headers(4, 5))
     want = scan(path).to_dict()
-    publish.set_fault(lambda operation, name, n: 1 + n // 3)
+    faults.set_fault(lambda operation, name, n: 1 + n // 3)
     try:
         assert scan(path).to_dict() == want
     finally:
-        publish.set_fault(None)
+        faults.set_fault(None)
 
 
 @pytest.mark.parametrize(("small", "read"), [(0, 3), (1 << 22, 1)])
@@ -417,12 +417,12 @@ def test_a_failing_disk_is_named(tmp_path, monkeypatch, small, read):
     """The third of many reads, and the only one of a small file."""
     monkeypatch.setattr("subsalt.io.scan.scan._SMALL", small)
     path = make_segy(tmp_path / "a.sgy", smooth(20, 30), headers=line_headers(4, 5))
-    publish.set_fault(publish.FaultCounter(read))
+    faults.set_fault(faults.FaultCounter(read))
     try:
         with pytest.raises(ResourceError, match="at byte") as caught:
             scan(path)
     finally:
-        publish.set_fault(None)
+        faults.set_fault(None)
     assert caught.value.code == "E601"
 
 

@@ -6,7 +6,7 @@ import pytest
 import subsalt
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import GeometryError
-from subsalt.io.files import COUNTED, Traffic
+from subsalt.io.input_traffic import COUNTED, InputTraffic
 from subsalt.io.prestack import time_slices as module
 from subsalt.io.prestack.time_slices import slice_survey, write_slices
 
@@ -46,7 +46,7 @@ def test_traces_of_some_nodes_read_only_their_planes(tmp_path, monkeypatch, bloc
     assert moved.wanted == planes
     assert planes < moved.read < planes + 600  # and the header
     assert survey.traces(survey.shots[0], np.array([], np.int64)).shape == (0, NT)
-    assert isinstance(moved, Traffic)
+    assert isinstance(moved, InputTraffic)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from patience import wait_for
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DataError, SegyError
 from subsalt.io import broadcast
-from subsalt.io.files import COUNTED, Traffic
+from subsalt.io.input_traffic import COUNTED, InputTraffic
 from subsalt.io.prestack.time_slices import Ahead, TimeSlices, Together, stream_slices, write_slices
 from subsalt.parallel.comm import single
 
@@ -131,7 +131,7 @@ def test_a_thread_reads_ahead_in_any_order_and_bytes_are_counted(made, order):
                     ahead.next_slice()
 
         nbytes = len(order) * 4 * NY * 4
-        assert counted(run) == Traffic(wanted=nbytes, read=nbytes)
+        assert counted(run) == InputTraffic(wanted=nbytes, read=nbytes)
 
 
 def test_two_buffers_are_all_that_is_read_ahead(made):
@@ -174,7 +174,7 @@ def test_broadcast_brings_the_same_and_counts_what_was_wanted(made):
                 brought.next_slice()
             brought.close()
 
-        assert counted(run) == Traffic(wanted=NT * 4 * NY * 4, read=NT * NX * NY * 4)
+        assert counted(run) == InputTraffic(wanted=NT * 4 * NY * 4, read=NT * NX * NY * 4)
         assert isinstance(stream_slices(s, 0, 0, [], broadcast.of("per-rank", single())), Ahead)
 
 
@@ -187,7 +187,7 @@ def test_pieces_of_planes_and_rows(made):
                 out = reading.planes(s.slice(1), lo, hi)
                 np.testing.assert_array_equal(out, samples()[1, lo:hi])
                 read = s.slice_bytes if reading.collective else out.nbytes
-                assert COUNTED.now() - before == Traffic(wanted=out.nbytes, read=read)
+                assert COUNTED.now() - before == InputTraffic(wanted=out.nbytes, read=read)
     table = samples()[0]
 
     def read(rows, out):
@@ -214,5 +214,5 @@ def test_an_unknown_way_to_read_names_the_known():
 
 
 def test_redundancy():
-    traffic = Traffic(10, 5, 25) + Traffic(read=10)
+    traffic = InputTraffic(10, 5, 25) + InputTraffic(read=10)
     assert (traffic.moved, traffic.redundancy) == (40, 4.0)

@@ -9,7 +9,7 @@ import pytest
 
 from kirchhoff_data import line_positions, make_survey
 from subsalt.errors import DataError, ResourceError, SegyError
-from subsalt.io.files import TRACES
+from subsalt.io.input_traffic import TRACES
 from subsalt.io.prestack.table import TraceBlocks, open_traces, stream_bytes
 from subsalt.io.segy import trace_files
 
@@ -118,7 +118,7 @@ def test_a_failing_disk_is_told_with_path_and_traces(survey, monkeypatch):
     def fails(fd, buffers, offset):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("subsalt.io.files.os.preadv", fails)
+    monkeypatch.setattr("subsalt.io.input_file.os.preadv", fails)
     with TraceBlocks(table, np.array([5, 6, 7]), 10) as blocks, pytest.raises(ResourceError) as found:
         next(iter(blocks))
     assert found.value.code == "E601"

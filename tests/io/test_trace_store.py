@@ -9,7 +9,7 @@ from trace_stores import shots_store
 from job_files import MIGRATE, survey, velocity, write_files, write_job
 from subsalt.errors import ConfigError, DataError, SegyError, SubsaltError
 from subsalt.io import trace_store
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.headers import Fix

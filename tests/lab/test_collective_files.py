@@ -7,7 +7,7 @@ import pytest
 from collective_choices import intel, mpich, openmpi
 
 from subsalt.errors import SubsaltError
-from subsalt.io.files import set_fault
+from subsalt.io.faults import set_fault
 from subsalt.machine.launcher import Launcher
 from subsalt_lab.collectives import known_calls, verify, writers
 from subsalt_lab.collectives.known_calls import Answers

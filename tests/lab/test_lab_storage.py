@@ -11,7 +11,7 @@ import pytest
 
 from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.errors import ConfigError, DiskError, SubsaltError
-from subsalt.io.files import FaultCounter, set_fault
+from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.machine import machine_file as machine
 from subsalt.machine import records
 from subsalt.machine import storage as put_get

@@ -20,7 +20,7 @@ PROGRAM = """
     from subsalt.earth.grid import Box, Grid
     from subsalt.io import broadcast
     from subsalt.io.prestack.time_slices import TimeSlices
-    from subsalt.io.files import COUNTED
+    from subsalt.io.input_traffic import COUNTED
     from subsalt.earth.model import EarthModel
     from subsalt.propagation.options import PropagationOptions
     from subsalt.propagation.propagator import Propagator

@@ -14,7 +14,7 @@ SURVEY = """
     from subsalt.errors import SubsaltError
     from subsalt.io.segy.reading import read_survey
     from subsalt.io.segy.reading import read_once
-    from subsalt.io.files import COUNTED
+    from subsalt.io.input_traffic import COUNTED
     from pathlib import Path
     w, folder = world(), Path("FOLDER")
     files = sorted(folder.glob("*.sgy"))

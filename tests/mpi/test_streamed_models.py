@@ -55,7 +55,7 @@ CHECK = """
     from subsalt.parallel.comm import world
     from subsalt.job.checking import check_job
     from subsalt.job.job import Job
-    from subsalt.io.files import COUNTED
+    from subsalt.io.input_traffic import COUNTED
 
     for name in json.loads(sys.argv[1]) if len(sys.argv) > 1 else NAMES:
         result = check_job(Job.from_toml(name))
@@ -129,18 +129,18 @@ def test_an_error_of_one_rank_is_that_of_all(tmp_path):
         """
         from subsalt.parallel.comm import world
         from subsalt.errors import ResourceError, SubsaltError
-        from subsalt.io import files
+        from subsalt.io import input_file
         from subsalt.job.checking import check_job
         from subsalt.job.job import Job
 
-        read = files.InputFile.read_into
+        read = input_file.InputFile.read_into
 
         def broken(self, offset, out):
             if world().rank == 1 and offset > 0 and self.path.name == "delta.rsf@":
                 raise ResourceError("cannot read delta.rsf@: Input/output error", "check the disk", code="E601")
             read(self, offset, out)
 
-        files.InputFile.read_into = broken
+        input_file.InputFile.read_into = broken
         job = Job.from_toml("job.toml")
         try:
             job.open_model()
@@ -164,7 +164,7 @@ def test_windows_that_one_rank_reads_for_all(tmp_path):
         from subsalt.earth.grid import Box
         from subsalt.io.broadcast import Broadcast
         from subsalt.methods.rtm.setup import gate
-        from subsalt.io.files import COUNTED
+        from subsalt.io.input_traffic import COUNTED
         from subsalt.io.broadcast import SharedModel
         from subsalt.earth import planes
         import test_streamed_model as cases
@@ -210,7 +210,7 @@ def test_one_rank_reads_the_headers_of_a_segy_model(tmp_path):
         import numpy as np
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
-        from subsalt.io.files import COUNTED
+        from subsalt.io.input_traffic import COUNTED
         from subsalt.job.job import Job
 
         w = world()

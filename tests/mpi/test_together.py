@@ -71,7 +71,7 @@ def test_a_failure_on_one_rank_is_one_of_all_and_leaves_nothing(tmp_path):
         + """
     import errno
     from subsalt.errors import CannotCreateError, DataError, DiskError, SubsaltError
-    from subsalt.io.files import FaultCounter, set_fault
+    from subsalt.io.faults import FaultCounter, set_fault
     old = folder / "image.rsf@"
     old.write_bytes(b"what was there") if w.is_root else None
     for rank in range(3):

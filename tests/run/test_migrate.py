@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError, FindingsError, SubsaltError
-from subsalt.io.files import FaultCounter, FaultHook, set_fault
+from subsalt.io.faults import FaultCounter, FaultHook, set_fault
 from subsalt.job.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.samples import SnapshotPool

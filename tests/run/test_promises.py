@@ -16,7 +16,7 @@ from small_run import MODEL as THREE
 import subsalt
 from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, ConfigError, CorruptionError, DiskError
-from subsalt.io.files import FaultCounter, set_fault
+from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.io.publish import make_folder, remove_leftovers
 from subsalt.io.volumes import volume
 from subsalt.job.job import Job

@@ -9,7 +9,7 @@ import pytest
 from survey_case import job_of, make_survey
 
 from subsalt.errors import CannotCreateError
-from subsalt.io import files
+from subsalt.io import faults
 from subsalt.run.ledger import Ledger
 from subsalt.run.migrate import migrate_job
 from subsalt.run.set_aside import finish_setting_aside, set_aside
@@ -46,14 +46,14 @@ def test_stopped_while_it_is_set_aside_it_goes_on(survey, tmp_path):
         k += 1
         run = tmp_path / f"run{k}"
         shutil.copytree(tmp_path / "whole", run)
-        files.set_fault(strike(k))
+        faults.set_fault(strike(k))
         try:
             set_aside(run, "0123456789abcdef")
             struck = False
         except Struck:
             pass
         finally:
-            files.set_fault(None)
+            faults.set_fault(None)
         # what every start does first; stopped before the first move it is as if nothing had been
         finish_setting_aside(run)
         if (run / "ledger.sqlite").exists():

@@ -171,8 +171,8 @@ def save_indexes(
     files: list[Path], header: HeaderBytes, folder: Path | None, out: Out
 ) -> tuple[Fix, list[dict[str, object]]]:
     """Save the header values of files; return the fix under which they are read, and what was saved where."""
-    from subsalt.io.files import InputFile
-    from subsalt.io.publish import human
+    from subsalt.host import human
+    from subsalt.io.input_file import InputFile
     from subsalt.io.segy.geometry import header_for
     from subsalt.io.segy.headers import Fix, save_index
     from subsalt.io.segy.index import BESIDE

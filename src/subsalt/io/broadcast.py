@@ -19,7 +19,7 @@ from subsalt.earth.grid import Box
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
-from subsalt.io.files import COUNTED, TRACES, for_others
+from subsalt.io.input_traffic import COUNTED, TRACES, for_others
 
 if TYPE_CHECKING:
     from subsalt.parallel.comm import Comm
@@ -53,8 +53,8 @@ class Planes(Protocol):
 class Reading(Protocol):
     """The way to read; both calls are collective over the group where `collective` is true.
 
-    Bytes wanted (`subsalt.io.files`) are counted here for planes, and by what reads rows for rows: a row may need
-    more of a file than itself.
+    Bytes wanted (`subsalt.io.input_traffic`) are counted here for planes, and by what reads rows for rows: a row may
+    need more of a file than itself.
     """
 
     name: str

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, DataError, MissingInputError
-from subsalt.io.files import InputFile, raw_bytes, read_json
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.publish import atomic_write, publish_text
+from subsalt.io.regular_files import read_json
 from subsalt.io.segy.samples import TEXT_HEADER, decode_text
 from subsalt.io.segy.writing import convert_traces, stream_su
 from subsalt.io.volumes import volume

@@ -88,6 +88,16 @@ def as_path(name: str | os.PathLike[str]) -> Path:
     return UrlPath(text)
 
 
+def as_paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[Path]:
+    """Return one path or many as a list, in the given order."""
+    if isinstance(paths, str | os.PathLike):
+        return [as_path(paths)]
+    named = [as_path(p) for p in paths]
+    if not named:
+        raise MissingInputError("no file was given", "name at least one SEG-Y or SU file")
+    return named
+
+
 def is_url(path: Path) -> bool:
     """Return whether a path is the name of an object in a store."""
     return isinstance(path, UrlPath)

@@ -4,8 +4,7 @@ Every output goes through `atomic_write`: a temporary name in the same folder, f
 rename, fsync of the folder. A reader therefore never sees half a file, and a failure leaves neither the old
 file damaged nor a stray one.
 
-Tests inject failures through `set_fault`: the hook is asked before every system call and may raise an
-`OSError` or shorten a write.
+Every system call asks `faults` first, which may raise an `OSError` or shorten a write in tests.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ from numpy.typing import NDArray
 from subsalt.errors import CannotCreateError, DiskError, ResourceError, SubsaltError
 from subsalt.host import human
 from subsalt.io import own
-from subsalt.io.files import FaultCounter, FaultHook, ask, raw_bytes, set_fault
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.faults import ask
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -162,28 +162,6 @@ def remove(path: Path) -> None:
     with suppress(OSError):
         ask("unlink", str(path))
         own.unlink(path)
-
-
-__all__ = [
-    "FaultCounter",
-    "FaultHook",
-    "append_line",
-    "atomic_write",
-    "explain_os_error",
-    "free_bytes",
-    "human",
-    "make_folder",
-    "private_text",
-    "publish_array",
-    "publish_bytes",
-    "publish_folder",
-    "publish_text",
-    "remove_leftovers",
-    "set_fault",
-    "sha256_file",
-    "show_text",
-    "write_all",
-]
 
 
 class _FullWriter(io.RawIOBase):

@@ -17,7 +17,7 @@ from threading import Thread
 from subsalt import _native
 from subsalt.errors import CannotCreateError, CorruptionError
 from subsalt.io import own
-from subsalt.io.files import ask
+from subsalt.io.faults import ask
 from subsalt.io.publish import explain_os_error, free_bytes, remove
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from subsalt.errors import CannotCreateError
 from subsalt.io import own
-from subsalt.io.files import ask
+from subsalt.io.faults import ask
 from subsalt.io.publish import explain_os_error, explained, free_bytes, open_temporary, remove, sync_folder
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, Finding, FindingsError, MissingInputError
-from subsalt.io.files import read_regular
+from subsalt.io.regular_files import read_regular
 from subsalt.job import errors as job_errors
 from subsalt.job.units import Section, shown
 from subsalt.methods import DEFAULT, METHODS, method_of

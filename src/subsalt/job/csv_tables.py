@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, MissingInputError
-from subsalt.io.files import read_regular
+from subsalt.io.regular_files import read_regular
 
 #: columns that a table need not have, and what they hold then
 LEFT_OUT = {"sy": 0.0, "gy": 0.0, "line": np.nan}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import GeometryError, MissingInputError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.objects import StoredObject, as_path, is_url, matching, refuse_url, tree_fingerprint
 from subsalt.io.publish import sha256_file
 from subsalt.io.segy.index import SUFFIX

@@ -22,7 +22,7 @@ from subsalt.earth.streamed import Files, Form, StreamedModel
 from subsalt.earth.tilt import on_grid
 from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
-from subsalt.io.files import COUNTED
+from subsalt.io.input_traffic import COUNTED
 from subsalt.io.volumes.volume import DEPTH, open_volume, packed, suffix_of, unpacked
 from subsalt.job.data import frame_given, open_survey
 from subsalt.job.inputs import PARAMETERS, existing

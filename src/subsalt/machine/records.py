@@ -24,7 +24,8 @@ from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import StoreCounts, file_bytes
 from subsalt.errors import DiskError, SubsaltError
-from subsalt.io.publish import free_bytes, human
+from subsalt.host import human
+from subsalt.io.publish import free_bytes
 
 
 def drop_from_cache(files: Iterable[str | os.PathLike[str]]) -> bool:

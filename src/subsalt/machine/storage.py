@@ -22,8 +22,8 @@ from statistics import median
 from typing import Any
 
 from subsalt.errors import ConfigError
-from subsalt.host import usable_cores
-from subsalt.io.publish import free_bytes, human, publish_bytes
+from subsalt.host import human, usable_cores
+from subsalt.io.publish import free_bytes, publish_bytes
 from subsalt.machine.load import Watch
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.records import SHARE, Passed, refuse, room_needed, trial

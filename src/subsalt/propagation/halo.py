@@ -46,14 +46,14 @@ LAG = 8
 
 
 @dataclass
-class Traffic:
+class HaloTraffic:
     """What the exchanges of a halo took: seconds in `finish`, bytes sent, number of exchanges."""
 
     waited: float = 0.0
     bytes: int = 0
     exchanges: int = 0
 
-    def add(self, now: Traffic, before: Traffic) -> None:
+    def add(self, now: HaloTraffic, before: HaloTraffic) -> None:
         """Add what a halo took between two looks."""
         self.waited += now.waited - before.waited
         self.bytes += now.bytes - before.bytes
@@ -139,7 +139,7 @@ class Halo:
         along_x: int | None = None,
         corners: bool = False,
     ) -> None:
-        self.traffic = Traffic()
+        self.traffic = HaloTraffic()
         #: the time index at which all ranks stop; None: none is known of
         self.stop: int | None = None
         self._reach = len(cut[0]) + len(cut[1]) - 1 + LAG

@@ -33,7 +33,7 @@ from subsalt.parallel.decomp import Slab
 from subsalt.physics import storage
 from subsalt.propagation import tapers
 from subsalt.propagation.domain import Domain
-from subsalt.propagation.halo import Halo, Traffic
+from subsalt.propagation.halo import Halo, HaloTraffic
 from subsalt.propagation.march import SlabRecorder, by_step, march, stepper_of
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.topography import TOGETHER, carriers, images, mirror_of, not_with
@@ -101,7 +101,7 @@ class Propagator:
         #: that part of the window, in indices of the model
         self.image_box = self.domain.image_box
         #: what the exchanges of ghost planes have taken so far
-        self.traffic = Traffic()
+        self.traffic = HaloTraffic()
         self._halos: list[tuple[State, Halo]] = []
         #: one number, shared with propagators made from this one
         self._advanced = [0]

@@ -20,7 +20,7 @@ from typing import Any
 
 from subsalt.errors import MissingInputError
 from subsalt.io.event_log import read_events, said_of
-from subsalt.io.files import read_regular
+from subsalt.io.regular_files import read_regular
 from subsalt.io.run_folder import own_run
 from subsalt.methods import method_of_run
 from subsalt.report import render

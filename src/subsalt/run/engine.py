@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from subsalt import kernels
 from subsalt.errors import Finding, raise_on_errors
 from subsalt.io.event_log import read_events, said_of
-from subsalt.io.files import TRACES
+from subsalt.io.input_traffic import TRACES
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.run_folder import claim_run, own_run
 from subsalt.methods import Method, method_of

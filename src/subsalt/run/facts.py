@@ -18,11 +18,11 @@ from subsalt import __version__
 from subsalt.errors import Finding
 from subsalt.host import machine_facts, peak_resident
 from subsalt.io.event_log import done_events
-from subsalt.io.files import COUNTED, Traffic
+from subsalt.io.input_traffic import COUNTED, InputTraffic
 from subsalt.io.publish import publish_text
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
-from subsalt.propagation.halo import Traffic as Exchanged
+from subsalt.propagation.halo import HaloTraffic
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -148,8 +148,8 @@ def computed_by(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[s
 def over_ranks(
     world: Comm,
     phases: Mapping[str, float],
-    traces: Traffic,
-    halo: Exchanged | None = None,
+    traces: InputTraffic,
+    halo: HaloTraffic | None = None,
     gpu: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """Return what the ranks spent and moved, on every rank; collective.
@@ -158,9 +158,9 @@ def over_ranks(
     ----------
     phases : mapping
         Seconds by phase of this rank.
-    traces : Traffic
+    traces : InputTraffic
         Bytes of the traces that its shots took.
-    halo : halo.Traffic, optional
+    halo : HaloTraffic, optional
         What its exchanges of ghost planes took.
     gpu : mapping, optional
         What it did on its GPU (`gpu_work.since`).
@@ -174,7 +174,7 @@ def over_ranks(
         GPUs did, by `gpu_work.over_gpus`, where one did something.
     """
     everything = COUNTED.now()
-    exchanged = halo or Exchanged()
+    exchanged = halo or HaloTraffic()
     ranks = world.allgather(
         {
             "phases": dict(phases),

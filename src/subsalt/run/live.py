@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Any
 
 from subsalt.errors import ConfigError, MissingInputError, ParallelError, SubsaltError
-from subsalt.io.files import read_json
 from subsalt.io.publish import publish_text, show_text
+from subsalt.io.regular_files import read_json
 from subsalt.io.run_folder import own_run
 from subsalt.run.ledger import NAME as LEDGER
 from subsalt.run.lock import is_alive, read_lease

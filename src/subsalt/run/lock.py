@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 from subsalt.errors import CannotCreateError
 from subsalt.host import kills_for_memory
 from subsalt.io import own
-from subsalt.io.files import read_json
 from subsalt.io.publish import explain_os_error, write_all
+from subsalt.io.regular_files import read_json
 from subsalt.job.inputs import input_facts
 from subsalt.numerics.side_by_side import each
 from subsalt.parallel.comm import Comm

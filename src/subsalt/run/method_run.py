@@ -14,7 +14,7 @@ from subsalt.errors import Finding
 from subsalt.io.stored_marks import StoredMarks
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
-from subsalt.propagation.halo import Traffic
+from subsalt.propagation.halo import HaloTraffic
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
 from subsalt.run.result import Written
@@ -115,7 +115,7 @@ class MethodRun(ABC):
     #: predicate of the units in hand when the run stops at once, for people
     stop_message = "were given back"
     #: what the exchanges of ghost planes took on this rank, where there are some
-    halo: Traffic | None = None
+    halo: HaloTraffic | None = None
 
     def __init__(self, state: RunState) -> None:
         self.state = state

@@ -19,8 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, TextIO
 
-from subsalt.io.files import read_json
-from subsalt.io.publish import free_bytes, human
+from subsalt.host import human
+from subsalt.io.publish import free_bytes
+from subsalt.io.regular_files import read_json
 from subsalt.methods import method_of_run
 from subsalt.parallel.comm import speaks
 from subsalt.run.ledger import peek

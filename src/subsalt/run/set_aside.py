@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 
 from subsalt.io import own
-from subsalt.io.files import ask
+from subsalt.io.faults import ask
 from subsalt.io.publish import explained, make_folder, publish_text, remove, sync_folder
 from subsalt.io.run_folder import CONTENTS
 from subsalt.run.lock import RunLock

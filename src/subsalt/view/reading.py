@@ -235,7 +235,7 @@ def holds_shots(path: Path) -> bool:
 
 def first_traces(path: Path) -> tuple[NDArray, TimeAxis, int]:
     """Return the first traces of a SEG-Y or SU file, their time axis, and how many there are."""
-    from subsalt.io.files import InputFile
+    from subsalt.io.input_file import InputFile
     from subsalt.io.segy.geometry import open_headers
     from subsalt.io.segy.headers import Fix, HeaderBytes, read_traces
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
-from subsalt.io.files import read_json, read_toml
+from subsalt.io.regular_files import read_json, read_toml
 from subsalt.io.run_folder import own_run
 from subsalt.io.volumes.planes import frame_from
 

@@ -19,8 +19,7 @@ import numpy as np
 from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import StoreCounts
-from subsalt.host import available_memory, usable_cores
-from subsalt.io.publish import human
+from subsalt.host import available_memory, human, usable_cores
 from subsalt.kernels import prepare
 from subsalt.machine import records
 from subsalt.machine.load import Watch

@@ -15,8 +15,7 @@ from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, MemoryPlanError
-from subsalt.host import available_memory
-from subsalt.io.publish import human
+from subsalt.host import available_memory, human
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import SubsaltError
-from subsalt.host import usable_cores
-from subsalt.io.publish import human, publish_text
+from subsalt.host import human, usable_cores
+from subsalt.io.publish import publish_text
 from subsalt.machine.launcher import Launcher, run
 from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer

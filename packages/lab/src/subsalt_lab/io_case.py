@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.errors import DiskError, MemoryPlanError
-from subsalt.host import machine_facts
+from subsalt.host import human, machine_facts
 from subsalt.io.prestack.time_slices import write_slices
-from subsalt.io.publish import free_bytes, human, make_folder
+from subsalt.io.publish import free_bytes, make_folder
 from subsalt.io.volumes.volume import write
 
 #: parameters of the medium, one volume each

@@ -24,8 +24,9 @@ from subsalt.earth.grid import Box
 from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Planes
 from subsalt.io import broadcast
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.broadcast import Reading
-from subsalt.io.files import COUNTED, Traffic, raw_bytes
+from subsalt.io.input_traffic import COUNTED, InputTraffic
 from subsalt.io.prestack.time_slices import SliceStream, TimeSlices, stream_slices
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.volume import open_volume
@@ -178,7 +179,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
-        self.traffic: dict[str, Traffic] = {}
+        self.traffic: dict[str, InputTraffic] = {}
         self.storage: dict[str, int | None] = {}
 
     @contextmanager

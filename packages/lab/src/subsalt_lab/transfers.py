@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import DiskError, SubsaltError
-from subsalt.io.files import ask
+from subsalt.io.faults import ask
 from subsalt.io.publish import explain_os_error
 from subsalt.machine.records import storage_bytes, wrong_answer
 

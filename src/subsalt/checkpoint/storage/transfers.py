@@ -24,9 +24,10 @@ from subsalt import _native
 from subsalt.checkpoint.storage.record import PAGE, Identity, Layout
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import SubsaltError
+from subsalt.host import human
 from subsalt.io import scratch
-from subsalt.io.files import ask
-from subsalt.io.publish import explain_os_error, human, remove
+from subsalt.io.faults import ask
+from subsalt.io.publish import explain_os_error, remove
 
 #: seconds of one wait, before signals are looked at
 PATIENCE = 0.1

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import DataError, Finding
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 
 #: bytes of a file that are read at one time
 PIECE = 2 << 20

@@ -19,11 +19,12 @@ from pathlib import Path
 import numpy as np
 
 from subsalt.errors import Finding
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.geometry.columns import LONGEST, PIECE, Faults, no_text, text_begins
 from subsalt.io.geometry.headers import FOOT, SURVEY_FOOT, MapFacts
 from subsalt.io.geometry.parsed import Groups, Parsed
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations
+from subsalt.io.input_file import InputFile
 
 #: fields, from 0
 LINE, POINT, OBJECT, POSITION, RECEIVERS = 2, 4, 9, 12, 11

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding, GeometryFindings
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.geometry.columns import text_begins
 from subsalt.io.geometry.headers import disagreements
 from subsalt.io.geometry.join import By, SurveyGeometry, shot_key
@@ -25,6 +25,7 @@ from subsalt.io.geometry.parsed import Groups, Parsed
 from subsalt.io.geometry.spreads import ListedSpread, Relations, RelationSpread
 from subsalt.io.geometry.sps import read_sps
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations, find_sorted, point_text, without_repeats
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.geometry import SAME_PLACE
 
 #: shots, channels or points that a message lists

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (

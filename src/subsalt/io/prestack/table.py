@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import Finding, GeometryError
-from subsalt.io.files import ReadAhead, as_paths
 from subsalt.io.geometry.join import SurveyGeometry
+from subsalt.io.objects import as_paths
 from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
+from subsalt.io.read_ahead import ReadAhead
 from subsalt.io.scan.findings import late_findings, said_once
 from subsalt.io.scan.traces import TraceSet
 from subsalt.io.segy.geometry import GEOMETRY_STATIC, unit_factor

@@ -20,9 +20,13 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Frame
 from subsalt.errors import DataError, GeometryError
+from subsalt.host import human
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.broadcast import Reading
-from subsalt.io.files import COUNTED, TRACES, InputFile, ReadAhead, raw_bytes
-from subsalt.io.publish import atomic_write, human, publish_text
+from subsalt.io.input_file import InputFile
+from subsalt.io.input_traffic import COUNTED, TRACES
+from subsalt.io.publish import atomic_write, publish_text
+from subsalt.io.read_ahead import ReadAhead
 from subsalt.io.volumes.rsf import LENGTHS, Axis, axes_of, data_of, header_text, read_header
 
 _LENGTHS = {"": 1.0, **LENGTHS}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.scan.amplitudes import MeasuredFile, MeasuredSet
 from subsalt.io.segy.exclude import Exclusion, runs, spans
 from subsalt.io.segy.geometry import SAME_PLACE, ScannedFile, column

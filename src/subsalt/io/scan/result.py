@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.line import MAP_X, described
 from subsalt.errors import Finding
-from subsalt.io.publish import human
+from subsalt.host import human
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.segy.geometry import ScannedFile
 from subsalt.io.segy.headers import Fix

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.line import fit_stations, line_facts, settled
 from subsalt.errors import Finding, ResourceError, SubsaltError
-from subsalt.io.files import InputFile, as_paths
+from subsalt.io.input_file import InputFile
+from subsalt.io.objects import as_paths
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.cures import thinned
 from subsalt.io.scan.findings import file_findings, said_once, set_findings

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.headers import Endian, FileLayout, fix_text
 from subsalt.io.segy.samples import FORMATS, decode
 from subsalt.io.told import within

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from subsalt.errors import SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 
 #: marks of byte order before texts, and the encoding that they say
 _MARKS = {b"\xef\xbb\xbf": "UTF-8", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from subsalt.errors import SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix
 
 #: name of the extension, in its last eight bytes

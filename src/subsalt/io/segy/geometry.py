@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.exclude import excluded
 from subsalt.io.segy.headers import (
     FileLayout,

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, Finding, MemoryPlanError, SegyError
-from subsalt.io.files import InputFile, raw_bytes
-from subsalt.io.publish import human
+from subsalt.host import human
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.exclude import Exclusion
 from subsalt.io.segy.index import BLOCK, Place, columns_of, open_index, write_index
 from subsalt.io.segy.samples import FORMATS, decode

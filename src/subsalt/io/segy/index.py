@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError, SubsaltError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.objects import is_url
 from subsalt.io.publish import atomic_write, make_folder
 

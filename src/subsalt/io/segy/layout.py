@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from subsalt.errors import Finding, SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.scan.statistics import USUAL_FORMATS, likeliest_format
 from subsalt.io.segy.copied import refuse_text_copy
 from subsalt.io.segy.extension import extended_ns, take_extensions

@@ -15,8 +15,9 @@ from subsalt.acquisition.line import fit_line, fit_stations, line_facts, settled
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Frame
 from subsalt.errors import ConfigError, Finding, GeometryError, SegyError
-from subsalt.io.files import InputFile, as_paths
 from subsalt.io.geometry.join import SurveyGeometry
+from subsalt.io.input_file import InputFile
+from subsalt.io.objects import as_paths
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (

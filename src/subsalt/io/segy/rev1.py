@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import CorruptionError, DataError, GeometryError
-from subsalt.io.files import raw_bytes
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.publish import atomic_write
 from subsalt.io.segy.headers import TRACE_HEADER, HeaderBytes
 from subsalt.parallel.comm import Comm

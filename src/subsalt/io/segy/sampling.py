@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import Finding, GeometryError, SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.copied import ends_at_limit
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, fix_text
 from subsalt.io.segy.samples import FORMATS, READABLE, TEXT_HEADER

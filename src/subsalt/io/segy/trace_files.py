@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError, ResourceError, SegyError
-from subsalt.io.files import COUNTED, TRACES, InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
+from subsalt.io.input_traffic import COUNTED, TRACES
 from subsalt.io.segy.headers import FileLayout
 from subsalt.io.segy.samples import decode_traces
 

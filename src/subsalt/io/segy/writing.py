@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import DataError, SegyError, SubsaltError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.publish import make_folder
 from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_traces
 from subsalt.io.segy.layout import find_layout

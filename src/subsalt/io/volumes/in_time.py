@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame
 from subsalt.earth.planes import Held, Planes
 from subsalt.errors import Finding, ModelError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.geometry import column, open_headers, unit_factor
 from subsalt.io.segy.headers import Fix, HeaderBytes
 from subsalt.io.volumes.lattice import fit_lattice

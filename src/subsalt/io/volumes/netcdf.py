@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Held, Planes
 from subsalt.errors import DataError, ModelError, SubsaltError
-from subsalt.io.files import InputFile
-from subsalt.io.publish import atomic_write, human
+from subsalt.host import human
+from subsalt.io.input_file import InputFile
+from subsalt.io.publish import atomic_write
 from subsalt.io.volumes.planes import (
     DEPTH,
     MAP_NAMES,

@@ -18,9 +18,11 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.memory import require
 from subsalt.earth.planes import Planes
 from subsalt.errors import ModelError, SubsaltError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.host import human
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.objects import as_path
-from subsalt.io.publish import atomic_write, human, publish_text
+from subsalt.io.publish import atomic_write, publish_text
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.planes import (
     AcrossPlanes,

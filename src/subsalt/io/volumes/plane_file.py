@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, SubsaltError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.publish import sha256_file
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.npy import NpzFile

@@ -17,7 +17,8 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.earth.planes import Moved, Planes
 from subsalt.errors import ConfigError, DataError, Finding, ModelError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.objects import as_path
 from subsalt.parallel.comm import Comm, single
 

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Planes
 from subsalt.errors import DataError, ModelError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.host import human
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.objects import as_path
-from subsalt.io.publish import human, publish_text
+from subsalt.io.publish import publish_text
 from subsalt.io.shared_file import write_together
 from subsalt.io.volumes.planes import (
     FileBytes,

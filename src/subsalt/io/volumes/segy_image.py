@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import DataError
-from subsalt.io.files import raw_bytes
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.segy.rev1 import Expectation, binary_header, choose_scalar, trace_rows
 from subsalt.io.segy.samples import encode_text
 from subsalt.io.shared_file import write_together

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import Finding, ModelError, SegyError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 from subsalt.io.segy.geometry import column, open_headers, unit_factor
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_traces
 from subsalt.io.segy.samples import FORMATS

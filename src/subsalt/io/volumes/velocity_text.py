@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import ModelError
-from subsalt.io.files import InputFile
+from subsalt.io.input_file import InputFile
 
 #: columns that tell places
 PLACES = ("cdp", "inline", "crossline", "x", "y")

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
 from subsalt.errors import ModelError
-from subsalt.io.files import InputFile, raw_bytes
+from subsalt.io.array_bytes import raw_bytes
+from subsalt.io.input_file import InputFile
 from subsalt.io.publish import atomic_write
 from subsalt.io.volumes.planes import AcrossPlanes, Bytes, FileBytes, OpenVolume, VolumeLabel, VolumeRequest
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from subsalt import __version__
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.errors import ConfigError, DataError, SubsaltError
-from subsalt.io.files import raw_bytes
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.publish import make_folder, publish_text, sha256_file
 from subsalt.io.segy.rev1 import Expectation
 from subsalt.io.shared_file import write_together

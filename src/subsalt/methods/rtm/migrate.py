@@ -49,7 +49,7 @@ from subsalt.parallel.comm import Comm
 from subsalt.plan.model import Surroundings
 from subsalt.plan.rates import machine_for_run
 from subsalt.propagation.domain import Domain
-from subsalt.propagation.halo import Traffic
+from subsalt.propagation.halo import HaloTraffic
 from subsalt.run import resume
 from subsalt.run.identity import numerics_of, wavefield_id
 from subsalt.run.ledger import Ledger
@@ -151,7 +151,7 @@ class ShotRunner:
     def __post_init__(self) -> None:
         self.pool, self.point_steps, self.grid_point_steps = SnapshotPool(), 0, 0
         #: what all exchanges of ghost planes took on this rank
-        self.halo = Traffic()
+        self.halo = HaloTraffic()
         reading = reading_of(self.io, self.groups.group)
         self.setup = with_input(self.setup, reading)
         self.feed = (
@@ -223,7 +223,7 @@ class ShotRunner:
             sha = write_partial(self.images, part, self.setup.window(shot), self.groups.group)
         self.point_steps += part.point_steps
         self.grid_point_steps += part.grid_point_steps
-        self.halo.add(part.traffic, Traffic())
+        self.halo.add(part.traffic, HaloTraffic())
         return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
 
     def give_back(self) -> None:

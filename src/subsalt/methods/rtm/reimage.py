@@ -24,7 +24,7 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
-from subsalt.io.files import TRACES
+from subsalt.io.input_traffic import TRACES
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.run_folder import claim_run, own_run
 from subsalt.methods.rtm.facts import beginning_facts, grid_facts

@@ -33,7 +33,7 @@ from subsalt.methods.rtm.traces import end_taper, receiver_area, velocity_at
 from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.array_checks import refuse_bad_traces
-from subsalt.propagation.halo import Traffic
+from subsalt.propagation.halo import HaloTraffic
 from subsalt.propagation.image_planes import whole_planes
 from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
@@ -61,7 +61,7 @@ class ShotImage:
         Grid points times time steps of both wavefields.
     seconds : float
         Wall time.
-    traffic : Traffic
+    traffic : HaloTraffic
         What this rank's exchanges of ghost planes took.
     counts : Counts
         Steps, states and snapshots of this rank; what `counts_of` says of its scheme unless something was damaged.
@@ -78,7 +78,7 @@ class ShotImage:
     sums: dict[str, NDArray[np.float32]]
     point_steps: int
     seconds: float
-    traffic: Traffic = field(default_factory=Traffic)
+    traffic: HaloTraffic = field(default_factory=HaloTraffic)
     counts: Counts = field(default_factory=Counts)
     storage: StoreCounts = field(default_factory=StoreCounts)
     recomputed: int = 0

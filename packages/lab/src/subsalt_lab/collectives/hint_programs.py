@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import DeviceError, DiskError, MissingInputError
-from subsalt.host import usable_cores
-from subsalt.io.publish import explain_os_error, free_bytes, human, publish_text
+from subsalt.host import human, usable_cores
+from subsalt.io.publish import explain_os_error, free_bytes, publish_text
 from subsalt.machine import launcher
 from subsalt_lab.asked import wrong
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.io.files import raw_bytes
+from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.shared_file import write_together
 from subsalt.machine import records
 from subsalt.parallel.comm import Comm, world

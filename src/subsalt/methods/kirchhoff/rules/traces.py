@@ -11,8 +11,8 @@ from subsalt.check.context import error, ok, warning
 from subsalt.check.repeated import one_place
 from subsalt.check.units import interval_findings
 from subsalt.errors import Finding
-from subsalt.io.files import InputFile
 from subsalt.io.geometry.join import described
+from subsalt.io.input_file import InputFile
 from subsalt.io.prestack.table import TraceTable
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.findings import sample_findings
