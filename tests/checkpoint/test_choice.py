@@ -1,12 +1,12 @@
 """The choice between strategies is the fastest of those that fit, and says by how much the others do not."""
 
-from dataclasses import replace
 from itertools import pairwise, product
 
 import pytest
 
 from subsalt.checkpoint.choice.choose import WORTH, choose
-from subsalt.checkpoint.choice.footprint import Limits, Rates, Sizes, footprint
+from subsalt.checkpoint.choice.footprint import Sizes, footprint
+from subsalt.checkpoint.choice.inputs import ChoiceInputs
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
@@ -16,11 +16,11 @@ SIZES = Sizes(steps=203, image_step=4, snapshot=1_000_000, state=4_000_000)
 EVERY = SIZES.samples * SIZES.snapshot
 PLENTY = 10**12
 #: a second per step; a disk that takes and gives a snapshot in a step
-RATES = Rates(1.0, 1e6, 1e6, copy=1e30)
+RATES = {"step": 1.0, "put": 1e6, "get": 1e6, "copy": 1e30}
 
 
 def chosen(there=PLENTY, disk=0, rates=RATES, sizes=SIZES, **options):
-    return choose(CheckpointOptions(**options), sizes, Limits(there, disk), rates)
+    return choose(sizes, ChoiceInputs(CheckpointOptions(**options), there, disk, **rates))
 
 
 def test_everything_in_memory_when_it_fits():
@@ -40,7 +40,7 @@ def test_the_disk_when_it_hides_and_has_room():
     assert hidden.counts.snapshots_written == hidden.counts.snapshots_read == SIZES.samples
     assert chosen(30 * 10**6, room - 1).best.name != "store, disk"
     # a hundredth of that speed: what does not hide counts
-    slow = chosen(30 * 10**6, room, Rates(1.0, 1e4, 1e4, copy=1e30))
+    slow = chosen(30 * 10**6, room, RATES | {"put": 1e4, "get": 1e4})
     (store,) = [c for c in slow.alternatives if c.name == "store, disk"]
     assert store.seconds == pytest.approx(2 * EVERY / 1e4)
     assert slow.best.name == "revolve, memory"
@@ -65,7 +65,7 @@ def test_less_memory_is_never_faster():
 
 def test_states_on_disk_when_memory_holds_hardly_any():
     # a disk that hides nothing but is much faster than computing again from rest
-    rates = Rates(1.0, 4e6, 4e6, copy=1e30)
+    rates = RATES | {"put": 4e6, "get": 4e6}
     both = chosen(14 * 10**6, PLENTY, rates, strategy="revolve")
     assert both.best.name in ("revolve, disk", "revolve, both")
     assert both.best.seconds < chosen(14 * 10**6, 0, rates, strategy="revolve").best.seconds
@@ -108,7 +108,7 @@ def test_states_in_both_places_where_the_disk_has_no_use_for_any():
     assert rich.best.name == "revolve, both"
     assert (rich.best.need.disk, rich.scheme.disk_slots, rich.counts.states_stored_disk) == (0, 0, 0)
     # a state costs more on disk than the steps that it saves: 6 slots would lie there for nothing
-    slow = replace(RATES, put=1e3, get=1e3)
+    slow = RATES | {"put": 1e3, "get": 1e3}
     poor = chosen(24 * 10**6, PLENTY, slow, strategy="revolve", place="both")
     assert poor.fits
     assert (poor.best.need.disk, poor.counts.states_stored_disk) == (0, 0)
@@ -123,7 +123,7 @@ def test_an_amount_of_memory_is_kept_to():
     got = chosen(PLENTY, memory=20 * 10**6)
     assert got.best.name == "revolve, memory"
     assert got.best.need.memory <= 20 * 10**6
-    assert got.limits.memory == 20 * 10**6
+    assert got.inputs.memory == 20 * 10**6
 
 
 def test_compression_is_for_disk():

@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 from subsalt.checkpoint.choice.choose import choose
-from subsalt.checkpoint.choice.footprint import STAGING, Limits, Rates, Sizes, footprint, link_traffic
+from subsalt.checkpoint.choice.footprint import STAGING, Sizes, footprint, link_traffic
+from subsalt.checkpoint.choice.inputs import ChoiceInputs
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import Scheme, schedule_of
 from subsalt.checkpoint.schedule.tasks import counts_of
@@ -19,12 +20,12 @@ SIZES = Sizes(203, 4, 1_000_000, 4_000_000, shell=100_000, level=2_000_000, on_d
 EVERY = SIZES.samples * SIZES.snapshot
 STATE = SIZES.state
 #: a second per step; a snapshot crosses the link in half a step, and is copied on the device in no time
-RATES = Rates(1.0, 1e5, 1e5, copy=1e30, down=2e6, up=2e6)
+RATES = {"step": 1.0, "put": 1e5, "get": 1e5, "copy": 1e30, "down": 2e6, "up": 2e6}
 PLENTY = 10**12
 
 
 def chosen(device, memory=0, disk=0, rates=RATES, **options):
-    return choose(CheckpointOptions(**options), SIZES, Limits(memory, disk, device), rates)
+    return choose(SIZES, ChoiceInputs(CheckpointOptions(**options), memory, disk, device=device, **rates))
 
 
 @pytest.mark.parametrize("length", [1, 2, 9, 40, 131])
@@ -84,7 +85,7 @@ def test_pinned_memory_when_the_link_hides():
     assert found.best.link == (EVERY, EVERY)
     assert found.best.seconds == 200 + 203
     # a link ten times as slow as the steps: computing again on the device is faster
-    slow = chosen(30 * 10**6, EVERY, rates=replace(RATES, down=2e4, up=2e4))
+    slow = chosen(30 * 10**6, EVERY, rates=RATES | {"down": 2e4, "up": 2e4})
     assert slow.best.name == "revolve, device"
     (store,) = [c for c in slow.alternatives if c.name == "store, memory"]
     assert store.seconds == pytest.approx(2 * EVERY / 2e4)
@@ -114,7 +115,7 @@ def test_more_of_any_memory_is_never_slower():
 
 
 def test_disk_slots_beside_the_device():
-    rates = replace(RATES, put=1e7, get=1e7, down=1e8, up=1e8)
+    rates = RATES | {"put": 1e7, "get": 1e7, "down": 1e8, "up": 1e8}
     found = chosen(10 * 10**6, 20 * 10**6, PLENTY, rates, strategy="revolve", place="disk", disk_slots=7)
     assert found.best.name == "revolve, disk"
     assert found.counts.states_stored_disk >= 7
@@ -147,7 +148,7 @@ def test_kept_wavefields_go_down_once():
 
 def test_device_memory_is_kept_to_and_refused():
     found = chosen(EVERY, 0, device_memory=20 * 10**6)
-    assert (found.best.name, found.limits.device) == ("revolve, device", 20 * 10**6)
+    assert (found.best.name, found.inputs.device) == ("revolve, device", 20 * 10**6)
     refused = chosen(10**6, PLENTY, PLENTY)
     assert not refused.fits
     assert "device memory" in refused.best.problem
@@ -155,7 +156,8 @@ def test_device_memory_is_kept_to_and_refused():
 
 def test_without_a_gpu_device_means_memory():
     sizes = replace(SIZES, on_device=False)
-    found = choose(CheckpointOptions(place="device", strategy="store"), sizes, Limits(EVERY, 0), RATES)
+    options = CheckpointOptions(place="device", strategy="store")
+    found = choose(sizes, ChoiceInputs(options, EVERY, 0, **RATES))
     assert found.best.name == "store, memory"
 
 

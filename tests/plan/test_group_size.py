@@ -9,10 +9,10 @@ from plan_cases import SHAPE, needs, setup, survey, world
 import subsalt as ss
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError
-from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import decide, group_size, smallest_changes
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.node_inputs import NodeInputs
 from subsalt.methods.rtm.traffic import reading_of
 from subsalt.plan import World
 from subsalt.plan.rates import assumed
@@ -163,7 +163,7 @@ def test_the_memory_of_running_ranks_is_that_of_their_node(monkeypatch):
 
 def choosing(ranks=8, disk=0, **options):
     """Return the needs of the same survey with strategies to choose from; a disk of a snapshot a step."""
-    how = Checkpointing(CheckpointOptions(**options), assumed(1), disk=int(disk), sharing=ranks)
+    how = NodeInputs(CheckpointOptions(**options), assumed(1), disk=int(disk), sharing=ranks)
     return needs(ranks=ranks).choosing(how)
 
 
@@ -225,7 +225,7 @@ def test_an_amount_of_memory_too_small_for_any_strategy_is_named():
 
 
 def test_one_class_of_numerics_for_all_shots():
-    how = Checkpointing(CheckpointOptions(exact=False), assumed(1))
+    how = NodeInputs(CheckpointOptions(exact=False), assumed(1))
     choice = needs(ranks=1).choosing(how).of(1).choice
     assert how.settled(choice).options.exact
     assert how.settled(choice).options.strategy == "auto"

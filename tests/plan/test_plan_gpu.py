@@ -13,10 +13,10 @@ from subsalt.cli.app_root import app
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.duration import RunTimes, Writes
 from subsalt.methods.rtm.grouping import group_size
 from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.node_inputs import NodeInputs
 from subsalt.methods.rtm.speed import LAYER, SHARE, gpu_rates
 from subsalt.plan import Device, plan_job
 from subsalt.plan import gpu as gpus
@@ -45,7 +45,7 @@ def decided(gpu, ranks=1, memory=HOST, group="auto", medium="vti", **options):
     made = setup(medium=medium)
     there = replace(world(ranks, memory), gpu=gpu)
     rates = gpu_rates(Needs(made, survey().shots, gpu=gpu), there, gpu, None)
-    how = Checkpointing(CheckpointOptions(**options), rates, disk=10**12, gpu=gpu)
+    how = NodeInputs(CheckpointOptions(**options), rates, disk=10**12, gpu=gpu)
     needs = Needs(made, survey().shots, there.ranks, there.threads, how)
     return group_size(needs, there, group)
 
@@ -249,7 +249,7 @@ def test_phases_of_a_shot_count_what_the_link_does_not_hide():
 
 def test_what_decides_reaches_the_other_ranks():
     how = decided(H200).needs.checkpointing
-    assert Checkpointing.from_dict(json.loads(json.dumps(how.to_dict()))) == how
+    assert NodeInputs.from_dict(json.loads(json.dumps(how.to_dict()))) == how
 
 
 def test_a_job_is_sized_for_a_gpu_that_is_not_here(job, capsys):

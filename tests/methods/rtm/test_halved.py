@@ -7,7 +7,8 @@ import pytest
 from scheme_cases import bits, migrated, scheme_of, scratch_in, setup_of, shot_of
 
 from subsalt.checkpoint.choice.choose import choose
-from subsalt.checkpoint.choice.footprint import Limits, Rates, Sizes, footprint
+from subsalt.checkpoint.choice.footprint import Sizes, footprint
+from subsalt.checkpoint.choice.inputs import ChoiceInputs
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.wavefield import open_stored
 from subsalt.errors import ConfigError
@@ -86,12 +87,12 @@ def test_memory_and_disk_are_about_half(tmp_path):
 def test_f16_is_chosen_like_whole_snapshots_but_never_the_boundary_nor_a_gpu():
     options = CheckpointOptions(compression="f16", exact=False)
     sizes = Sizes(steps=203, image_step=4, snapshot=508_000, state=4_000_000, shell=100_000, level=2_000_000)
-    rates = Rates(1e-3, 1e9, 1e9)
-    enough = choose(options, sizes, Limits(1 << 30, 0), rates)
-    little = choose(options, sizes, Limits(enough.best.need.memory - 1, 0), rates)
+    inputs = ChoiceInputs(options, 1 << 30, 0, 1e-3, 1e9, 1e9, device=1 << 30)
+    enough = choose(sizes, inputs)
+    little = choose(sizes, replace(inputs, memory=enough.best.need.memory - 1))
     assert [c.best.name for c in (enough, little)] == ["store, memory", "revolve, memory"]
     for choice in (enough, little):
         assert all(c.problem for c in choice.alternatives if c.name.startswith("boundary"))
     with pytest.raises(ConfigError, match="wavefields are on a GPU") as caught:
-        choose(options, replace(sizes, on_device=True), Limits(1 << 30, 0, 1 << 30), rates)
+        choose(replace(sizes, on_device=True), inputs)
     assert 'device = "cpu"' in caught.value.fix

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from subsalt.checkpoint.options import Keep
 from subsalt.checkpoint.schedule.two_level import Action, Moves, Slots, moves_of, two_level
@@ -167,6 +167,10 @@ class Scheme:
         """Whether the samples of the source wavefield go to a file: to be read back, kept, or to go on from."""
         on_file = self.snapshots_on == "disk" or self.keep != "none"
         return on_file or (self.strategy == "store" and self.restart_every > 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
 
 
 def _wrong(what: str, fix: str) -> ConfigError:

@@ -11,7 +11,7 @@ from typing import Any
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice, choose
-from subsalt.checkpoint.choice.footprint import Limits, Rates
+from subsalt.checkpoint.choice.inputs import ChoiceInputs
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.errors import ConfigError, MemoryPlanError
@@ -48,23 +48,13 @@ def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
 
 @dataclass
 class ArrayStrategies:
-    """How each shot is done.
+    """How each shot of a survey recovers its source wavefield."""
 
-    Parameters
-    ----------
-    setup : MigrationSetup
-        What all shots share.
-    options : CheckpointOptions
-        What is asked for.
-    limits : Limits
-        Bytes there are for snapshots and states.
-    scratch : Scratch or None
-        Where files go.
-    """
-
+    #: what all shots share
     setup: MigrationSetup
-    options: CheckpointOptions
-    limits: Limits
+    #: what the choices share; the seconds of a time step are those of a shot
+    inputs: ChoiceInputs
+    #: where files go
     scratch: Scratch | None
 
     @classmethod
@@ -100,7 +90,11 @@ class ArrayStrategies:
         if scratch is not None:
             scratch.tolerance = options.tolerance
         device = device_room(setup, worst) if there else 0
-        ways = cls(setup, options, Limits(room, disk, device), scratch)
+        step = 0.0  # of no shot yet
+        inputs = ChoiceInputs(options, room, disk, step, DISK, DISK, device)
+        if there:
+            inputs = replace(inputs, copy=GPU_COPY, down=LINK, up=LINK)
+        ways = cls(setup, inputs, scratch)
         choice = ways.choice(worst[0])
         if not choice.fits:
             if options == CheckpointOptions() and not there:
@@ -115,19 +109,17 @@ class ArrayStrategies:
     def choice(self, shot: Shot) -> Choice:
         """Return what a shot does."""
         arrays = RankArrays.of(self.setup, shot)
-        sizes = sizes_of(self.setup, [arrays], on_device=on_device(self.setup), halved=self.options.halved)
-        domain = arrays.domain
-        rates = Rates(domain.held.size / POINTS, DISK, DISK)
-        if sizes.on_device:
-            rates = replace(rates, step=domain.held.size / GPU_POINTS, copy=GPU_COPY, down=LINK, up=LINK)
-        return choose(self.options, sizes, self.limits, rates)
+        there, halved = on_device(self.setup), self.inputs.options.halved
+        step = arrays.domain.held.size / (GPU_POINTS if there else POINTS)
+        sizes = sizes_of(self.setup, [arrays], on_device=there, halved=halved)
+        return choose(sizes, replace(self.inputs, step=step))
 
     def of_shot(self, shot: Shot) -> dict[str, Any]:
         """Return the arguments of `migrate_shot` for a shot."""
         return {
             "scheme": self.choice(shot).scheme,
             "scratch": self.scratch,
-            "halved": self.options.halved,
+            "halved": self.inputs.options.halved,
         }
 
     def over(self, shot: Shot) -> None:

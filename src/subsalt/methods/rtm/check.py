@@ -201,7 +201,7 @@ def recomputing(choice: Choice | None) -> list[Finding]:
             "W665",
             "ok",
             f"{choice.best.name}: the snapshots of a shot would take {store.need.memory / 1e9:.2f} GB, "
-            f"{max(0, choice.limits.memory) / 1e9:.2f} GB are there for them; {more:.2f} times the time steps",
+            f"{max(0, choice.inputs.memory) / 1e9:.2f} GB are there for them; {more:.2f} times the time steps",
             "subsalt plan shows the alternatives",
             {"strategy": choice.best.name, "steps_ratio": more},
         )

@@ -454,18 +454,18 @@ def _choice_refused(needs: Needs, decision: Decision, choice: Choice) -> MemoryP
     assert how is not None
     first = next(smallest_changes(needs, decision.world, decision.group_size))
     more_memory = first.text.startswith("give every rank")
-    if best.need.disk > choice.limits.disk:
+    if best.need.disk > choice.inputs.disk:
         where, ranks = " and ".join(how.where) or "the run directory", decision.world.ranks
         each = f" for each of {ranks} ranks" if ranks > 1 else ""
         return DiskError(
             f"{best.name} needs {best.need.disk / 1e9:.2f} GB of scratch{each}, {where} has "
-            f"{max(0, choice.limits.disk) / 1e9:.2f} GB{each and ' for each'}",
+            f"{max(0, choice.inputs.disk) / 1e9:.2f} GB{each and ' for each'}",
             "free space, or name other folders in [checkpoint] directories" if more_memory else first.text,
             code="E666",
         )
     return MemoryPlanError(
         f"{best.name} needs {best.need.memory / 1e9:.3f} GB for snapshots and states, [checkpoint] leaves it "
-        f"{max(0, choice.limits.memory) / 1e9:.3f} GB: {best.problem}",
+        f"{max(0, choice.inputs.memory) / 1e9:.3f} GB: {best.problem}",
         f"set [checkpoint] memory to {_above(best.need.memory)} at least" if more_memory else first.text,
         code="E660" if decision.world.ranks > 1 else "E610",
     )

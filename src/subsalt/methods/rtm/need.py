@@ -16,8 +16,7 @@ from typing import Any
 from subsalt import physics
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.checkpoint.choice.choose import Choice, choose
-from subsalt.checkpoint.choice.footprint import Limits, Sizes
-from subsalt.checkpoint.choice.footprint import Rates as ShotRates
+from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.earth.grid import Box
 from subsalt.errors import SubsaltError
@@ -25,7 +24,6 @@ from subsalt.machine import machine_file as machines
 from subsalt.machine import shot_rates, storage
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.arrays import ALONE, DOUBLE, FLOAT, Part, RankArrays, Setup
-from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH
 from subsalt.methods.rtm.memory import (
@@ -35,6 +33,7 @@ from subsalt.methods.rtm.memory import (
     shot_memory,
     sizes_of,
 )
+from subsalt.methods.rtm.node_inputs import NodeInputs
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel import decomp
@@ -127,7 +126,7 @@ class Needs:
         All ranks; more than one read their planes alone, a single one holds the model.
     threads : int
         Of each rank.
-    checkpointing : Checkpointing, optional
+    checkpointing : NodeInputs, optional
         What decides between strategies; when None, all snapshots are in memory.
     streamed : bool
         One rank alone reads the planes of the model that it needs, too.
@@ -145,7 +144,7 @@ class Needs:
     shots: Sequence[Shot]
     ranks: int = 1
     threads: int = 1
-    checkpointing: Checkpointing | None = None
+    checkpointing: NodeInputs | None = None
     streamed: bool = field(default=False, kw_only=True)
     gpu: Gpu | None = field(default=None, kw_only=True)
     pictures: bool = field(default=False, kw_only=True)
@@ -161,7 +160,6 @@ class Needs:
         self.radius = radius_of(self.setup.propagation.order)
         self._known: dict[tuple[int, int | None], RankNeed] = {}
         self._sizes: dict[tuple, Sizes] = {}
-        self._choices: dict[tuple[Sizes, int, ShotRates, CheckpointOptions, int], Choice] = {}
         self._device_budgets: dict[int, int] = {}
 
     def window(self, shot: Shot) -> Box:
@@ -227,7 +225,7 @@ class Needs:
         """Return the needs of the same survey with another setup, or of more ranks."""
         return replace(self, setup=setup, ranks=ranks or self.ranks)
 
-    def choosing(self, checkpointing: Checkpointing) -> Needs:
+    def choosing(self, checkpointing: NodeInputs) -> Needs:
         """Return the needs of the same survey with other strategies to choose from."""
         return replace(self, checkpointing=checkpointing)
 
@@ -346,7 +344,7 @@ class Needs:
             self._sizes[key] = sizes_of(setup, parts, on_device=self.gpu is not None, halved=halved)
         return self._sizes[key]
 
-    def choice(self, shot: Shot, group: int, budget: int, how: Checkpointing | None = None) -> Choice:
+    def choice(self, shot: Shot, group: int, budget: int, how: NodeInputs | None = None) -> Choice:
         """Return what a shot does within a budget; the same on every rank that asks.
 
         Parameters
@@ -357,21 +355,15 @@ class Needs:
             Ranks that share it.
         budget : int
             Bytes of memory on every rank.
-        how : Checkpointing, optional
+        how : NodeInputs, optional
             That of this object when None.
         """
         how = how or self.checkpointing
         assert how is not None
-        sizes = self.sizes(shot, group)
-        rates = how.of_shot(self.parts(shot, group))
-        if self.gpu is not None:
-            # locked memory is made once, and used by all shots
-            rates = replace(rates, pin=PIN * len(self.shots))
-        key = sizes, budget, rates, how.options, group
-        if key not in self._choices:
-            limits = Limits(budget, how.disk, self.device_budget(group))
-            self._choices[key] = choose(how.options, sizes, limits, rates)
-        return self._choices[key]
+        # locked memory is made once, and used by all shots
+        pin = math.inf if self.gpu is None else PIN * len(self.shots)
+        inputs = how.for_shot(self.parts(shot, group), budget, self.device_budget(group), pin)
+        return choose(self.sizes(shot, group), inputs)
 
     def held(self) -> dict[str, int]:
         """Return what a rank holds whatever it does, also before its first shot."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from subsalt.acquisition.survey import Survey
 from subsalt.kernels import threads_to_use
-from subsalt.methods.rtm.checkpointing import Checkpointing
 from subsalt.methods.rtm.grouping import Decision, group_size
 from subsalt.methods.rtm.need import Needs, Setup, headers_of
+from subsalt.methods.rtm.node_inputs import NodeInputs
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.parallel.comm import Comm
 from subsalt.plan import World
@@ -75,7 +75,7 @@ def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Pat
             told = how.to_dict()
     told = world.bcast(told)
     with world.together():
-        chosen = None if told is None else Checkpointing.from_dict(told)
+        chosen = None if told is None else NodeInputs.from_dict(told)
         pictures = run_dir is not None and job.output.pictures
         decision = group_size(replace(needs, checkpointing=chosen, pictures=pictures), found, asked)
     with world.together():

@@ -1,4 +1,4 @@
-"""Where snapshots and states would lie, how much room there is, and how fast that is; for `Checkpointing`.
+"""Where snapshots and states would lie, how much room there is, and how fast that is; for `NodeInputs`.
 
 Beside it: the bytes that a migration, or a modelling, writes.
 
@@ -28,10 +28,10 @@ from subsalt.machine.machine_file import Machine
 from subsalt.machine.storage import Rates as StorageRates
 from subsalt.machine.storage import accesses_measured, mount_of, rates_of
 from subsalt.methods.rtm.arrays import FLOAT
-from subsalt.methods.rtm.checkpointing import ASSUMED_DISK, Checkpointing
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.node_inputs import ASSUMED_DISK, NodeInputs
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.disk import LATE, SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
@@ -113,7 +113,7 @@ def checkpointing_of(
     run_dir: Path,
     formats: Sequence[str] = (),
     machine: Machine | None = None,
-) -> Checkpointing:
+) -> NodeInputs:
     """Return what decides between strategies for a run into `run_dir` on these ranks.
 
     Parameters
@@ -134,15 +134,14 @@ def checkpointing_of(
     threads = world.threads * world.ranks_per_node
     found = rates_for(needs, world, machine or "")
     folders = [Path(d) for d in options.directories] or [run_dir]
-    put, get, known = _speed(folders, options, machine)
-    return Checkpointing(
+    put, get = _speed(folders, options, machine)
+    return NodeInputs(
         options,
         assumed(threads) if isinstance(found, str) else found,
         put,
         get,
         max(0, int(room_of(folders, run_dir, needs, options, formats)) // world.ranks),
         world.ranks_per_node,
-        "measured" if known else "assumed",
         tuple(map(str, folders)),
         world.gpu,
     )
@@ -150,22 +149,21 @@ def checkpointing_of(
 
 def _speed(
     folders: Sequence[Path], options: CheckpointOptions, machine: Machine | None
-) -> tuple[float, float, bool]:
+) -> tuple[float, float]:
     """Return bytes per second to and from folders that are filled in turn: the slowest file system rules."""
     if machine is None:
-        return ASSUMED_DISK, ASSUMED_DISK, False
+        return ASSUMED_DISK, ASSUMED_DISK
     rates: dict[int, StorageRates] = {}
     for folder in folders:
         found = rates_of(machine, folder, direct=options.direct, threads=options.threads)
         found = found or rates_of(machine, folder, direct=options.direct)
         if found is None:
-            return ASSUMED_DISK, ASSUMED_DISK, False
+            return ASSUMED_DISK, ASSUMED_DISK
         rates.setdefault(existing(folder).stat().st_dev, found)
     shares = _shares(folders)
     return (
         min(r.put / shares[device] for device, r in rates.items()),
         min(r.get / shares[device] for device, r in rates.items()),
-        True,
     )
 
 
@@ -465,11 +463,11 @@ def _place(
     return _counted(base, chosen, decision, choice, how)
 
 
-def _counted(base: Place, needs: Needs, decision: Decision, choice: Choice, how: Checkpointing) -> Place:
+def _counted(base: Place, needs: Needs, decision: Decision, choice: Choice, how: NodeInputs) -> Place:
     """Return a place with the counts, bytes and seconds of the largest shot."""
     counts, sharing = choice.counts, how.sharing
     shot, group = needs.worst_shots[0], decision.group_size
-    rates = how.of_shot(needs.parts(shot, group))
+    rates = how.for_shot(needs.parts(shot, group))
     scheme = choice.scheme
     plain = scheme.samples * scheme.image_step + scheme.steps
     written, read = disk_traffic(choice.scheme, counts, needs.sizes(shot, group))

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.acquisition.survey import Shot
+from subsalt.checkpoint.choice.candidates import name_of
 from subsalt.checkpoint.choice.choose import Choice
-from subsalt.checkpoint.choice.footprint import disk_traffic, footprint, name_of, scheme_facts
+from subsalt.checkpoint.choice.footprint import disk_traffic, footprint
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
@@ -105,7 +106,7 @@ class Strategies:
         if not now.restart_every:
             return
         left = scheme_left(self.scratch, shot.id)
-        ranks = self.group.allgather(None if left is None else scheme_facts(left))
+        ranks = self.group.allgather(None if left is None else left.to_dict())
         if left is None or any(r != ranks[0] for r in ranks) or left == now:
             return
         same = ("steps", "image_step", "restart_every", "keep")
@@ -114,7 +115,7 @@ class Strategies:
         assert self.decision.needs is not None
         sizes = [self.decision.needs.sizes(shot, self.group.size, r) for r in range(self.group.size)]
         need = max((footprint(left, s) for s in sizes), key=lambda f: f.memory)
-        if need.memory > chosen.limits.memory:
+        if need.memory > chosen.inputs.memory:
             return
         best = replace(chosen.best, name=name_of(left), scheme=left, counts=counts_of(left), need=need)
         why = f"a restart point of it is there, else {chosen.best.name}"
@@ -152,7 +153,7 @@ class Strategies:
         counted = next((r["counted"] for r in ranks if r["counted"] != planned), planned)
         return {
             "strategy": choice.best.name,
-            "scheme": scheme_facts(choice.scheme),
+            "scheme": choice.scheme.to_dict(),
             "planned": planned,
             "counted": counted,
             **{n: [sum(r[n][i] for r in ranks) for i in (0, 1)] for n in ("bytes_written", "bytes_read")},
