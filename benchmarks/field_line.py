@@ -36,13 +36,14 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 EXAMPLE = HERE.parent / "examples" / "field_line"
 SUBSALT = [sys.executable, "-m", "subsalt"]
-sys.path[:0] = [str(HERE), str(EXAMPLE)]
+sys.path.insert(0, str(HERE))
 
 import numpy as np  # noqa: E402
 from facts import machine  # noqa: E402
-from make_line import SHOTS, make  # noqa: E402
 
 from subsalt.acquisition import wavelet as wavelets  # noqa: E402
+from subsalt.examples import make_example  # noqa: E402
+from subsalt.examples.marine import SHOTS  # noqa: E402
 from subsalt.job.job import Job  # noqa: E402
 from subsalt.methods.rtm.wavelet_job import through_steps  # noqa: E402
 
@@ -117,7 +118,7 @@ def main() -> None:
     folder = asked.folder
     begin = time.perf_counter()
     if not (folder / "truth.json").exists():
-        make(folder, asked.shots)
+        make_example("marine", folder, asked.shots)
         print(f"{time.perf_counter() - begin:8.1f} s  the line is made", flush=True)
     steps = Steps(folder)
     # wild traces are an error of the data (65) until the job says what becomes of them

@@ -14,57 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-import subsalt
-from subsalt.acquisition.survey import Shot, Survey, TimeAxis
-from subsalt.analytic import Diffractor, Plane, primaries
-from subsalt.io.segy.writing import write_survey
+from subsalt.examples import make_example
+from subsalt.examples.time3d import BIN, DIPPING, FLAT, POINT, SPEED, TIME
 from subsalt.io.volumes.time_image import open_image_traces
-
-SPEED = 2000.0
-F0 = 30.0
-TIME = TimeAxis(300, 0.004)
-FLAT = Plane(depth=900.0, reflectivity=0.1)
-# goes down to the east by 15 degrees
-DIPPING = Plane(depth=500.0, reflectivity=0.1, dip=np.deg2rad(15), azimuth=np.pi / 2, origin=(500.0, 500.0))
-POINT = Diffractor((500.0, 500.0, 300.0), strength=0.2)
-#: inline and crossline numbers of the image, 25 m apart
-FIRST, LAST, BIN = 1, 41, 25.0
-
-JOB = """\
-# 3-D prestack time migration of the made survey: every choice that is not here has its default.
-method = "kirchhoff"
-title = "two reflectors and a point"
-
-[data]
-files = "shots.sgy"
-
-[velocity]
-v = 2000 # m/s; a file of pairs, a SEG-Y or RSF volume otherwise
-
-[kirchhoff]
-inline = { first = 1, last = 41 }
-crossline = { first = 1, last = 41 }
-corners = [[1, 1, 0, 0], [1, 41, 1000, 0], [41, 1, 0, 1000]] # inline, crossline, x, y
-gathers = "offset"
-offset = { first = 100, last = 700, step = 100 }
-dip = 60
-"""
-
-
-def survey() -> Survey:
-    """Return shots along 16 sail lines, each heard on 4 cables of 14 receivers: every class fills every bin once."""
-    shots, positions = [], []
-    for y in 37.5 + 100.0 * np.arange(-3, 13):
-        for x in np.arange(-600.0, 1301.0, 50.0):
-            rcv = np.array(
-                [(x + 50.0 * k, y + c, 0.0) for c in (-75.0, -25.0, 25.0, 75.0) for k in range(1, 15)]
-            )
-            positions.append(((x, y, 0.0), rcv))
-    wavelet = subsalt.ricker(F0, 0.001, delay=0.0)
-    for n, (src, rcv) in enumerate(positions, 1):
-        traces = primaries(src, rcv, [FLAT, DIPPING, POINT], SPEED, wavelet, TIME)
-        shots.append(Shot(n, np.array(src), rcv, traces.astype(np.float32)))
-    return Survey(shots, TIME)
 
 
 def picked(traces, inline: int, crossline: int, near: float) -> tuple[float, float]:
@@ -79,9 +31,7 @@ def picked(traces, inline: int, crossline: int, near: float) -> tuple[float, flo
 
 def main(folder: Path) -> None:
     """Make the survey, migrate it with the command, and compare with what is exact."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_survey(folder / "shots.sgy", survey(), per_shot=False)
-    (folder / "time3d.toml").write_text(JOB, encoding="utf-8")
+    make_example("time3d", folder)
     for words in (["check"], ["migrate"]):
         subprocess.run([sys.executable, "-m", "subsalt", *words, "time3d.toml"], cwd=folder, check=True)
     image = open_image_traces(folder / "time3d.run" / "image.sgy")

@@ -67,8 +67,7 @@ def test_four_field_shots_show_the_seabed_at_its_time(tmp_path):
 
 
 def test_the_made_survey_fills_every_bin_once_by_every_class(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    made = importlib.import_module("time_migration_3d")
+    made = importlib.import_module("subsalt.examples.time3d")
     monkeypatch.setattr(made, "primaries", lambda src, rcv, *rest: np.zeros((len(rcv), 1)))
     monkeypatch.setattr(made, "TIME", TimeAxis(1, 0.004))
     counted = np.zeros((41, 41, 7), int)

@@ -22,9 +22,8 @@ SHOTS = 5
 def line(tmp_path_factory):
     """Return the modules of the line and of its benchmark, and a folder with some of its shots."""
     with pytest.MonkeyPatch.context() as patch:
-        for folder in ("examples/field_line", "benchmarks"):
-            patch.syspath_prepend(str(ROOT / folder))
-        made, bench = (importlib.import_module(name) for name in ("make_line", "field_line"))
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        made, bench = (importlib.import_module(name) for name in ("subsalt.examples.marine", "field_line"))
         folder = tmp_path_factory.mktemp("line")
         made.make(folder, SHOTS)
         yield made, bench, folder

@@ -8,6 +8,7 @@ import sys
 from subsalt.cli import app_make as app_make
 from subsalt.cli import app_run as app_run
 from subsalt.cli import app_show as app_show
+from subsalt.cli import example_command as example_command
 from subsalt.cli.app_root import app as app
 
 

@@ -1,34 +1,30 @@
-"""Make a marine line with the geometry of the Mobil AVO Viking Graben line 12, from formulas, in half a minute.
+"""A marine 2-D line with ghosts, swell, noise, dead and reversed traces, from formulas.
 
-    python examples/field_line/make_line.py FOLDER [--shots 20]
-
-1001 shots every 25 m, a cable of 120 channels every 25 m from 262 m behind the source, 1500 samples of 4 ms: one SEG-Y
-file of 749,552,400 bytes. Source and cable are 6 and 10 m deep. FOLDER receives
-
-    line.sgy      the shots
-    vp.rsf        the velocity, 2285 x 320 points at 12.5 m
-    wavelet.txt   the source function that was put in: times and values
-    truth.json    what was done to the traces: scale of every shot, dead, reversed and wild traces, misfires
+It has the geometry of the Mobil AVO Viking Graben line 12: a shot every 25 m, a cable of 120 channels every 25 m from
+262 m behind the source, 1500 samples of 4 ms. Source and cable are 6 and 10 m deep. The whole line has 1001 shots,
+0.75 GB.
 
 A trace is a sum of events, each a shifted source function: the direct wave with its ghost (exact for the water over a
 free surface), the sea floor, seven layers and the first multiple of the sea floor with the moveout of the column at
 the midpoint (shifted hyperbolas), head waves along the sea floor, and diffractions from points. All have the ghosts of
-source and receiver. Noise is white and swell, and differs from shot to shot. Everything follows from the number of the
-shot: the same file each time, and the first 20 shots of the line are the line of 20 shots.
+source and receiver, and the spreading of a point source. Noise is white and swell, and differs from shot to shot.
+Everything follows from the number of the shot: the same file each time, and the first 20 shots of the line are the
+line of 20 shots.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from subsalt.acquisition.survey import Survey
+from subsalt.acquisition.survey import Shot, Survey
 from subsalt.acquisition.wavelet import Wavelet, from_samples
 from subsalt.earth.grid import Grid
-from subsalt.io.publish import make_folder, publish_text
+from subsalt.examples.example import Example
+from subsalt.io.publish import publish_text
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.numerics.filters import minimum_phase
@@ -40,8 +36,10 @@ SOURCE_DEPTH, CABLE_DEPTH = 6.0, 10.0
 WATER, BELOW = 1480.0, 1850.0
 #: growth of the sea floor's reflection towards grazing incidence, as beyond a critical angle
 WIDE = 6.0
-#: depth grid of the model
+#: depth grid of the model of the whole line
 GRID = Grid((2285, 320), (12.5, 12.5))
+#: model in front of the last source, m
+AHEAD = 1000.0
 #: mean depth, relief and wavelength (m), and reflection coefficient of every reflector; the first is the sea floor
 REFLECTORS = (
     (355.0, 15.0, 9000.0, 0.25),
@@ -59,6 +57,13 @@ EVERY, POINTS = 1500.0, (1500.0, 2100.0, 2650.0)
 FINE, LENGTH = 0.0005, 0.24
 #: white noise and swell, rms, as parts of the largest direct wave at the nearest channel
 WHITE, SWELL = 0.004, 0.005
+
+
+def grid_of(shots: int) -> Grid:
+    """Return the part of `GRID` in which so many shots lie."""
+    last = NEAR + GROUP * (CHANNELS - 1) + SHOT_STEP * (shots - 1)
+    nx = min(GRID.shape[0], int((last + AHEAD) // GRID.spacing[0]) + 1)
+    return Grid((nx, GRID.shape[1]), GRID.spacing)
 
 
 def wavelet() -> Wavelet:
@@ -128,7 +133,7 @@ class Line:
         self.bend = np.ones_like(square)
         self.bend[:, 1:] = (fourth / np.maximum(self.time, 1e-9) / np.maximum(square, 1.0) ** 2)[:, 1:]
         self.direct = abs(self._near())
-        self.done: dict[str, object] = {"scale": {}, "dead": {}, "reversed": {}, "wild": {}, "misfires": []}
+        self.done: dict[str, Any] = {"scale": {}, "dead": {}, "reversed": {}, "wild": {}, "misfires": []}
 
     def _near(self) -> float:
         """Return the largest amplitude of the direct wave at the nearest channel."""
@@ -243,17 +248,17 @@ class Line:
         c, d = half / up, np.full(len(x), half / down)
         self._ghosted(out, down + up, size, d, c, self.shape)
 
-    def traces(self, shot: object) -> np.ndarray:
+    def traces(self, shot: Shot) -> np.ndarray:
         """Return the traces (channels, nt) of a shot as they would be recorded."""
-        number = shot.id  # type: ignore[attr-defined]
+        number = shot.id
         rng = np.random.default_rng([12, number])
         scale = float(np.exp(0.08 * rng.standard_normal()))
         if rng.random() < 0.012:
             # a misfire
             scale *= 0.1
-            self.done["misfires"].append(number)  # type: ignore[attr-defined]
-        self.done["scale"][number] = scale  # type: ignore[index]
-        out = scale * self.clean(float(shot.src[0]), np.abs(shot.rcv[:, 0] - shot.src[0]))  # type: ignore[attr-defined]
+            self.done["misfires"].append(number)
+        self.done["scale"][number] = scale
+        out = scale * self.clean(float(shot.src[0]), np.abs(shot.rcv[:, 0] - shot.src[0]))
         noise = WHITE * self.direct * float(np.exp(0.3 * rng.standard_normal()))
         if rng.random() < 0.008:
             noise *= 30.0
@@ -285,33 +290,38 @@ class Line:
         out[dead] = 0.0
         for name, rows in (("dead", dead), ("reversed", reversed_), ("wild", wild)):
             if len(rows):
-                self.done[name][number] = (rows + 1).tolist()  # type: ignore[index]
+                self.done[name][number] = (rows + 1).tolist()
 
 
-def make(folder: Path, shots: int = SHOTS) -> Path:
-    """Write the line of so many shots into a folder; return its SEG-Y file."""
-    make_folder(folder)
-    line = Line(shots)
+def make(folder: Path, shots: int) -> None:
+    """Write the line of so many shots into a folder that is there."""
+    line, grid = Line(shots), grid_of(shots)
     w = line.source
     rows = [f"{t:.6f} {v:.9e}" for t, v in zip(w.times(), w.samples, strict=True)]
     publish_text(folder / "wavelet.txt", "\n".join(["# time (s), source function", *rows, ""]))
-    volume.write(folder / "vp.rsf", GRID, velocity())
+    vp = velocity()[: grid.shape[0]]
+    for name in ("vp.rsf", "vp.sgy"):
+        volume.write(folder / name, grid, vp)
     write_survey(folder / "line.sgy", line.survey, data=line.traces)
     publish_text(folder / "truth.json", json.dumps(line.done) + "\n")
-    return folder / "line.sgy"
 
 
-def main() -> None:
-    """Make the line that is asked for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--shots", type=int, default=SHOTS)
-    asked = parser.parse_args()
-    made = make(asked.folder, asked.shots)
-    print(f"{made}: {made.stat().st_size:,} bytes")
-
-
-if __name__ == "__main__":
-    main()
+EXAMPLE = Example(
+    summary="a marine 2-D line with ghosts, swell, noise and faulty traces",
+    make=make,
+    shots=60,
+    most=SHOTS,
+    files={
+        "line.sgy": "the shots: 120 channels, offsets 262 to 3237 m, 6 s at 4 ms",
+        "vp.sgy": "P velocity, m/s, every 12.5 m in x and z; vp.rsf holds the same",
+        "wavelet.txt": "the source function that was put in: time in s, Pa m",
+        "truth.json": "scale of every shot; dead, reversed and wild traces; misfires",
+    },
+    truth="reflectors at mean depths of 355 (sea floor), 640, 980, 1350, 1820, 2350, 2900 and 3400 m",
+    commands=(
+        "subsalt scan line.sgy --first-breaks",
+        "subsalt init line.toml --from line.sgy --vp vp.sgy",
+        "subsalt check line.toml",
+        "subsalt migrate line.toml",
+    ),
+)

@@ -1,0 +1,94 @@
+"""`subsalt example`: every survey is made, holds what its text says, and its commands run as printed."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from subsalt.errors import ConfigError
+from subsalt.examples import EXAMPLES, NOTE, example_of, make_example
+from subsalt.examples.marine import GRID, SHOTS, grid_of
+from subsalt.io.segy.reading import read_survey
+from subsalt.io.volumes import volume
+
+
+def test_every_example_says_what_it_is():
+    for name in EXAMPLES:
+        example = example_of(name)
+        text = example.readme(name, example.shots)
+        assert all(file in text for file in example.files)
+        assert all(command in text and command.startswith("subsalt ") for command in example.commands)
+        assert example.shots <= example.most
+
+
+def test_the_marine_line_has_its_shots_and_one_velocity_in_two_formats(tmp_path):
+    example = make_example("marine", tmp_path / "line", 2)
+    assert {p.name for p in (tmp_path / "line").iterdir()} == {*example.files, NOTE, "vp.rsf", "vp.rsf@"}
+    survey = read_survey(tmp_path / "line" / "line.sgy")
+    assert [len(shot.rcv) for shot in survey.shots] == [120, 120]
+    rsf, segy = (volume.read(tmp_path / "line" / name) for name in ("vp.rsf", "vp.sgy"))
+    assert np.array_equal(rsf.values, segy.values)
+    # the model ends a kilometre in front of the last source; that of the whole line is whole
+    assert rsf.grid.shape == grid_of(2).shape
+    assert survey.shots[-1].src[0] + 1000.0 - 12.5 < rsf.grid.axis(0)[-1] <= survey.shots[-1].src[0] + 1000.0
+    assert grid_of(SHOTS) == GRID
+
+
+def test_made_again_it_is_the_same_and_nothing_else_is_overwritten(tmp_path):
+    first = make_example("marine", tmp_path / "a", 1)
+    before = (tmp_path / "a" / "line.sgy").read_bytes()
+    make_example("marine", tmp_path / "a", 1)
+    assert (tmp_path / "a" / "line.sgy").read_bytes() == before
+    with pytest.raises(ConfigError, match="not empty") as refused:
+        make_example("marine", tmp_path / "a", 2)
+    assert refused.value.code == "E811"
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "mine.txt").write_text("keep")
+    with pytest.raises(ConfigError, match="not empty"):
+        make_example("land", tmp_path / "b")
+    (tmp_path / "c").write_text("a file")
+    with pytest.raises(ConfigError, match="is a file"):
+        make_example("land", tmp_path / "c")
+    assert first.files
+
+
+@pytest.mark.parametrize(
+    ("name", "shots", "cure"),
+    [
+        ("nothing", None, "marine, vti3d"),
+        ("land", 3, "use 14"),
+        ("marine", 0, "1 to 1001"),
+        ("marine", 1002, "1 to 1001"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_with_what_can(tmp_path, name, shots, cure):
+    with pytest.raises(ConfigError) as refused:
+        make_example(name, tmp_path / "x", shots)
+    assert cure in refused.value.fix
+    assert not (tmp_path / "x").exists()
+
+
+def test_the_land_line_is_modelled_and_its_commands_run(tmp_path, monkeypatch, subsalt_command):
+    code, out, _ = subsalt_command("example", "land", tmp_path / "land", "--json")
+    assert code == 0
+    assert json.loads(out.splitlines()[-1])["example"] == "land"
+    monkeypatch.chdir(tmp_path / "land")
+    assert len(list(Path("shots").glob("*.sgy"))) == 14
+    check, migrate, view = (shlex.split(command)[1:] for command in example_of("land").commands)
+    assert subsalt_command(*check)[0] == 0
+    assert subsalt_command(*migrate)[0] == 0
+    assert subsalt_command(*view)[0] == 0
+    # the first reflector, 900 m below the datum, is the strongest of its depths
+    image = volume.read(Path("migrate.run") / "image.rsf")
+    z = image.grid.axis(1)
+    trace = np.abs(image.values[100:201]).mean(axis=0)
+    near = (z > 600.0) & (z < 1150.0)
+    assert abs(z[near][np.argmax(trace[near])] - 900.0) <= 20.0
+
+
+def test_the_command_lists_what_there_is(subsalt_command):
+    code, out, _ = subsalt_command("example")
+    assert code == 0
+    assert all(name in out for name in EXAMPLES)
