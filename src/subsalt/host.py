@@ -95,7 +95,7 @@ def cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict
     root : Path
         Where Linux lists them: one folder each, with files ``level``, ``type`` and ``size``.
     """
-    found = {}
+    sizes = {}
     for folder in sorted(root.glob("index*")):
         try:
             level, kind, size = ((folder / n).read_text().strip() for n in ("level", "type", "size"))
@@ -103,8 +103,8 @@ def cache_bytes(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict
             continue
         unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(size[-1:], 1)
         if kind != "Instruction" and size.rstrip("KMG").isdigit():
-            found[f"L{level}"] = int(size.rstrip("KMG")) * unit
-    return dict(sorted(found.items()))
+            sizes[f"L{level}"] = int(size.rstrip("KMG")) * unit
+    return dict(sorted(sizes.items()))
 
 
 def available_memory() -> int:

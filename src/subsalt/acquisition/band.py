@@ -104,18 +104,18 @@ def low_cut(shots: Sequence[NDArray[np.float32]], dt: float) -> float:
     plain, period = _contrast(parts, dt)
     if not 0 < plain < ENOUGH:
         return 0.0
-    best, found = 0.0, plain
+    best, best_gain = 0.0, plain
     cut = 2.0 / (max(p.shape[1] for p in parts) * dt)
     while cut < 0.2 / dt:
         here, period = _contrast([cut_low(p, dt, cut) for p in parts], dt)
         if cut > BELOW_PEAK / period:
             break
-        if here > found:
-            best, found = cut, here
+        if here > best_gain:
+            best, best_gain = cut, here
         if here >= WANTED:
             break
         cut *= STEP
-    return best if found >= GAIN * plain else 0.0
+    return best if best_gain >= GAIN * plain else 0.0
 
 
 def _contrast(parts: Sequence[NDArray[np.float64]], dt: float) -> tuple[float, float]:

@@ -282,13 +282,13 @@ def breaks_of(
     return out
 
 
-def fit(found: ShotBreaks) -> None:
+def fit(breaks: ShotBreaks) -> None:
     """Fit the lines of a shot: of both sides together, and of each."""
-    distance, left = np.abs(found.offset), found.offset < 0
-    found.line = fit_line(distance, found.time)
-    found.sides = (
-        fit_line(distance[left], found.time[left]),
-        fit_line(distance[~left], found.time[~left]),
+    distance, left = np.abs(breaks.offset), breaks.offset < 0
+    breaks.line = fit_line(distance, breaks.time)
+    breaks.sides = (
+        fit_line(distance[left], breaks.time[left]),
+        fit_line(distance[~left], breaks.time[~left]),
     )
 
 

@@ -193,14 +193,14 @@ class ImageGrid:
         }
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> ImageGrid:
+    def from_dict(cls, facts: Mapping[str, Any]) -> ImageGrid:
         """Return the grid that `to_dict` told of; raises what a missing or wrong value raises."""
-        first, _, dt = (float(t) for t in found["time_s"])
-        i, j = (tuple(int(n) for n in found[k]) for k in ("inlines", "crosslines"))
+        first, _, dt = (float(t) for t in facts["time_s"])
+        i, j = (tuple(int(n) for n in facts[k]) for k in ("inlines", "crosslines"))
         at, per_i, per_j = (
-            (float(found[k][0]), float(found[k][1])) for k in ("corner_m", "per_inline_m", "per_crossline_m")
+            (float(facts[k][0]), float(facts[k][1])) for k in ("corner_m", "per_inline_m", "per_crossline_m")
         )
-        time = TimeAxis(int(found["samples"]), dt, first)
+        time = TimeAxis(int(facts["samples"]), dt, first)
         return cls((i[0], i[1], i[2]), (j[0], j[1], j[2]), at, per_i, per_j, time)
 
 

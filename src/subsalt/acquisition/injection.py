@@ -124,12 +124,12 @@ class Points:
         """
         width = self.width
         nodes = self.base[:, axis, None] + np.arange(width)
-        kept = np.where((nodes >= lo) & (nodes < hi), self.weights[:, axis], np.float32(0))
-        rows = np.nonzero((kept != 0).any(axis=1))[0]
+        inside = np.where((nodes >= lo) & (nodes < hi), self.weights[:, axis], np.float32(0))
+        rows = np.nonzero((inside != 0).any(axis=1))[0]
         base, weights = self.base[rows], self.weights[rows]
         start = np.maximum(np.minimum(base[:, axis], hi - width), origin)
         place = (start - base[:, axis])[:, None] + np.arange(width)
-        moved = np.take_along_axis(kept[rows], np.clip(place, 0, width - 1), axis=1)
+        moved = np.take_along_axis(inside[rows], np.clip(place, 0, width - 1), axis=1)
         weights[:, axis] = np.where((place >= 0) & (place < width), moved, np.float32(0))
         base[:, axis] = start - origin
         return Points(base, weights), rows

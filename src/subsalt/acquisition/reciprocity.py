@@ -38,8 +38,8 @@ def fewer_gathers(survey: Survey) -> int | None:
     # of a streamer two shots have more receivers than would be worth it: no need to compare all
     if n < WORTH or len(np.unique(_places(some), axis=0)) * WORTH > n:
         return None
-    found = len(np.unique(np.concatenate([np.unique(_places(s.rcv), axis=0) for s in shots]), axis=0))
-    return found if 0 < found * WORTH <= n else None
+    receivers = len(np.unique(np.concatenate([np.unique(_places(s.rcv), axis=0) for s in shots]), axis=0))
+    return receivers if 0 < receivers * WORTH <= n else None
 
 
 def receiver_gathers(survey: Survey) -> Survey:

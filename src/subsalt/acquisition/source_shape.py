@@ -124,11 +124,11 @@ def common_shape(sums: Sequence[ShotSums]) -> tuple[NDArray[np.float64], list[Sh
             break
         use = fits
     correlation = _correlation(shape, power, cross, energy)
-    found = [
+    shot_fits = [
         ShotFit(s.shot, s.traces, float(a), float(c), float(np.sqrt(max(0.0, 1.0 - c * c))), reason)
         for s, a, c, reason in zip(sums, scale, correlation, reasons, strict=True)
     ]
-    return shape, found
+    return shape, shot_fits
 
 
 def solve_shape(power: NDArray[np.float64], cross: NDArray[np.float64]) -> NDArray[np.float64]:

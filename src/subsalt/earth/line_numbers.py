@@ -72,7 +72,7 @@ class LineNumbers:
         """
         if own.ndim != 3 or other.ndim != 3:
             return None
-        found: list[int] = []
+        numbers: list[int] = []
         for axis, (first, step) in enumerate(
             ((self.first_inline, self.inline_step), (self.first_crossline, self.crossline_step))
         ):
@@ -86,7 +86,7 @@ class LineNumbers:
                 or abs(last - start - stride * (other.shape[axis] - 1)) > BETWEEN
             ):
                 return None
-            found += [first + step * start, step * stride]
-        moved = LineNumbers(*found)
+            numbers += [first + step * start, step * stride]
+        moved = LineNumbers(*numbers)
         ends = (moved.first_inline, moved.first_crossline, *moved.last(*other.shape[:2]))
         return moved if all(-LARGEST <= n <= LARGEST for n in ends) else None

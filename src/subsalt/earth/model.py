@@ -257,8 +257,8 @@ class EarthModel(TimeStep):
 
     def volume(self, name: str) -> NDArray[np.float32] | None:
         """Return one parameter, None when the model does not have it."""
-        found: NDArray[np.float32] | None = getattr(self, name)
-        return found
+        values: NDArray[np.float32] | None = getattr(self, name)
+        return values
 
     def values(self, name: str, box: Box) -> NDArray[np.float32]:
         """Return one parameter in a box inside the grid, (nx, ny, nz) of the box; no copy."""

@@ -274,9 +274,9 @@ def thomsen(epsilon: Planes, delta: Planes, by: Regridder, over: bool) -> dict[s
 
     def epsilon_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
         beyond = fields[1] / fields[0]
-        found = delta_of(fields) + (beyond if over else np.maximum(beyond, 0.0))
+        means = delta_of(fields) + (beyond if over else np.maximum(beyond, 0.0))
         # after both are rounded to float32
-        return found if over else np.maximum(found.astype(np.float32), delta_of(fields).astype(np.float32))
+        return means if over else np.maximum(means.astype(np.float32), delta_of(fields).astype(np.float32))
 
     def terms_of_delta(e: NDArray[Any], d: NDArray[Any]) -> list[NDArray[Any]]:
         return terms(e, d)[:1]
@@ -303,8 +303,8 @@ def axis(angles: list[Planes], by: Regridder) -> dict[str, Planes]:
     mean = Regridded(angles, by, director, lambda fields: fields[0])
 
     def make(lo: int, hi: int) -> Angles:
-        found = to_angles(mean.fields(lo, hi))
-        return tilt.normalised(found["theta"], found.get("phi"), ndim, False)
+        mean_angles = to_angles(mean.fields(lo, hi))
+        return tilt.normalised(mean_angles["theta"], mean_angles.get("phi"), ndim, False)
 
     made = Axis(make, by.target.shape, angles, mean.step, ndim == 3)
     return {"theta": made.theta} | ({} if made.phi is None else {"phi": made.phi})

@@ -93,10 +93,10 @@ class Facts:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Facts:
+    def from_json(cls, values: dict[str, Any]) -> Facts:
         """Return the facts that `to_json` told."""
-        limits = {name: (low, high) for name, (low, high) in told["limits"].items()}
-        return cls(**(told | {"limits": limits}))
+        limits = {name: (low, high) for name, (low, high) in values["limits"].items()}
+        return cls(**(values | {"limits": limits}))
 
 
 def together(parts: Iterable[Facts]) -> Facts:
@@ -189,9 +189,9 @@ class Files:
                 facts_of, self.slabs(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size)
             )
         shares = comm.allgather([[f.to_json() for f in slab] for slab in _merged(mine)])
-        told = [slab for share in shares for slab in share]
+        slabs = [slab for share in shares for slab in share]
         for k, key in enumerate(new):
-            self.facts[key] = together(Facts.from_json(slab[k]) for slab in told)
+            self.facts[key] = together(Facts.from_json(slab[k]) for slab in slabs)
 
     def slabs(self, lo: int, hi: int) -> Iterator[tuple[int, EarthModel]]:
         """Yield (first plane, slab) of the model as the files give it, from plane `lo` to `hi`."""
@@ -347,20 +347,20 @@ class StreamedModel(TimeStep):
         ModelError
             When there are such nodes and the rule is ``"reject"``.
         """
-        found = self._facts()
-        if not found.over:
+        facts = self._facts()
+        if not facts.over:
             return self, 0
         if rule == "reject":
-            assert found.first_over is not None
-            first = tuple(int(i) for i in np.unravel_index(found.first_over, self.grid.shape))
+            assert facts.first_over is not None
+            first = tuple(int(i) for i in np.unravel_index(facts.first_over, self.grid.shape))
             raise ModelError(
-                f"delta: {found.over} of {self.grid.size} values above epsilon, the first at index {first}",
+                f"delta: {facts.over} of {self.grid.size} values above epsilon, the first at index {first}",
                 "correct the model or choose a repair",
                 code="E520",
             )
         if rule not in ("lower-delta", "raise-epsilon"):
             raise ConfigError(f"anisotropy = {rule!r}", "use lower-delta, raise-epsilon or reject")
-        return StreamedModel(self.files, Form(self.form.medium, rule)), found.over
+        return StreamedModel(self.files, Form(self.form.medium, rule)), facts.over
 
     def window(self, box: Box) -> EarthModel:
         """Return the model in `box` of its grid, in memory; outside the grid the nearest value is continued."""

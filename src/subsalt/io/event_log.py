@@ -56,7 +56,7 @@ def read_events(folder: Path) -> Events:
 
 def events_of(log: bytes) -> Events:
     """Return the events of the content of a log."""
-    found, summed = Events(), False
+    events, summed = Events(), False
     for number, line in enumerate(log.split(b"\n"), 1):
         if not line.strip():
             continue
@@ -65,10 +65,10 @@ def events_of(log: bytes) -> Events:
         event = _parsed(line if whole is None else whole[1] + b"}") if good else None
         summed |= whole is not None and good
         if event is None:
-            found.damaged.append(number)
+            events.damaged.append(number)
         else:
-            found.known.append(event)
-    return found
+            events.known.append(event)
+    return events
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -92,9 +92,9 @@ def said_of(damaged: Sequence[int]) -> str:
 
 def done_events(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[int, dict[str, Any]]:
     """Return what the log says of finished shots, or blocks, when they were done the last time, by id."""
-    found = {
+    last = {
         event[unit]: event
         for event in read_events(folder).known
         if event.get("event") == "done" and type(event.get(unit)) is int
     }
-    return {shot: found[shot] for shot in done if shot in found}
+    return {shot: last[shot] for shot in done if shot in last}

@@ -30,8 +30,8 @@ class Answer(aiohttp.ClientResponse):
         """
         if self._body is not None:
             return self._body
-        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.request_info.headers.get("Range", ""))
-        most = int(asked[2]) - int(asked[1]) + 1 if asked else min(WHOLE, available_memory() // 4)
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.request_info.headers.get("Range", ""))
+        most = int(wanted[2]) - int(wanted[1]) + 1 if wanted else min(WHOLE, available_memory() // 4)
         if self.status >= 400:
             most = ERROR  # the text of an error may be longer than the range
         parts, size = [], 0

@@ -157,8 +157,8 @@ class _Store:
 
     def find(self) -> dict[str, Any]:
         """Return what the store says of every object below the name."""
-        found: dict[str, Any] = self.call("find", self.key, detail=True)
-        return found
+        objects: dict[str, Any] = self.call("find", self.key, detail=True)
+        return objects
 
     def call(self, what: str, *args: Any, **more: Any) -> Any:
         """Return what a call of the file system returns, see `ask`."""
@@ -176,14 +176,14 @@ class _Store:
         if getattr(self.fs, "async_impl", False):
             from fsspec.asyn import sync
 
-            found = sync(self.fs.loop, getattr(self.fs, f"_{what}"), *args, timeout=TIMEOUT, **more)
+            answer = sync(self.fs.loop, getattr(self.fs, f"_{what}"), *args, timeout=TIMEOUT, **more)
         else:
-            found = getattr(self.fs, what)(*args, **more)
+            answer = getattr(self.fs, what)(*args, **more)
         # of many requests, those that failed are told as results
-        failed = [one for one in found if isinstance(one, Exception)] if what == "cat_ranges" else []
+        failed = [one for one in answer if isinstance(one, Exception)] if what == "cat_ranges" else []
         if failed:
             raise failed[0]
-        return found
+        return answer
 
 
 def _explained(error: Exception, path: Path, tries: int) -> Exception:
@@ -250,12 +250,12 @@ class _Blocks:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        found = read()
+        block = read()
         with self._lock:
-            self._kept[key] = found
+            self._kept[key] = block
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        return found
+        return block
 
 
 _BLOCKS = _Blocks()
@@ -384,8 +384,8 @@ class StoredObject:
     def _fetch(self, spans: list[_Span]) -> int:
         """Read spans at the same time, and fill the pieces they consist of."""
         begins, ends = [span.begin for span in spans], [span.end for span in spans]
-        found = self._store.call("cat_ranges", [self._store.key] * len(spans), begins, ends)
-        for span, data in zip(spans, found, strict=True):
+        parts = self._store.call("cat_ranges", [self._store.key] * len(spans), begins, ends)
+        for span, data in zip(spans, parts, strict=True):
             wanted = span.end - span.begin
             if len(data) != wanted:
                 raise DataError(

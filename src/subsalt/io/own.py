@@ -260,7 +260,7 @@ def refuse_links(
     CannotCreateError
         E655, with all their names.
     """
-    found: list[str] = []
+    refused: list[str] = []
     try:
         top = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
@@ -272,21 +272,21 @@ def refuse_links(
                 continue
             whole = Path(root, entry.name)
             if entry.is_symlink():
-                found.append(f"{whole} is a link")
+                refused.append(f"{whole} is a link")
             elif any(fnmatchcase(entry.name, p) for p in in_place):
                 with suppress(FileNotFoundError):  # a log of the database may go at any time
                     why = _shared(entry.stat(follow_symlinks=False))
-                    found += [f"{whole} {why}"] * bool(why)
+                    refused += [f"{whole} {why}"] * bool(why)
             elif entry.is_dir(follow_symlinks=False) and not any(
                 fnmatchcase(entry.name, p) for p in outermost
             ):
-                found += _links_in(top, entry.name, whole, owners)
+                refused += _links_in(top, entry.name, whole, owners)
     finally:
         os.close(top)
-    if found:
-        more = f"; and {len(found) - 5} more" if len(found) > 5 else ""
+    if refused:
+        more = f"; and {len(refused) - 5} more" if len(refused) > 5 else ""
         raise CannotCreateError(
-            f"{'; '.join(sorted(found)[:5])}{more}: nothing is read, written or removed there",
+            f"{'; '.join(sorted(refused)[:5])}{more}: nothing is read, written or removed there",
             CURE,
             code="E655",
         )

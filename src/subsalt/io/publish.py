@@ -88,23 +88,23 @@ def explain_os_error(
             limit = ", file size limit"
         elif code == errno.EDQUOT:
             limit = ", quota"
-        found: ResourceError = DiskError(
+        explained_error: ResourceError = DiskError(
             f"disk full{limit}: need {human(need)}, have {human(room)} at {path}",
             "free space, or choose another folder; then start the same command again",
             code="E621",
         )
     elif code in _CANNOT_CREATE:
-        found = CannotCreateError(
+        explained_error = CannotCreateError(
             f"cannot create {path}: {what}",
             "check that the folder exists and that you may write there",
             code="E630",
         )
     else:
-        found = DiskError(
+        explained_error = DiskError(
             f"cannot write {path}: {what}", "check the disk; then start the same command again", code="E620"
         )
-    found.errno = code
-    return found
+    explained_error.errno = code
+    return explained_error
 
 
 #: names of temporary files and folders: of `atomic_write` and `publish_folder`, and of no user's file
@@ -437,7 +437,7 @@ def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
 
     Only for folders whose lock the caller holds: the temporary files of a writer at work look the same.
     """
-    found = []
+    removed = []
     for place, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
         if os.fstat(fd).st_uid not in {os.geteuid(), os.stat(folder).st_uid}:
             folders.clear()  # nothing of ours is in a folder of somebody else
@@ -448,8 +448,8 @@ def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
             with suppress(OSError):
                 ask("unlink", str(Path(place, name)))
                 own.remove_tree(name, fd)
-            found.append(Path(place, name))
-    return found
+            removed.append(Path(place, name))
+    return removed
 
 
 def sha256_file(path: str | os.PathLike[str]) -> str:

@@ -66,9 +66,9 @@ def check_owner(path: Path) -> None:
     FileNotFoundError
         When nothing is there.
     """
-    found = own.lstat(path)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        what = "belongs to another user" if stat.S_ISDIR(found.st_mode) else "is a link or a file"
+    status = own.lstat(path)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        what = "belongs to another user" if stat.S_ISDIR(status.st_mode) else "is a link or a file"
         raise CannotCreateError(
             f"{path} is to hold scratch, but {what}",
             "choose another place with [checkpoint] directories",
@@ -122,9 +122,9 @@ def reopen(path: Path, direct: bool, writing: bool = True) -> tuple[int, bool]:
 
 def _mine(fd: int, path: Path, writing: bool) -> int:
     """Return the descriptor of a file that may be written; close any other."""
-    found = os.fstat(fd)
-    sound = stat.S_ISREG(found.st_mode) and (
-        not writing or (found.st_nlink == 1 and found.st_uid == os.geteuid())
+    status = os.fstat(fd)
+    sound = stat.S_ISREG(status.st_mode) and (
+        not writing or (status.st_nlink == 1 and status.st_uid == os.geteuid())
     )
     if not sound:
         os.close(fd)

@@ -140,14 +140,14 @@ class _Chunks:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key], 0
-        found = np.asarray(array[part])
+        chunk = np.asarray(array[part])
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = found
-                self._bytes += found.nbytes
+                self._kept[key] = chunk
+                self._bytes += chunk.nbytes
             while self._bytes > KEPT and len(self._kept) > 1:
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes
-        return found, found.nbytes
+        return chunk, chunk.nbytes
 
 
 _CHUNKS = _Chunks()
@@ -179,8 +179,8 @@ class _Store:
             return self._arrays[name]
         numbers = {n: a for n, a in self._arrays.items() if a.dtype.kind in "fi" and len(a.shape) >= 2}
         most = max((len(a.shape) for a in numbers.values()), default=0)
-        found = [n for n, a in numbers.items() if len(a.shape) == most]
-        sampled = [n for n in found if dimensions(numbers[n])[-1:] and _kind(dimensions(numbers[n])[-1])]
+        largest = [n for n, a in numbers.items() if len(a.shape) == most]
+        sampled = [n for n in largest if dimensions(numbers[n])[-1:] and _kind(dimensions(numbers[n])[-1])]
         if len(sampled) != 1:
             raise _refused(
                 self.path,
@@ -259,7 +259,7 @@ class _Store:
         require(16 * size, f"{self.path}: the list of {size} traces", "split the store", "E611")
         mask = self._arrays.get("trace_mask")
         if mask is None:
-            found = np.arange(size)
+            live = np.arange(size)
         elif dimensions(mask) != traces or mask.dtype.kind != "b":
             raise _refused(
                 self.path,
@@ -267,12 +267,12 @@ class _Store:
                 f"write it as bool over {traces}",
             )
         else:
-            found = np.flatnonzero(whole(mask, f"{self.path}[trace_mask]"))
-        if not len(found):
+            live = np.flatnonzero(whole(mask, f"{self.path}[trace_mask]"))
+        if not len(live):
             raise _refused(
                 self.path, "trace_mask is false everywhere: there is no trace", "check how it was written"
             )
-        return found.astype(np.uint32) if size < 1 << 32 else found
+        return live.astype(np.uint32) if size < 1 << 32 else live
 
     def take(self, array: Any, index: Sequence[NDArray[np.int64]]) -> tuple[NDArray[Any], int]:
         """Return the values of an array at indices of its leading axes, and the bytes decoded; chunk by chunk."""
@@ -494,25 +494,25 @@ class StoreFile:
         """Return the trace headers, (n, 240 or 480), and how many bytes of chunks were decoded."""
         index, n, moved = self._index(traces), len(traces), 0
         arrays: dict[tuple[str, tuple[int, ...]], NDArray[Any]] = {}
-        found: dict[int, NDArray[Any]] = {}
+        columns: dict[int, NDArray[Any]] = {}
         for byte, (_, value) in self._values.items():
             key = value.array.name, value.axes
             if key not in arrays:
                 arrays[key], more = self._store.take(value.array, [index[i] for i in value.axes])
                 moved += more
-            found[byte] = np.broadcast_to(arrays[key][value.field] if value.field else arrays[key], (n,))
-        self._begin(found, n)
-        if 29 not in found:
-            found[29] = np.ones(n, np.int16)
+            columns[byte] = np.broadcast_to(arrays[key][value.field] if value.field else arrays[key], (n,))
+        self._begin(columns, n)
+        if 29 not in columns:
+            columns[29] = np.ones(n, np.int16)
         kinds = dict(FIELDS.values())
         out = np.zeros((n, self._header), np.uint8)
-        self._lengths(found, out)
+        self._lengths(columns, out)
         head = self._file_header()
         # samples and their distance as the file header has them
         out[:, 114:116], out[:, 116:118] = np.frombuffer(head[3220:3222] + head[3216:3218], np.uint8).reshape(
             2, 2
         )
-        for byte, column in found.items():
+        for byte, column in columns.items():
             whole = self._whole(byte, column, kinds[byte])
             out[:, byte - 1 : byte - 1 + whole.dtype.itemsize] = whole.view(np.uint8).reshape(n, -1)
         return out, moved
@@ -533,12 +533,12 @@ class StoreFile:
             )
         return np.ascontiguousarray(rounded.astype(f">{kind}"))
 
-    def _lengths(self, found: dict[int, NDArray[Any]], out: NDArray[np.uint8]) -> None:
-        """Put floating-point lengths into the extensions of the headers, and take them out of `found`."""
+    def _lengths(self, columns: dict[int, NDArray[Any]], out: NDArray[np.uint8]) -> None:
+        """Put floating-point lengths into the extensions of the headers, and take them out of `columns`."""
         for byte in self._wide:
             at, scalar = _WIDE[byte]
-            column, value = found.pop(byte), self._values[byte][1]
-            if value.field and scalar in found and not np.isin(found[scalar], (0, 1)).all():
+            column, value = columns.pop(byte), self._values[byte][1]
+            if value.field and scalar in columns and not np.isin(columns[scalar], (0, 1)).all():
                 raise _refused(
                     self.path,
                     f"the header value {value.field} is a floating-point number, and there is a scalar for it",
@@ -549,13 +549,13 @@ class StoreFile:
         if self._header > HEADER:
             out[:, 2 * HEADER - 8 :] = np.frombuffer(b"SEG00001", np.uint8)
 
-    def _begin(self, found: dict[int, NDArray[Any]], n: int) -> None:
+    def _begin(self, columns: dict[int, NDArray[Any]], n: int) -> None:
         """Put the first time, ms, or depth, m, into the headers, where the axis does not begin at 0."""
         axis = self._store.axis
         first, unit = (axis.first * 1e3, "ms") if axis.kind == "time" else (axis.first, "m")
         if first == 0:
             return
-        if 109 in found and found[109].any():
+        if 109 in columns and columns[109].any():
             raise _refused(
                 self.path,
                 f"{axis.kind} begins at {first:g} {unit}, and headers have delays",
@@ -568,12 +568,12 @@ class StoreFile:
                 f"{axis.kind} begins at {first:.10g} {unit}",
                 f"let it begin at a multiple of 0.001 {unit}",
             )
-        if by > 1 and any(b in found for b in (99, 101, 103)):
+        if by > 1 and any(b in columns for b in (99, 101, 103)):
             raise _refused(
                 self.path,
                 f"time begins at {first:.10g} ms, and there are statics",
                 "let it begin at a full ms",
             )
-        found[109] = np.full(n, round(first * by), np.int16)
+        columns[109] = np.full(n, round(first * by), np.int16)
         if by > 1:
-            found[215] = np.full(n, -by, np.int16)
+            columns[215] = np.full(n, -by, np.int16)

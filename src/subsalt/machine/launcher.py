@@ -81,10 +81,10 @@ class Launcher:
             return cls(tuple(words))
         # the one that belongs to the MPI of this environment; another one starts n runs of one rank
         beside = Path(sys.executable).with_name("mpiexec")
-        found = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
-        if found is None:
+        program = str(beside) if os.access(beside, os.X_OK) else shutil.which("mpiexec")
+        if program is None:
             raise _missing("no mpiexec was found")
-        return cls((found,))
+        return cls((program,))
 
     @property
     def name(self) -> str:

@@ -231,13 +231,13 @@ def _best(runs: Sequence[Callable[[int], None]], steps: int) -> list[float]:
 
     They take turns: what slows the machine for a while slows all of them, and their differences are wanted.
     """
-    found = [math.inf] * len(runs)
+    fastest = [math.inf] * len(runs)
     for _ in range(REPEATS):
         for i, one in enumerate(runs):
             begin = time.perf_counter()
             one(steps)
-            found[i] = min(found[i], time.perf_counter() - begin)
-    return [seconds / steps for seconds in found]
+            fastest[i] = min(fastest[i], time.perf_counter() - begin)
+    return [seconds / steps for seconds in fastest]
 
 
 def _touched(prop: Propagator, size: int) -> tuple[float, NDArray[np.float32]]:

@@ -210,9 +210,9 @@ def rates_of(
         wanted["threads"] = threads
 
     def best(what: str, *reaches: str) -> Row | None:
-        found = [r for r in machine.find("storage", what=what, **wanted) if r["reaches"] in reaches]
-        quiet = [r for r in found if not r.get("noisy")]
-        return max(quiet or found, key=lambda r: float(r["rate"]), default=None)
+        matching = [r for r in machine.find("storage", what=what, **wanted) if r["reaches"] in reaches]
+        quiet = [r for r in matching if not r.get("noisy")]
+        return max(quiet or matching, key=lambda r: float(r["rate"]), default=None)
 
     def rate(row: Row | None) -> float | None:
         return None if row is None else 1e9 * float(row["rate"])
@@ -235,13 +235,13 @@ def accesses_measured(machine: Machine, directory: Path) -> list[tuple[int, bool
     """Return with which numbers of threads, and past the page cache or not, put and get of a directory are known."""
     point = mount_of(directory).point
     rows = machine.find("storage", mount=point, pattern="record")
-    found = {
+    accesses = {
         (int(r["threads"]), direct)
         for r in rows
         for direct, how in HOW.items()
         if r["how"] == how and rates_of(machine, directory, direct=direct, threads=int(r["threads"]))
     }
-    return sorted(found, key=lambda way: (way[1], way[0]))
+    return sorted(accesses, key=lambda way: (way[1], way[0]))
 
 
 @dataclass(frozen=True)
@@ -333,12 +333,12 @@ def reached(shares: Sequence[float]) -> str:
     return "memory" if share <= 1 - FROM_STORAGE else "partly memory"
 
 
-def labelled(found: Row, directory: str, mount: Mount) -> Row:
+def labelled(row: Row, directory: str, mount: Mount) -> Row:
     """Return a row with its directory in front; on a file system in memory nothing reaches storage."""
     label = {"directory": directory, "file_system": mount.kind}
     if mount.in_memory:
-        found = found | {"reaches": "memory"}
-    return label | found
+        row = row | {"reaches": "memory"}
+    return label | row
 
 
 def machine_row(mount: str, row: Mapping[str, Any]) -> Row:
@@ -398,5 +398,5 @@ def measure_directory(
     count, mount = max(1, nbytes // record), mount_of(path)
     refuse_too_large(path, count, record)
     with Watch(usable_cores()) as watch:
-        found = list(records(path, RecordCase(count, record, threads, direct), far=mount.in_memory))
-    return [machine_row(mount.point, labelled(row, str(path), mount)) | watch.stamp() for row in found]
+        rows = list(records(path, RecordCase(count, record, threads, direct), far=mount.in_memory))
+    return [machine_row(mount.point, labelled(row, str(path), mount)) | watch.stamp() for row in rows]

@@ -204,8 +204,8 @@ class _Ghosts:
     def suit(self, cuts: Iterable[int]) -> bool:
         """Return whether every slab between cuts is as thick as what its neighbours hold of it."""
         for lo, hi in pairwise(cuts):
-            asked = max(self.above(lo) if lo > 0 else 0, self.below(hi) if hi < self.nx else 0)
-            if hi == lo or hi - lo < asked:
+            needed = max(self.above(lo) if lo > 0 else 0, self.below(hi) if hi < self.nx else 0)
+            if hi == lo or hi - lo < needed:
                 return False
         return True
 

@@ -266,8 +266,8 @@ def count_alone() -> None:
 
 def counting_error() -> Exception | None:
     """Return why a profile that was asked for cannot be written, to be raised on all ranks."""
-    found: Exception | None = None if _counter is None else _counter.error()
-    return found
+    error: Exception | None = None if _counter is None else _counter.error()
+    return error
 
 
 def start_all() -> Callable[[Any], Any]:
@@ -406,12 +406,12 @@ def reaches_gpus() -> Reach:
     ParallelError
         When `SUBSALT_GPU_MPI` is neither ``direct`` nor ``staged``.
     """
-    asked = os.environ.get(SETTING, "").strip().lower()
-    if asked in ("direct", "staged"):
-        return Reach(asked == "direct", f"{SETTING}={asked}")
-    if asked not in ("", "auto"):
+    setting = os.environ.get(SETTING, "").strip().lower()
+    if setting in ("direct", "staged"):
+        return Reach(setting == "direct", f"{SETTING}={setting}")
+    if setting not in ("", "auto"):
         raise ParallelError(
-            f"{SETTING}={asked} is not one of direct, staged, auto",
+            f"{SETTING}={setting} is not one of direct, staged, auto",
             f"leave {SETTING} out: MPI is asked what it can; staged always works",
             code="E992",
         )

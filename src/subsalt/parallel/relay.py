@@ -85,10 +85,10 @@ def _same(what: dict[str, Any]) -> BaseException:
 
 def _merged(failures: Sequence[Failure]) -> FindingsError:
     """Return the findings of several ranks as one error, each said once."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for _, _, what in failures:
-        found += [f for f in (Finding(**x) for x in what["findings"]) if f not in found]
-    return FindingsError(found, failures[0][2]["exit_code"])
+        findings += [f for f in (Finding(**x) for x in what["findings"]) if f not in findings]
+    return FindingsError(findings, failures[0][2]["exit_code"])
 
 
 def _text(name: object) -> str | None:

@@ -42,14 +42,14 @@ def wait(test: Callable[[], object]) -> None:
 @contextmanager
 def announced() -> Iterator[None]:
     """Tell a profile, if there is one, that this rank waits for others while the block runs."""
-    told = on_wait
-    if told is not None:
-        told(True)
+    callback = on_wait
+    if callback is not None:
+        callback(True)
     try:
         yield
     finally:
-        if told is not None:
-            told(False)
+        if callback is not None:
+            callback(False)
 
 
 def _patiently(test: Callable[[], object]) -> None:

@@ -186,9 +186,9 @@ def thinned(places: NDArray[np.float64], most: int = MOST_MARKS) -> NDArray[np.f
     places = np.atleast_2d(places)
     known = [np.unique(places[:, k]) for k in (0, 1)]
     for step in range(1, max(map(len, known)) + 1):
-        kept = np.isin(places[:, 0], known[0][::step]) & np.isin(places[:, 1], known[1][::step])
-        if kept.sum() <= most:
-            return places[kept]
+        chosen = np.isin(places[:, 0], known[0][::step]) & np.isin(places[:, 1], known[1][::step])
+        if chosen.sum() <= most:
+            return places[chosen]
     return style.thin(places, most)
 
 
@@ -275,10 +275,10 @@ _TOKEN = "X-Subsalt-Token"
 
 def refuse_batch_node(force: bool) -> None:
     """Refuse inside a batch job, where other people's jobs may share the node, unless `force`."""
-    found = next((name for name in BATCH if os.environ.get(name)), None)
-    if found and not force:
+    variable = next((name for name in BATCH if os.environ.get(name)), None)
+    if variable and not force:
         error = ResourceError(
-            f"this is a batch job ({found} is set): no server is started on its node",
+            f"this is a batch job ({variable} is set): no server is started on its node",
             "write a page with -o, serve from a login node or a workstation, or insist with --force",
             code="E851",
         )
@@ -383,10 +383,10 @@ class MovieServer(http.server.ThreadingHTTPServer):
         }
         if path in known:
             return known[path]
-        asked = _PLANE.fullmatch(path)
-        if not asked:
+        request = _PLANE.fullmatch(path)
+        if not request:
             return None
-        field, frame, axis, index = asked[1], int(asked[2]), int(asked[3]), int(asked[4])
+        field, frame, axis, index = request[1], int(request[2]), int(request[3]), int(request[4])
         shape = self.movie.shape
         # in 2-D there is one plane, which is called that of y
         inside = index < shape[axis] if len(shape) == 3 else (axis, index) == (1, 0)
@@ -439,15 +439,15 @@ class _Answer(http.server.BaseHTTPRequestHandler):
         if refused:
             self._send(refused, "text/plain", b"", body)
             return
-        found = ("text/html; charset=utf-8", self.server.page) if self.path == "/" else None
-        if found is None and not self._knows_token():
+        answer = ("text/html; charset=utf-8", self.server.page) if self.path == "/" else None
+        if answer is None and not self._knows_token():
             self._send(403, "text/plain", b"", body)
             return
         self.server.last = time.monotonic()
-        if found is None:
+        if answer is None:
             self.server.knows(self.connection)
-            found = self.server.answer_in_turn(self.path)
-        self._send(200, *found, body) if found else self._send(404, "text/plain", b"", body)
+            answer = self.server.answer_in_turn(self.path)
+        self._send(200, *answer, body) if answer else self._send(404, "text/plain", b"", body)
 
     def _refusal(self) -> int:
         """Return the status for whom this server does not talk to, 0 for others."""

@@ -219,18 +219,18 @@ def is_gathers(path: Path) -> bool:
     if path.suffix.lower() not in TRACE_SUFFIXES or holds_shots(path):
         return False
     try:
-        found = open_image_traces(path)
+        traces = open_image_traces(path)
     except SegyError:
         return False
-    return found.per_location > 1 and len(np.unique(found.offset)) > 1
+    return traces.per_location > 1 and len(np.unique(traces.offset)) > 1
 
 
 def holds_shots(path: Path) -> bool:
     """Return whether a SEG-Y or SU file holds shots rather than a volume: with sources and receivers."""
     from subsalt.io.scan.scan import scan
 
-    found = scan(path)
-    return found.has_sources and (found.has_receivers or tuple(found.offsets) != (0.0, 0.0))
+    scanned = scan(path)
+    return scanned.has_sources and (scanned.has_receivers or tuple(scanned.offsets) != (0.0, 0.0))
 
 
 def first_traces(path: Path) -> tuple[NDArray, TimeAxis, int]:

@@ -28,13 +28,13 @@ _WIDE, _TALL, _GAP = 2.6, 3.2, 0.55
 
 
 def first_breaks(
-    found: Sequence[ShotBreaks], path: str | Path, *, title: str = "first breaks", run_id: str = ""
+    breaks: Sequence[ShotBreaks], path: str | Path, *, title: str = "first breaks", run_id: str = ""
 ) -> Path:
     """Draw picked time against signed offset of some shots, with the lines through each side.
 
     Parameters
     ----------
-    found : sequence of ShotBreaks
+    breaks : sequence of ShotBreaks
         Of `subsalt.acquisition.first_breaks.first_breaks`.
     path : path
         PNG to write.
@@ -46,16 +46,16 @@ def first_breaks(
     Path
         The PNG.
     """
-    if not found:
+    if not breaks:
         raise GeometryError("there are no shots to draw", "check the selection of shots", code="E304")
     out = png_path(path, "first-breaks.png")
     chosen = [
-        found[int(i)] for i in np.unique(np.linspace(0, len(found) - 1, min(len(found), PANELS)).round())
+        breaks[int(i)] for i in np.unique(np.linspace(0, len(breaks) - 1, min(len(breaks), PANELS)).round())
     ]
     columns = min(3, len(chosen))
     rows = -(-len(chosen) // columns)
     size = (LEFT + columns * (_WIDE + _GAP), TOP + rows * (_TALL + _GAP + 0.25) + BOTTOM - 0.3)
-    facts = f"{len(chosen)} of {len(found)} shots · dots: picks · lines: median slope of each side"
+    facts = f"{len(chosen)} of {len(breaks)} shots · dots: picks · lines: median slope of each side"
     latest = max(float(np.nanmax(b.time, initial=0.0)) for b in chosen) or 1.0
     earliest = min(0.0, *(float(np.nanmin(b.time, initial=0.0)) for b in chosen))
     with Sheet(out, title, run_id, facts).page(size) as fig:
@@ -74,15 +74,15 @@ def first_breaks(
 def _panel(ax: Axes, b: ShotBreaks) -> None:
     """Draw one shot: its picks and lines."""
     ax.plot(b.offset, b.time, "o", markersize=2.5, color=style.INK, linestyle="none")
-    told = []
+    labels = []
     for line, sign in zip(b.sides, (-1.0, 1.0), strict=True):
         own = b.picked & (b.offset < 0 if sign < 0 else b.offset >= 0)
         if line is None or not own.any():
             continue
         x = np.array([0.0, float(np.abs(b.offset[own]).max())])
         ax.plot(sign * x, line.intercept + line.slowness * x, color=style.OUTSIDE, linewidth=1.2)
-        told.append(f"{line.velocity:.0f} m/s, {1e3 * line.intercept:.0f} ms")
-    ax.set_title(f"shot {b.shot.id}\n{' | '.join(told) or 'no line'}", fontsize=8, pad=3)
+        labels.append(f"{line.velocity:.0f} m/s, {1e3 * line.intercept:.0f} ms")
+    ax.set_title(f"shot {b.shot.id}\n{' | '.join(labels) or 'no line'}", fontsize=8, pad=3)
     ax.tick_params(labelsize=7)
 
 

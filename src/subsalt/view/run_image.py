@@ -25,19 +25,19 @@ def read_volume(path: Path, key: str | None = None) -> tuple[Grid, Frame, NDArra
     from subsalt.io.volumes import volume
 
     try:
-        found = volume.read(path, key=key)
+        opened = volume.read(path, key=key)
     except ModelError:
         if key is not None or path.suffix.lower() != ".npz":
             raise
         for guess in NPZ_KEYS:
             try:
-                found, key = volume.read(path, key=guess), guess
+                opened, key = volume.read(path, key=guess), guess
                 break
             except ModelError:
                 continue
         else:
             raise
-    return found.grid, found.frame, found.values, key
+    return opened.grid, opened.frame, opened.values, key
 
 
 @dataclass
@@ -77,8 +77,10 @@ def read_run(folder: Path) -> RunImage:
             return RunImage(grid, frame, values, title, run_id)
     known = grid_of(facts, folder)
     # by name: where a shot has a partial image of this version, one of an older version counts no more
-    found = {p.stem: p for suffix in (".npz", ".planes") for p in (folder / "images").glob(f"shot_*{suffix}")}
-    files = [found[stem] for stem in sorted(found)]
+    partial_images = {
+        p.stem: p for suffix in (".npz", ".planes") for p in (folder / "images").glob(f"shot_*{suffix}")
+    }
+    files = [partial_images[stem] for stem in sorted(partial_images)]
     if not files:
         raise DataError(
             f"{folder} has neither an image nor partial images",
@@ -107,14 +109,14 @@ def _instead(folder: Path) -> str:
 def run_facts(folder: Path) -> dict[str, Any]:
     """Return run.json, empty when there is none yet."""
     try:
-        found = read_json(folder / "run.json")
+        facts = read_json(folder / "run.json")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise CorruptionError(
             f"{folder / 'run.json'} cannot be read: {error}", "run the same job again", code="E641"
         ) from error
-    return found if isinstance(found, dict) else {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def job_of(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -130,9 +132,9 @@ def job_of(facts: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 def frame_of(facts: dict[str, Any]) -> Frame:
     """Return the frame of a run, as far as run.json says it."""
-    found = facts.get("frame")
+    frame = facts.get("frame")
     try:
-        return frame_from([found[k] for k in ("x0", "y0", "azimuth", "flip")], "run.json")  # type: ignore[index]
+        return frame_from([frame[k] for k in ("x0", "y0", "azimuth", "flip")], "run.json")  # type: ignore[index]
     except (KeyError, TypeError, ValueError, ModelError):
         return Frame()
 
@@ -141,18 +143,18 @@ def grid_of(facts: dict[str, Any], folder: Path) -> Grid | None:
     """Return the grid of a run's waves and sums: from run.json, or from the ``[grid]`` of its job when that says the
     shape and waves have no other grid.
     """
-    found = facts.get("grid")
-    if not isinstance(found, dict):
+    grid = facts.get("grid")
+    if not isinstance(grid, dict):
         job = job_of(facts, folder)
         own = job.get("propagation", {}).get("grid", "model") == "model"
-        found = job.get("grid") if own else None
-    if not isinstance(found, dict) or not isinstance(found.get("shape"), list):
+        grid = job.get("grid") if own else None
+    if not isinstance(grid, dict) or not isinstance(grid.get("shape"), list):
         return None
-    shape, spacing = found["shape"], found.get("spacing")
+    shape, spacing = grid["shape"], grid.get("spacing")
     if isinstance(spacing, int | float):
         spacing = [spacing] * len(shape)
     try:
-        return Grid(tuple(shape), tuple(spacing or ()), tuple(found.get("origin") or ()))
+        return Grid(tuple(shape), tuple(spacing or ()), tuple(grid.get("origin") or ()))
     except (ConfigError, TypeError, ValueError):
         return None
 

@@ -179,8 +179,8 @@ def read_time_run(folder: Path) -> TimeRun:
     CorruptionError
         When run.json does not say the grid, or what was summed cannot be read.
     """
-    found: TimeRun = _method(folder).read_image(folder)
-    return found
+    image: TimeRun = _method(folder).read_image(folder)
+    return image
 
 
 def _method(folder: Path) -> Method:

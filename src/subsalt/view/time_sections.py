@@ -79,7 +79,7 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
             "give inline and crossline, and maybe a time: 1200,340,1.8",
             "E833",
         )
-    found = []
+    indices = []
     lines = ((grid.inlines, "inline"), (grid.crosslines, line_name(grid)))
     for value, ((first, last, step), name) in zip(at, lines, strict=False):
         low, high = min(first, last), max(first, last)
@@ -89,7 +89,7 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
                 f"choose one from {low} to {high}, in steps of {abs(step)}",
                 "E833",
             )
-        found.append(int(np.clip(round((value - first) / step), 0, (last - first) // step)))
+        indices.append(int(np.clip(round((value - first) / step), 0, (last - first) // step)))
     t, axis = at[2] if len(at) == 3 else grid.time.t0 + grid.time.dt * (grid.time.nt // 2), grid.time
     if not axis.t0 <= t <= axis.duration:
         raise ConfigError(
@@ -97,7 +97,7 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
             "give seconds",
             "E833",
         )
-    return found[0], found[1], round((t - axis.t0) / axis.dt)
+    return indices[0], indices[1], round((t - axis.t0) / axis.dt)
 
 
 def time_picture_bytes(grid: ImageGrid) -> int:

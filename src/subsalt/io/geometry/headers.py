@@ -59,9 +59,9 @@ class MapFacts:
         self.said.setdefault(what, (" ".join(value.split()), line))
 
     def _factor(self, value: str) -> None:
-        found = re.search(r"\d*\.?\d+(?:[eE][-+]?\d+)?", value)
-        if found and float(found.group()) > 0:
-            self.factor = float(found.group())
+        number = re.search(r"\d*\.?\d+(?:[eE][-+]?\d+)?", value)
+        if number and float(number.group()) > 0:
+            self.factor = float(number.group())
 
     def metres(self, unit: str | None) -> tuple[float, Finding | None]:
         """Return metres per unit of the grid; `unit` of the job goes before the headers, which may leave it open."""

@@ -94,9 +94,9 @@ class SurveyGeometry:
             With all shots and channels that have no place.
         """
         shot, rows = self._rows(traces)
-        found = [*self._lost_shots(traces, shot), *self._lost_channels(traces, shot, rows)]
-        if found:
-            raise GeometryFindings(found)
+        lost = [*self._lost_shots(traces, shot), *self._lost_channels(traces, shot, rows)]
+        if lost:
+            raise GeometryFindings(lost)
         src = self.sources.xyz[self.source[shot]]
         src[:, 2] = np.where(np.isnan(src[:, 2]), depth, src[:, 2])
         self.facts |= {

@@ -82,9 +82,9 @@ class _Axes:
             up |= direction == "up" or "height" in name
             down |= direction == "down" or "depth" in name
         first = {axes[0][1][:5]: axes[0][2] for axes in orders.values()}
-        found: list[Finding] = []
+        findings: list[Finding] = []
         if len(first) > 1 or len(units) > 1:
-            found.append(
+            findings.append(
                 Finding(
                     "E368",
                     "error",
@@ -98,7 +98,7 @@ class _Axes:
             facts.say("unit", unit, line)
             if unit in _UNITS:
                 facts.factor = _UNITS[unit]
-        return "north" in first and len(first) == 1, -1.0 if up and not down else 1.0, iter(found)
+        return "north" in first and len(first) == 1, -1.0 if up and not down else 1.0, iter(findings)
 
 
 def read_p111(path: Path, number: int, names: Names) -> Parsed:
@@ -171,10 +171,10 @@ def read_p111(path: Path, number: int, names: Names) -> Parsed:
     owner = np.repeat(
         np.array([o[:3] for o in owners], np.int64).reshape(-1, 3), [o[3] for o in owners], axis=0
     )
-    found = Groups(
+    joined = Groups(
         owner[:, 0], owner[:, 1].astype(np.int32), own[:, 0].astype(np.int32), own[:, 1:], owner[:, 2]
     )
-    return Parsed(facts, sources, Stations.empty(), None, found, [*odd, *faults.findings()])
+    return Parsed(facts, sources, Stations.empty(), None, joined, [*odd, *faults.findings()])
 
 
 def joined_groups(groups: list[np.ndarray]) -> np.ndarray:

@@ -67,9 +67,9 @@ def read_p190(path: Path, number: int, names: Names) -> Parsed:
             if cards.text[row, :3].tobytes() != b"EOF":
                 text = bytes(cards.text[row])
                 faults.add_unknown(int(cards.number[row]), text, b"HSR", _unread(chr(first[row])))
-    found = Groups.join(groups) if groups else None
+    joined = Groups.join(groups) if groups else None
     return Parsed(
-        facts, Stations.join(sources), Stations.empty(), None, found, [*findings, *faults.findings()]
+        facts, Stations.join(sources), Stations.empty(), None, joined, [*findings, *faults.findings()]
     )
 
 

@@ -188,20 +188,20 @@ class RelationSpread:
     def overlap_findings(self, files: list[str]) -> Iterator[Finding]:
         """Yield an error for relations that overlap."""
         r = self.relations
-        found = list(self.overlaps())
-        if found:
+        overlaps = list(self.overlaps())
+        if overlaps:
             listed = "; ".join(
                 f"record {r.record[b]}: channels {r.first[a]}-{r.last[a]} ({r.where(a, files)}) and "
                 f"{r.first[b]}-{r.last[b]} ({r.where(b, files)}), first channel {channel}"
-                for a, b, channel in found[:LISTED]
+                for a, b, channel in overlaps[:LISTED]
             )
-            more = f"; and {len(found) - LISTED} more pairs" if len(found) > LISTED else ""
+            more = f"; and {len(overlaps) - LISTED} more pairs" if len(overlaps) > LISTED else ""
             yield Finding(
                 "E363",
                 "error",
                 f"relations overlap: {listed}{more}",
                 "correct the ranges of channels; of a record that was repeated keep the relation that holds",
-                {"pairs": len(found)},
+                {"pairs": len(overlaps)},
             )
 
     def rows(self, shot: NDArray[np.int64], channel: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -228,9 +228,9 @@ class RelationSpread:
                 there[to] = True
                 left = left[~hit]
                 at[left] -= 1
-        found = np.full(len(shot), -1, np.int64)
-        found[there] = self.receivers.find(line[there], point[there], index[there])
-        return found
+        rows = np.full(len(shot), -1, np.int64)
+        rows[there] = self.receivers.find(line[there], point[there], index[there])
+        return rows
 
     def _before(self, shot: NDArray[np.int64], channel: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the last record of a shot that begins at a channel or before, -1 for none; (n,)."""

@@ -25,9 +25,9 @@ class Names:
 
     def code(self, words: NDArray[np.bytes_]) -> NDArray[np.int32]:
         """Return the numbers of names, (n,); new names get new numbers."""
-        found, inverse = np.unique(words, return_inverse=True)
-        codes = [self._code.setdefault(line_name(w.decode("latin-1")), len(self._code)) for w in found]
-        return np.array(codes, np.int32)[inverse.reshape(-1)] if len(found) else np.empty(0, np.int32)
+        unique, inverse = np.unique(words, return_inverse=True)
+        codes = [self._code.setdefault(line_name(w.decode("latin-1")), len(self._code)) for w in unique]
+        return np.array(codes, np.int32)[inverse.reshape(-1)] if len(unique) else np.empty(0, np.int32)
 
     def known(self, name: str) -> int | None:
         """Return the number of a name, None of one that is not there."""
@@ -154,7 +154,7 @@ def without_repeats(
         & (np.diff(table.index.astype(np.int16)) == 0)
     )
     apart = np.abs(np.diff(np.nan_to_num(table.xyz), axis=0)).max(axis=1) > SAME_PLACE
-    found = []
+    findings = []
     if (same & apart).any():
         rows = np.flatnonzero(same & apart)
         listed = "; ".join(
@@ -163,7 +163,7 @@ def without_repeats(
             for r in rows[:LISTED]
         )
         more = f"; and {len(rows) - LISTED} more" if len(rows) > LISTED else ""
-        found.append(
+        findings.append(
             Finding(
                 "E367",
                 "error",
@@ -172,7 +172,7 @@ def without_repeats(
                 {"count": len(rows)},
             )
         )
-    return table.take(np.concatenate([[True], ~same])), found
+    return table.take(np.concatenate([[True], ~same])), findings
 
 
 def _apart(table: Stations, row: int) -> float:

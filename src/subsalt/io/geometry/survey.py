@@ -87,22 +87,22 @@ def read_geometry(
     names = Names()
     files = [str(p) for p in paths]
     parsed = [READERS[format_of(p)](p, i, names) for i, p in enumerate(paths)]
-    found = [f for p in parsed for f in p.findings]
-    found += disagreements([p.facts for p in parsed])
+    findings = [f for p in parsed for f in p.findings]
+    findings += disagreements([p.facts for p in parsed])
     factors = []
     for p in parsed:
         factor, odd = p.facts.metres(unit)
         factors.append(factor)
-        found += [] if odd is None else [odd]
-    if any(f.level == "error" for f in found):
-        raise GeometryFindings(found)
+        findings += [] if odd is None else [odd]
+    if any(f.level == "error" for f in findings):
+        raise GeometryFindings(findings)
     for p, factor in zip(parsed, factors, strict=True):
         _scale(p, factor)
-    found += _angles(parsed)
+    findings += _angles(parsed)
     sources, odd_sources = without_repeats(
         Stations.join([p.sources for p in parsed]), names, files, "sources"
     )
-    found += odd_sources
+    findings += odd_sources
     facts: dict[str, Any] = {
         "named": files[0] if len(files) == 1 else f"the {len(files)} files of positions",
         "files": files,
@@ -116,13 +116,13 @@ def read_geometry(
         facts["source_statics_s"] = [float(statics.min()), float(statics.max())]
     relations = [p.relations for p in parsed if p.relations is not None]
     if not len(sources):
-        found.append(_nothing(facts["named"], "sources", "S records of SPS, P1/90 or P1/11"))
+        findings.append(_nothing(facts["named"], "sources", "S records of SPS, P1/90 or P1/11"))
     if relations:
-        out = _by_relations(parsed, Relations.join(relations), sources, names, files, join, facts, found)
+        out = _by_relations(parsed, Relations.join(relations), sources, names, files, join, facts, findings)
     else:
-        out = _by_lists(parsed, sources, names, files, join, facts, found)
-    if any(f.level == "error" for f in found) or out is None:
-        raise GeometryFindings(found)
+        out = _by_lists(parsed, sources, names, files, join, facts, findings)
+    if any(f.level == "error" for f in findings) or out is None:
+        raise GeometryFindings(findings)
     out.lines = lines or {}
     return out
 
@@ -165,19 +165,19 @@ def _by_relations(
     files: list[str],
     join: str,
     facts: dict[str, Any],
-    found: list[Finding],
+    findings: list[Finding],
 ) -> SurveyGeometry | None:
     """Return the geometry of SPS files."""
     by: By = "point" if join == "point" else "record"
     receivers, odd = without_repeats(Stations.join([p.receivers for p in parsed]), names, files, "receivers")
-    found += odd
+    findings += odd
     if not len(receivers):
-        found.append(_nothing(facts["named"], "receivers", "R records of SPS"))
+        findings.append(_nothing(facts["named"], "receivers", "R records of SPS"))
     bad = list(relations.faults(files))
-    found += bad
+    findings += bad
     row = sources.find(relations.source_line, relations.source_point, relations.source_index)
     if (row < 0).any() and len(sources):
-        found.append(_no_source(relations, np.flatnonzero(row < 0), names, files))
+        findings.append(_no_source(relations, np.flatnonzero(row < 0), names, files))
     line = np.full(len(relations), -1, np.int64)
     number = relations.record
     if by == "point":
@@ -187,15 +187,15 @@ def _by_relations(
         line = relations.source_line.astype(np.int64)
     keys, first, shot = np.unique(shot_key(line, number), return_index=True, return_inverse=True)
     shot = shot.reshape(-1)
-    found += _two_sources(relations, sources, names, files, row, shot, by)
+    findings += _two_sources(relations, sources, names, files, row, shot, by)
     facts |= {"receivers": len(receivers), "relations": len(relations), "shots": len(keys)}
     if (statics := receivers.static[np.isfinite(receivers.static)]).size:
         facts["receiver_statics_s"] = [float(statics.min()), float(statics.max())]
     if bad or not len(receivers):
         return None
     spread = RelationSpread(relations, shot, receivers).without_repeats()
-    found += spread.overlap_findings(files)
-    found += spread.missing_points(names, files)
+    findings += spread.overlap_findings(files)
+    findings += spread.missing_points(names, files)
     shots = np.stack([line[first], number[first]], axis=1)
     return SurveyGeometry(
         sources,
@@ -276,7 +276,7 @@ def _by_lists(
     files: list[str],
     join: str,
     facts: dict[str, Any],
-    found: list[Finding],
+    findings: list[Finding],
 ) -> SurveyGeometry | None:
     """Return the geometry of P1/90 and P1/11 files."""
     by: By = "record" if join == "record" else "point"
@@ -287,7 +287,7 @@ def _by_lists(
             listed.append(replace(p.groups, shot=sources.find(own.line, own.point, own.index)))
     if not listed:
         if len(sources):
-            found.append(
+            findings.append(
                 _nothing(
                     facts["named"],
                     "relations or receivers of its shots",
@@ -314,7 +314,7 @@ def _by_lists(
             for a, b in again[:LISTED]
         )
         more = f"; and {len(again) - LISTED} more" if len(again) > LISTED else ""
-        found.append(
+        findings.append(
             Finding(
                 "E367",
                 "error",
@@ -356,13 +356,13 @@ def listed_geometry(
     owner = find_sorted(keys, shot_key(*of_receivers))
     spread, points = ListedSpread(owner, receivers[:, 2].astype(np.int64)), receivers[:, 3:]
     apart = (np.abs(shots[:, 2:] - shots[first[same.reshape(-1)], 2:]) > SAME_PLACE).any(axis=1)
-    found = [_twice(f"{named[0]}: shot {k:g}") for k in shots[apart, 1][:LISTED]]
+    findings = [_twice(f"{named[0]}: shot {k:g}") for k in shots[apart, 1][:LISTED]]
     again = spread.repeats()
     again = again[(np.abs(points[again[:, 0]] - points[again[:, 1]]) > SAME_PLACE).any(axis=1)]
     for row in again[owner[again[:, 0]] >= 0][:LISTED, 0]:
-        found.append(_twice(f"{named[1]}: shot {receivers[row, 1]:g}, channel {receivers[row, 2]:g}"))
-    if found:
-        raise GeometryFindings(found)
+        findings.append(_twice(f"{named[1]}: shot {receivers[row, 1]:g}, channel {receivers[row, 2]:g}"))
+    if findings:
+        raise GeometryFindings(findings)
     n = len(shots)
     sources = Stations(
         own[0].astype(np.int32),

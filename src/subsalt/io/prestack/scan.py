@@ -141,18 +141,18 @@ def scan_prestack(
                         n = min(b, start + PIECE) - start
                         tell(start - lo, hi - lo, "traces", "headers")
                         part.read(file, f, layout, header_for(layout, header), start, n)
-    told = comm.allgather(plain(part.facts()))
+    parts = comm.allgather(plain(part.facts()))
     columns = {}
     for name, (_, width) in part.kinds.items():
-        if name not in BINNING or any(name in one["binning"] for one in told):
+        if name not in BINNING or any(name in one["binning"] for one in parts):
             flat = comm.allgather_array(part.column(name).reshape(-1))
             columns[name] = flat.reshape(-1, 2) if width == 2 else flat
     headers = {name: comm.allgather_array(part.header(name)) for name in extra}
-    refuse_unmatched(fix.exclude, np.any([one["matched"] for one in told], axis=0))
+    refuse_unmatched(fix.exclude, np.any([one["matched"] for one in parts], axis=0))
     intervals: dict[int, set[int]] = {f: set() for f in range(len(layouts))}
-    for one in told:
-        for f, found in one["intervals"].items():
-            intervals[int(f)] |= set(found)
+    for one in parts:
+        for f, intervals_us in one["intervals"].items():
+            intervals[int(f)] |= set(intervals_us)
     for f, layout in enumerate(layouts):
         settle_dt(layout, header_for(layout, header), sorted(intervals[f]))
     return PrestackScan(
@@ -161,12 +161,12 @@ def scan_prestack(
         first,
         columns,
         headers,
-        sum(one["dead"] for one in told),
-        sum(one["auxiliary"] for one in told),
-        sum(one["excluded"] for one in told),
+        sum(one["dead"] for one in parts),
+        sum(one["auxiliary"] for one in parts),
+        sum(one["excluded"] for one in parts),
         comm.allgather_array(part.dead_numbers()),
         {
-            name: (min(one[name][0] for one in told), max(one[name][1] for one in told))
+            name: (min(one[name][0] for one in parts), max(one[name][1] for one in parts))
             for name in ("source", "receiver")
         },
         scalars,
@@ -177,7 +177,7 @@ def _open_files(
     names: list[Path], header: HeaderBytes, fix: Fix, comm: Comm, placed: bool
 ) -> tuple[list[FileLayout], list[int], list[int]]:
     """Return layouts and times of change of the files, and scalars of coordinates; each rank opens some. Collective."""
-    told: list[dict[str, Any]] = []
+    opened: list[dict[str, Any]] = []
     with comm.together():
         own = names[len(names) * comm.rank // comm.size : len(names) * (comm.rank + 1) // comm.size]
         for path in each(own, "files", "opened"):
@@ -191,7 +191,7 @@ def _open_files(
                     geometry_errors(some, fix, placed) if placed else coordinate_findings(some, fix)
                 )
                 # the text of 40 lines is of no use here, and there may be thousands of files
-                told.append(
+                opened.append(
                     replace(layout, text=[]).to_json()
                     | {
                         "stamp": file.stamp,
@@ -199,11 +199,11 @@ def _open_files(
                         "scalars": sorted({int(v) for v in column(some.values, "coordinate_scalar", 1)}),
                     }
                 )
-    told = [one for several in comm.allgather(told) for one in several]
-    stamps = [one.pop("stamp") for one in told]
-    scalars = sorted({v for one in told for v in one.pop("scalars")})
-    kinds = [one.pop("sensors") for one in told]
-    layouts = [FileLayout.from_json(one) for one in told]
+    opened = [one for several in comm.allgather(opened) for one in several]
+    stamps = [one.pop("stamp") for one in opened]
+    scalars = sorted({v for one in opened for v in one.pop("scalars")})
+    kinds = [one.pop("sensors") for one in opened]
+    layouts = [FileLayout.from_json(one) for one in opened]
     if layouts:
         together = zip((lay.path for lay in layouts), kinds, strict=True)
         layouts[0].findings += components_between(list(together), fix)
@@ -216,8 +216,8 @@ def _sampled(file: InputFile, layout: FileLayout, header: HeaderBytes, fix: Fix)
     raw = np.empty((len(picks), layout.header_read), np.uint8)
     file.read_rows((layout.first_trace + picks * layout.trace_bytes).tolist(), raw)
     view = raw.view(header_for(layout, header).dtype(layout.endian, layout.extended)).reshape(-1)
-    found = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
-    values = settled_values(as_numbers(found, dict(header.types), layout.path), layout)
+    headers = {n: view[n].astype(view[n].dtype.newbyteorder("=")) for n in view.dtype.names or ()}
+    values = settled_values(as_numbers(headers, dict(header.types), layout.path), layout)
     some = replace(layout, n_traces=len(picks))
     return ScannedFile.of(some, values, header, fix, picks)
 

@@ -164,8 +164,8 @@ class TraceTable:
 
     def traces(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the traces of ascending rows, (len(rows), time.nt), read from the files and treated."""
-        found = self.files.read(self.number[rows])
-        return found if self.treatment is None else self.treatment(rows, found)
+        traces = self.files.read(self.number[rows])
+        return traces if self.treatment is None else self.treatment(rows, traces)
 
     def trace_set(self) -> TraceSet:
         """Return these traces for the rules on single traces."""
@@ -183,8 +183,8 @@ class TraceTable:
         )
 
     def _columns(self) -> dict[str, Any]:
-        found = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
 def open_traces(

@@ -100,10 +100,10 @@ class TimeSlices:
         self._file = InputFile(header.data, DataError)
         need = self.time.nt * self.slice_bytes
         if self._file.size - self._offset != need:
-            found = self._file.size - self._offset
+            held = self._file.size - self._offset
             self.close()
             raise _wrong(
-                f"{header.data} holds {found} bytes of samples, {self.time.nt} slices of "
+                f"{header.data} holds {held} bytes of samples, {self.time.nt} slices of "
                 f"{' x '.join(map(str, self.shape))} need {need} ({human(need)})",
                 "check n1, n2, n3, and that the copy is complete",
             )

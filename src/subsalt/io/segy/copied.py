@@ -41,9 +41,9 @@ def refuse_text_copy(file: InputFile) -> None:
                 cure,
                 code="E291",
             )
-    if (found := head.count(_REPLACED)) > 3:
+    if (replaced := head.count(_REPLACED)) > 3:
         raise SegyError(
-            f"{file.path}: {found} of the first {len(head)} bytes were replaced by the mark of UTF-8 for what is no "
+            f"{file.path}: {replaced} of the first {len(head)} bytes were replaced by the mark of UTF-8 for what is no "
             "text: a program for texts has copied it, and every byte above 127 is lost",
             "copy the file anew as binary data",
             code="E291",

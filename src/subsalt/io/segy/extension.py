@@ -31,8 +31,8 @@ class _Extension:
 
     def value(self, byte: int, kind: str) -> float:
         """Return the value at a byte, from 1, of a kind of `struct`."""
-        found: float = struct.unpack_from(self.order + kind, self.raw, byte - 1)[0]
-        return found
+        value: float = struct.unpack_from(self.order + kind, self.raw, byte - 1)[0]
+        return value
 
     @property
     def is_first(self) -> bool:
@@ -62,12 +62,12 @@ def take_extensions(file: InputFile, layout: FileLayout, fix: Fix) -> None:
     if layout.header_bytes < 2 * TRACE_HEADER:
         return
     picks = sorted({i * (layout.n_traces - 1) // (_LOOKED_AT - 1) for i in range(_LOOKED_AT)})
-    found = [_read(file, layout, t, layout.first_trace + t * layout.trace_bytes) for t in picks]
-    named = [one for one in found if one.is_first]
+    extensions = [_read(file, layout, t, layout.first_trace + t * layout.trace_bytes) for t in picks]
+    named = [one for one in extensions if one.is_first]
     if not named:
         return
-    if len(named) < len(found):
-        other = next(one for one in found if not one.is_first)
+    if len(named) < len(extensions):
+        other = next(one for one in extensions if not one.is_first)
         raise SegyError(
             f"{other.where} is not named {_FIRST}, as that of other traces is",
             "write the file with one kind of headers for all traces",

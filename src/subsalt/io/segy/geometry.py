@@ -165,8 +165,8 @@ def positions(
 def lengths(values: dict[str, NDArray], name: str, scalar: NDArray | np.int32, n: int) -> NDArray[np.float64]:
     """Return a length (n,) in units of the file: that of the extension where it has one, else scaled."""
     plain = apply_scalar(values[name], scalar) if name in values else np.zeros(n)
-    found = values.get(wide(name))
-    return plain if found is None else np.where(found != 0, found, plain)
+    exact = values.get(wide(name))
+    return plain if exact is None else np.where(exact != 0, exact, plain)
 
 
 def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDArray[np.float64]:

@@ -300,9 +300,9 @@ def read_headers(
     names = wanted_names(kind, names)
     n = layout.n_traces - first if n is None else n
     if (saved := open_index(file, place_of(layout), layout.header_read, index)) is not None:
-        found = saved.values(first, n, kind, names)
-        if found is not None:
-            return settled_values(as_numbers(found, dict(header.types), layout.path, first), layout, first)
+        stored = saved.values(first, n, kind, names)
+        if stored is not None:
+            return settled_values(as_numbers(stored, dict(header.types), layout.path, first), layout, first)
     layout = replace(layout, n_traces=n, first_trace=layout.first_trace + first * layout.trace_bytes)
     need = layout.n_traces * sum(kind[n].itemsize for n in names)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -341,23 +341,23 @@ def settled_values(values: dict[str, NDArray], layout: FileLayout, first: int = 
     """
     out = {n: v for n, v in values.items() if not n.startswith(wide(""))}
     for name, (_, kind) in WIDE.items():
-        found = values.get(wide(name))
-        if found is None or not found.any():
+        exact = values.get(wide(name))
+        if exact is None or not exact.any():
             continue
         whole = kind == "i8"
         # no place on a map is a thousand million kilometres away, nor is one that is not finite
-        bad = np.abs(found) >= 1 << 31 if whole else ~(np.abs(found) < 1e12)
+        bad = np.abs(exact) >= 1 << 31 if whole else ~(np.abs(exact) < 1e12)
         if bad.any():
             row = int(np.argmax(bad))
             raise SegyError(
-                f"{layout.path} trace {first + row + 1}: its trace header extension (SEG00001) has {name} {found[row]}",
+                f"{layout.path} trace {first + row + 1}: its trace header extension (SEG00001) has {name} {exact[row]}",
                 f"correct it, or say which bytes of the header to read: [data.bytes] {name} = ...",
                 code="E258",
             )
         if whole:
-            out[name] = np.where(found != 0, found, values[name]).astype(np.int32)
+            out[name] = np.where(exact != 0, exact, values[name]).astype(np.int32)
         else:
-            out[wide(name)] = found
+            out[wide(name)] = exact
     return out
 
 

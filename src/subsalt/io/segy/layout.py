@@ -70,9 +70,9 @@ def _entries(file: InputFile, layout: FileLayout) -> list[tuple[str, int]]:
         if at >= 0:
             plain = text[at:].split("((", 2)[1]
             plain = plain.split("<extension", 1)[0]
-            found = re.findall(r"<entry\b([^>]*)>", plain)
+            entries = re.findall(r"<entry\b([^>]*)>", plain)
             out = []
-            for attributes in found:
+            for attributes in entries:
                 name = re.search(r'\bname="([^"]{1,40})"', attributes)
                 byte = re.search(r'\bbyte="(\d{1,4})"', attributes)
                 if name and byte:
@@ -309,13 +309,13 @@ def _trailers(file: InputFile, said: _BinaryHeader, first: int) -> int:
     if n >= 0:
         return n
     # a record of text is printable in one of the encodings; samples are not
-    found = 0
-    while n == -1 and file.size - (found + 1) * TEXT_HEADER > first:
-        record = file.read_at(file.size - (found + 1) * TEXT_HEADER, TEXT_HEADER)
+    records = 0
+    while n == -1 and file.size - (records + 1) * TEXT_HEADER > first:
+        record = file.read_at(file.size - (records + 1) * TEXT_HEADER, TEXT_HEADER)
         if decode_text(record)[1] == "unreadable" or record.count(0) > TEXT_HEADER // 4:
             break
-        found += 1
-    return found
+        records += 1
+    return records
 
 
 def _refuse_miscounted(
@@ -373,14 +373,14 @@ def _unreadable(file: InputFile, code: int, header: HeaderBytes, fix: Fix) -> Se
             trials.append(_segy_layout(file, header, replace(fix, format=other)))
         except SegyError:
             continue
-    found = likeliest_format(file, trials)
+    likely = likeliest_format(file, trials)
     name = f" ({FORMATS[code].name})" if code in FORMATS else ""
     text = f"{file.path}: sample format {code}{name} (byte 3225) is not one that can be read"
-    if found is None:
+    if likely is None:
         cure = "if the file is SEG-Y, say which format it has: [data.fix] format = 1 (IBM) or 5 (IEEE)"
         return SegyError(text, cure, code="E211")
-    looks = f"; samples look like those of format {found} ({FORMATS[found].name})"
-    return SegyError(text + looks, fix_text({"format": found}), code="E211")
+    looks = f"; samples look like those of format {likely} ({FORMATS[likely].name})"
+    return SegyError(text + looks, fix_text({"format": likely}), code="E211")
 
 
 def _other_order(file: InputFile, layout: FileLayout, header: HeaderBytes) -> bool:

@@ -189,14 +189,14 @@ def read_survey(
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
     notes["traces_in_files"] = int(first[-1])
-    kept = {
+    live_columns = {
         name: np.concatenate([header_column(name, s, fix) for s in scanned])
         for name in columns
         if name != GEOMETRY_STATIC
     }
     if GEOMETRY_STATIC in columns and geometry is not None:
-        kept[GEOMETRY_STATIC] = np.zeros(int(first[-1]))
-        kept[GEOMETRY_STATIC][live.index] = geometry.statics(live)
+        live_columns[GEOMETRY_STATIC] = np.zeros(int(first[-1]))
+        live_columns[GEOMETRY_STATIC][live.index] = geometry.statics(live)
     reader = TraceReader(
         layouts,
         None,
@@ -207,7 +207,7 @@ def read_survey(
         fix.nan,
         fix.polarity or 1,
         gap=0,
-        columns=kept,
+        columns=live_columns,
     )
     shots = []
     for k, rows in _by_shot(table):
@@ -346,18 +346,18 @@ def read_once(read: Callable[[], Survey], comm: Comm) -> Survey:
     if comm.size == 1:
         return read()
     survey: Survey | None = None
-    told: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     arrays: list[NDArray] = []
     with comm.together():
         if comm.is_root:
             survey = read()
-            told, arrays = _packed(survey)
-    told = comm.bcast(told)
-    for i, (shape, kind) in enumerate(told["arrays"]):
+            facts, arrays = _packed(survey)
+    facts = comm.bcast(facts)
+    for i, (shape, kind) in enumerate(facts["arrays"]):
         if not comm.is_root:
             arrays.append(np.empty(shape, kind))
         comm.bcast_array(arrays[i])
-    return survey if survey is not None else _unpacked(told, arrays)
+    return survey if survey is not None else _unpacked(facts, arrays)
 
 
 def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
@@ -381,7 +381,7 @@ def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
             *reader.columns.values(),
         )
     ]
-    told = {
+    facts = {
         "arrays": [[list(a.shape), a.dtype.str] for a in arrays],
         "time": asdict(survey.time),
         "ndim": survey.ndim,
@@ -394,23 +394,23 @@ def _packed(survey: Survey) -> tuple[dict[str, Any], list[NDArray]]:
         "late": reader.shift is not None,
         "columns": list(reader.columns),
     }
-    return told, arrays
+    return facts, arrays
 
 
-def _unpacked(told: dict[str, Any], arrays: list[NDArray]) -> Survey:
+def _unpacked(packed: dict[str, Any], arrays: list[NDArray]) -> Survey:
     """Return the survey that `_packed` described."""
     ids, counts, src, rcv, index, first, dead, late, *columns = arrays
-    time = TimeAxis(**told["time"])
-    layouts = [FileLayout.from_json(facts) for facts in told["layouts"]]
-    shift = late if told["late"] else None
-    kept = dict(zip(told["columns"], columns, strict=True))
+    time = TimeAxis(**packed["time"])
+    layouts = [FileLayout.from_json(facts) for facts in packed["layouts"]]
+    shift = late if packed["late"] else None
+    by_name = dict(zip(packed["columns"], columns, strict=True))
     reader = TraceReader(
-        layouts, None, first, time, shift, dead, told["nan"], told["polarity"], gap=0, columns=kept
+        layouts, None, first, time, shift, dead, packed["nan"], packed["polarity"], gap=0, columns=by_name
     )
     ends = np.cumsum(counts)
     shots = [
         Shot(int(i), src[k], rcv[e - n : e], trace_index=index[e - n : e])
         for k, (i, n, e) in enumerate(zip(ids, counts, ends, strict=True))
     ]
-    frame = replace(Frame(), **told["frame"])
-    return Survey(shots, time, told["ndim"], frame, reader, told["files"], told["notes"])
+    frame = replace(Frame(), **packed["frame"])
+    return Survey(shots, time, packed["ndim"], frame, reader, packed["files"], packed["notes"])

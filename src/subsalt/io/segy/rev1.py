@@ -162,10 +162,10 @@ class Expectation:
 
     def gather(self, first: NDArray[np.uint8] | None, last: NDArray[np.uint8] | None, comm: Comm) -> None:
         """Collect the first and the last trace on the first rank, from whoever has them. Collective."""
-        told = comm.gather([None if row is None else row.tobytes().hex() for row in (first, last)])
+        gathered = comm.gather([None if row is None else row.tobytes().hex() for row in (first, last)])
         ends: list[NDArray[np.uint8] | None] = [None, None]
-        for found in told or []:
-            for i, row in enumerate(found):
+        for pair in gathered or []:
+            for i, row in enumerate(pair):
                 if row is not None:
                     ends[i] = np.frombuffer(bytes.fromhex(row), np.uint8)
         self.first, self.last = ends

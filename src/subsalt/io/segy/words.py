@@ -171,20 +171,22 @@ class HeaderBytes:
         Absent values are left out.
         """
         order = ">" if endian == "big" else "<"
-        found = {n: (getattr(self, n), TYPES[self.type_of(n)]) for n in self.names() if getattr(self, n) > 0}
+        entries = {
+            n: (getattr(self, n), TYPES[self.type_of(n)]) for n in self.names() if getattr(self, n) > 0
+        }
         if extended:
             # a value whose byte was changed is read there
             usual = {f.name: f.default for f in fields(self)}
-            found |= {
+            entries |= {
                 wide(n): (TRACE_HEADER + byte, kind)
                 for n, (byte, kind) in WIDE.items()
                 if getattr(self, n, None) == usual.get(n) and n not in dict(self.types)
             }
         return np.dtype(
             {
-                "names": list(found),
-                "formats": [order + kind for _, kind in found.values()],
-                "offsets": [byte - 1 for byte, _ in found.values()],
+                "names": list(entries),
+                "formats": [order + kind for _, kind in entries.values()],
+                "offsets": [byte - 1 for byte, _ in entries.values()],
                 "itemsize": TRACE_HEADER * (1 + extended),
             }
         )

@@ -191,14 +191,14 @@ def _open_grid(
     spacing: Sequence[float] | None,
     origin: Sequence[float] | None,
 ) -> TimeVolume:
-    found = open_volume(
+    opened = open_volume(
         path, key=key, spacing=spacing, origin=origin, last=("t", "time", "twt", "z", "depth")
     )
-    labels, units = _axis_names(path, found.planes.ndim)
-    grid = found.grid
+    labels, units = _axis_names(path, opened.planes.ndim)
+    grid = opened.grid
     h, o = grid.spacing, grid.origin
     section = len(h) == 2
-    planes = _Section(found.planes) if section else found.planes
+    planes = _Section(opened.planes) if section else opened.planes
     step, first = ((1.0, h[0]), (0.0, o[0])) if section else ((h[0], h[1]), (o[0], o[1]))
     numbered = all(name in _NUMBERS for name in labels[:-1]) if labels else False
     depth = ""
@@ -206,16 +206,16 @@ def _open_grid(
         depth = f"its last axis is {labels[-1] or 'a length'}" + (f" in {units[-1]}" if units[-1] else "")
     in_ms = {"s": False, "sec": False, "ms": True, "msec": True}.get(units[-1]) if units else None
     return TimeVolume(
-        found.source or str(path),
+        opened.source or str(path),
         planes,
         o[-1],
         h[-1],
         in_ms,
         (first[0], step[0], first[1], step[1]) if numbered else None,
-        None if numbered else MapPlace(found.frame, first, step),
-        found.unit,
+        None if numbered else MapPlace(opened.frame, first, step),
+        opened.unit,
         depth,
-        found.findings,
+        opened.findings,
     )
 
 

@@ -97,9 +97,9 @@ def open_npz(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVolume
         volumes = [k for k in z.keys if len(z.shape(k)) in (2, 3)]
         key = volumes[0] if request.key is None and len(volumes) == 1 else request.key
         if key is None or key not in z:
-            asked = "holds several arrays" if key is None else f"has no array {key!r}"
+            problem = "holds several arrays" if key is None else f"has no array {key!r}"
             raise ModelError(
-                f"{path} {asked}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E231"
+                f"{path} {problem}: {', '.join(volumes[:20])}", 'say which: key = "..."', code="E231"
             )
         a = z.planes(key)
         spacing, origin, world = (z.small(name) for name in ("spacing_m", "origin_m", "frame"))
@@ -378,7 +378,7 @@ def read_grid_file(path: str | os.PathLike[str], shape: tuple[int, ...]) -> dict
         said = json.loads(text)
         if "frame" not in said:
             return {}  # an image in time, which lies by its line numbers
-        found = {k: [float(v) for v in said[k]] for k in ("spacing_m", "origin_m", "frame")}
+        facts = {k: [float(v) for v in said[k]] for k in ("spacing_m", "origin_m", "frame")}
         like = [int(n) for n in said["shape"]]
     except (ValueError, TypeError, KeyError, RecursionError) as e:
         raise ModelError(
@@ -386,13 +386,13 @@ def read_grid_file(path: str | os.PathLike[str], shape: tuple[int, ...]) -> dict
             "export the array anew, or remove this file and give spacing and origin in the job",
             code="E224",
         ) from e
-    if tuple(like) != shape or len(found["frame"]) != 4:
+    if tuple(like) != shape or len(facts["frame"]) != 4:
         raise ModelError(
             f"{beside} tells of an array {tuple(like)}, {path} holds {shape}",
             "export the array anew, or remove this file and give spacing and origin in the job",
             code="E224",
         )
-    return found
+    return facts
 
 
 def write_npz(path: str | os.PathLike[str], arrays: dict[str, NDArray]) -> None:

@@ -133,8 +133,8 @@ def write_planes(
 def _table(path: str | os.PathLike[str], layout: PlaneLayout, gathered: list) -> bytes:
     """Return the hashes of all planes from what the ranks have."""
     table: list[str] = [""] * layout.planes
-    for start, found in gathered:
-        table[start : start + len(found)] = found
+    for start, hashes in gathered:
+        table[start : start + len(hashes)] = hashes
     if "" in table:
         raise AssertionError(f"{path}: plane {table.index('')} has no owner")
     return b"".join(bytes.fromhex(h) for h in table)
@@ -207,9 +207,9 @@ class PlaneFile:
             entry = self._table[ENTRY * (start + i) : ENTRY * (start + i + 1)]
             return hashlib.sha256(raw_bytes(planes[i])).digest() != entry
 
-        if True in (found := each(damaged, range(len(planes)))):
+        if True in (is_damaged := each(damaged, range(len(planes)))):
             raise CorruptionError(
-                f"{self.path}: plane {first + found.index(True)} does not have its checksum",
+                f"{self.path}: plane {first + is_damaged.index(True)} does not have its checksum",
                 "run the same command again",
                 "E641",
             )

@@ -280,8 +280,8 @@ def _words(file: InputFile, offset: int) -> Iterator[tuple[list[int], list[bytes
         whole = len(block)
         if offset + whole < file.size and not block[-1:].isspace():
             whole = max((m.start() for m in [*re.finditer(rb"\S+$", block)]), default=whole) or len(block)
-        found = list(re.finditer(rb"\S+", block[:whole]))
-        yield [offset + m.start() for m in found], [m.group() for m in found]
+        matches = list(re.finditer(rb"\S+", block[:whole]))
+        yield [offset + m.start() for m in matches], [m.group() for m in matches]
         offset += whole
 
 

@@ -161,11 +161,11 @@ def open_segy_volume(
 def _keep_place(lattice: Lattice, lay: FileLayout) -> None:
     """Give a volume that we wrote the local coordinates that its textual header names, where its traces lie there."""
     text = " ".join(lay.text)
-    found = _PLACE.search(text)
-    if SIGNATURE not in text or found is None:
+    place = _PLACE.search(text)
+    if SIGNATURE not in text or place is None:
         return
     try:
-        x0, y0, azimuth, flip, x, y = (float(v) for v in found.groups())
+        x0, y0, azimuth, flip, x, y = (float(v) for v in place.groups())
     except ValueError:
         return
     frame, first = Frame(x0, y0, azimuth, bool(flip)), (x, y)
@@ -173,11 +173,11 @@ def _keep_place(lattice: Lattice, lay: FileLayout) -> None:
     far = [(n - 1) * (h or 0.0) for n, h in zip(lattice.shape, lattice.spacing, strict=True)]
     if lattice.shape[0] == 1:
         far = far[::-1]
-    told, read = (
+    named, read = (
         f.to_world(np.array([[*at, 0.0], [at[0] + far[0], at[1] + far[1], 0.0]]))
         for f, at in ((frame, first), (lattice.frame, lattice.origin))
     )
-    if math.isfinite(told.sum()) and np.abs(told - read).max() <= PLACE_LOST:
+    if math.isfinite(named.sum()) and np.abs(named - read).max() <= PLACE_LOST:
         lattice.frame, lattice.origin = frame, first
 
 
@@ -203,10 +203,10 @@ def _depths(
         return float(request.spacing[-1]), z0
     # what we write ourselves says its depths in full
     text = " ".join(lay.text)
-    found = _DEPTHS.search(text)
-    if lay.text and SIGNATURE in text and found:
+    depths = _DEPTHS.search(text)
+    if lay.text and SIGNATURE in text and depths:
         try:
-            dz, first = float(found.group(1)), float(found.group(2))
+            dz, first = float(depths.group(1)), float(depths.group(2))
         except ValueError:
             dz = first = math.nan
         if dz > 0 and abs(dz - lay.dt * 1e3) < 1e-3 and math.isfinite(first):
@@ -237,7 +237,7 @@ def _grid(lay: FileLayout, lattice: Lattice, dz: float, z0: float, request: Volu
     shape = (max(ni, nj), ns) if flat else (ni, nj, ns)
     hx, hy = lattice.spacing
     along = (hx if nj == 1 else hy) if flat else None
-    found: tuple[float | None, ...] = (along, dz) if flat else (hx, hy, dz)
+    known: tuple[float | None, ...] = (along, dz) if flat else (hx, hy, dz)
     if spacing is not None:
         if len(spacing) != len(shape):
             raise ModelError(
@@ -246,7 +246,7 @@ def _grid(lay: FileLayout, lattice: Lattice, dz: float, z0: float, request: Volu
                 code="E225",
             )
         steps = tuple(float(v) for v in spacing)
-    elif any(v is None for v in found):
+    elif any(v is None for v in known):
         raise ModelError(
             f"{path}: no coordinates (bytes 181/185 or 73/77) from which to know the spacing of its {shape} "
             "points",
@@ -254,7 +254,7 @@ def _grid(lay: FileLayout, lattice: Lattice, dz: float, z0: float, request: Volu
             code="E225",
         )
     else:
-        steps = tuple(float(v) for v in found if v is not None)
+        steps = tuple(float(v) for v in known if v is not None)
     if origin is not None and len(origin) != len(shape):
         raise ModelError(
             f"{path}: origin has {len(origin)} values for {len(shape)} axes", "give one per axis"

@@ -209,8 +209,8 @@ class ImageTraces:
         known = self.locations
         # the inline first: a section is what people look along
         on = known[np.abs(known[:, 0] - inline) == np.abs(known[:, 0] - inline).min()]
-        found = on[np.argmin(np.abs(on[:, 1] - crossline))]
-        return int(found[0]), int(found[1])
+        location = on[np.argmin(np.abs(on[:, 1] - crossline))]
+        return int(location[0]), int(location[1])
 
     def gather(self, inline: int, crossline: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """Return offsets (n,) and traces (n, nt) of one location; both empty where the file has none."""

@@ -142,11 +142,11 @@ def _disorder(path: str, where: str, group: list[Row], row: Row, t: int, again: 
     )
 
 
-def _refuse_negative_times(found: TextFunctions) -> None:
-    for i, times in enumerate(found.times):
+def _refuse_negative_times(functions: TextFunctions) -> None:
+    for i, times in enumerate(functions.times):
         if times[0] < 0:
             raise ModelError(
-                f"{found.path}, line {found.lines[i]}: time {times[0]:g} of {found.name(i)} is negative",
+                f"{functions.path}, line {functions.lines[i]}: time {times[0]:g} of {functions.name(i)} is negative",
                 "two-way times begin at 0",
                 code="E742",
             )
@@ -189,14 +189,14 @@ def read_handvel(path: str, text: str) -> TextFunctions:
                 raise ModelError(f"{path}, line {number}: HANDVEL names no CDP", "mend the card", code="E741")
             cdps, lines, numbers = [*cdps, place], [*lines, number], [*numbers, []]
             continue
-        found = [to_number(w) for w in words]
-        if not numbers or any(x is None for x in found):
+        values = [to_number(w) for w in words]
+        if not numbers or any(x is None for x in values):
             raise ModelError(
                 f"{path}, line {number}: {line.strip()[:60]!r} is no card of times and velocities",
                 "write HANDVEL and the CDP, then lines of ms and m/s in turn",
                 code="E741",
             )
-        numbers[-1] += [x for x in found if x is not None]
+        numbers[-1] += [x for x in values if x is not None]
     for place, line_number, pairs in zip(cdps, lines, numbers, strict=True):
         if len(pairs) % 2 or not pairs:
             raise ModelError(
@@ -249,12 +249,12 @@ def _assignments(path: str, text: str) -> Iterator[tuple[int, str, list[float]]]
     for number, raw in enumerate(text.splitlines(), 1):
         line = "" if is_comment(raw) else raw
         for key, listed in re.findall(r"(\w+)\s*=\s*([^\s\\]+)", line):
-            found = [to_number(w) for w in listed.split(",") if w]
-            if key in ("cdp", "tnmo", "vnmo") and any(x is None for x in found):
+            values = [to_number(w) for w in listed.split(",") if w]
+            if key in ("cdp", "tnmo", "vnmo") and any(x is None for x in values):
                 raise ModelError(
                     f"{path}, line {number}: {key}= holds something that is no number", "mend it", code="E741"
                 )
-            yield number, key, [x for x in found if x is not None]
+            yield number, key, [x for x in values if x is not None]
 
 
 #: a text larger than this is no list of velocity functions
@@ -371,9 +371,9 @@ def _numbers(path: object, number: int, line: str, names: list[str], value: str)
     """Return the numbers of a line; 0 for a column that does not count."""
     words = split_words(line)
     if len(words) == len(names):
-        found = [0.0 if name == "skip" else to_number(w) for name, w in zip(names, words, strict=True)]
-        if all(x is not None for x in found):
-            return [x for x in found if x is not None]
+        values = [0.0 if name == "skip" else to_number(w) for name, w in zip(names, words, strict=True)]
+        if all(x is not None for x in values):
+            return [x for x in values if x is not None]
     raise ModelError(
         f"{path}, line {number}: {line.strip()[:60]!r} does not hold the {len(names)} numbers {' '.join(names)}",
         "mend the line, or name the columns: columns = "
@@ -392,8 +392,8 @@ def _named(path: object, header: list[str]) -> tuple[list[str], dict[str, str]]:
         names.append(name)
         if parts and parts.group(2):
             units[name] = parts.group(2)
-    told = [n for n in names if n != "skip"]
-    if len(set(told)) != len(told):
+    columns = [n for n in names if n != "skip"]
+    if len(set(columns)) != len(columns):
         raise ModelError(
             f"{path}: its first line {' '.join(header)!r} names a column twice",
             'name the columns in the job: columns = "cdp t v", skip for those that do not count',

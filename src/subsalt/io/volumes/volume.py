@@ -296,7 +296,7 @@ def packed(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
     planes = volume.planes
     assert isinstance(planes, SegyPlanes)
     sorted_already = np.array_equal(planes.order, np.arange(len(planes.order)))
-    told = {
+    facts = {
         "grid": asdict(volume.grid),
         "frame": asdict(volume.frame),
         "layout": planes.layout.to_json(),
@@ -307,21 +307,21 @@ def packed(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
         "lines": None if volume.lines is None else asdict(volume.lines),
         "misfit": volume.misfit,
     }
-    return told, np.empty(0, np.int64) if sorted_already else planes.order
+    return facts, np.empty(0, np.int64) if sorted_already else planes.order
 
 
-def unpacked(told: dict[str, Any], order: NDArray[np.int64]) -> OpenVolume:
+def unpacked(facts: dict[str, Any], order: NDArray[np.int64]) -> OpenVolume:
     """Return the open volume that `packed` described."""
-    lay = FileLayout.from_json(told["layout"])
-    grid = Grid(**{k: tuple(v) for k, v in told["grid"].items()})
-    rows = order if told["traces"] else np.arange(lay.n_traces, dtype=np.int64)
+    lay = FileLayout.from_json(facts["layout"])
+    grid = Grid(**{k: tuple(v) for k, v in facts["grid"].items()})
+    rows = order if facts["traces"] else np.arange(lay.n_traces, dtype=np.int64)
     return OpenVolume(
         grid,
-        Frame(**told["frame"]),
+        Frame(**facts["frame"]),
         SegyPlanes(lay, rows, grid.shape),
-        told["unit"],
-        told["source"],
-        [Finding(**f) for f in told["findings"]],
-        None if told["lines"] is None else LineNumbers(**told["lines"]),
-        told["misfit"],
+        facts["unit"],
+        facts["source"],
+        [Finding(**f) for f in facts["findings"]],
+        None if facts["lines"] is None else LineNumbers(**facts["lines"]),
+        facts["misfit"],
     )

@@ -147,9 +147,9 @@ def _parse(path: object, before: bytes, head: bytes) -> tuple[ET.Element, str, i
     import xml.etree.ElementTree as ET
 
     after = head[len(before) :]
-    found = re.match(rb"<AppendedData([^>]{0,200})>\s*_", after)
+    appended = re.match(rb"<AppendedData([^>]{0,200})>\s*_", after)
     # entities and document types have no place here and are how XML bombs are made
-    if found is None or b"<!" in before.replace(b"<!--", b""):
+    if appended is None or b"<!" in before.replace(b"<!--", b""):
         raise ModelError(f"{path} is not a VTK ImageData file", "export it as .vti, appended", code="E232")
     try:
         root = ET.fromstring(before + b"</VTKFile>")
@@ -163,8 +163,8 @@ def _parse(path: object, before: bytes, head: bytes) -> tuple[ET.Element, str, i
             "write it without compression, appended",
             code="E232",
         )
-    encoding = "base64" if b"base64" in found.group(1) else "raw"
-    return image, encoding, len(before) + found.end()
+    encoding = "base64" if b"base64" in appended.group(1) else "raw"
+    return image, encoding, len(before) + appended.end()
 
 
 def _numbers(
@@ -217,7 +217,7 @@ def _payload(
         if start < 0 or file.size - start < 8 + need:
             raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
         said = int.from_bytes(file.read_at(start, 8), "little")
-        found: tuple[Bytes, int] = FileBytes(path), start + 8
+        payload: tuple[Bytes, int] = FileBytes(path), start + 8
     else:
         if start < 0 or file.size - start < 4 * (-(-need // 3)):
             raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
@@ -227,12 +227,12 @@ def _payload(
         except (ValueError, binascii.Error) as e:
             raise ModelError(f"{path}: base64 data are damaged", "copy it anew", code="E223") from e
         # header and data are encoded apart by some writers, together by others
-        found = (Base64Bytes(path, start + 12), 0) if head.endswith(b"=") else (Base64Bytes(path, start), 8)
+        payload = (Base64Bytes(path, start + 12), 0) if head.endswith(b"=") else (Base64Bytes(path, start), 8)
     if said != need:
         raise ModelError(
             f"{path}: the array has {said} bytes, its extent needs {need}", "copy it anew", code="E223"
         )
-    return found
+    return payload
 
 
 def _place(

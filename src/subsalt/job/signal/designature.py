@@ -78,9 +78,9 @@ class Designature(Step):
             Bandpass(step="bandpass", corners=self.corners).operator(time, resolve)
         samples = made.samples.tobytes()
         filter_, facts = _designed(self.model_dump_json(), samples, made.dt, made.t0, time.nt, time.dt)
-        found = Filtered(time, filter_)
-        found.facts = dict(facts)
-        return found
+        filtered = Filtered(time, filter_)
+        filtered.facts = dict(facts)
+        return filtered
 
     def files(self) -> dict[str, str]:
         """Return the file of the signature."""

@@ -82,10 +82,10 @@ class Term:
     def met(self, values: NDArray[Any], median: float = 1.0) -> NDArray[np.bool_]:
         """Return for which values it holds."""
         if self.sign == "in":
-            found = np.zeros(len(values), bool)
+            holds = np.zeros(len(values), bool)
             for first, last, step in self.ranges:
-                found |= (values >= first) & (values <= last) & ((values - first) % step == 0)
-            return found
+                holds |= (values >= first) & (values <= last) & ((values - first) % step == 0)
+            return holds
         against = self.number * median if self.median else self.number
         found_: NDArray[np.bool_] = COMPARED[self.sign](values, against)
         return found_

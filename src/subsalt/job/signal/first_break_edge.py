@@ -51,14 +51,14 @@ class BreakEdge:
 
 def edge_of(survey: Survey) -> BreakEdge:
     """Return the edge behind the first breaks of a survey, of its traces as they are in the files."""
-    found = first_breaks(survey, SHOTS, TRACES)
-    good = [b for b in found if b.good and b.line is not None]
-    counts = len(good), len(found)
+    breaks = first_breaks(survey, SHOTS, TRACES)
+    good = [b for b in breaks if b.good and b.line is not None]
+    counts = len(good), len(breaks)
 
     def poor(reason: str) -> BreakEdge:
         return BreakEdge(0.0, 0.0, *counts, reason)
 
-    if not good or len(good) < CLEAR * len(found):
+    if not good or len(good) < CLEAR * len(breaks):
         return poor(f"first breaks are clear in {counts[0]} of {counts[1]} shots")
     if np.median([b.muted for b in good]) > 0.5:
         return poor("the records are muted already")
@@ -76,9 +76,9 @@ def edge_of(survey: Survey) -> BreakEdge:
     return BreakEdge(float(round(1.0 / slowness)), round(intercept + PERIODS * period, 3), *counts)
 
 
-def _off(found: ShotBreaks, intercept: float, slowness: float) -> float:
+def _off(breaks: ShotBreaks, intercept: float, slowness: float) -> float:
     """Return the median distance of the first breaks of a shot from a line, s."""
-    return float(np.nanmedian(np.abs(found.time - intercept - slowness * np.abs(found.offset))))
+    return float(np.nanmedian(np.abs(breaks.time - intercept - slowness * np.abs(breaks.offset))))
 
 
 def asks(steps: Sequence[Step]) -> bool:

@@ -81,19 +81,19 @@ class Flow:
         self.steps, self.time, self.short, self.lines = tuple(steps), time, short, tuple(lines)
         self.resolve = resolve
         self.operators: list[Operator] = []
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for place, step in enumerate(self.steps):
             try:
                 made = step.operator(time, resolve)
             except SubsaltError as error:
-                found.append(self._finding(place, error))
+                findings.append(self._finding(place, error))
                 continue
             if isinstance(made, Marked):
                 made.place = place
             self.operators.append(made)
             time = made.out
-        if found:
-            raise FindingsError(found, exit_code=ConfigError.exit_code)
+        if findings:
+            raise FindingsError(findings, exit_code=ConfigError.exit_code)
         self.out = time
         self.seconds = np.zeros(len(self.steps))
         self.sample: Headers | None = None
@@ -119,14 +119,14 @@ class Flow:
 
     def require(self, headers: Headers) -> None:
         """Raise `FindingsError` when steps do not fit the headers of all traces of a survey."""
-        found = []
+        findings = []
         for place, made in enumerate(self.operators):
             try:
                 made.require(headers)
             except SubsaltError as error:
-                found.append(self._finding(place, error))
-        if found:
-            raise FindingsError(found, exit_code=ConfigError.exit_code)
+                findings.append(self._finding(place, error))
+        if findings:
+            raise FindingsError(findings, exit_code=ConfigError.exit_code)
 
     @property
     def of_gathers(self) -> list[Marked]:
@@ -244,18 +244,18 @@ class Flow:
         headers : Headers
             Of all its traces.
         """
-        found: dict[int, NDArray[np.int8]] = {}
+        marks: dict[int, NDArray[np.int8]] = {}
         n = len(headers)
         for made in self.of_gathers:
-            known = Headers(headers.shot, headers.offset, headers.values, found)
+            known = Headers(headers.shot, headers.offset, headers.values, marks)
             parts: list[dict[str, NDArray[np.float64]]] = []
             for a in range(0, n, CHUNK):
                 rows = np.arange(a, min(a + CHUNK, n))
                 part = self.apply(read(rows), known.take(rows), made.place)
                 parts.append(made.measure(part))
             measured = {name: np.concatenate([p[name] for p in parts]) for name in parts[0]} if n else {}
-            found[made.place] = made.marks(measured, known) if n else np.zeros(0, np.int8)
-        return found
+            marks[made.place] = made.marks(measured, known) if n else np.zeros(0, np.int8)
+        return marks
 
     def facts(self) -> list[dict[str, Any]]:
         """Return the steps as plan and report have them."""

@@ -60,14 +60,14 @@ class Shift(Step):
 
     @model_validator(mode="after")
     def _one_source(self) -> Shift:
-        ways = {
+        sources = {
             "time": self.time,
             "headers": self.headers,
             "table": self.table,
             "statics": self.statics,
             "datum": self.datum,
         }
-        given = [name for name, value in ways.items() if value is not None]
+        given = [name for name, value in sources.items() if value is not None]
         if len(given) != 1:
             raise ConfigError(
                 f"shift has {' and '.join(given) or 'nothing to shift by'}",

@@ -34,12 +34,12 @@ def signal_facts(
     source: Survey | TraceTable,
     comm: Comm,
     phases: Phases,
-    kept: StoredMarks | None = None,
+    stored: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> dict[str, Any]:
     """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective.
 
-    `kept`, on rank 0, are the marks of an earlier start, or where this one keeps its own; `say` is told how far the
+    `stored`, on rank 0, are the marks of an earlier start, or where this one keeps its own; `say` is told how far the
     look at all shots is.
     """
     flow = flow_of(source)
@@ -49,7 +49,7 @@ def signal_facts(
         return {
             "signal": {
                 "steps": flow.facts(),
-                "edited": edited(source, comm, kept, say),
+                "edited": edited(source, comm, stored, say),
                 "time": vars(flow.out),
             }
         }
@@ -78,8 +78,8 @@ def signal_taken(source: Survey | TraceTable, comm: Comm) -> list[float | None]:
     flow = flow_of(source)
     if flow is None or flow.short:
         return []
-    told = comm.allgather([made.taken() for made in flow.operators])
-    sums = [np.sum([t for t in parts if t] or [np.zeros(0)], axis=0) for parts in zip(*told, strict=True)]
+    by_rank = comm.allgather([made.taken() for made in flow.operators])
+    sums = [np.sum([t for t in parts if t] or [np.zeros(0)], axis=0) for parts in zip(*by_rank, strict=True)]
     return [float(s[1] / s[0]) if len(s) and s[0] > 0 else 0.0 if len(s) else None for s in sums]
 
 
@@ -163,7 +163,7 @@ def stages(source: Survey | TraceTable, shot: int | None = None) -> tuple[int, H
 def edited(
     source: Survey | TraceTable,
     comm: Comm,
-    kept: StoredMarks | None = None,
+    stored: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> list[dict[str, Any]]:
     """Return what ``edit`` and ``swell`` do: step, condition, number of traces, and which. Collective.
@@ -176,7 +176,7 @@ def edited(
         return []
     its = _Shots(source)
     gathers = [made.place for made in steps if made.of_gathers]
-    known = bool(gathers) and _known(its, gathers, comm, kept)
+    known = bool(gathers) and _known(its, gathers, comm, stored)
     pieces = its.pieces[comm.rank :: comm.size]
     with comm.together():
         own = list(_looked_at(its, pieces, say if gathers and not known else nothing))
@@ -186,9 +186,9 @@ def edited(
             everywhere = comm.allgather_array(np.concatenate([np.empty(0, np.int8), *marks]))
             its.remember(place, everywhere, comm.size)
         with comm.together():
-            if kept is not None:
-                kept.save(np.stack([its.remembered(place) for place in gathers]))
-    found = []
+            if stored is not None:
+                stored.save(np.stack([its.remembered(place) for place in gathers]))
+    actions = []
     for made in steps:
         rows = [(piece, np.flatnonzero(made.edited(h))) for piece, h in zip(pieces, own, strict=True)]
         count = comm.sum(sum(len(some) for _, some in rows))
@@ -196,7 +196,7 @@ def edited(
         together = sorted(
             (one for part in comm.allgather(listed) for one in part), key=lambda one: tuple(one.values())
         )
-        found.append(
+        actions.append(
             {
                 "step": made.place + 1,
                 "do": made.does,
@@ -205,13 +205,13 @@ def edited(
                 "listed": together[:LISTED],
             }
         )
-    return found
+    return actions
 
 
-def _known(its: _Shots, places: list[int], comm: Comm, kept: StoredMarks | None) -> bool:
+def _known(its: _Shots, places: list[int], comm: Comm, stored: StoredMarks | None) -> bool:
     """Give all ranks the marks of an earlier start; return whether there are any. Collective."""
     with comm.together():
-        marks = None if kept is None else kept.load((len(places), its.traces))
+        marks = None if stored is None else stored.load((len(places), its.traces))
     if not comm.bcast(marks is not None):
         return False
     everywhere = (
@@ -225,10 +225,10 @@ def _known(its: _Shots, places: list[int], comm: Comm, kept: StoredMarks | None)
 
 def _looked_at(its: _Shots, pieces: list[Any], say: Callable[[str], None]) -> Iterator[Headers]:
     """Yield the headers of pieces with their marks; tell how far it is from time to time."""
-    told = clock.monotonic()
+    last_report = clock.monotonic()
     for n, piece in enumerate(pieces):
-        if clock.monotonic() - told > TELL:
-            told = clock.monotonic()
+        if clock.monotonic() - last_report > TELL:
+            last_report = clock.monotonic()
             say(f"[[signal]] looks at all shots, for conditions on samples: {n} of {len(pieces)}")
         yield its.marked(piece)
 
@@ -256,8 +256,8 @@ class _Shots:
 
     def _rows(self, piece: Any) -> NDArray[np.int64]:
         """Return the rows of a table that a piece has."""
-        found: NDArray[np.int64] = piece
-        return found if isinstance(piece, np.ndarray) else self.source.treatment.rows_of(piece)
+        rows: NDArray[np.int64] = piece
+        return rows if isinstance(piece, np.ndarray) else self.source.treatment.rows_of(piece)
 
     def marked(self, piece: Any) -> Headers:
         """Return the headers of a piece with the marks of its traces."""

@@ -137,8 +137,8 @@ class Calmed(Marked):
 
     def edited(self, headers: Headers) -> NDArray[np.bool_]:
         """Return which traces are attenuated."""
-        found: NDArray[np.bool_] = headers.marks[self.place] > 0
-        return found
+        is_attenuated: NDArray[np.bool_] = headers.marks[self.place] > 0
+        return is_attenuated
 
     def apply(self, traces: Traces, headers: Headers) -> Traces:
         """Return the traces less their swell."""

@@ -186,8 +186,8 @@ class TableTreatment:
         first = next(iter(self._marks.values()))
         for shot in np.unique(headers.shot[first[rows] < 0]):
             its = self.rows_of(int(shot))
-            found = self.flow.marks(partial(self._read_of, its), self.headers(its))
-            for place, marks in found.items():
+            marked = self.flow.marks(partial(self._read_of, its), self.headers(its))
+            for place, marks in marked.items():
                 self._marks[place][its] = marks
         return replace(headers, marks={place: marks[rows] for place, marks in self._marks.items()})
 
