@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", ROOT.parent / "shared" / "data"))
+DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", ROOT / "examples" / "data"))
 IMAGE_SIGMA, TRUTH_SIGMA = 24.0, 12.0  # m
 TOP, EDGE = 500.0, 60.0  # m
 MAX_SHIFT = 3  # samples

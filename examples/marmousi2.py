@@ -29,7 +29,7 @@ from subsalt.job.job import Job
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", ROOT.parent / "shared" / "data"))
+DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", ROOT / "examples" / "data"))
 SHARED = DATA / "models" / "marmousi2_5m.npz"
 OUT = ROOT / "build" / "marmousi2"
 MODEL, MIGRATE = HERE / "marmousi2_model.toml", HERE / "marmousi2_migrate.toml"
@@ -92,8 +92,8 @@ def main() -> None:
     options = parser.parse_args()
     if not options.vp.is_file():
         raise SystemExit(
-            f"skipped: {options.vp} is not there; name the file of Marmousi-II in --vp, or the folder of the"
-            " shared data in SUBSALT_SHARED_DATA"
+            f"skipped: {options.vp} is not there; name the file of Marmousi-II in --vp; python examples/data.py"
+            " says where it comes from"
         )
     OUT.mkdir(parents=True, exist_ok=True)
     if not (OUT / "vp.rsf").is_file():

@@ -27,7 +27,7 @@ from subsalt.view.style import clip_limit
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", ROOT.parent / "shared" / "data"))
+DATA = Path(os.environ.get("SUBSALT_SHARED_DATA", ROOT / "examples" / "data"))
 MODEL = DATA / "models" / "marmousi_tti_12p5m.npz"
 OUT = ROOT / "build" / "marmousi_tti"
 JOBS = {"TTI": "marmousi_tti_migrate.toml", "VTI": "marmousi_tti_migrate_vti.toml"}
@@ -118,7 +118,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object last")
     options = parser.parse_args()
     if not MODEL.is_file():
-        raise SystemExit(f"skipped: {MODEL} is not there; name the folder of the data in SUBSALT_SHARED_DATA")
+        raise SystemExit(
+            f"skipped: {MODEL} is not there; python examples/data.py examples/data says where it comes from"
+        )
     images = {name: volume.read(path) for name, path in run().items()}
     # the job of the modelling knows model, grid and wavelet
     job = Job.from_toml(HERE / "marmousi_tti_model.toml")

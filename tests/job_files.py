@@ -92,3 +92,9 @@ def shared_data():
     if not root.is_dir():
         pytest.skip("the files of ../shared/data are not there")
     return root
+
+
+def example_job(folder, name):
+    """Return a job of examples/ on the shared real files, written into a folder; or skip the test."""
+    text = (Path(__file__).parents[1] / "examples" / f"{name}.toml").read_text(encoding="utf-8")
+    return write_job(folder, text.replace('"data/', f'"{shared_data()}/'), f"{name}.toml")

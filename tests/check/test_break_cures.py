@@ -2,13 +2,12 @@
 
 import re
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
 from break_surveys import altered, layers, modelled
 
-from job_files import shared_data
+from job_files import example_job
 from subsalt.acquisition.first_breaks import first_breaks
 from subsalt.check.channel_fits import reversed_order
 from subsalt.io.prestack.table import open_traces
@@ -20,8 +19,6 @@ from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.job.job import Job
 from subsalt.methods import method_of
-
-EXAMPLES = Path(__file__).parents[2] / "examples"
 
 JOB = """\
 [data]
@@ -196,9 +193,7 @@ def test_exchanged_sources_and_receivers_and_their_cure(tmp_path):
 
 @pytest.mark.shared_data
 @pytest.mark.parametrize("name", ["viking", "viking_time", "cdp601to610"])
-def test_field_data_in_order(name):
-    shared_data()
-    job = (
-        method_of("rtm" if name == "viking" else "kirchhoff").job_class().from_toml(EXAMPLES / f"{name}.toml")
-    )
+def test_field_data_in_order(tmp_path, name):
+    job_class = method_of("rtm" if name == "viking" else "kirchhoff").job_class()
+    job = job_class.from_toml(example_job(tmp_path, name))
     assert [f for f in check_job(job).findings if OWN.fullmatch(f.code)] == []
