@@ -142,7 +142,7 @@ FILES = (
         "0c20224e2e92aae82d52fdebcbac15d0e2f2adef",
         "marmousi/parameters_hdf5/{vp,approx_vp,epsilon,delta,theta}.h5",
         "MIT (repository)",
-        "velocity in m/s; positive theta leans the downward axis towards +x (sign inverted); arrays (369, 188), float32",
+        "velocity in m/s; positive theta leans the downward axis to +x (sign inverted); arrays (369, 188), float32",
     ),
     DataFile(
         "reference/smiwiz_marmousi_rtm_12m.npz",

@@ -118,9 +118,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="one JSON object last")
     options = parser.parse_args()
     if not MODEL.is_file():
-        raise SystemExit(
-            f"skipped: {MODEL} is not there; python examples/data.py examples/data says where it comes from"
-        )
+        raise SystemExit(f"skipped: {MODEL} is not there; python examples/data.py says where it comes from")
     images = {name: volume.read(path) for name, path in run().items()}
     # the job of the modelling knows model, grid and wavelet
     job = Job.from_toml(HERE / "marmousi_tti_model.toml")
