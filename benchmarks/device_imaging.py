@@ -23,7 +23,8 @@ from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda.library import call
 from subsalt.kernels.problem import Layout, Problem
-from subsalt.kernels.work import Recorder, Shell, Source, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Recorder, Source, Work
 
 ORDER, RADIUS = 8, 4
 #: time steps of a segment

@@ -57,6 +57,7 @@ def variant(
     import subsalt
     from subsalt import kernels
     from subsalt.earth.grid import Box
+    from subsalt.io.tile_cache import remember_tiles
     from subsalt.kernels import cpu
     from subsalt.methods.rtm.arrays import RankArrays
     from subsalt.methods.rtm.memory import propagation_memory
@@ -75,6 +76,7 @@ def variant(
         **chosen,
     )
     kernels.prepare(options.device, options.threads)
+    remember_tiles()
     grid = subsalt.Grid(interior, (case.spacing,) * 3)
     epsilon, delta = earth.thomsen(case, 0)
     model = subsalt.EarthModel(grid, earth.velocity(case, 0), epsilon=epsilon, delta=delta)

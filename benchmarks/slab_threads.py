@@ -24,8 +24,9 @@ from subsalt.host import machine_facts
 from subsalt.kernels import cpu
 from subsalt.kernels.passes import Cuts, depth_for
 from subsalt.kernels.slab import SlabPasses
+from subsalt.kernels.stepper import Alone, Sharing
 from subsalt.kernels.tuning import DEEPEST
-from subsalt.kernels.work import Alone, Sharing, Work
+from subsalt.kernels.work import Work
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from kernel_problems import make_problem

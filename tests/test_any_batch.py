@@ -24,7 +24,8 @@ from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu, tuning
 from subsalt.kernels.problem import Problem, State, pack
-from subsalt.kernels.work import Correlation, Recorder, Shell, Shells, Snapshots, Source, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
 from subsalt.propagation.march import by_step
 
 Rng = np.random.Generator

@@ -12,7 +12,8 @@ from subsalt.acquisition.injection import Points
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.work import Correlation, Recorder, Shell, Shells, Snapshots, Source, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
 from subsalt.propagation.march import by_step, march
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator

@@ -8,7 +8,7 @@ import pytest
 from kernel_problems import make_problem, random_state
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
-from subsalt.kernels.work import Shell
+from subsalt.kernels.shell import Shell
 
 WIDTHS = [(4, 4, 4, 4, 4, 4), (0, 3, 1, 0, 0, 5), (2, 0, 0, 0, 8, 8), (0, 0, 0, 0, 0, 0), (99, 1, 0, 0, 0, 0)]
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from kirchhoff_blocks import AXES, Block, make_block
+from subsalt.io.tile_cache import TileCache
 from subsalt.kernels import cpu, kirchhoff, kirchhoff_tuning, tuning
 from subsalt.kernels.kirchhoff import Where, block_sum
 from subsalt.kernels.kirchhoff_arguments import Medium
 from subsalt.kernels.kirchhoff_tuning import ISAS, TILES, SumTuner
-from subsalt.propagation.march import TileCache
 
 WAYS = len(TILES) * sum(name in cpu.available() for name in ISAS.values())
 

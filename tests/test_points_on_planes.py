@@ -11,7 +11,7 @@ from kernel_problems import make_problem, random_state, to_cpu
 from subsalt.acquisition.injection import Points, sinc_points
 from subsalt.kernels import cpu, reference
 from subsalt.parallel.decomp import cut
-from subsalt.propagation.march import belong_to, further_planes
+from subsalt.propagation.slab_recorder import belong_to, further_planes
 
 SHAPE = (24, 17, 21)
 CUTS = [(0, 24), (0, 1, 5, 9, 24), (0, 4, 8, 12, 16, 20, 24), tuple(range(25))]

@@ -20,9 +20,11 @@ from subsalt.kernels import cpu
 from subsalt.kernels.passes import Cuts, depth_for, pass_of
 from subsalt.kernels.problem import Layout, Problem, State, pack
 from subsalt.kernels.slab import SlabPasses
-from subsalt.kernels.work import Alone, Correlation, Recorder, Sharing, Snapshots, Source, Work
+from subsalt.kernels.stepper import Alone, Sharing
+from subsalt.kernels.work import Correlation, Recorder, Snapshots, Source, Work
 from subsalt.parallel.decomp import Slab, cut
-from subsalt.propagation.march import by_step, flushed
+from subsalt.propagation.march import by_step
+from subsalt.propagation.slab_recorder import flushed
 from test_segment import work_for
 from thorough import pairs
 

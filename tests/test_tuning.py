@@ -9,9 +9,9 @@ import pytest
 
 from kernel_problems import make_problem
 from subsalt.errors import ConfigError
+from subsalt.io.tile_cache import TileCache
 from subsalt.kernels import cpu, tuning
 from subsalt.kernels.tuning import CANDIDATES, ROUNDS, Tuner
-from subsalt.propagation.march import TileCache
 
 SHAPE = (24, 30, 20)
 

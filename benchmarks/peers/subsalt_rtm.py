@@ -21,6 +21,7 @@ import subsalt
 from subsalt import kernels
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.rtm import migrate_shot
@@ -119,6 +120,7 @@ class SubsaltMigration:
         assert self.survey is not None
         options, imaging = PropagationOptions(**self.options), ImagingOptions(**self.imaging)
         kernels.prepare(options.device, options.threads)
+        remember_tiles()
         setup = MigrationSetup.build(self.model, self.wavelet, self.survey.time, options, imaging)
         shot, steps = self.survey.shots[0], setup.axis.nt - 1
         arrays = RankArrays.of(setup, shot)

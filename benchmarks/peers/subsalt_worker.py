@@ -17,6 +17,7 @@ from protocol import save_fields, serve
 
 import subsalt
 from subsalt import kernels
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 
@@ -53,6 +54,7 @@ class SubsaltSolver:
             **chosen,
         )
         kernels.prepare(options.device, options.threads)
+        remember_tiles()
         self.prop = Propagator(earth_model(case, pad), options, earth.time_step(case))
         self.pad = pad + width
         self.state = self.prop.new_state()

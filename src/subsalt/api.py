@@ -21,6 +21,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.regrid import carried
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.array_strategies import ArrayStrategies
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
@@ -46,6 +47,9 @@ __all__ = [
     "migrate",
     "rtm_operator",
 ]
+
+# tiles found fastest serve the next process of this user, too
+remember_tiles()
 
 #: called with the shot number (from 0), the number of shots and the fraction of the shot done
 Progress = Callable[[int, int, float], None]

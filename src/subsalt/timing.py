@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from subsalt.parallel.mpi_library import END, OUTSIDE, START, WAITING, tell_phase
-from subsalt.parallel.watchdog import note_phase
+from subsalt.parallel.notes import note_phase
 
 #: the phases of our runs; their numbers, counted from `OUTSIDE`, go to `MPI_Pcontrol`, so that a profile of MPI calls
 #: can tell them apart. Profiles are kept: names are appended, never moved

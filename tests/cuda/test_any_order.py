@@ -19,7 +19,7 @@ PROGRAM = """
     from device_states import assert_same, both, fused, problem_of, random_points
     from subsalt.earth.grid import Box
     from subsalt.kernels import cpu, cuda
-    from subsalt.kernels.work import Shell
+    from subsalt.kernels.shell import Shell
 
     problem = problem_of("vti", free_surface=True)
     host, device = both(problem)

@@ -21,7 +21,8 @@ from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda import segment as segment_module
 from subsalt.kernels.problem import Problem, State, pack
-from subsalt.kernels.work import Correlation, Recorder, Shell, Shells, Snapshots, Source, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
 from subsalt.propagation.march import by_step
 
 SHAPES = {2: (67, 1, 75), 3: (24, 29, 51)}

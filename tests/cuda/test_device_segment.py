@@ -23,7 +23,8 @@ from subsalt.kernels import cpu, cuda
 from subsalt.kernels.cuda import segment as segment_module
 from subsalt.kernels.cuda.arrays import DeviceArray
 from subsalt.kernels.problem import Problem, State, pack
-from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Shell, Shells, Snapshots, Source, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import FINITE_EVERY, Correlation, Recorder, Shells, Snapshots, Source, Work
 from subsalt.propagation.march import by_step
 
 PLACES = ["device", "locked", "pageable"]

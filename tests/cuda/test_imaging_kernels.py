@@ -8,7 +8,7 @@ from device_states import SHAPES, assert_same, both, fused, problem_of
 
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
-from subsalt.kernels.work import Shell
+from subsalt.kernels.shell import Shell
 
 #: vectors of four fit; the box begins off 16 bytes; its rows are no whole vectors; one point; nothing
 BOXES = [

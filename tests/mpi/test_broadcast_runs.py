@@ -88,7 +88,7 @@ def test_traces_that_rank_0_cannot_read_are_an_error_of_all():
         import numpy as np
         from subsalt.parallel.comm import world
         from subsalt.errors import DataError
-        from subsalt.methods.rtm.modelling import TracesTogether, reading_of
+        from subsalt.methods.rtm.shot_input import TracesTogether, reading_of
         from subsalt.acquisition.survey import Survey
 
         w = world()

@@ -9,14 +9,15 @@ from launch import Launched, alive, descendants, needs_mpi, run
 
 from patience import wait_for
 from subsalt.parallel.comm import single
-from subsalt.parallel.watchdog import _AwakeClock, note, watch
+from subsalt.parallel.notes import note
+from subsalt.parallel.watchdog import _AwakeClock, watch
 
 #: seconds of silence that the programs allow
 T = 2.0
 #: ranks 0 and 1 on one host, 2 and 3 on another, when asked for: as if they shared no memory
 PROGRAM = """
     import signal, sys, time
-    from subsalt.parallel import watchdog
+    from subsalt.parallel import notes, watchdog
     from subsalt.parallel.comm import Comm, world
     from subsalt.errors import SubsaltError
     from subsalt.timing import Phases
@@ -36,7 +37,7 @@ PROGRAM = """
         signal.signal(number, stop)
     try:
         with watchdog.watch(w, PATIENCE):
-            watchdog.note(f"shot {w.rank}")
+            notes.note(f"shot {w.rank}")
             w.allgather(1)
             if w.is_root:
                 print("ready", flush=True)

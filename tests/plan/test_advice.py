@@ -11,7 +11,7 @@ from subsalt.job.job import Job
 from subsalt.machine import machine_file as machine
 from subsalt.machine import storage
 from subsalt.machine.storage import Mount
-from subsalt.methods.rtm import scratch
+from subsalt.methods.rtm import advice
 from subsalt.plan import World, plan_job
 
 MEMORY = 4 * 10**9
@@ -35,7 +35,7 @@ def folders(tmp_path, monkeypatch):
         name = next((n for n in kinds if str(path).startswith(str(found[n]))), None)
         return Mount(f"/{name}", kinds[name]) if name else Mount("/", "ext4")
 
-    for module in (scratch, storage):
+    for module in (advice, storage):
         monkeypatch.setattr(module, "mount_of", mount_of)
     return found
 
@@ -61,7 +61,7 @@ def rated(*measured):
 
 def places(job, folders, known, **world):
     given = {"ranks": 1, "memory_per_rank": MEMORY, "threads": 1} | world
-    found = scratch.advise(job, list(folders.values()), World.planned(**given), known)
+    found = advice.advise(job, list(folders.values()), World.planned(**given), known)
     return found, {p.directory.rsplit("/", 1)[-1]: p for p in found.places}
 
 

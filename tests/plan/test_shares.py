@@ -10,9 +10,9 @@ from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.migrate import share_of
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import single
-from subsalt.propagation.march import SlabRecorder
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator
+from subsalt.propagation.slab_recorder import SlabRecorder
 
 
 def rank_of(rank, size):

@@ -18,7 +18,7 @@ from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.report import write as write_report
-from subsalt.run.identity import job_of_run
+from subsalt.run.job_of_run import job_of_run
 from subsalt.run.live import ask
 from subsalt.run.migrate import migrate_job
 

@@ -12,8 +12,8 @@ from subsalt.check.context import Context, SampledShot, error, ok, rule, uncheck
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
-from subsalt.numerics.stencil import FITTED_ORDERS, Stencil
-from subsalt.propagation.grid_choice import LEAST, Needed, points_needed
+from subsalt.numerics.stencil import FITTED_ORDERS, LEAST_POINTS, Stencil
+from subsalt.propagation.grid_choice import Needed, points_needed
 
 
 @rule("spectrum", "velocity", "wavelet")
@@ -62,7 +62,7 @@ def dispersion(context: Context) -> Iterator[Finding]:
     cure = frequency_by_data(context).removesuffix("; else ") or "; or ".join(
         _cures_of_dispersion(context, stencil, need)
     )
-    if points < LEAST:
+    if points < LEAST_POINTS:
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
         if points / FOOT >= enough and (feet := in_feet(context)):
             cure += f"; or, if the lengths of the model are in feet: {feet}"

@@ -83,7 +83,7 @@ def resume(
 ) -> None:
     """Resume a run from its directory alone, on any number of ranks: the same as its first command again."""
     from subsalt.cli import reimage_command
-    from subsalt.run.identity import job_of_run
+    from subsalt.run.job_of_run import job_of_run
     from subsalt.run.live import known_run
 
     how = again.options()

@@ -144,7 +144,7 @@ def _velocity(folder: Path, run: TimeRun, needed: bool, out: Out) -> TimeVelocit
     """Return the velocity of the run; without it gathers are drawn, but not the moveout that is left."""
     if run.gathers is None and not needed:
         return None
-    from subsalt.run.identity import job_of_run
+    from subsalt.run.job_of_run import job_of_run
 
     try:
         job: Any = job_of_run(folder)

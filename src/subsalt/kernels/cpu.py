@@ -34,7 +34,9 @@ from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.mirror import MirrorStep
 from subsalt.kernels.problem import Layout, Problem, State
-from subsalt.kernels.work import Sharing, Shell, Stepper, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 from subsalt.numerics import side_by_side
 
 if TYPE_CHECKING:

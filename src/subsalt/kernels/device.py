@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 from subsalt.earth.grid import Box
 from subsalt.kernels.mirror import MirrorStep
 from subsalt.kernels.problem import Layout, Problem, State
-from subsalt.kernels.work import Sharing, Shell, Stepper, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points

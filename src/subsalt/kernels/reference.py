@@ -46,7 +46,9 @@ from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.mirror import MirrorStep, in_numpy
 from subsalt.kernels.problem import Z_FRONT, Layout, Problem, State
 from subsalt.kernels.scaled16 import pack16, unpack16
-from subsalt.kernels.work import Sharing, Shell, Stepper, Work
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points

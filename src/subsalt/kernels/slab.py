@@ -16,7 +16,8 @@ from subsalt import _native
 from subsalt.kernels import cpu, tuning
 from subsalt.kernels.passes import Pass, Planes, pass_of
 from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.work import Exchange, Sharing, Stepwise, Work
+from subsalt.kernels.stepper import Exchange, Sharing, Stepwise
+from subsalt.kernels.work import Work
 
 #: point-steps per thread between two pokes: about a millisecond
 PIECE = 1 << 20

@@ -18,7 +18,8 @@ from subsalt.earth.grid import Box
 from subsalt.kernels.device import Device
 from subsalt.kernels.passes import Cuts
 from subsalt.kernels.problem import Problem, State
-from subsalt.kernels.work import Alone, Sharing, Shells, Source, Stepwise, Work
+from subsalt.kernels.stepper import Alone, Sharing, Stepwise
+from subsalt.kernels.work import Shells, Source, Work
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points

@@ -20,6 +20,7 @@ from subsalt import kernels
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.host import available_memory
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels import cpu
 from subsalt.kernels.work import Correlation, Snapshots
 from subsalt.machine.launcher import run
@@ -110,6 +111,7 @@ def measure(case: ShotCase) -> dict[str, Any]:
     model = _model(grid, case.medium)
     before = kernels.threads_to_use()
     device = kernels.prepare(options.device, case.threads)
+    remember_tiles()
     try:
         # a step of the whole grid: short runs from rest would stay near the source
         with Watch(case.threads) as watch, cpu.forced(front=False):

@@ -33,6 +33,8 @@ FITTED_ORDERS = ORDERS[1:]
 #: grid points per shortest wavelength below which a run with Taylor weights is warned of dispersion (about 0.1 % phase
 #: error)
 POINTS_PER_WAVELENGTH = {2: 40.0, 4: 8.0, 6: 6.0, 8: 5.0, 10: 4.2, 12: 3.8, 14: 3.6, 16: 3.4}
+#: grid points per shortest wavelength below which no weights carry a wave
+LEAST_POINTS = 2.2
 #: share of the Laplacian along the axis of a tilted medium, with Taylor weights (`Stencil.tilt_share`)
 TAYLOR_SHARE = 0.2
 

@@ -29,6 +29,7 @@ import numpy as np
 from subsalt.errors import Finding, ParallelError, SubsaltError
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.mpi_library import end_all, thread_multiple
+from subsalt.parallel.notes import shown_on
 
 #: a row of the table: beats so far, the signal this rank was asked to stop by, whether it is ending all ranks, what it
 #: works on, and in which phase
@@ -209,30 +210,6 @@ TURN = 1.5
 _watching: Watchdog | None = None
 
 
-def note(text: str) -> None:
-    """Tell what this rank is doing, for the others to name should it fall silent; costs about a microsecond.
-
-    Parameters
-    ----------
-    text : str
-        Such as ``"shot 7, 55%"``; empty when it is over.
-    """
-    if _watching is not None:
-        _watching.table.note(text)
-
-
-def note_phase(name: str) -> None:
-    """Tell in which phase this rank is; `timing.Phases` does it.
-
-    Parameters
-    ----------
-    name : str
-        Such as ``"receivers"``; empty when it is over.
-    """
-    if _watching is not None:
-        _watching.table.note(name, "phase")
-
-
 @contextmanager
 def watch(
     comm: Comm,
@@ -266,7 +243,7 @@ def watch(
         warn(dog.blind)
     ended_well = False
     try:
-        with _signals(comm, dog):
+        with shown_on(dog.table), _signals(comm, dog):
             try:
                 yield
                 ended_well = True

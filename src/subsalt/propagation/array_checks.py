@@ -15,7 +15,7 @@ from subsalt import physics
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import DataError
-from subsalt.propagation.grid_choice import LEAST
+from subsalt.numerics.stencil import LEAST_POINTS
 from subsalt.propagation.options import PropagationOptions
 
 #: velocities below which a model in m/s is one in km/s, and which these are then
@@ -52,11 +52,11 @@ def warn_of_waves(model: ModelLike, wavelet: Wavelet, options: PropagationOption
         f"{points:.3g} points per shortest wavelength ({slowest:.4g} m/s, {wavelet.fmax:.4g} Hz, spacing {h:g} m); "
         f"{options.weights} needs {need:.3g}"
     )
-    if high < KM_PER_S and 1e3 * points >= LEAST:
+    if high < KM_PER_S and 1e3 * points >= LEAST_POINTS:
         cure = f"vp lies between {low:.4g} and {high:.4g}: if that is km/s, give m/s, 1000 times as much"
     else:
         cure = f"use a spacing <= {slowest / (need * wavelet.fmax):.3g} m, or lower frequencies"
-    what = "the grid cannot carry the wavelet" if points < LEAST else "waveforms will be dispersed"
+    what = "the grid cannot carry the wavelet" if points < LEAST_POINTS else "waveforms will be dispersed"
     warnings.warn(f"{text}: {what}; {cure}", stacklevel=level)
 
 

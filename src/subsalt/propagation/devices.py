@@ -17,6 +17,7 @@ from typing import Any
 
 from subsalt import kernels
 from subsalt.errors import DeviceError, Finding, SubsaltError
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.mpi_library import reaches_gpus
@@ -222,6 +223,7 @@ def prepare(world: Comm, device: str, threads: int | None) -> Device:
         When the setting of messages between GPUs is wrong (E992).
     """
     settle(world, device)
+    remember_tiles()
     with world.together():
         describe(device)
         module = kernels.prepare(device, threads)

@@ -21,7 +21,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
-from subsalt.numerics.stencil import FITTED_ORDERS, Stencil
+from subsalt.numerics.stencil import FITTED_ORDERS, LEAST_POINTS, Stencil
 from subsalt.propagation.folding import PART, WAVELENGTHS, Waves, points_of_image, reflection_error, symbol
 from subsalt.propagation.options import PropagationOptions
 
@@ -36,8 +36,6 @@ _POINTS = np.linspace(FEWEST, MOST, 981)
 _MISS = 1.01
 #: a grid coarser than the model's by less than this is not worth carrying the model to it
 WORTH = 1.1
-#: points per shortest wavelength below which a grid does not carry a wave
-LEAST = 2.2
 
 
 @dataclass(frozen=True)
@@ -222,7 +220,7 @@ def chosen_grid(
     points = points_needed(options.weights, medium == "tti", accuracy, wavelet, imaging=imaging).points
     shortest, own = model.as_medium(medium).slowest / wavelet.fmax, model.grid.spacing
     spacing = _rounded(shortest / points)
-    if shortest < LEAST * max(own):
+    if shortest < LEAST_POINTS * max(own):
         raise ConfigError(
             f"{shortest / max(own):.3g} points per shortest wavelength ({shortest:.4g} m, spacing {max(own):g} m): "
             "the grid of the model cannot carry the wavelet",

@@ -27,15 +27,17 @@ from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError, NumericalFailure
 from subsalt.kernels.mirror import Mirror
 from subsalt.kernels.problem import MODEL, Problem, Scale, State
-from subsalt.kernels.work import Correlation, Hook, Recorder, Sharing, Shells, Snapshots, Source, Work
+from subsalt.kernels.stepper import Sharing
+from subsalt.kernels.work import Correlation, Hook, Recorder, Shells, Snapshots, Source, Work
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
 from subsalt.physics import storage
 from subsalt.propagation import tapers
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Halo, HaloTraffic
-from subsalt.propagation.march import SlabRecorder, by_step, march, stepper_of
+from subsalt.propagation.march import by_step, march, stepper_of
 from subsalt.propagation.options import PropagationOptions
+from subsalt.propagation.slab_recorder import SlabRecorder
 from subsalt.propagation.topography import TOGETHER, carriers, images, mirror_of, not_with
 
 

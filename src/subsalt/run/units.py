@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 
 from subsalt.io.event_log import log_event
 from subsalt.parallel.comm import Comm
-from subsalt.parallel.watchdog import note
+from subsalt.parallel.notes import note
 from subsalt.run import resume
 from subsalt.run.ledger import Ledger, Wavefield
 from subsalt.run.live import Live

@@ -20,6 +20,7 @@ from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.host import available_memory, human, usable_cores
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels import prepare
 from subsalt.machine import records
 from subsalt.machine.load import Watch
@@ -132,6 +133,7 @@ def _overlapped(settings: Settings, say: Say) -> Iterator[Row]:
     """Yield a row of every case: one shot with its checkpoints on disk, beside one with all in memory."""
     case = settings.case
     prepare("cpu", case.threads)
+    remember_tiles()
     shot, traces, pool = case.shot, case.traces(), SnapshotPool()
     for count in settings.checkpoints:
         held = case.scheme(count, on_disk=False)

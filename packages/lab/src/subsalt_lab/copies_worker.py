@@ -169,6 +169,7 @@ class Kernel:
         import numpy as np
 
         from subsalt import kernels
+        from subsalt.io.tile_cache import remember_tiles
         from subsalt.kernels import cpu
         from subsalt.propagation.options import PropagationOptions
         from subsalt.propagation.propagator import Propagator
@@ -178,6 +179,7 @@ class Kernel:
 
         threads = work.threads[number]
         kernels.prepare("cpu", threads)
+        remember_tiles()
         self.forced, self.isa, self.threads = cpu.forced, work.isa, threads
         model: Any = MadeModel(Made((work.n,) * 3, work.medium, 0, 0, threads))
         options = PropagationOptions(medium=work.medium, order=work.order)  # type: ignore[arg-type]

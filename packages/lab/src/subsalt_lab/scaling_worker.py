@@ -21,6 +21,7 @@ from subsalt import kernels
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import Medium, ModelLike
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels import cpu
 from subsalt.parallel import comm
 from subsalt.propagation.options import PropagationOptions
@@ -112,6 +113,7 @@ class MadeModel:
 def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
     """Return what rank 0 prints; collective."""
     kernels.prepare("cpu", work.threads)
+    remember_tiles()
     topology = Topology.here()
     cpus = sorted(c for core in topology.cores for c in core)
     where = world.gather({"host": world.host, "cpus": cpus, "per_core": topology.per_core})

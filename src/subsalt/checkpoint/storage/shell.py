@@ -1,6 +1,6 @@
 """Boundary saving: what a source wavefield leaves on its way forward so that it can run backwards, and where it lies.
 
-At every time step from the first imaged sample to the last but two, the shell of every field (`kernels.work`); the
+At every time step from the first imaged sample to the last but two, the shell of every field (`kernels.shell`); the
 last two levels stay. The steps are cut into chunks of whole samples, a record each, which are used in reverse
 order: in memory, or in scratch files that are written behind the forward sweep and read ahead of the backward one.
 """

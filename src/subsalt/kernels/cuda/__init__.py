@@ -41,7 +41,8 @@ from subsalt.kernels.cuda.parts import (
 from subsalt.kernels.cuda.plan import fields_of, inject, levels, plan_of, record, record_shares
 from subsalt.kernels.cuda.segment import Segment, counters, settle
 from subsalt.kernels.problem import Layout, Problem, State
-from subsalt.kernels.work import Sharing, Stepper, Work
+from subsalt.kernels.stepper import Sharing, Stepper
+from subsalt.kernels.work import Work
 
 __all__ = [
     "ASYNCHRONOUS",

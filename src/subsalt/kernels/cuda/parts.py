@@ -27,8 +27,10 @@ from subsalt.kernels.cuda.library import call, corner
 from subsalt.kernels.cuda.plan import fields_of, plan_of
 from subsalt.kernels.cuda.segment import Segment
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.stepper import Sharing, Stepwise
 from subsalt.kernels.steps import Regions
-from subsalt.kernels.work import Sharing, Shell, Source, Stepwise, Work
+from subsalt.kernels.work import Source, Work
 
 
 def snapshot(problem: Problem, fields: list[Any], out: Any, box: Box) -> None:

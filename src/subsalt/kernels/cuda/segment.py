@@ -33,8 +33,9 @@ from subsalt.kernels.cuda.arrays import DeviceArray, address
 from subsalt.kernels.cuda.library import call, check, chosen, corner, library, pointers
 from subsalt.kernels.cuda.plan import levels, on_device, plan_of
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.stepper import Stepper
 from subsalt.kernels.tuning import batch_seed
-from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Stepper, Work
+from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
 
 #: grids with fewer points spend their time on launches, whatever the tuning
 SMALLEST = 1_000_000

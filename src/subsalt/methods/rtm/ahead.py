@@ -10,9 +10,9 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from subsalt.acquisition.survey import Shot
-from subsalt.methods.rtm.modelling import TraceReader
 from subsalt.methods.rtm.rtm import ReadyShot, prepare_shot
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.shot_input import TraceReader
 from subsalt.parallel.comm import Comm
 from subsalt.timing import Phases
 

@@ -24,7 +24,8 @@ from subsalt.checkpoint.storage.states import Copy, Pieces, StateSlots, cut, sta
 from subsalt.checkpoint.storage.store import Store, StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.kernels.problem import State
-from subsalt.kernels.work import Shell, Shells, Snapshots, Source
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Shells, Snapshots, Source
 from subsalt.methods.rtm.restart import Point, RestartPoints
 from subsalt.methods.rtm.reversal import Backwards, shell_of
 from subsalt.methods.rtm.samples import Form, SampleFile, Samples, SnapshotPool

@@ -33,7 +33,6 @@ from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.image_sum import write_partial
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
-from subsalt.methods.rtm.modelling import Rows, TraceReader, TracesTogether, reading_of, with_input
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, reused, unserved
@@ -41,6 +40,7 @@ from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.scratch import disks_of
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.methods.rtm.shot_input import Rows, TraceReader, TracesTogether, reading_of, with_input
 from subsalt.methods.rtm.strategies import Strategies
 from subsalt.methods.rtm.strategy_records import facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields

@@ -18,9 +18,10 @@ from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text, remove_leftovers
 from subsalt.io.segy.writing import OwnTraces, write_shot
 from subsalt.methods.rtm.job_setup import options_of
-from subsalt.methods.rtm.modelling import ModellingSetup, model_shot, reading_of, with_input
+from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.setup import gate
+from subsalt.methods.rtm.shot_input import reading_of, with_input
 from subsalt.parallel.comm import world
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices

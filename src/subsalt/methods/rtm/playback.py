@@ -22,6 +22,7 @@ from subsalt.checkpoint.storage.wavefield import StoredWavefield
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError
 from subsalt.io.scratch import UnnamedFile
+from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.conditions import ImagingSums, condition_of
 from subsalt.methods.rtm.image_sum import ILLUMINATION, open_partial
@@ -246,6 +247,7 @@ def movie_of(
     model = job.open_propagation_model()
     survey = survey_of(job, model)
     kernels.prepare(job.propagation_options.device, job.propagation_options.threads)
+    remember_tiles()
     setup = migration_setup(job, model, survey)
     chosen = _shot(survey, source, shot)
     window = setup.window(chosen)

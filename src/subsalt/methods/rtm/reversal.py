@@ -24,7 +24,8 @@ import numpy as np
 
 from subsalt.earth.grid import Box
 from subsalt.kernels.problem import State
-from subsalt.kernels.work import Shell, Source
+from subsalt.kernels.shell import Shell
+from subsalt.kernels.work import Source
 from subsalt.propagation.domain import Domain
 
 

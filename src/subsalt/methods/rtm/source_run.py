@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
 from subsalt.errors import CorruptionError, DeviceError, MissingInputError
-from subsalt.run.identity import job_of_run
+from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger import Wavefield, read_rows, read_wavefields
 from subsalt.run.settings import NAME, is_sound, read_only
 

@@ -22,7 +22,7 @@ from subsalt_lab.transfers import PAGE
 
 if TYPE_CHECKING:
     from subsalt.job.job import Job
-    from subsalt.methods.rtm.scratch import Advice
+    from subsalt.methods.rtm.advice import Advice
 
 
 _WHERE = [Column("directory", "directory"), Column("what", "what")]
@@ -160,7 +160,7 @@ def job_of(path: Path) -> Job:
 def advice_of(job: Job, directories: Sequence[Path], ranks: int, known: Path) -> Advice:
     """Return the directories in their order, from the rates in machine.json."""
     from subsalt.errors import MissingInputError
-    from subsalt.methods.rtm.scratch import advise
+    from subsalt.methods.rtm.advice import advise
     from subsalt.plan.world import World
 
     try:

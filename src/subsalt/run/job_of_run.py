@@ -1,0 +1,133 @@
+"""The job of a run directory: what `resume`, `reimage` and `play` begin with."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from subsalt.errors import ConfigError, CorruptionError, FindingsError, MissingInputError
+from subsalt.io import own
+from subsalt.io.run_folder import own_run
+from subsalt.job.base import class_of
+from subsalt.run.identity import differences, place_of
+from subsalt.run.settings import resolved_of, settings_of
+
+if TYPE_CHECKING:
+    from subsalt.job.job import Job
+
+
+RESOLVED = "job.resolved.toml"
+
+
+def job_of_run(folder: Path, say: Callable[[str], None] = lambda text: None) -> Job:
+    """Return the job of a run directory, as it was resolved when the run began.
+
+    It is the one in the ledger, which has a checksum; job.resolved.toml is a copy to look at. Ledgers of versions
+    before 0.9 hold none: then the file counts, as far as it agrees with what they say of the job.
+
+    Names of files count from the folder of the job file, which the ledger keeps; for a run that was moved together with
+    its job from the same place beside it, for one of an older version from the folder around the run directory.
+
+    Parameters
+    ----------
+    folder : Path
+        The run directory.
+    say : callable, optional
+        Callback for progress text: where the job comes from when it is not as it should be.
+
+    Raises
+    ------
+    MissingInputError
+        When the folder is none, or holds no run.
+    CorruptionError
+        When the job of the run cannot be read, or is not the one that the run was begun with.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        what = "is no run directory" if folder.exists() else "does not exist"
+        raise MissingInputError(f"{folder} {what}", "give the directory that `migrate` made", code="E110")
+    own_run(folder)
+    known = settings_of(folder)
+    _, kept = resolved_of(known)
+    raw = _raw_job(folder, kept, say)
+    job = _job_from(raw, folder, known)
+    if not kept:
+        _refuse_another(folder, job, known, say)
+    job.goes_on_at(place_of(known, job))
+    return job
+
+
+def _raw_job(folder: Path, kept: str, say: Callable[[str], None]) -> dict[str, Any]:
+    """Return the tables of the job that the ledger holds, or of job.resolved.toml when it holds none."""
+    path, text, error = folder / RESOLVED, "", None
+    try:
+        text = own.read_text(path)
+    except FileNotFoundError:
+        if not kept:
+            raise MissingInputError(
+                f"{folder} holds no run: {RESOLVED} is not in it",
+                "give the directory that `migrate` made",
+                code="E110",
+            ) from None
+    except (OSError, ValueError) as unreadable:
+        error = unreadable
+    try:
+        if kept:
+            if text != kept:
+                say(f"{path} is not as the run wrote it: the job is the one in the ledger")
+            return tomllib.loads(kept)
+        if error is not None:
+            raise error
+        return tomllib.loads(text)
+    except (OSError, ValueError, RecursionError) as wrong:
+        raise CorruptionError(
+            f"{path} cannot be read: {wrong}",
+            "run the same job file again with `subsalt migrate`",
+            code="E641",
+        ) from wrong
+
+
+def _job_from(raw: dict[str, Any], folder: Path, known: Mapping[str, str]) -> Job:
+    """Return the job of these tables, its files counted from where the run was begun."""
+    from subsalt.job.job import Job
+
+    base, name = Path(known.get("base", "")), known.get("name") or "job"
+    if not known.get("base") or not base.is_dir():
+        base = (folder.resolve() / known.get("from_run", "..")).resolve()
+        base = base if base.is_dir() else folder.resolve().parent
+    try:
+        return Job.from_dict(class_of(raw).upgrade_resolved(raw), base, name=name)
+    except (ConfigError, FindingsError) as error:
+        raise CorruptionError(
+            f"{folder / RESOLVED} is no job of this version: {error.message}",
+            "run the job file again with `subsalt migrate`",
+            code="E641",
+        ) from error
+
+
+def _refuse_another(folder: Path, job: Job, known: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Refuse a job from job.resolved.toml that is not the one an older ledger tells of.
+
+    Raises
+    ------
+    CorruptionError
+        With the keys that differ (E813).
+    """
+    try:
+        begun = json.loads(known["key"])
+        imaging = json.loads(known["imaging"]) if "imaging" in known else begun["job"].get("imaging", {})
+        then = job.upgrade_resolved({**begun["job"], "imaging": imaging} if imaging else begun["job"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        say(f"no ledger says whether {folder / RESOLVED} is as the run wrote it: it is taken as it is")
+        return
+    changed = differences(then, json.loads(json.dumps(job.upgrade_resolved(job.of_the_image()))))
+    if changed:
+        raise CorruptionError(
+            f"{folder / RESOLVED} is not the job that the run was begun with: {'; '.join(changed[:5])}",
+            "run the job file itself again with `subsalt migrate JOB --run "
+            f"{folder}`, which keeps what is finished",
+            code="E813",
+        )
