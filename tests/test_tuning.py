@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from subsalt.errors import ConfigError
 from subsalt.io.tile_cache import TileCache
 from subsalt.kernels import cpu, tuning
 from subsalt.kernels.tuning import CANDIDATES, ROUNDS, Tuner
+from subsalt.parallel.comm import single
+from subsalt.propagation import devices
 
 SHAPE = (24, 30, 20)
 
@@ -148,3 +152,15 @@ def test_a_run_tunes_itself_with_the_steps_it_needs_anyway(
     assert state.it == 203
     (cut,) = json.loads(own_cache.read_text())["cuts"].values()
     assert tuple(cut) in CANDIDATES[3]
+
+
+def test_jobs_remember_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "_memory", None)
+    devices.prepare(single(), "cpu", 1)
+    assert isinstance(tuning._memory, TileCache)
+
+
+def test_functions_on_arrays_remember_tiles() -> None:
+    code = "import subsalt; subsalt.forward; from subsalt.kernels import tuning; print(type(tuning._memory).__name__)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said == "TileCache\n"
