@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from subsalt.errors import ConfigError
-from subsalt.options import number, one_of, whole
+from subsalt.options import Options, documented, number, one_of, option, whole
 
 Strategy = Literal["auto", "store", "revolve", "boundary"]
 Place = Literal["auto", "device", "memory", "disk", "both"]
@@ -15,62 +15,71 @@ Compression = Literal["none", "zfp", "f16"]
 Keep = Literal["none", "source", "both"]
 
 
+@documented
 @dataclass(frozen=True)
-class CheckpointOptions:
-    """How the source wavefield is recovered when the receiver wavefield needs it.
+class CheckpointOptions(Options):
+    """How the source wavefield is recovered when the receiver wavefield needs it."""
 
-    Parameters
-    ----------
-    strategy : {"auto", "store", "revolve", "boundary"}
-        ``"store"`` keeps every imaged snapshot; ``"revolve"`` keeps some states and computes the rest again;
-        ``"boundary"`` keeps the edge of the field at every step and runs it backwards. ``"auto"`` takes the one that is
-        predicted to be fastest of those that fit.
-    place : {"auto", "device", "memory", "disk", "both"}
-        Where snapshots or states lie; ``"both"``: some states in memory, more on disk. ``"device"`` is the memory of
-        the GPU that computes, on a processor the same as ``"memory"``, which is that of the host.
-    slots, disk_slots : int, optional
-        States that revolve keeps in memory and on disk; chosen when None.
-    block : int, optional
-        Imaged samples between two states; their snapshots are in memory together. Chosen when None.
-    memory : int, optional
-        Bytes per rank for snapshots and states; what the job leaves free when None.
-    device_memory : int, optional
-        Bytes of the memory of a GPU per rank for snapshots and states; what the job leaves free when None.
-    directories : tuple of str
-        Folders for snapshots and states on disk, one record after the other; the run directory when empty.
-    threads : int, optional
-        Threads that read and write them.
-    direct : bool
-        Past the page cache (O_DIRECT).
-    compression : {"none", "zfp", "f16"}
-        ``"zfp"``: snapshots and states on disk are compressed within `tolerance`. ``"f16"``: snapshots take 16 bits per
-        number, in memory and on disk (`subsalt.kernels.scaled16`); states stay as they are. Both lose digits.
-    tolerance : float
-        zfp: largest error of a compressed snapshot, relative to its largest value.
-    exact : bool, optional
-        The image has the bytes of a run that keeps everything. False lets ``"auto"`` take ``"boundary"``, right
-        to rounding. None: False for ``strategy = "boundary"`` and with zfp, else True. ``"f16"`` asks for False.
-    restart_every : int
-        Time steps between two restart points inside a shot; 0: none, a stopped shot starts anew.
-    keep : {"none", "source", "both"}
-        Wavefields that stay in the run directory after their shot, to be played or imaged again.
-    """
-
-    strategy: Strategy = "auto"
-    place: Place = "auto"
-    slots: int | None = None
-    disk_slots: int | None = None
-    block: int | None = None
-    memory: int | None = None
-    directories: tuple[str, ...] = ()
-    threads: int | None = None
-    direct: bool = False
-    compression: Compression = "none"
-    tolerance: float = 1e-3
-    exact: bool | None = None
-    restart_every: int = 0
-    keep: Keep = "none"
-    device_memory: int | None = None
+    strategy: Strategy = option(
+        "auto",
+        "store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
+        "auto: the fastest that fits",
+        one_of(Strategy),
+    )
+    place: Place = option(
+        "auto",
+        "where snapshots or states lie: on the device (a GPU), in memory (of the host), on disk, or both",
+        one_of(Place),
+        more="both: some states in memory, more on disk; on a processor, device is the same as memory",
+    )
+    slots: int | None = option(None, "revolve: states in memory", whole())
+    disk_slots: int | None = option(None, "revolve: states on disk", whole())
+    block: int | None = option(
+        None,
+        "revolve: imaged samples from one state to the next",
+        whole(1),
+        more="their snapshots are in memory together",
+    )
+    memory: int | None = option(
+        None,
+        'memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
+        whole(1),
+        more="bytes",
+    )
+    directories: tuple[str, ...] = option(
+        (), "folders for what lies on disk, used in turn; none: in the run directory"
+    )
+    threads: int | None = option(None, "threads that write and read it", whole(1))
+    direct: bool = option(False, "past the page cache (O_DIRECT)")
+    compression: Compression = option(
+        "none",
+        "zfp: of what lies on disk; f16: snapshots in 16 bits, with exact = false; both lose digits",
+        one_of(Compression),
+        more="f16 is for snapshots in memory and on disk (`subsalt.kernels.scaled16`); states stay as they are",
+    )
+    tolerance: float = option(1e-3, "zfp: largest error, relative to the largest value of a snapshot", number)
+    exact: bool | None = option(
+        None,
+        "the image of a run that keeps everything, byte for byte; false allows boundary under auto",
+        more='None: False with "boundary" and zfp, which are right to rounding, else True; f16 asks for False',
+    )
+    restart_every: int = option(
+        0,
+        "time steps between restart points inside a shot; off: a stopped shot starts anew",
+        whole(),
+        more="0: none",
+    )
+    keep: Keep = option(
+        "none",
+        "wavefields kept after their shot, to play and to image again: none, source, both",
+        one_of(Keep),
+    )
+    device_memory: int | None = option(
+        None,
+        "GPU memory per rank for snapshots and states; none: what the job leaves free",
+        whole(1),
+        more="bytes",
+    )
 
     @property
     def lossless(self) -> bool:
@@ -83,22 +92,7 @@ class CheckpointOptions:
         return self.compression == "f16"
 
     def __post_init__(self) -> None:
-        one_of("strategy", self.strategy, get_args(Strategy))
-        one_of("place", self.place, get_args(Place))
-        one_of("compression", self.compression, get_args(Compression))
-        one_of("keep", self.keep, get_args(Keep))
-        for name, least in (
-            ("slots", 0),
-            ("disk_slots", 0),
-            ("block", 1),
-            ("memory", 1),
-            ("device_memory", 1),
-            ("threads", 1),
-        ):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), least)
-        whole("restart_every", self.restart_every)
-        number("tolerance", self.tolerance)
+        super().__post_init__()
         if not 0 < self.tolerance < 1:
             raise ConfigError(f"tolerance = {self.tolerance:g}", "use a number between 0 and 1", code="E104")
         if isinstance(self.directories, str):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import BeforeValidator, WithJsonSchema, field_validator, model_validator
 
 from subsalt.checkpoint.options import CheckpointOptions, Compression, Keep, Place, Strategy
 from subsalt.errors import ConfigError
 from subsalt.job import units
-from subsalt.job.units import AutoInt, Section
+from subsalt.job.units import AutoInt, Section, key
 
 #: less is no memory for a wavefield, but a number whose unit was forgotten
 LEAST_MEMORY = 1_000_000
@@ -61,56 +62,28 @@ OffSteps = Annotated[
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1}, {"const": "off"}]}),
 ]
 
+#: key of the option of a name
+_key = partial(key, CheckpointOptions)
+
 
 class CheckpointSection(Section):
     """How the source wavefield is recovered when the receiver wavefield needs it."""
 
-    strategy: Strategy = Field(
-        CheckpointOptions.strategy,
-        description="store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
-        "auto: the fastest that fits",
-    )
-    place: Place = Field(
-        CheckpointOptions.place,
-        description="where snapshots or states lie: on the device (a GPU), in memory (of the host), on disk, or both",
-    )
-    slots: AutoCount = Field("auto", description="revolve: states in memory")
-    disk_slots: AutoCount = Field("auto", description="revolve: states on disk")
-    block: AutoInt = Field("auto", description="revolve: imaged samples from one state to the next")
-    memory: AutoMemory = Field(
-        "auto",
-        description='memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
-    )
-    device_memory: AutoMemory | None = Field(
-        None,
-        description="GPU memory per rank for snapshots and states; none: what the job leaves free",
-    )
-    directories: list[str] = Field(
-        [], description="folders for what lies on disk, used in turn; none: in the run directory"
-    )
-    threads: AutoInt = Field("auto", description="threads that write and read it")
-    direct: bool = Field(CheckpointOptions.direct, description="past the page cache (O_DIRECT)")
-    compression: Compression = Field(
-        CheckpointOptions.compression,
-        description="zfp: of what lies on disk; f16: snapshots in 16 bits, with exact = false; both lose digits",
-    )
-    tolerance: float = Field(
-        CheckpointOptions.tolerance,
-        gt=0,
-        lt=1,
-        description="zfp: largest error, relative to the largest value of a snapshot",
-    )
-    exact: bool = Field(
-        True,
-        description="the image of a run that keeps everything, byte for byte; false allows boundary under auto",
-    )
-    restart_every: OffSteps = Field(
-        "off", description="time steps between restart points inside a shot; off: a stopped shot starts anew"
-    )
-    keep: Keep = Field(
-        CheckpointOptions.keep,
-        description="wavefields kept after their shot, to play and to image again: none, source, both",
-    )
+    strategy: Strategy = _key("strategy")
+    place: Place = _key("place")
+    slots: AutoCount = _key("slots", "auto")
+    disk_slots: AutoCount = _key("disk_slots", "auto")
+    block: AutoInt = _key("block", "auto")
+    memory: AutoMemory = _key("memory", "auto")
+    device_memory: AutoMemory | None = _key("device_memory")
+    directories: list[str] = _key("directories", [])
+    threads: AutoInt = _key("threads", "auto")
+    direct: bool = _key("direct")
+    compression: Compression = _key("compression")
+    tolerance: float = _key("tolerance", gt=0, lt=1)
+    exact: bool = _key("exact", True)
+    restart_every: OffSteps = _key("restart_every", "off")
+    keep: Keep = _key("keep")
 
     @model_validator(mode="before")
     @classmethod

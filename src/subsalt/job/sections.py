@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
@@ -34,6 +34,7 @@ from subsalt.job.units import (
     PositiveLength,
     Section,
     auto_to_none,
+    key,
 )
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
 from subsalt.propagation.grid_choice import trace_error
@@ -66,6 +67,9 @@ class TopographySection(Section):
     )
 
 
+#: keys of the options of a name
+_wave, _image = partial(key, PropagationOptions), partial(key, ImagingOptions)
+
 #: cells of an absorbing layer beyond which none absorbs more
 MOST_LAYER = 1000
 
@@ -73,43 +77,27 @@ MOST_LAYER = 1000
 class PropagationSection(Section):
     """How wavefields are computed."""
 
-    medium: str = Field(PropagationOptions.medium, description="auto, isotropic, vti or tti")
-    order: int = Field(
-        PropagationOptions.order,
-        description="order in space: 2, 4, ... 16",
-    )
-    stencil: Kind = Field(
-        "fitted",
-        description="weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
-    )
+    medium: str = _wave("medium")
+    order: int = _wave("order")
+    stencil: Kind = _wave("stencil", "fitted")
     grid: GridSpacing = Field(
         "auto", description="spacing on which waves are computed: auto (by the band), model, or a length"
     )
     accuracy: float = Field(
         0.01, gt=0, lt=1, description="error of waveforms after 40 shortest wavelengths, for grid = auto"
     )
-    dt: AutoTime = Field("auto", description="time step; auto: 0.95 of the stability bound")
-    boundary: Boundary = Field(PropagationOptions.boundary, description="absorbing layer")
-    layer: AutoInt = Field("auto", description="cells of the layer; auto: 12 (pml), 40 (damping)")
-    free_surface: bool = Field(
-        PropagationOptions.free_surface, description="the top of the model reflects, as the sea surface does"
-    )
+    dt: AutoTime = _wave("dt", "auto")
+    boundary: Boundary = _wave("boundary")
+    layer: AutoInt = _wave("layer", "auto")
+    free_surface: bool = _wave("free_surface")
     topography: TopographySection | None = Field(
         None,
         description="free surface on the topography {radius, elevations, datum, depth}, inside the model",
     )
-    time_dispersion: bool = Field(
-        PropagationOptions.time_dispersion,
-        description="exact correction of time dispersion on wavelet and traces",
-    )
-    source_taper: float = Field(
-        6.0, ge=0, description="cells around a source made elliptical, against its S wave; 0: off"
-    )
-    anisotropy: AnisotropyRule = Field(PropagationOptions.anisotropy, description="where delta > epsilon")
-    model_storage: ModelStorage = Field(
-        PropagationOptions.model_storage,
-        description="model arrays of the step: f32, or u16 (16 bits, half the bytes; not for tti)",
-    )
+    time_dispersion: bool = _wave("time_dispersion")
+    source_taper: float = _wave("source_taper", ge=0)
+    anisotropy: AnisotropyRule = _wave("anisotropy")
+    model_storage: ModelStorage = _wave("model_storage")
 
     @field_validator("medium")
     @classmethod
@@ -221,28 +209,14 @@ class SourceSection(Section):
 class ImagingSection(Section):
     """How the image is made."""
 
-    mode: Mode = Field(ImagingOptions.mode, description="what is injected at the receivers")
-    condition: Literal["source-normalised", "cross-correlation", "inverse-scattering"] = Field(
-        "source-normalised",
-        description="imaging condition; source-normalised: reflectivity; cross-correlation: not divided by the "
-        "illumination; inverse-scattering: without the noise above strong contrasts, as cross-correlation with a "
-        "Laplacian times 1/2",
-    )
-    aperture: NonNegativeLength | Literal["all"] = Field(
-        "all", description="width of model around source and receivers of a shot; all: the whole model"
-    )
-    filter: Filter = Field(ImagingOptions.filter, description="filter of the summed image")
-    top_mute: NonNegativeLength = Field(
-        ImagingOptions.top_mute, description="depth above which the image is muted"
-    )
-    image_step: AutoInt = Field("auto", description="time steps between imaged samples; auto: from Nyquist")
-    normalise: float = Field(
-        ImagingOptions.normalise, gt=0, description="stabilisation, relative to the mean illumination"
-    )
-    illumination: Illumination = Field(
-        ImagingOptions.illumination,
-        description="divide by the sum over shots, or add the quotients of the shots",
-    )
+    mode: Mode = _image("mode")
+    condition: Literal["source-normalised", "cross-correlation", "inverse-scattering"] = _image("condition")
+    aperture: NonNegativeLength | Literal["all"] = _image("aperture", "all")
+    filter: Filter = _image("filter")
+    top_mute: NonNegativeLength = _image("top_mute")
+    image_step: AutoInt = _image("image_step", "auto")
+    normalise: float = _image("normalise", gt=0)
+    illumination: Illumination = _image("illumination")
 
     @field_validator("aperture", mode="before")
     @classmethod
@@ -253,18 +227,12 @@ class ImagingSection(Section):
 class ParallelSection(Section):
     """Where it runs; has no influence on the result."""
 
-    threads: AutoInt = Field("auto", description="threads; auto: all processors")
-    device: Literal["auto", "cpu", "cuda", "reference"] = Field(
-        "auto",
-        description="auto: a GPU when there is one, else the processor; cuda: a GPU or nothing; reference: NumPy",
-    )
+    threads: AutoInt = _wave("threads", "auto")
+    device: Literal["auto", "cpu", "cuda", "reference"] = _wave("device")
     ranks_per_shot: AutoInt = Field(
         "auto", description="MPI ranks that share a shot; auto: the fewest whose memory holds it"
     )
-    decomp: AutoParts = Field(
-        "auto",
-        description="how ranks cut the grid of a shot: slabs (along x), [px, py] blocks in x and y, auto: the cheaper",
-    )
+    decomp: AutoParts = _wave("decomp")
     io: Literal["per-rank", "broadcast"] = Field(
         "per-rank", description="every rank reads its part, or rank 0 reads all and sends it (to compare)"
     )

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from subsalt.earth.planes import slabs
 from subsalt.errors import ConfigError
@@ -317,6 +317,24 @@ class Section(BaseModel):
             is_word = isinstance(value, str) and not isinstance(option.default, str)
             given[option.name] = None if is_word else value
         return kind(**given)
+
+
+def key(options: type, name: str, default: Any = ..., **limits: Any) -> Any:
+    """Return the field of a key that stands for an option of the program: its default and its meaning.
+
+    Parameters
+    ----------
+    options : type
+        Dataclass of `subsalt.options.option` fields.
+    name : str
+        Of the option and the key.
+    default
+        The word that the file has in place of the default, such as ``"auto"``.
+    limits
+        Of the number in the file, as pydantic names them.
+    """
+    each = next(f for f in fields(options) if f.name == name)
+    return Field(each.default if default is ... else default, description=each.metadata["meaning"], **limits)
 
 
 @cache

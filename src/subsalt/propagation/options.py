@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from subsalt import kernels
 from subsalt.acquisition.injection import Window, window_of
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import Kind, Stencil, default_kind
-from subsalt.options import number, one_of, whole
+from subsalt.options import Options, documented, number, one_of, option, whole
 
 if TYPE_CHECKING:
     from subsalt.earth.topography import Topography
@@ -23,70 +23,63 @@ Illumination = Literal["survey", "shot"]
 ModelStorage = Literal["f32", "u16"]
 
 
+@documented
 @dataclass(frozen=True)
-class PropagationOptions:
-    """How wavefields are computed.
+class PropagationOptions(Options):
+    """How wavefields are computed."""
 
-    Parameters
-    ----------
-    medium : {"auto", "isotropic", "vti", "tti"}
-        ``"auto"``: VTI when the model has Thomsen parameters, TTI when it has a tilt, too. ``"vti"`` ignores the tilt.
-    order : int
-        Order of the scheme in space, 2 to 16.
-    stencil : {"fitted", "taylor"}, optional
-        Weights in space: fitted to the waveform, which takes fewer grid points per wavelength, or exact for the longest
-        waves (`subsalt.numerics.stencil`). None: fitted; with order 2, which has no such weights, Taylor's.
-    dt : float, optional
-        Time step, s; 0.95 of the stability bound when None.
-    boundary : {"pml", "damping", "none"}
-        Absorbing layer.
-    layer : int, optional
-        Cells of the layer; 12 for the PML, 40 for damping.
-    free_surface : bool
-        The top of the model is a free surface instead of an absorbing layer.
-    topography : Topography, optional
-        A free surface inside the model: isotropic media on a processor, one rank per shot.
-    time_dispersion : bool
-        Apply the exact time-dispersion transform to wavelet and traces.
-    source_taper : float or None
-        Radius, in cells, over which anisotropy is made elliptical around sources that lie in an anisotropic medium,
-        to suppress the pseudo-S artefact; None or 0 switches it off.
-    anisotropy : {"lower-delta", "raise-epsilon", "reject"}
-        What to do where delta > epsilon.
-    model_storage : {"f32", "u16"}
-        How the arrays of the model lie in memory while wavefields are computed: float32, or 16-bit numbers, which
-        moves fewer bytes at a small known error of the model (`subsalt.physics.storage`); not for TTI.
-    device : {"auto", "cpu", "cuda", "reference"}
-        Which kernels compute: those of a GPU (``"cuda"``), of the processor, or the NumPy reference. ``"auto"``: the
-        GPU when there is one that can be used, else the processor. The result has the same bytes on both.
-    threads : int, optional
-        Threads; all processors of the process when None.
-    dtype : {"float32", "float64"}
-        Of wavefields; float64 with the NumPy reference alone.
-    decomp : "auto", "slabs" or tuple of int
-        How ranks that share a wavefield cut its grid (`subsalt.propagation.blocks`); no result depends on it.
-    trace_error : float, optional
-        Part of the wavelet, relative L2, whose frequencies traces lose, at the upper end of its band, between their
-        records and the time steps: the time that this takes grows with the band. None: they lose nothing.
-    """
-
-    medium: ModelMedium = "auto"
-    order: int = 8
-    stencil: Kind | None = None
-    dt: float | None = None
-    boundary: Boundary = "pml"
-    layer: int | None = None
-    free_surface: bool = False
-    topography: Topography | None = None
-    time_dispersion: bool = True
-    source_taper: float | None = 6.0
-    anisotropy: AnisotropyRule = "lower-delta"
-    model_storage: ModelStorage = "f32"
-    device: str = "auto"
-    threads: int | None = None
-    dtype: str = "float32"
-    decomp: Literal["auto", "slabs"] | tuple[int, int] = "auto"
-    trace_error: float | None = None
+    medium: ModelMedium = option(
+        "auto",
+        "auto, isotropic, vti or tti",
+        more="auto: VTI when the model has Thomsen parameters, TTI when it has a tilt, too; vti ignores the tilt",
+    )
+    order: int = option(8, "order in space: 2, 4, ... 16", whole())
+    stencil: Kind | None = option(
+        None,
+        "weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
+        one_of(Kind),
+        more="fitted weights take fewer grid points per wavelength, Taylor's are exact for the longest waves "
+        "(`subsalt.numerics.stencil`)",
+    )
+    dt: float | None = option(None, "time step; auto: 0.95 of the stability bound", more="s")
+    boundary: Boundary = option("pml", "absorbing layer", one_of(Boundary, "E150"))
+    layer: int | None = option(None, "cells of the layer; auto: 12 (pml), 40 (damping)", whole())
+    free_surface: bool = option(False, "the top of the model reflects, as the sea surface does")
+    topography: Topography | None = option(
+        None, "free surface inside the model: isotropic media on a processor, one rank per shot"
+    )
+    time_dispersion: bool = option(True, "exact correction of time dispersion on wavelet and traces")
+    source_taper: float | None = option(
+        6.0,
+        "cells around a source made elliptical, against its S wave; 0: off",
+        number,
+        more="in anisotropic media",
+        or_none=True,
+    )
+    anisotropy: AnisotropyRule = option("lower-delta", "where delta > epsilon", one_of(AnisotropyRule))
+    model_storage: ModelStorage = option(
+        "f32",
+        "model arrays of the step: f32, or u16 (16 bits, half the bytes; not for tti)",
+        one_of(ModelStorage),
+        more="u16 moves fewer bytes at a small known error of the model (`subsalt.physics.storage`)",
+    )
+    device: str = option(
+        "auto",
+        "auto: a GPU when there is one, else the processor; cuda: a GPU or nothing; reference: NumPy",
+        more="the result has the same bytes on a GPU and on a processor",
+    )
+    threads: int | None = option(None, "threads; auto: all processors", whole(1))
+    dtype: str = option("float32", "of wavefields: float32, or float64 with the NumPy reference alone")
+    decomp: Literal["auto", "slabs"] | tuple[int, int] = option(
+        "auto",
+        "how ranks cut the grid of a shot: slabs (along x), [px, py] blocks in x and y, auto: the cheaper",
+        more="no result depends on it (`subsalt.propagation.blocks`)",
+    )
+    trace_error: float | None = option(
+        None,
+        "part of the wavelet, relative L2, whose frequencies traces lose, at the upper end of its band",
+        more="between their records and the time steps: the time that this takes grows with the band; None: nothing",
+    )
 
     @property
     def weights(self) -> Stencil:
@@ -132,18 +125,9 @@ class PropagationOptions:
         if self.topography is not None:
             # above the surface nothing is to be absorbed
             object.__setattr__(self, "free_surface", True)
-        one_of("boundary", self.boundary, get_args(Boundary), "E150")
-        one_of("anisotropy", self.anisotropy, get_args(AnisotropyRule))
-        one_of("model_storage", self.model_storage, get_args(ModelStorage))
-        whole("order", self.order)
+        super().__post_init__()
         kind = self.stencil or default_kind(self.order)
-        one_of("stencil", kind, get_args(Kind))
         object.__setattr__(self, "stencil", Stencil(self.order, kind).kind)
-        for name in ("layer", "threads"):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), 1 if name == "threads" else 0)
-        if self.source_taper is not None:
-            number("source_taper", self.source_taper)
         if self.dtype not in ("float32", "float64"):
             raise ConfigError(f"dtype {self.dtype!r} is not float32 or float64", "use float32")
         if self.dtype == "float64" and kernels.is_compiled(self.device):
@@ -152,51 +136,48 @@ class PropagationOptions:
             )
 
 
+@documented
 @dataclass(frozen=True)
-class ImagingOptions:
-    """How the image is made from wavefields.
+class ImagingOptions(Options):
+    """How the image is made from wavefields."""
 
-    Parameters
-    ----------
-    mode : {"reflectivity", "adjoint"}
-        What is injected at the receivers: ``"reflectivity"`` the scaled time derivative (reflectors image as zero-phase
-        peaks at their depth, about as high as their reflection coefficient over the cosine of the angle of incidence),
-        ``"adjoint"`` the data themselves (diffractors image as peaks).
-    condition : str
-        ``"source-normalised"``, ``"cross-correlation"`` or ``"inverse-scattering"``.
-    aperture : float, optional
-        Half-width added around source and receivers of a shot to its window on the model, m; None: the whole model.
-    filter : {"none", "laplacian"}
-        Applied to the summed image.
-    top_mute : float
-        Depth above which the image is zero, m; it returns to its value over half that depth below.
-    image_step : int, optional
-        Time steps between imaged samples; from the Nyquist rule when None.
-    normalise : float
-        lambda of the source-normalised condition, relative to the mean illumination.
-    illumination : {"survey", "shot"}
-        Divide by the illumination summed over all shots, or shot by shot and add up: the image then grows with the
-        number of shots.
-    """
-
-    mode: Mode = "reflectivity"
-    condition: str = "source-normalised"
-    aperture: float | None = None
-    filter: Filter = "none"
-    top_mute: float = 0.0
-    image_step: int | None = None
-    normalise: float = 0.01
-    illumination: Illumination = "survey"
+    mode: Mode = option(
+        "reflectivity",
+        "what is injected at the receivers",
+        one_of(Mode),
+        more="reflectivity: the scaled time derivative, so that reflectors image as zero-phase peaks at their depth, "
+        "about as high as their reflection coefficient over the cosine of the angle of incidence; adjoint: the data "
+        "themselves, so that diffractors image as peaks",
+    )
+    condition: str = option(
+        "source-normalised",
+        "imaging condition; source-normalised: reflectivity; cross-correlation: not divided by the "
+        "illumination; inverse-scattering: without the noise above strong contrasts, as cross-correlation with a "
+        "Laplacian times 1/2",
+    )
+    aperture: float | None = option(
+        None,
+        "width of model around source and receivers of a shot; all: the whole model",
+        number,
+        more="m, added on every side",
+    )
+    filter: Filter = option("none", "filter of the summed image", one_of(Filter))
+    top_mute: float = option(
+        0.0,
+        "depth above which the image is muted",
+        number,
+        more="m; it returns to its value over half that depth below",
+    )
+    image_step: int | None = option(None, "time steps between imaged samples; auto: from Nyquist", whole(1))
+    normalise: float = option(0.01, "stabilisation, relative to the mean illumination", number)
+    illumination: Illumination = option(
+        "survey",
+        "divide by the sum over shots, or add the quotients of the shots",
+        one_of(Illumination),
+        more="with shot the image grows with the number of shots",
+    )
 
     def __post_init__(self) -> None:
-        one_of("mode", self.mode, get_args(Mode))
-        one_of("filter", self.filter, get_args(Filter))
-        one_of("illumination", self.illumination, get_args(Illumination))
-        number("top_mute", self.top_mute)
-        number("normalise", self.normalise)
+        super().__post_init__()
         if self.normalise == 0:
             raise ConfigError("normalise = 0", "use a positive number such as 0.01", code="E104")
-        if self.aperture is not None:
-            number("aperture", self.aperture)
-        if self.image_step is not None:
-            whole("image_step", self.image_step, 1)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import numbers
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeGuard
 
 from subsalt.errors import ConfigError
+from subsalt.options import Options, documented, one_of, option
 
 Amplitude = Literal["3d", "2.5d", "none"]
 Antialias = Literal["bands", "triangle", "none"]
@@ -19,79 +20,78 @@ Traveltime = Literal["straight", "curved"]
 MOST_BANDS = 64
 
 
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _part(name: str, value: object) -> None:
+    """Refuse what is no part of a limit."""
+    if not _is_number(value) or not 0 <= value <= 1:
+        raise ConfigError(
+            f"{name} = {value!r} is no part of the limit that it belongs to",
+            "use a number from 0 (a sharp end) to 1",
+            code="E104",
+        )
+
+
+@documented
 @dataclass(frozen=True)
-class KirchhoffOptions:
-    """How traces are summed into the image.
+class KirchhoffOptions(Options):
+    """How traces are summed into the image."""
 
-    Parameters
-    ----------
-    amplitude : {"3d", "2.5d", "none"}
-        Amplitude and phase correction. ``"3d"``: the weight W3 and the derivative -d/dt of a 3-D survey; ``"2.5d"``:
-        the weight W2 and the half derivative of one line over a 3-D earth; ``"none"``: weight 1, phase as recorded.
-    aperture : float, optional
-        Largest distance of a midpoint from an output location, m; no limit when None.
-    aperture_taper : float
-        Last part of that distance over which a trace fades, raised cosine.
-    dip : float, optional
-        Largest dip, degrees: a trace counts where its midpoint is nearer than (v t0 / 2) tan(dip). No limit when None.
-    dip_taper : float
-        Last part of that distance over which a trace fades.
-    antialias : {"bands", "triangle", "none"}
-        ``"bands"``: copies of every trace low-passed at some corners; ``"triangle"``: a triangle filter as long as the
-        operator is steep, continuously.
-    antialias_spacing : tuple of float, optional
-        Spacing of the input midpoints from inline to inline and from crossline to crossline, m, that the antialiasing
-        protects; the distance from one line number to the next when None, whatever the increments of the output.
-    bands : int
-        Number of alias bands B: band j = 0 ... B-1 is low-passed at f_Nyquist (B - j) / B.
-    band_choice : {"interpolate", "nearest"}
-        Between two bands, or the highest one below the limit.
-    stretch_mute : float, optional
-        Largest stretch dt0/dt - 1 (0.3 is 30 %); no mute when None.
-    stretch_taper : float
-        Last part of it over which samples fade.
-    interpolation : {"sinc", "linear"}
-        Between the samples of a trace; ``"sinc"`` is right to 1e-3 below 0.7 of the Nyquist frequency.
-    traveltime : {"straight", "curved"}
-        Hyperbola of the rms velocity, or with the fourth-order term of a layered earth.
-    """
-
-    amplitude: Amplitude = "3d"
-    aperture: float | None = None
-    aperture_taper: float = 0.1
-    dip: float | None = None
-    dip_taper: float = 0.1
-    antialias: Antialias = "bands"
-    antialias_spacing: tuple[float, float] | None = None
-    bands: int = 10
-    band_choice: BandChoice = "interpolate"
-    stretch_mute: float | None = 0.3
-    stretch_taper: float = 0.2
-    interpolation: Interpolation = "sinc"
-    traveltime: Traveltime = "straight"
+    amplitude: Amplitude = option(
+        "3d",
+        "amplitude and phase correction; auto: 3d, and 2.5d for the data of a line",
+        one_of(Amplitude),
+        more="3d: the weight W3 and the derivative -d/dt of a 3-D survey; 2.5d: the weight W2 and the half derivative "
+        "of one line over a 3-D earth; none: weight 1, phase as recorded",
+    )
+    aperture: float | None = option(
+        None, "largest distance of a midpoint from the output location, m; all: no limit"
+    )
+    aperture_taper: float = option(
+        0.1, "last part of it over which traces fade, a fraction", _part, more="as a raised cosine"
+    )
+    dip: float | None = option(
+        None, "largest dip, degrees: midpoints nearer than (v t0 / 2) tan(dip) count; all: no limit"
+    )
+    dip_taper: float = option(0.1, "last part of that distance over which samples fade, a fraction", _part)
+    antialias: Antialias = option(
+        "bands",
+        "pre-filtered alias bands, a continuous triangle filter, or none",
+        one_of(Antialias),
+        more="bands: copies of every trace low-passed at some corners; triangle: as long as the operator is steep",
+    )
+    antialias_spacing: tuple[float, float] | None = option(
+        None,
+        "spacing of midpoints across inlines and crosslines, m; bins: from one line number to the next",
+        more="of the input, which the antialiasing protects, whatever the increments of the output",
+    )
+    bands: int = option(
+        10, "number of alias bands", more="B: band j = 0 ... B-1 is low-passed at f_Nyquist (B - j) / B"
+    )
+    band_choice: BandChoice = option(
+        "interpolate", "between two bands, or the highest one below the limit", one_of(BandChoice)
+    )
+    stretch_mute: float | None = option(
+        0.3, "largest stretch dt0/dt - 1 that is kept, 0.3 or 30 %; off: no mute"
+    )
+    stretch_taper: float = option(0.2, "last part of it over which samples fade, a fraction", _part)
+    interpolation: Interpolation = option(
+        "sinc",
+        "between the samples of a trace",
+        one_of(Interpolation),
+        more="sinc is right to 1e-3 below 0.7 of the Nyquist frequency",
+    )
+    traveltime: Traveltime = option(
+        "straight",
+        "hyperbola, or curved rays: fourth-order moveout of the layering",
+        one_of(Traveltime),
+        more="straight: the hyperbola of the rms velocity",
+    )
 
     def __post_init__(self) -> None:
-        for name, known in (
-            ("amplitude", Amplitude),
-            ("antialias", Antialias),
-            ("band_choice", BandChoice),
-            ("interpolation", Interpolation),
-            ("traveltime", Traveltime),
-        ):
-            if getattr(self, name) not in get_args(known):
-                raise ConfigError(
-                    f"{name} = {getattr(self, name)!r}",
-                    f"use one of {', '.join(get_args(known))}",
-                    code="E104",
-                )
-        for name in ("aperture_taper", "dip_taper", "stretch_taper"):
-            part = getattr(self, name)
-            if not _is_number(part) or not 0 <= part <= 1:
-                raise ConfigError(
-                    f"{name} = {part!r} is no part of the limit that it belongs to",
-                    "use a number from 0 (a sharp end) to 1",
-                    code="E104",
-                )
+        super().__post_init__()
         _check_limits(self)
         _check_antialias(self)
 
@@ -136,7 +136,3 @@ def _check_antialias(options: KirchhoffOptions) -> None:
             "give two distances above 0 m, along inline and crossline: those of the input midpoints",
             code="E767",
         )
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)

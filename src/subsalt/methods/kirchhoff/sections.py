@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
@@ -10,7 +11,7 @@ from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.checkpoint_section import AutoMemory
 from subsalt.job.sections import ParallelSection
-from subsalt.job.units import Angle, AutoInt, AutoTime, Length, Section, Time, Velocity
+from subsalt.job.units import Angle, AutoInt, AutoTime, Length, Section, Time, Velocity, key
 from subsalt.methods.kirchhoff.options import (
     Antialias,
     BandChoice,
@@ -46,6 +47,23 @@ Part = Annotated[
         {"anyOf": [{"type": "number"}, {"type": "string"}], "description": "0 to 1, or in percent"}
     ),
 ]
+
+
+#: distances of midpoints across inlines and crosslines, or the word for those of the output
+Spacings = Annotated[
+    tuple[Length, Length] | Literal["bins"],
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "string"}]}},
+                {"const": "bins"},
+            ]
+        }
+    ),
+]
+
+#: key of the option of a name
+_key = partial(key, KirchhoffOptions)
 
 
 class LinesSection(Section):
@@ -169,59 +187,19 @@ class KirchhoffSection(Section):
     weighting: Literal["bin", "uniform"] = Field(
         "bin", description="area of a trace: that of its bin over the traces in it, or one for all"
     )
-    amplitude: Literal["auto", "3d", "2.5d", "none"] = Field(
-        "auto", description="amplitude and phase correction; auto: 3d, and 2.5d for the data of a line"
-    )
-    aperture: _or_word("length", "all") = Field(  # type: ignore[valid-type]
-        "all", description="largest distance of a midpoint from the output location, m; all: no limit"
-    )
-    aperture_taper: Part = Field(
-        KirchhoffOptions.aperture_taper, description="last part of it over which traces fade, a fraction"
-    )
-    dip: _or_word("angle", "all") = Field(  # type: ignore[valid-type]
-        "all",
-        description="largest dip, degrees: midpoints nearer than (v t0 / 2) tan(dip) count; all: no limit",
-    )
-    dip_taper: Part = Field(
-        KirchhoffOptions.dip_taper,
-        description="last part of that distance over which samples fade, a fraction",
-    )
-    antialias: Antialias = Field(
-        KirchhoffOptions.antialias,
-        description="pre-filtered alias bands, a continuous triangle filter, or none",
-    )
-    antialias_spacing: Annotated[
-        tuple[Length, Length] | Literal["bins"],
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "array", "items": {"anyOf": [{"type": "number"}, {"type": "string"}]}},
-                    {"const": "bins"},
-                ]
-            }
-        ),
-    ] = Field(
-        "bins",
-        description="spacing of midpoints across inlines and crosslines, m; bins: from one line number to the next",
-    )
-    bands: int = Field(KirchhoffOptions.bands, description="number of alias bands")
-    band_choice: BandChoice = Field(
-        KirchhoffOptions.band_choice, description="between two bands, or the highest one below the limit"
-    )
-    stretch_mute: _or_word("fraction", "off") = Field(  # type: ignore[valid-type]
-        KirchhoffOptions.stretch_mute,
-        description="largest stretch dt0/dt - 1 that is kept, 0.3 or 30 %; off: no mute",
-    )
-    stretch_taper: Part = Field(
-        KirchhoffOptions.stretch_taper, description="last part of it over which samples fade, a fraction"
-    )
-    interpolation: Interpolation = Field(
-        KirchhoffOptions.interpolation, description="between the samples of a trace"
-    )
-    traveltime: Traveltime = Field(
-        KirchhoffOptions.traveltime,
-        description="hyperbola, or curved rays: fourth-order moveout of the layering",
-    )
+    amplitude: Literal["auto", "3d", "2.5d", "none"] = _key("amplitude", "auto")
+    aperture: _or_word("length", "all") = _key("aperture", "all")  # type: ignore[valid-type]
+    aperture_taper: Part = _key("aperture_taper")
+    dip: _or_word("angle", "all") = _key("dip", "all")  # type: ignore[valid-type]
+    dip_taper: Part = _key("dip_taper")
+    antialias: Antialias = _key("antialias")
+    antialias_spacing: Spacings = _key("antialias_spacing", "bins")
+    bands: int = _key("bands")
+    band_choice: BandChoice = _key("band_choice")
+    stretch_mute: _or_word("fraction", "off") = _key("stretch_mute")  # type: ignore[valid-type]
+    stretch_taper: Part = _key("stretch_taper")
+    interpolation: Interpolation = _key("interpolation")
+    traveltime: Traveltime = _key("traveltime")
     block_moveout: Literal["off"] = Field(
         "off", description="off: the traveltime of every sample is computed; there is nothing else"
     )
