@@ -34,6 +34,12 @@ def data_of(change):
     return lambda i, s: {"data": change(s.data)} if i == 1 else {}
 
 
+def begun_late(name, samples, t0):
+    """Return a context whose records begin some samples after the shot, and say another time, s."""
+    survey = altered(modelled(name)[0], lambda i, s: {"data": np.roll(s.data, -samples, axis=1)})
+    return context(name, survey=dataclasses.replace(survey, time=dataclasses.replace(survey.time, t0=t0)))
+
+
 def flipped_traces(i, s):
     sign = np.ones((len(s.data), 1), np.float32)
     sign[[7, 30]] = -1
@@ -220,6 +226,11 @@ MISTAKES = {
     "interval doubled, land": ("E345", lambda: with_time("land, split spread", dt=2 * DT), "dt = 0.004"),
     "interval halved, 3-D": ("E345", lambda: with_time("3-D patch", dt=DT / 2), "dt = 0.004"),
     "delay of 200 ms that is none": ("E346", lambda: with_time("streamer", t0=0.2), "delay = 0;"),
+    "delay of 48 ms in tenths": (
+        "E346",
+        lambda: begun_late("streamer", 12, 0.48),
+        "delay = 0.048 (byte 109 holds tenths of ms)",
+    ),
     "delay of 200 ms missing": ("E346", lambda: with_time("land, split spread", t0=-0.2), "delay = 0;"),
     "traces 200 ms late": (
         "E346",

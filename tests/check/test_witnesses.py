@@ -46,6 +46,34 @@ def test_bins_elsewhere_are_named(tmp_path, name):
     assert ("[data] bytes = {cdp_x = 0, cdp_y = 0}" in f.fix) == (f.code == "W382")
 
 
+def test_receivers_on_the_other_side_of_their_sources_are_told_by_bins(tmp_path):
+    survey(tmp_path, **words(receiver_x=100 * (2 * SX - GX), cdp_x=100 * MIDDLE))
+    (f,) = [f for f in scan(tmp_path / "line.sgy").findings if f.code == "W382"]
+    assert "at the midpoints when receivers stand on the other side" in f.message
+    assert "to twice sx less gx" in f.fix
+    # bins that are right are no witness to be taken away
+    assert "cdp_x = 0" not in f.fix
+
+
+def test_moved_bins_far_from_the_origin_are_no_other_unit(tmp_path):
+    """100 m at 1.1 km are a tenth, which is the factor of no scalar or unit."""
+    survey(
+        tmp_path, **words(source_x=100 * (SX + 1100), receiver_x=100 * (GX + 1100), cdp_x=100 * (BINS + 1200))
+    )
+    (f,) = [f for f in scan(tmp_path / "line.sgy").findings if f.code in ("W382", "I001")]
+    assert f.code == "W382"
+    assert "all moved by about +100, +0 m" in f.message
+
+
+@pytest.mark.parametrize("wrong", ["model", "coordinates"])
+def test_bins_side_with_coordinates_or_against_them(tmp_path, wrong):
+    """An exchange of x and y in the model looks like one in the coordinates, but not to bins."""
+    x, y = ("x", "y") if wrong == "model" else ("y", "x")
+    at = {f"source_{x}": 100 * SX, f"receiver_{x}": 100 * GX, f"source_{y}": 0, f"receiver_{y}": 0}
+    survey(tmp_path, **words(**at))
+    assert scan(tmp_path / "line.sgy").bins_confirm == (wrong == "model")
+
+
 def test_bins_that_are_left_out_are_no_witness(tmp_path):
     job = survey(tmp_path, "bytes = {cdp_x = 0, cdp_y = 0}", **words(cdp_x=1_000_000 + FFID))
     assert "W382" not in found(job)

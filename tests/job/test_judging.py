@@ -74,6 +74,24 @@ def test_cures_that_are_wrong_together_are_both_taken_out(job):
     assert [f.fix for f in found] == ["begin the model higher"] * 2
 
 
+def test_bins_are_not_taken_away_where_another_cure_mends_more(job):
+    """Bins that say that the receivers of a file are wrong, beside receivers that lie off the model."""
+    bins = bad(
+        "W382",
+        '[data] bytes = {cdp_x = 0, cdp_y = 0}; to leave the file out: [data] exclude = [{file = "a.sgy"}]',
+        "warning",
+    )
+    outside = bad("E332", "extend the model")
+
+    def look(other):
+        if other.data.exclude:
+            return []
+        return [outside] if other.data.bytes.cdp_x == 0 else [bins, outside]
+
+    found = judged(job, [bins, outside], look)
+    assert found[0].fix == 'to leave the file out: [data] exclude = [{file = "a.sgy"}]'
+
+
 def test_two_keys_in_turn_are_no_way_out(job):
     """One scalar whose finding offers the other goes round in a circle."""
 

@@ -167,16 +167,13 @@ def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: b
     if every:
         if np.ptp(first) > 1e-6:
             return "the delays (byte 109) of the traces differ: correct them in the files"
-        # zero is what is right most often; else to the sample
-        exact, dt = float(first[0] - moved[0]) + shift, context.survey.time.dt
-        near_zero = abs(exact) < 0.25 * found[0].period and abs(first[0] - moved[0]) > 1e-6
-        delay = 0.0 if near_zero else dt * round(exact / dt)
+        delay, why = _likely_delay(context, float(first[0] - moved[0]), shift, 0.25 * found[0].period)
         twice = (
             np.ptp(moved) < 1e-6 and abs(moved[0] + shift) < 0.25 * found[0].period and abs(moved[0]) > 1e-6
         )
         step = f"leave out the shift by {1e3 * moved[0]:.0f} ms of [[signal]]; or " if twice else ""
         return (
-            f"{step}[data.fix] delay = {delay:.4g}; or, where the wavelet of the job is wrong: "
+            f"{step}[data.fix] delay = {delay:.4g}{why}; or, where the wavelet of the job is wrong: "
             f"[source] t0 = {context.wavelet.peak_time - shift:.4g}"
         )
     # a delay that stands in the headers of these shots alone, and not in the others
@@ -188,6 +185,23 @@ def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: b
     ):
         return f"[data.fix] delay = {float(rest[0]):.4g} (byte 109 is {1e3 * here:.0f} ms in these shots)"
     return leave_out(context, found)
+
+
+def _likely_delay(context: Context, given: float, shift: float, room: float) -> tuple[float, str]:
+    """Return the delay that puts times right, s, and what the headers mean by theirs.
+
+    Zero is what is right most often, then a delay of another unit, within the `room` that picks have; else that of the
+    picks, to the sample.
+    """
+    assert context.survey is not None
+    exact, dt = given + shift, context.survey.time.dt
+    if abs(given) > 1e-6:
+        if abs(exact) < room:
+            return 0.0, ""
+        for part, unit in ((0.1, "tenths of ms"), (0.01, "hundredths of ms"), (0.001, "microseconds")):
+            if abs(part * given - exact) < room:
+                return part * given, f" (byte 109 holds {unit})"
+    return dt * round(exact / dt), ""
 
 
 def _say_velocity(

@@ -21,7 +21,7 @@ from subsalt.check.echo_columns import Near
 from subsalt.check.echo_fits import Compared, Comparison, compare
 from subsalt.check.echo_readings import Reading
 from subsalt.check.first_breaks import placed
-from subsalt.check.line import model_axes_key
+from subsalt.check.line import exchanged_in_3d, model_axes_key
 from subsalt.check.looked_at import samples, traces_of
 from subsalt.check.orientation import tables_with
 from subsalt.check.units import in_feet
@@ -248,7 +248,11 @@ def _cure(context: Context, how: Reading) -> str:
     if how.spacing:
         return f"if it is: [model] {_spaced(context, how.spacing)}"
     if how.axes:
-        cure = model_axes_key(context) or "exchange the axes of [model]"
+        if not model_axes_key(context):
+            return "exchange the axes of [model]"
+        cure = exchanged_in_3d(context)
+        if "[model] vp" not in cure:
+            return f"x and y are exchanged {cure}"
     else:
         flip = "".join(sorted(set(vp.given.get("flip") or "") ^ set(how.flip))) or None
         cure = f"[model] {tables_with(context, vp, 'flip', flip)}"

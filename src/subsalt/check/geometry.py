@@ -26,6 +26,7 @@ from subsalt.check.line import (
     SHORTENED,
     exchange_key,
     exchanged,
+    exchanged_in_3d,
     line_of,
     model_axes_key,
     varies_along_x,
@@ -179,8 +180,8 @@ def _exchange(lay: Layout, points: Points, context: Context) -> str:
         frame = context.survey.frame
         there = frame.to_local(frame.to_world(points)[:, [1, 0, 2]])
         cure = exchange_key(context) if lay.inside_share(there) == 1.0 else ""
-        if lay.inside_share(points[:, [1, 0, 2]]) == 1.0 and (axes := model_axes_key(context)):
-            cure = f"{cure}; or, if they are in the model: {axes}" if cure else axes
+        if lay.inside_share(points[:, [1, 0, 2]]) == 1.0 and model_axes_key(context):
+            cure = exchanged_in_3d(context, survey=bool(cure))
     return (
         f"x and y look exchanged, since exchanging them puts the survey on the model: {cure}" if cure else ""
     )

@@ -185,6 +185,24 @@ def model_axes_key(context: Context) -> str:
     return f"[model] {'; '.join(tables)}"
 
 
+def exchanged_in_3d(context: Context, survey: bool = True) -> str:
+    """Return the cure of x and y that are exchanged in a model or in a `survey`; words where nothing tells in which.
+
+    The two give the same image, but for one that is turned over. Bins beside the coordinates are a witness.
+    """
+    axes = model_axes_key(context)
+    swap = exchange_key(context) if survey else ""
+    if not axes or context.modelling:
+        return f"{swap}; or, if they are in the model: {axes}" if swap and axes else swap or axes
+    if getattr(context.scan, "bins_confirm", False):
+        return f"{axes}, for bins (bytes 181, 185) lie where the coordinates are, unless they are exchanged as well"
+    return (
+        "in the coordinates ([data.fix] swap_xy, or the columns of [data.geometry]) or in the model ([model] axes): "
+        "one is as likely as the other, and the image of one is that of the other turned over. Compare the map with "
+        "the plan of the survey, and exchange them where they are wrong"
+    )
+
+
 @rule("line", "model", "survey")
 def line_beside_x(context: Context) -> Iterator[Finding]:
     """A line that is projected on a local x axis that lies elsewhere."""

@@ -43,58 +43,26 @@ CERTAIN = {
 #: warnings that are no witness: how noisy traces are, what was left out or applied, how large grid, record and aperture
 #: are, and what options cost
 NO_WITNESS = {
-    *(
-        "W230",
-        "W231",
-        "W232",
-        "W233",
-        "W234",
-        "W241",
-        "W246",
-        "W247",
-        "W250",
-        "W252",
-        "W253",
-        "W254",
-        "W255",
-        "W256",
-    ),
-    *(
-        "W268",
-        "W270",
-        "W282",
-        "W286",
-        "W287",
-        "W314",
-        "W315",
-        "W319",
-        "W339",
-        "W340",
-        "W341",
-        "W344",
-        "W370",
-        "W398",
-    ),
-    *(
-        "W502",
-        "W503",
-        "W504",
-        "W521",
-        "W522",
-        "W530",
-        "W534",
-        "W544",
-        "W547",
-        "W705",
-        "W711",
-        "W728",
-        "W750",
-        "W753",
-    ),
-    *("W755", "W761", "W762", "W763", "W764", "W767", "W768", "W769", "W792"),
+    # traces that are dead, noisy, of another kind, late or missing
+    *("W230", "W231", "W232", "W233", "W234", "W241", "W246", "W247"),
+    *("W250", "W252", "W253", "W254", "W255", "W256"),
+    # exclusions that name several files, swell, and samples that are none
+    *("W268", "W270", "W282", "W286", "W287"),
+    # mutes, bins, crooked lines, short records, and what could be done with fewer runs
+    *("W314", "W315", "W319", "W339", "W340", "W341", "W344", "W370", "W398"),
+    # grids, steps and options of propagation
+    *("W502", "W503", "W504", "W521", "W522", "W530", "W534", "W544", "W547"),
+    # machines, and bins and options of a time migration
+    *("W705", "W711", "W728", "W750", "W753", "W755", "W761", "W762", "W763", "W764", "W767"),
+    *("W768", "W769", "W792"),
 }
-#: keys that take a witness away, and mend nothing
-SILENCING = {("data.bytes", "offset"), ("data", "first_breaks")}
+#: keys that take a witness away, and mend nothing, with the value that does
+SILENCING = {
+    ("data.bytes", "offset"): 0,
+    ("data.bytes", "cdp_x"): 0,
+    ("data.bytes", "cdp_y"): 0,
+    ("data", "first_breaks"): "ignore",
+}
 
 #: keys that leave traces out: what went wrong with them does not speak for another cure
 LEAVING = {("data", "exclude"), ("data", "shots")}
@@ -243,7 +211,12 @@ class _Trial:
 
 def _silences(cure: list[Key]) -> bool:
     """Return whether a cure takes a witness away."""
-    return any((k.section, k.key) in SILENCING for k in cure)
+    pairs = [
+        (f"{k.section}.{k.key}", name, value) if name else (k.section, k.key, value)
+        for k in cure
+        for name, value in (k.value.items() if isinstance(k.value, dict) else [("", k.value)])
+    ]
+    return any((where, name) in SILENCING and SILENCING[where, name] == value for where, name, value in pairs)
 
 
 def _fewer(finding: Finding, then: list[Finding]) -> bool:

@@ -111,6 +111,8 @@ class Form:
     image : bool
         With the cure the job holds what the clean survey holds, or makes its image. False where no cure can bring that
         back, because what was planted is another survey.
+    unused : bool
+        The mistake is in a word that no run reads: to say that it was not checked, and why, is enough.
     """
 
     number: int
@@ -124,6 +126,7 @@ class Form:
     keeps: float = 1.0
     allows: Sequence[str] = field(default=())
     image: bool = True
+    unused: bool = False
 
     @property
     def name(self) -> str:
@@ -169,6 +172,7 @@ def plants(
     keeps: float | None = None,
     allows: Sequence[str] = (),
     image: bool = True,
+    unused: bool = False,
 ):
     """Register ``plant(case, which)`` as a form in each of some surveys, in all files or one."""
 
@@ -194,6 +198,7 @@ def plants(
                         kept,
                         allows,
                         image,
+                        unused,
                     )
                 )
         return function

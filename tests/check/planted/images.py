@@ -1,7 +1,8 @@
 """Images of the small surveys, and whether that of a cured job is that of the clean survey treated alike.
 
 A cure may leave traces out, set them to zero, or narrow the band: that is no fault, for it is said. So the clean survey
-is migrated with the same traces left out and with the same keys of treatment, and only then are images compared.
+is migrated with the same traces left out, with the same keys of treatment and over the same times, and only then are
+images compared.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from planted.surveys import Case
 from planted.truth import ALIKE, CLOSE, rows_of, truth
 from subsalt.job.cures import Key, put
 from subsalt.job.job import Job
+from subsalt.methods.rtm.traces import end_taper
 
 #: correlation from which on two images are the same
 SAME = 0.98
@@ -69,7 +71,7 @@ def image_of(
     spacing : tuple of float
         Of its axes, m or s.
     top : int
-        First sample below all sources and receivers.
+        First sample below all sources and receivers, or within the records.
     """
     data = np.where(live[:, None], held["data"][rows], 0.0).astype(np.float32)
     if isinstance(job, Job):
@@ -122,7 +124,9 @@ def _in_time(job, held, rows, data, grid):
         weighting=job.kirchhoff.weighting,
         threads=1,
     )
-    return out.image, (*grid.numbered_spacing, grid.time.dt), 0
+    # above the first sample stands what a filter makes of it
+    first = max(0, int(np.ceil((axis.t0 - grid.time.t0) / grid.time.dt - 1e-6)))
+    return out.image, (*grid.numbered_spacing, grid.time.dt), first
 
 
 def correlation(one, other) -> float:
@@ -188,6 +192,33 @@ def differing(now, then, rows: np.ndarray) -> np.ndarray:
     return np.isin(now["shot"], np.unique(now["shot"][off]))
 
 
+def span_of(held) -> tuple[float, float]:
+    """Return the times of the first and the last sample, s, counted from the peak of the wavelet."""
+    axis, source = held["time"], held.get("source")
+    peak = source[1] if source is not None else 0.0
+    return round(axis.t0 - peak, 6), round(axis.t0 + (axis.nt - 1) * axis.dt - peak, 6)
+
+
+def recorded(then, now) -> dict[str, object]:
+    """Return what a clean survey holds with zeros at the times that a cured job has no samples of.
+
+    Of data that were moved the samples beyond the end of the records are gone, and no cure brings them back.
+    """
+    (first, last), (begin, end) = span_of(now), span_of(then)
+    axis = then["time"]
+    if first <= begin + 0.5 * axis.dt and last >= end - 0.5 * axis.dt:
+        return then
+    time = begin + axis.dt * np.arange(axis.nt)
+    there = (time >= first - 0.5 * axis.dt) & (time <= last + 0.5 * axis.dt)
+    data = np.where(there, then["data"], 0.0).astype(np.float32)
+    if then.get("source") is not None:
+        # where records end, a depth migration tapers them
+        data[:, there] = end_taper(
+            data[:, there], replace(axis, nt=int(there.sum())), 1.0 / then["source"][0]
+        )
+    return {**then, "data": data}
+
+
 class Images:
     """Compares images of cured jobs with those of clean surveys, which are made once."""
 
@@ -230,6 +261,7 @@ class Images:
             str(clean.folder),
             used.tobytes(),
             alive.tobytes(),
+            span_of(now),
             repr([(k.section, k.key, k.value) for k in keys]),
         )
         if known not in self._made:
@@ -237,7 +269,7 @@ class Images:
             case.write_job()
             right = Job.from_toml(case.path)
             grid = None if isinstance(right, Job) else right.image_grid(right.open_table())
-            held = truth(right) if keys else then
+            held = recorded(truth(right) if keys else then, now)
             self._made[known] = image_of(right, held, used, alive, grid), grid
         image, grid = self._made[known]
         mine = np.flatnonzero(use)

@@ -213,7 +213,7 @@ class Judge:
         if any(f.code == BROKE for f in found):
             return Verdict("missed", f"the check breaks: {found[0].message}", said)
         if not new:
-            return Verdict("missed", "nothing is said", said)
+            return self.not_checked() or Verdict("missed", "nothing is said", said)
         named = [f for f in new if self.plant.names(f, self.case)]
         self.find_working(named)
         trials = [t for f in first_of_a_code(new) for t in self.trials_of(f, f in named)]
@@ -222,6 +222,15 @@ class Judge:
             trials += [t for f in named for t in self.halves_of(f) if t.became == "works"]
         word, why = self.word_of(named, trials, new)
         return Verdict(word, why, said, trials)
+
+    def not_checked(self) -> Verdict | None:
+        """Return that a mistake in a word that no run reads is named among what was not checked."""
+        job = Job.from_toml(self.case.path) if self.plant.unused else None
+        named = [f for f in check_job(job).findings if f.level == "unchecked"] if job else []
+        named = [f for f in named if self.plant.names(f, self.case)]
+        return (
+            Verdict("caught", "not checked, and no run reads it", [say(f) for f in named]) if named else None
+        )
 
     def find_working(self, named: list[Finding]) -> None:
         """Note the first cure of the fault itself that works alone: cures that leave findings are tried with it."""

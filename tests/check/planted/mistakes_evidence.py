@@ -180,7 +180,7 @@ def cdp_near(case, which):
     case.edit(lambda f: f.put(cdp_x=f.get("cdp_x") + 1000), which)
 
 
-@plants(54, "CDP positions without the scalar", bases="line", where="all", says=CDP, deed=OUT)
+@plants(54, "CDP positions without the scalar", bases="line", where="all", says=CDP, deed=OUT, unused=True)
 def cdp_unscaled(case, which):
     case.edit(lambda f: f.put(cdp_x=np.round(0.1 * f.get("cdp_x"))), which)
 

@@ -24,7 +24,7 @@ from subsalt.io.scan.result import ScanResult
 from subsalt.io.scan.statistics import SampleStatistics
 from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
 from subsalt.io.scan.upright import upright, upright_findings
-from subsalt.io.scan.witnesses import witness_findings
+from subsalt.io.scan.witnesses import EXPLAINED, distances_of_bins, witness_findings
 from subsalt.io.scan.word_types import word_type_findings
 from subsalt.io.segy.exclude import short_names, spans
 from subsalt.io.segy.geometry import (
@@ -35,7 +35,6 @@ from subsalt.io.segy.geometry import (
     SENSORS,
     VERTICAL,
     ScannedFile,
-    bin_positions,
     column,
     shot_table,
 )
@@ -271,20 +270,11 @@ def _witnesses(one: ScannedFile, fix: Fix, offsets: bool = True) -> Iterator[Fin
 
 def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     """Yield a warning when the positions of bins are midpoints only after x and y of stations are exchanged."""
-    lay = one.layout
-    bins = np.stack(bin_positions(one.values, lay, fix), axis=1)[one.live]
-    src, rcv = one.positions.src[one.live, :2], one.positions.rcv[one.live, :2]
-    if not (bins.any() and src.any() and rcv.any()):
-        return
-
-    def off(ends: tuple[str, ...]) -> float:
-        both = [p[:, ::-1] if end in ends else p for end, p in (("source", src), ("receiver", rcv))]
-        return float(np.median(np.hypot(*(0.5 * (both[0] + both[1]) - bins).T)))
-
-    now = off(())
+    lay, off = one.layout, distances_of_bins(one, fix)
+    now = off.get((), 0.0)
     for ends in (("source", "receiver"), ("receiver",), ("source",)):
         # bins are wide, and lines crooked: an exchange that explains them leaves a small part of what it mends
-        if off(ends) <= 0.1 * now:
+        if off and off[ends] <= EXPLAINED * now:
             names = [
                 (f"{end}_{a}", getattr(one.header, f"{end}_{b}")) for end in ends for a, b in ("xy", "yx")
             ]
@@ -292,7 +282,7 @@ def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
                 "W381",
                 f"{lay.path}: midpoints lie {now:,.1f} m from the positions of their bins (bytes {one.header.cdp_x}, "
                 f"{one.header.cdp_y}; median), with x and y of {' and '.join(f'{e}s' for e in ends)} exchanged "
-                f"{off(ends):,.1f} m",
+                f"{off[ends]:,.1f} m",
                 f"if stations are wrong: [data] bytes = {{{', '.join(f'{n} = {byte}' for n, byte in names)}}}; if the "
                 f"bins are: [data] bytes = {{cdp_x = {one.header.cdp_y}, cdp_y = {one.header.cdp_x}}}",
                 off_m=now,

@@ -99,11 +99,13 @@ class ScanResult:
     #: headers of some traces of all files and how they were read, on which corrections are tried
     stations: list[ScannedFile] = field(default_factory=list, repr=False, compare=False)
     fix: Fix = field(default_factory=Fix, repr=False, compare=False)
+    #: bins (bytes 181, 185) lie where the coordinates are, and not where they are with x and y exchanged
+    bins_confirm: bool = field(default=False, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for ``--json``; numbers that are not finite become None."""
         found = asdict(replace(self, stations=[], fix=Fix()))
-        del found["stations"], found["fix"]
+        del found["stations"], found["fix"], found["bins_confirm"]
         return _plain(found)  # type: ignore[return-value]
 
     def describe(self) -> str:

@@ -23,6 +23,7 @@ from subsalt.io.scan.findings import file_findings, said_once, set_findings
 from subsalt.io.scan.recording import ShotTimes, recording_findings, shot_times
 from subsalt.io.scan.result import FileFacts, ScanResult
 from subsalt.io.scan.statistics import SampleStatistics, TraceMeasures, sample_statistics
+from subsalt.io.scan.witnesses import sides_with_coordinates
 from subsalt.io.segy.geometry import (
     POSITION_NAMES,
     ScannedFile,
@@ -110,6 +111,7 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
     findings: list[Finding] = []
     measured: list[MeasuredFile] = []
     times: list[ShotTimes] = []
+    sides: list[bool | None] = []
     for path in each(names, "files", "scanned"):
         try:
             with InputFile(path) as file:
@@ -125,6 +127,7 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
         facts.append(_facts(one, statistics, fix))
         findings += one.layout.findings
         findings += file_findings(one, statistics, fix)
+        sides.append(sides_with_coordinates(one, fix))
         measured.append(_measured(one, measures))
         times += [fired] if fired is not None else []
         for name in ("inline", "crossline", "cdp_x", "cdp_y", "shot_point", "cdp", "source_point"):
@@ -134,6 +137,7 @@ def _scan(names: list[Path], header: HeaderBytes, fix: Fix, placed: bool) -> Sca
     if scanned:
         _totals(result, scanned)
         result.stations, result.fix = thinned(scanned), fix
+        result.bins_confirm = any(sides) and False not in sides
         result.findings += set_findings(result, scanned, fix)
         result.findings += amplitude_findings(measured, fix, shots=result.kind == "shots")
         if result.kind == "shots":

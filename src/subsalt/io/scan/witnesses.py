@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import spans
-from subsalt.io.segy.geometry import ScannedFile, bin_positions, column, unit_factor
+from subsalt.io.segy.geometry import FOOT, ScannedFile, bin_positions, column, unit_factor
 from subsalt.io.segy.headers import Fix, apply_scalar
 
 #: m and share of the distance that whole metres and feathers leave between offsets and distances
@@ -34,6 +34,9 @@ ON_EDGE, FAR = 0.05, 5.0
 MOST, FEWEST = 0.9, 8
 #: traces of a file whose bins are looked at
 LOOKED_AT = 50_000
+
+#: part of the distance of bins and midpoints that is left when an exchange of x and y explains it
+EXPLAINED = 0.1
 
 Values = NDArray[np.float64]
 
@@ -60,6 +63,33 @@ def constant_bias(said: Values, distance: Values) -> tuple[float, float] | None:
     both = (said > 0) & (distance > 0)
     ratio = float(np.median(said[both] / distance[both])) if both.any() else 0.0
     return (much, scatter) if 0.5 <= ratio <= 2.0 and np.ptp(distance) > 2 * ROUNDED else None
+
+
+def distances_of_bins(one: ScannedFile, fix: Fix) -> dict[tuple[str, ...], float]:
+    """Return the median distance of bins and midpoints, m, by the ends whose x and y are exchanged for it.
+
+    Empty where a file names no bins or has no coordinates.
+    """
+    bins = np.stack(bin_positions(one.values, one.layout, fix), axis=1)[one.live]
+    src, rcv = one.positions.src[one.live, :2], one.positions.rcv[one.live, :2]
+    if not (bins.any() and src.any() and rcv.any()):
+        return {}
+
+    def off(ends: tuple[str, ...]) -> float:
+        both = [p[:, ::-1] if end in ends else p for end, p in (("source", src), ("receiver", rcv))]
+        return float(np.median(np.hypot(*(0.5 * (both[0] + both[1]) - bins).T)))
+
+    return {ends: off(ends) for ends in ((), ("source", "receiver"), ("receiver",), ("source",))}
+
+
+def sides_with_coordinates(one: ScannedFile, fix: Fix) -> bool | None:
+    """Return whether bins lie where the coordinates are, not where they are with x and y exchanged.
+
+    None where bins say nothing of that.
+    """
+    off = distances_of_bins(one, fix)
+    now, other = off.get((), 0.0), off.get(("source", "receiver"), 0.0)
+    return now < other if min(now, other) <= EXPLAINED * max(now, other) > 0 else None
 
 
 @dataclass(frozen=True)
@@ -144,13 +174,15 @@ def _width(points: Values) -> float:
 
 
 def _factor(middle: Values, place: Values) -> float:
-    """Return the factor between the positions of midpoints and bins when one explains them all; else 1."""
+    """Return the factor of a scalar or unit between midpoints and bins when one explains them all; else 1."""
     size = np.hypot(*middle.T)
     use = size > 0.1 * size.max()
     ratio = np.hypot(*place.T)[use] / size[use]
     factor = float(np.median(ratio))
     alike = np.mean(np.abs(ratio / factor - 1) < 0.02) > 0.9 if factor > 0 else False
-    return factor if alike and abs(factor - 1) > 0.05 else 1.0
+    # bins that were moved are by some factor farther from a distant origin, too, but by none of a scalar or unit
+    known = [10.0**k * unit for k in range(-4, 5) for unit in (1.0, FOOT, 1 / FOOT) if (k, unit) != (0, 1.0)]
+    return factor if alike and min(abs(factor / f - 1) for f in known) < 0.02 else 1.0
 
 
 # ---- what is said
@@ -174,7 +206,10 @@ def witness_findings(one: ScannedFile, fix: Fix, offsets: bool = True) -> Iterat
         yield _biased(one, said, distance, bias, bins, live)
     if bins is not None and bins.wrong.any() and not (bias is not None and offsets):
         agree = bool(np.median(np.abs(said - distance)) <= ROUNDED) if np.ptp(said) > 0 else None
-        yield from _other_bins(one, bins, agree)
+        if agree is not False and _at_the_other_side(one, bins):
+            yield _mirrored(one, bins)
+        else:
+            yield from _other_bins(one, bins, agree)
 
 
 def _biased(
@@ -225,6 +260,28 @@ def _of_bins(one: ScannedFile, said: Values, bins: Bins | None, live: NDArray[np
         if np.median(np.abs(2 * half - said)) <= bins.spacing + ROUNDED:
             return f"; bins (bytes 181, 185) side with the offsets: the {name} were moved"
     return "; bins (bytes 181, 185) agree with neither"
+
+
+def _at_the_other_side(one: ScannedFile, bins: Bins) -> bool:
+    """Return whether bins are the midpoints of receivers that stand on the other side of their sources."""
+    src, rcv = one.positions.src[bins.rows, :2], one.positions.rcv[bins.rows, :2]
+    bin_at = 0.5 * (src + rcv) + bins.way
+    off = np.hypot(*(1.5 * src - 0.5 * rcv - bin_at).T)
+    return bool(np.quantile(off, MOST) <= EXPLAINED * np.median(bins.off))
+
+
+def _mirrored(one: ScannedFile, bins: Bins) -> Finding:
+    """Return the finding on receivers whose bins say that they stand on the other side of their sources."""
+    return Finding(
+        "W382",
+        "warning",
+        f"{one.layout.path}: bins (bytes {one.header.cdp_x}, {one.header.cdp_y}) lie {np.median(bins.off):,.4g} m from "
+        f"the midpoints of sources and receivers (median) in all {len(bins.rows)} traces looked at, and at the "
+        "midpoints when receivers stand on the other side of their sources",
+        "the receivers are likely wrong: correct their coordinates (bytes 81, 85) in the files, to twice sx less gx; "
+        "or give the positions of receivers in files of their own: [data.geometry]",
+        {"count": len(bins.rows), "median_m": float(np.median(bins.off)), "factor": 1.0},
+    )
 
 
 def _other_bins(one: ScannedFile, bins: Bins, offsets: bool | None) -> Iterator[Finding]:
