@@ -16,8 +16,8 @@ from segy_maker import line_headers, make_segy
 
 from patience import PATIENCE, wait_for
 from subsalt.cli import waiting
+from subsalt.io.reading_progress import each, listening, tell
 from subsalt.io.scan.scan import scan
-from subsalt.io.told import each, listening, tell
 
 
 def write_shots(path: Path) -> Path:

@@ -4,7 +4,7 @@ import pytest
 
 from subsalt.errors import ConfigError, MemoryPlanError, SubsaltError
 from subsalt.machine import machine_file as machine
-from subsalt_lab.cli import network as asked
+from subsalt_lab.cli import network
 from subsalt_lab.cli import network as tables
 from subsalt_lab.network import rows
 from subsalt_lab.network.lines import Answer, Block, Rank
@@ -209,11 +209,11 @@ def test_tables_have_every_case_once(how):
     ],
 )
 def test_message_sizes(text, factor, found):
-    assert asked.sizes("--sizes", text, factor) == found
+    assert network.sizes("--sizes", text, factor) == found
 
 
 @pytest.mark.parametrize("text", ["", "big", "8:", "1K:8", "-1", "2G", "1:2:3"])
 def test_what_is_no_message_size_is_refused(text):
     with pytest.raises(ConfigError, match="--sizes") as caught:
-        asked.sizes("--sizes", text)
+        network.sizes("--sizes", text)
     assert caught.value.exit_code == 2

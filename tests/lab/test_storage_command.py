@@ -7,7 +7,7 @@ import pytest
 from subsalt.errors import ConfigError
 from subsalt.machine import machine_file as machine
 from subsalt.machine.storage import mount_of
-from subsalt_lab import asked
+from subsalt_lab import option_values
 
 
 @pytest.fixture
@@ -76,10 +76,10 @@ def test_help_has_an_example(run):
     ],
 )
 def test_sizes_have_units(text, nbytes):
-    assert asked.size("--size", text) == nbytes
+    assert option_values.size("--size", text) == nbytes
 
 
 @pytest.mark.parametrize("text", ["", "B", "-1GB", "1XB", "1e9", "ib", "12ib"])
 def test_what_is_no_size_is_refused(text):
     with pytest.raises(ConfigError, match="not a size"):
-        asked.size("--size", text)
+        option_values.size("--size", text)

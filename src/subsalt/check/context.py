@@ -21,8 +21,8 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
+from subsalt.io.reading_progress import each
 from subsalt.io.segy.exclude import short_names
-from subsalt.io.told import each
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 

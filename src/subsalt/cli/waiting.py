@@ -22,7 +22,7 @@ SOON = 2.0
 
 
 class Waiting:
-    """Shows how far a command is once it has taken longer than `soon` seconds; call it as `io.told.Listener`."""
+    """Shows how far a command is once it has taken longer than `soon` seconds; a `Listener` (`io.reading_progress`)."""
 
     def __init__(self, label: str, stream: TextIO | None = None, soon: float = SOON) -> None:
         self.label, self.stream = label, stream or sys.stderr
@@ -91,7 +91,7 @@ class Waiting:
 @contextmanager
 def waiting(label: str, quiet: bool = False) -> Iterator[None]:
     """Show how far what runs in the block is, when it takes long; nothing when `quiet`."""
-    from subsalt.io.told import listening
+    from subsalt.io.reading_progress import listening
     from subsalt.parallel.comm import speaks
 
     if quiet or not speaks():

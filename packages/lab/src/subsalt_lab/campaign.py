@@ -152,10 +152,10 @@ def start(settings: Started, layout: Layout, work: Work) -> dict[str, Any]:
     answers = [line[len(ANSWER) :] for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
     if not answers:
         raise launcher.failed(f"the run of layout {layout.name} printed no answer", ran.stderr)
-    found: dict[str, Any] = json.loads(answers[-1])
-    if len(answers) > 1 or found["ranks"] != layout.ranks:
+    answer: dict[str, Any] = json.loads(answers[-1])
+    if len(answers) > 1 or answer["ranks"] != layout.ranks:
         raise _not_together(layout.ranks, len(answers), settings.launcher.name)
-    return found
+    return answer
 
 
 def _not_together(ranks: int, worlds: int, name: str) -> SubsaltError:
@@ -200,8 +200,8 @@ def key_of(layout: Layout, grid: Sequence[int]) -> dict[str, Any]:
 
 def marks_of(layout: Layout) -> list[str]:
     """Return what a reader must know of a layout."""
-    found = ["oversubscribed"] if layout.oversubscribed else []
-    return found + (["hyperthreads"] if layout.per_core > 1 else [])
+    marks = ["oversubscribed"] if layout.oversubscribed else []
+    return marks + (["hyperthreads"] if layout.per_core > 1 else [])
 
 
 def same_bits(fields: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -221,13 +221,13 @@ def same_bits(fields: Sequence[tuple[str, Sequence[str]]]) -> None:
             raise wrong_answer(f"layouts gave {len(different)} different results{where}")
 
 
-def notes(found: Sequence[Layout]) -> list[str]:
+def notes(layouts: Sequence[Layout]) -> list[str]:
     """Return the lines that a reader of the table must know."""
     out = ["all layouts gave the same bits"]
-    if any(x.oversubscribed for x in found):
+    if any(x.oversubscribed for x in layouts):
         out.append("oversubscribed: more threads than hardware threads; they take turns on the cores counted")
-    if not any(x.pins for x in found):
+    if not any(x.pins for x in layouts):
         out.append("not pinned: launcher and system place the threads")
-    if not any(x.per_core > 1 for x in found):
+    if not any(x.per_core > 1 for x in layouts):
         out.append("no hyperthreads in this table")
     return out

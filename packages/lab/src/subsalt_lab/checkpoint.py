@@ -117,15 +117,15 @@ def _bare(settings: Settings, size: int, say: Say) -> Iterator[Row]:
     """Yield a row that reached storage and, through the page cache, one that did not, of every case."""
     for count, threads, directory in _cases(settings):
         say(f"checkpoint: {count} records, {_words(threads)}, {directory}")
-        ways = (True,) if settings.direct or mount_of(directory).in_memory else (True, False)
-        found: dict[bool, list[Row]] = {far: [] for far in ways}
+        accesses = (True,) if settings.direct or mount_of(directory).in_memory else (True, False)
+        by_access: dict[bool, list[Row]] = {far: [] for far in accesses}
         with trial(directory, count, size, threads, direct=settings.direct) as run:
             for _ in range(settings.repeats):
-                for far in ways:
+                for far in accesses:
                     put, get = run.put(durable=far), run.get(cold=far)
-                    found[far].append(bare(count, put, get, durable=far))
+                    by_access[far].append(bare(count, put, get, durable=far))
             run.verify()
-        for some in found.values():
+        for some in by_access.values():
             yield _labelled(settings, some, count, threads, directory)
 
 

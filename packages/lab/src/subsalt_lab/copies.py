@@ -101,8 +101,8 @@ def run(work: Work, timeout: float) -> dict[str, Any]:
     answers = [line[len(ANSWER) :] for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
     if len(answers) != 1:
         raise launcher.failed("the run of copies printed no answer", ran.stderr)
-    found: dict[str, Any] = json.loads(answers[0])
-    return found
+    answer: dict[str, Any] = json.loads(answers[0])
+    return answer
 
 
 def measure(

@@ -89,10 +89,10 @@ class Copy:
         line = self.hear.readline()
         if not line:
             raise RuntimeError("a copy ended by itself; memory may have run out")
-        found: dict[str, Any] = json.loads(line)
-        if "error" in found:
-            raise RuntimeError(found["error"])
-        return found
+        values: dict[str, Any] = json.loads(line)
+        if "error" in values:
+            raise RuntimeError(values["error"])
+        return values
 
 
 @contextlib.contextmanager
@@ -147,8 +147,8 @@ def serve(work: Work, number: int, orders: IO[str], answers: IO[str]) -> None:
         kernel = Kernel(work, number)
         reply(kernel.facts())
         for line in orders:
-            told = json.loads(line)
-            reply(kernel.run(told["begin"], told["until"]))
+            order = json.loads(line)
+            reply(kernel.run(order["begin"], order["until"]))
     except BaseException as error:
         reply({"error": f"copy {number + 1}: {type(error).__name__}: {error}"})
         raise
@@ -242,15 +242,15 @@ def main(text: str) -> None:
             for copy in alike:
                 copy.ask({})
             facts += [copy.answer() for copy in alike]
-        found: dict[str, list[Any]] = {name: [] for name in work.cases}
+        answers: dict[str, list[Any]] = {name: [] for name in work.cases}
         for number in range(work.rounds):
             for name in list(work.cases) if number % 2 == 0 else reversed(list(work.cases)):
                 running = [copies[i] for i in work.cases[name]]
                 begin = time.monotonic() + NOTICE * (1 + len(running))
                 for copy in running:
                     copy.ask({"begin": begin, "until": begin + work.seconds})
-                found[name].append([copy.answer() for copy in running])
-    print(ANSWER + json.dumps({"facts": facts, "cases": found}), flush=True)
+                answers[name].append([copy.answer() for copy in running])
+    print(ANSWER + json.dumps({"facts": facts, "cases": answers}), flush=True)
 
 
 if __name__ == "__main__":

@@ -218,13 +218,13 @@ def verify(model: KernelModel, storage: str) -> None:
         When two differ; nothing may be reported then.
     """
     for boundary in BOUNDARIES:
-        found = []
+        fields = []
         for device in ("cpu", "cuda"):
             bench = DeviceBench(model, storage, (boundary,), device)
             bench.load()
             bench.advance(boundary, STEPS_COMPARED)
-            found.append([np.asarray(a).view(np.uint32) for a in bench.state.curr])
-        for ours, theirs in zip(*found, strict=True):
+            fields.append([np.asarray(a).view(np.uint32) for a in bench.state.curr])
+        for ours, theirs in zip(*fields, strict=True):
             view = model.layout.view
             if not np.array_equal(view(ours), view(theirs)):
                 raise wrong_answer(

@@ -76,22 +76,22 @@ def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     from subsalt.kernels.cuda import library
     from subsalt.kernels.cuda import library as timed
 
-    gpu, found = library.chosen(), library.availability()
-    size = settings.array_bytes or _size(library.free_memory()[0], emulated=found.emulated)
+    gpu, available = library.chosen(), library.availability()
+    size = settings.array_bytes or _size(library.free_memory()[0], emulated=available.emulated)
     say(f"memory of {gpu.name}: copies of {size / 1e6:.0f} MB")
     rows: list[dict[str, Any]] = []
     with Watch(1) as watch:
-        for what, (counts, told) in COPIES.items():
+        for what, (counts, meaning) in COPIES.items():
             seconds = timed.copies(size, settings.rounds, what)  # type: ignore[arg-type]
             rows.append(
-                _row(gpu.name, what, counts * size / summary(seconds).median / 1e9, "GB/s", seconds, told)
+                _row(gpu.name, what, counts * size / summary(seconds).median / 1e9, "GB/s", seconds, meaning)
             )
         fastest = max(rows[:2], key=lambda row: float(row["rate"]))
         rows.insert(0, fastest | {"what": "copy", "told": f"the faster of the next two: {fastest['what']}"})
         seconds = timed.launches(LAUNCHES, settings.rounds)
-        told = "the start of a kernel that does nothing, of many one after the other"
-        rows.append(_row(gpu.name, "launch", 1e6 * summary(seconds).median, "us", seconds, told))
-    notes = ["emulated device: the figures mean nothing"] if found.emulated else []
+        meaning = "the start of a kernel that does nothing, of many one after the other"
+        rows.append(_row(gpu.name, "launch", 1e6 * summary(seconds).median, "us", seconds, meaning))
+    notes = ["emulated device: the figures mean nothing"] if available.emulated else []
     return Result(
         "device",
         asdict(settings) | {"array_bytes": size},
@@ -102,8 +102,8 @@ def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
         {
             "gpu": gpu.name,
             "memory_bytes": gpu.memory,
-            "driver": found.driver,
-            "emulated": found.emulated,
+            "driver": available.driver,
+            "emulated": available.emulated,
         },
     )
 
@@ -113,9 +113,11 @@ def _size(free: int, *, emulated: bool) -> int:
     return min(EMULATED if emulated else WANTED, int(SHARE * free / 2)) // 16 * 16
 
 
-def _row(device: str, what: str, rate: float, unit: str, seconds: list[float], told: str) -> dict[str, Any]:
+def _row(
+    device: str, what: str, rate: float, unit: str, seconds: list[float], meaning: str
+) -> dict[str, Any]:
     spread = summary(seconds).spread
-    named = {"device": device, "what": what, "told": told}
+    named = {"device": device, "what": what, "told": meaning}
     return named | {"rate": rate, "unit": unit, "spread": spread, "seconds": seconds}
 
 

@@ -161,15 +161,15 @@ def printed_time(text: str, pattern: str) -> tuple[float, float]:
     SubsaltError
         When nothing matches, or what does is no positive number (E784).
     """
-    found = [m for m in re.finditer(pattern, text, re.MULTILINE) if m.group(1)]
-    if not found:
+    matches = [m for m in re.finditer(pattern, text, re.MULTILINE) if m.group(1)]
+    if not matches:
         last = text.strip().splitlines()[-1:] or ["nothing"]
         raise SubsaltError(
             f"--time-from {pattern!r} matches nothing that the command printed; its last line is {last[0]!r}",
             "try the expression on the output of one run",
             code="E784",
         )
-    digits = found[-1].group(1)
+    digits = matches[-1].group(1)
     if not re.fullmatch(NUMBER, digits) or float(digits) <= 0:
         raise SubsaltError(
             f"--time-from {pattern!r} found {digits!r}, which is no time in seconds",
@@ -204,8 +204,8 @@ def once(settings: Settings, start: Start, per_socket: int = 1) -> tuple[float, 
 
 def _files_in(place: Path) -> list[Path]:
     """Return the readable files of a directory and those below, links left out."""
-    found = (Path(folder) / name for folder, _, names in os.walk(place) for name in names)
-    return [p for p in found if p.is_file() and not p.is_symlink() and os.access(p, os.R_OK)]
+    paths = (Path(folder) / name for folder, _, names in os.walk(place) for name in names)
+    return [p for p in paths if p.is_file() and not p.is_symlink() and os.access(p, os.R_OK)]
 
 
 def measure(
@@ -257,15 +257,15 @@ def _table(
             _timed(settings, x, case, given, node)
             for x, given in zip(settings.layouts, answers[part], strict=True)
         ]
-        found = rows(runs)
-        add_sockets(found, runs, node.per_socket)
-        for row, run in zip(found, runs, strict=True):
+        case_rows = rows(runs)
+        add_sockets(case_rows, runs, node.per_socket)
+        for row, run in zip(case_rows, runs, strict=True):
             row["work"] = run.work
-        for row, given in zip(found, second[part], strict=False):
+        for row, given in zip(case_rows, second[part], strict=False):
             seconds = [s for s, _ in given]
             row |= {"seconds_b": seconds, "time_b": summary(seconds).median}
             row["b_over_a"] = ratio(seconds, row["seconds"]).median
-        table += found
+        table += case_rows
     return table
 
 

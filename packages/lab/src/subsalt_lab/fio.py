@@ -55,20 +55,20 @@ class Fio:
         DeviceError
             When there is none, or one before version 3 (E960).
         """
-        found = path or shutil.which("fio")
-        if found is None:
+        program = path or shutil.which("fio")
+        if program is None:
             raise DeviceError("fio is not on PATH", CURE, code="E960")
-        said = launcher.answer([str(found), "--version"], ANSWERS)
+        said = launcher.answer([str(program), "--version"], ANSWERS)
         version = re.search(r"^fio-((\d+)\.\d+\S*)\s*$", said, re.MULTILINE)
         if version is None or int(version[2]) < OLDEST:
             raise DeviceError(
-                f"{found} says it is {said.strip()[:40]!r}, version {OLDEST} or later is needed",
+                f"{program} says it is {said.strip()[:40]!r}, version {OLDEST} or later is needed",
                 CURE,
                 code="E960",
             )
-        known = launcher.answer([str(found), "--enghelp"], ANSWERS)
+        known = launcher.answer([str(program), "--enghelp"], ANSWERS)
         return cls(
-            Path(found), version[1], frozenset(w for line in known.splitlines()[1:] for w in line.split())
+            Path(program), version[1], frozenset(w for line in known.splitlines()[1:] for w in line.split())
         )
 
     def run(self, folder: Path, what: str, options: Mapping[str, object], seconds: float = 0.0) -> Answer:

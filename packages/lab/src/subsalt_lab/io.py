@@ -24,8 +24,8 @@ from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
 from subsalt.parallel.decomp import largest_group
-from subsalt_lab.asked import wrong
 from subsalt_lab.io_case import GHOSTS, WAYS, Case, files, refuse_too_large
+from subsalt_lab.option_values import wrong
 from subsalt_lab.result import Result, Say
 
 #: table -> (seconds, phase of the bytes): the founding document's three
@@ -147,10 +147,12 @@ def notes(rows: Sequence[Mapping[str, Any]], dropped: bool) -> list[str]:
         "per-rank: each rank reads nx / n + 8 planes, slices ahead of the step",
         "seconds are those of the slowest rank, medians over repeats; trace input is what the steps waited for slices",
     ]
-    found = [r[f"{key_of(w)}_formula"] for r in rows for w in WAYS if r["table"] != "total"]
-    off = 100 * max(abs(f - 1) for f in found if f is not None)
+    ratios = [r[f"{key_of(w)}_formula"] for r in rows for w in WAYS if r["table"] != "total"]
+    off = 100 * max(abs(f - 1) for f in ratios if f is not None)
     of_all = (
-        "" if None not in found else " (traces; model volumes in SEG-Y: every reader reads all trace headers)"
+        ""
+        if None not in ratios
+        else " (traces; model volumes in SEG-Y: every reader reads all trace headers)"
     )
     out.append(
         f"bytes moved are counted where they move: within {off:.1f} % of nx / n + 8 planes per rank, or of everything "
@@ -289,10 +291,10 @@ def _launch(
         extra={"OMP_NUM_THREADS": str(threads)},
         timeout=settings.timeout,
     )
-    found: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
-    if launcher is not None and found["ranks"] != ranks:
-        raise _alone(launcher, ranks, found["ranks"])
-    return found
+    answer: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
+    if launcher is not None and answer["ranks"] != ranks:
+        raise _alone(launcher, ranks, answer["ranks"])
+    return answer
 
 
 def _refuse_thin_slabs(nx: int, ranks: int) -> None:
@@ -304,9 +306,9 @@ def _refuse_thin_slabs(nx: int, ranks: int) -> None:
         )
 
 
-def _alone(launcher: Launcher, ranks: int, found: int) -> SubsaltError:
+def _alone(launcher: Launcher, ranks: int, started: int) -> SubsaltError:
     return SubsaltError(
-        f"{launcher.name} was to start {ranks} ranks that know each other, and started runs of {found}",
+        f"{launcher.name} was to start {ranks} ranks that know each other, and started runs of {started}",
         "use the launcher of the MPI that mpi4py loads (`subsalt doctor` names both), or name one with --launcher",
         code="E775",
     )

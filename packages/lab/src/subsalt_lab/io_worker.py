@@ -117,7 +117,7 @@ class Steps:
         inputs: Sequence[tuple[TimeSlices, SliceStream]],
         held: tuple[int, int],
     ) -> None:
-        self.case, self.feeds = case, [feed for _, feed in inputs]
+        self.case, self.feeds = case, [source for _, source in inputs]
         _, ny, nz = case.grid
         self.image = np.zeros((slab.hi - slab.lo, ny, nz), np.float32)
         self.sources: list[Source] = []
@@ -330,9 +330,9 @@ def main() -> None:
         request = json.load(f)
     comm = world()
     hosts = comm.allgather(comm.host)
-    found = samples(comm, request)
+    gathered = samples(comm, request)
     if comm.is_root:
-        print(json.dumps({"ranks": comm.size, "nodes": len(set(hosts)), "samples": found}))
+        print(json.dumps({"ranks": comm.size, "nodes": len(set(hosts)), "samples": gathered}))
 
 
 if __name__ == "__main__":

@@ -317,13 +317,13 @@ def verify(bench: Bench, isa: str) -> None:
     with cpu.forced(isa, threads=bench.threads):
         for boundary in LAYERS:
             want = _after(bench, partial(bench.step_by_boxes, boundary), bench.steps_per_call)
-            ways: dict[str, tuple[Work, int]] = {
+            runs: dict[str, tuple[Work, int]] = {
                 "one call per step": (partial(bench.step, boundary), bench.steps_per_call),
                 "segment": (partial(bench.segment, boundary), 1),
             }
             if boundary == "none" and bench.has_plain_loop:
-                ways["plain loop"] = bench.plain, bench.steps_per_call
-            for way, (run, calls) in ways.items():
+                runs["plain loop"] = bench.plain, bench.steps_per_call
+            for way, (run, calls) in runs.items():
                 if not all(map(np.array_equal, _after(bench, run, calls), want)):
                     raise wrong_answer(f"{bench.name}, {boundary}, {isa}: {way}")
         _verify_roof(bench, isa)

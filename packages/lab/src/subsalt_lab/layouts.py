@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from subsalt_lab.asked import wrong
+from subsalt_lab.option_values import wrong
 from subsalt_lab.topology import Topology, format_list
 
 
@@ -90,15 +90,15 @@ def layouts(
         Beside each layout, where the machine has them, one with all hardware threads of the same cores; these two are
         always pinned, for only so is it known what shares a core.
     """
-    found: list[Layout] = []
+    combinations: list[Layout] = []
     for r, t in sorted(product(ranks, threads), key=lambda rt: (rt[0] * rt[1], rt[0])):
         plain = topology.place(r, t)
         both = topology.place(r, t * topology.per_core, topology.per_core)
         paired = hyperthreads and topology.per_core > 1 and plain is not None and both is not None
-        found.append(Layout(r, t, pins=_pins(plain) if pin or paired else ()))
+        combinations.append(Layout(r, t, pins=_pins(plain) if pin or paired else ()))
         if paired:
-            found.append(Layout(r, t * topology.per_core, topology.per_core, _pins(both)))
-    return found
+            combinations.append(Layout(r, t * topology.per_core, topology.per_core, _pins(both)))
+    return combinations
 
 
 def usual(cores: int) -> list[int]:
@@ -143,14 +143,14 @@ class WorkRule:
         pairs = [
             re.fullmatch(r"\s*(\d+)\s*:\s*(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*", w) for w in text.split(",")
         ]
-        told = tuple((int(p[1]), float(p[2])) for p in pairs if p)
-        bad = len(told) != len(pairs) or len(dict(told)) != len(told)
-        if bad or any(work <= 0 or not math.isfinite(work) for _, work in told):
+        shares = tuple((int(p[1]), float(p[2])) for p in pairs if p)
+        bad = len(shares) != len(pairs) or len(dict(shares)) != len(shares)
+        if bad or any(work <= 0 or not math.isfinite(work) for _, work in shares):
             raise wrong(
                 f"--work {text}: no rule",
                 f"use one of {', '.join(NAMES)}, or the work for each number of ranks, such as 1:1000,2:2000,4:4000",
             )
-        return cls("told", told)
+        return cls("told", shares)
 
     @property
     def is_weak(self) -> bool:

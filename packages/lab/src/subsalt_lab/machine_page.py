@@ -233,18 +233,18 @@ def _charts(name: str, rows: Sequence[Row]) -> list[Markup]:
     drawn: list[Markup | None] = []
     if name == "scaling":
         rows = [r for r in rows if "oversubscribed" not in str(r.get("marks", ""))]
-        found = series(rows, "cores", "speed_up", ("threads", "grid"), 1.0)
+        lines = series(rows, "cores", "speed_up", ("threads", "grid"), 1.0)
         cores = sorted({float(r["cores"]) for r in rows if render.is_number(r.get("cores"))})
-        if found and len(cores) > 1:
-            found["even share"] = [(c, c) for c in cores]
-        drawn = [curves("Speed-up", "cores", "times", found)]
+        if lines and len(cores) > 1:
+            lines["even share"] = [(c, c) for c in cores]
+        drawn = [curves("Speed-up", "cores", "times", lines)]
     elif name == "network":
         return message_curves(rows)
     elif name == "collectives":
         for what in dict.fromkeys(str(r.get("collective")) for r in rows):
             of_one = [r for r in rows if r.get("collective") == what]
-            found = series(of_one, "bytes", "median_us", ("algorithm",), 1.0)
-            drawn.append(curves(what, "bytes", "us", found))
+            lines = series(of_one, "bytes", "median_us", ("algorithm",), 1.0)
+            drawn.append(curves(what, "bytes", "us", lines))
     return [d for d in drawn if d is not None]
 
 
@@ -368,16 +368,16 @@ def read(path: Path) -> dict[str, Any]:
             f"{path} cannot be read: {error.strerror}", "check its permissions", code="E111"
         ) from error
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not is_known(found):
+        content = None
+    if not isinstance(content, dict) or not is_known(content):
         raise DataError(
             f"{path} is not a result of the lab",
             f"give a file that subsalt lab ... --out made (schema {SCHEMA}), or a profile",
             code="E973",
         )
-    return found
+    return content
 
 
 def page(

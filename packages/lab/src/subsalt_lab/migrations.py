@@ -146,7 +146,7 @@ class Migrations(ABC):
     units: ClassVar[Mapping[str, str]] = UNITS
 
     @abstractmethod
-    def cases(self, found: Sequence[Layout], say: Say) -> AbstractContextManager[list[Case]]:
+    def cases(self, layouts: Sequence[Layout], say: Say) -> AbstractContextManager[list[Case]]:
         """Make the files that are needed, which are removed at the end; all cases of the first side come first."""
 
     @abstractmethod
@@ -264,25 +264,25 @@ def measure(
     SubsaltError
         When layouts of one build give different images (E710): nothing is reported then.
     """
-    found = located(settings, say) if run is migrate else list(settings.layouts)
-    campaign = Campaign(settings.repeats, max(x.cores for x in found), say)
+    layouts = located(settings, say) if run is migrate else list(settings.layouts)
+    campaign = Campaign(settings.repeats, max(x.cores for x in layouts), say)
 
     def name(case: Case) -> str:
         return ", ".join(filter(None, [case.layout.name, case.side]))
 
-    with settings.cases(found, say) as cases:
+    with settings.cases(layouts, say) as cases:
         answers = campaign.samples(cases, partial(run, settings), name)
     # v2 rounds otherwise: a build is compared with itself
     for build in {case.build for case in cases}:
         group = [(c, given) for c, given in zip(cases, answers, strict=True) if c.build == build]
         same_bits([(c.key["grid"], [a.sha256 for a in given]) for c, given in group])
-    first, second = answers[: len(found)], answers[len(found) :]
-    table = _rows(settings, cases[: len(found)], first)
+    first, second = answers[: len(layouts)], answers[len(layouts) :]
+    table = _rows(settings, cases[: len(layouts)], first)
     if second:
         settings.beside(table, first, second)
     facts = {"what": settings.what, "scaling": "weak" if settings.weak else "strong"}
     return campaign.result(
-        settings.to_dict() | facts, table, settings.units, [*settings.notes, *notes(found)]
+        settings.to_dict() | facts, table, settings.units, [*settings.notes, *notes(layouts)]
     )
 
 

@@ -319,8 +319,8 @@ def result() -> Result:
     )
 
 
-def tables(found: Result, how: str = "text") -> list[str]:
+def tables(measured: Result, how: str = "text") -> list[str]:
     """Return the tables of a result; as CSV that of the kernel alone."""
-    by = {name: [r for r in found.rows if r["table"] == name] for name in ("kernel", "input")}
+    by = {name: [r for r in measured.rows if r["table"] == name] for name in ("kernel", "input")}
     kernel = render(by["kernel"], KERNEL, how)
     return [kernel] if how == "csv" else [kernel, render(by["input"], INPUT, how)]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from subsalt.errors import SubsaltError
 from subsalt.io.publish import atomic_write, make_folder
-from subsalt_lab.asked import wrong
+from subsalt_lab.option_values import wrong
 
 #: stands, in a command and in globs, for a folder of each run's own, made empty before it and removed after it
 FOLDER = "{folder}"
@@ -122,11 +122,11 @@ class Outputs:
         if not self.globs:
             make_folder(into)
             return {STDOUT: _write(into / "stdout", [self.text(printed, folder).encode()])}
-        kept = {}
+        copies = {}
         make_folder(into)
         for number, (name, path) in enumerate(self.written(before, folder).items()):
-            kept[name] = _copy(path, into / str(number))
-        if not kept:
+            copies[name] = _copy(path, into / str(number))
+        if not copies:
             old = f"; {len(before)} matched before and were not written" if before else ""
             raise SubsaltError(
                 f"--outputs {' '.join(self.globs)} matches no file that the program wrote{old}",
@@ -134,7 +134,7 @@ class Outputs:
                 "leave --outputs out to compare what is printed",
                 code="E920",
             )
-        return kept
+        return copies
 
     def written(self, before: Mapping[str, Stamp], folder: Path) -> dict[str, Path]:
         """Return the matching files that were written since `before` was taken."""
@@ -142,8 +142,8 @@ class Outputs:
 
     def text(self, printed: str, folder: Path) -> str:
         """Return what was printed without what may differ, its lines sorted: a launcher mixes those of ranks."""
-        kept = re.sub(self.ignore, "", printed) if self.ignore else printed
-        return "".join(sorted(kept.replace(str(folder), FOLDER).splitlines(keepends=True)))
+        stable = re.sub(self.ignore, "", printed) if self.ignore else printed
+        return "".join(sorted(stable.replace(str(folder), FOLDER).splitlines(keepends=True)))
 
     def differences(
         self,
@@ -168,16 +168,16 @@ class Outputs:
         if not self.globs:
             what = lines_differ(reference[STDOUT].read_text(), self.text(printed, folder))
             return [Difference(STDOUT, what)] if what else []
-        found = []
+        differences = []
         now = self.written(before, folder)
         for name in sorted(reference.keys() | now.keys()):
             if name not in now:
-                found.append(Difference(name, "was not written"))
+                differences.append(Difference(name, "was not written"))
             elif name not in reference:
-                found.append(Difference(name, "was not written before"))
+                differences.append(Difference(name, "was not written before"))
             elif what := self.compare(reference[name], now[name]):
-                found.append(Difference(name, what))
-        return found
+                differences.append(Difference(name, what))
+        return differences
 
 
 def lines_differ(one: str, other: str) -> str:

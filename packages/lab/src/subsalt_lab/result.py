@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 def environment() -> dict[str, Any]:
     """Return what of the surroundings changes the speed: variables, large pages, and the clock's governor."""
     names = ("SUBSALT_ISA", "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY")
-    found: dict[str, Any] = {n: os.environ[n] for n in names if n in os.environ}
+    values: dict[str, Any] = {n: os.environ[n] for n in names if n in os.environ}
     for name, file in (
         ("huge_pages", "/sys/kernel/mm/transparent_hugepage/enabled"),
         ("governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
@@ -30,8 +30,8 @@ def environment() -> dict[str, Any]:
         except OSError:
             continue
         # "always [madvise] never": the choice is in brackets
-        found[name] = text[text.index("[") + 1 : text.index("]")] if "[" in text else text
-    return found
+        values[name] = text[text.index("[") + 1 : text.index("]")] if "[" in text else text
+    return values
 
 
 @dataclass

@@ -83,15 +83,15 @@ def measure(settings: Settings, *, say: Say = lambda text: None, run: Callable[.
     SubsaltError
         When layouts give different fields (E710): nothing is reported then.
     """
-    found = located(settings, say) if run is start else list(settings.layouts)
-    campaign = Campaign(settings.repeats, max(x.cores for x in found), say)
+    layouts = located(settings, say) if run is start else list(settings.layouts)
+    campaign = Campaign(settings.repeats, max(x.cores for x in layouts), say)
 
     def once(layout: Layout) -> dict[str, Any]:
         work = Work(settings.grid_of(layout), settings.medium, settings.steps, WARM, layout.threads)
         answer: dict[str, Any] = run(settings, layout, work)
         return answer
 
-    answers = campaign.samples(found, once, lambda layout: layout.name)
+    answers = campaign.samples(layouts, once, lambda layout: layout.name)
     timed = [
         Timed(
             key_of(layout, settings.grid_of(layout)) | {"point_steps": given[0]["point_steps"]},
@@ -101,11 +101,11 @@ def measure(settings: Settings, *, say: Say = lambda text: None, run: Callable[.
             CLOCK,
             marks_of(layout),
         )
-        for layout, given in zip(found, answers, strict=True)
+        for layout, given in zip(layouts, answers, strict=True)
     ]
     same_bits([(t.key["grid"], [a["field"] for a in given]) for t, given in zip(timed, answers, strict=True)])
     table = rows(timed)
     add_rates(table)
     add_sockets(table, timed, Topology.here().per_socket)
     facts = {"what": "kernel", "scaling": "weak" if settings.weak else "strong"}
-    return campaign.result(plain(settings) | facts, table, UNITS, notes(found))
+    return campaign.result(plain(settings) | facts, table, UNITS, notes(layouts))

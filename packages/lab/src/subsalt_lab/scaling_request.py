@@ -16,9 +16,9 @@ from subsalt.parallel import decomp
 from subsalt_lab import external, job_queue, scaling
 from subsalt_lab import time_migrations as time_migration
 from subsalt_lab import whole as migration
-from subsalt_lab.asked import instruction_sets, words, wrong
 from subsalt_lab.kernel_bench import bytes_needed
 from subsalt_lab.layouts import Layout, WorkRule, layouts, usual
+from subsalt_lab.option_values import instruction_sets, words, wrong
 from subsalt_lab.scaling_worker import LAYER
 from subsalt_lab.topology import Topology
 
@@ -194,7 +194,7 @@ class Request:
         DeviceError
             When an instruction set is not available here.
         """
-        found = self.layouts()
+        chosen = self.layouts()
         if self.builds is None:  # the one in use and the oldest one, which may be the same
             builds = list(dict.fromkeys([*instruction_sets(None), instruction_sets(["all"])[0]]))
         else:
@@ -202,7 +202,7 @@ class Request:
         if len(builds) > 2:
             raise wrong(f"--builds {','.join(builds)}: two stand side by side", "such as --builds v4,v2")
         return time_migration.Settings(
-            found,
+            chosen,
             _grid_of_image(self.grid or "20,100,500"),
             job=None if self.job is None else _given_job(self.job),
             builds=builds,
@@ -211,7 +211,7 @@ class Request:
             directory=self.directory,
             cached=self.cached,
             timeout=self.timeout,
-            launcher=self._launcher(found),
+            launcher=self._launcher(chosen),
         )
 
     @property
@@ -288,9 +288,9 @@ class Request:
         """
         medium = _medium(self.medium)
         grid = _grid(self.grid or "256,256,256")
-        found = self.layouts()
+        chosen = self.layouts()
         settings = scaling.Settings(
-            found,
+            chosen,
             medium,
             grid,
             self.steps or 40,
@@ -298,7 +298,7 @@ class Request:
             self.weak,
             self.timeout,
         )
-        for layout in found:
+        for layout in chosen:
             nx = settings.grid_of(layout)[0]
             most = decomp.largest_group(nx, medium, RADIUS, (LAYER, LAYER))
             if layout.ranks > most:
@@ -306,24 +306,24 @@ class Request:
                     f"--ranks {layout.ranks}: slabs of {nx} planes would be thinner than their halo",
                     f"use --ranks {most} or less, or a longer --grid along x",
                 )
-        settings = replace(settings, launcher=self._launcher(found))
+        settings = replace(settings, launcher=self._launcher(chosen))
         _refuse_too_large(settings)
         return settings
 
-    def _launcher(self, found: Sequence[Layout]) -> Launcher:
+    def _launcher(self, chosen: Sequence[Layout]) -> Launcher:
         """Return what starts the ranks; nothing is needed for single ones."""
-        needed = self.launcher is not None or any(x.ranks > 1 for x in found)
+        needed = self.launcher is not None or any(x.ranks > 1 for x in chosen)
         return Launcher.find(self.launcher) if needed else ALONE
 
     def migrations(self) -> migration.Settings:
         """Return what is measured of whole migrations."""
-        found = self.layouts()
+        chosen = self.layouts()
         if self.ranks_per_shot not in ("auto", "all") and not _is_count(self.ranks_per_shot):
             raise wrong(
                 f"--ranks-per-shot {self.ranks_per_shot}: no number", "use auto, all, or a number from 1"
             )
         return migration.Settings(
-            found,
+            chosen,
             _medium(self.medium),
             _grid(self.grid or "160,96,96"),
             self.steps or 300,
@@ -335,7 +335,7 @@ class Request:
             directory=self.directory,
             cached=self.cached,
             timeout=self.timeout,
-            launcher=self._launcher(found),
+            launcher=self._launcher(chosen),
         )
 
 
@@ -347,13 +347,13 @@ def _counts(option: str, given: list[str] | None, default: list[int]) -> list[in
     """Return the numbers of an option, ascending, each once."""
     if given is None:
         return default
-    found = words(given)
-    bad = [w for w in found if not _is_count(w)]
-    if bad or not found:
+    numbers = words(given)
+    bad = [w for w in numbers if not _is_count(w)]
+    if bad or not numbers:
         raise wrong(
             f"{option} {' '.join(bad) or 'is empty'}: not a list of numbers from 1", f"such as {option} 1,2,4"
         )
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def _medium(name: str) -> str:
@@ -364,26 +364,26 @@ def _medium(name: str) -> str:
 
 def _grid(text: str) -> tuple[int, int, int]:
     """Return the points of ``nx,ny,nz``."""
-    found = text.replace("x", ",").split(",")
+    numbers = text.replace("x", ",").split(",")
     least = 2 * LAYER + 8
-    if len(found) != 3 or not all(_is_count(w.strip()) and int(w) >= least for w in found):
+    if len(numbers) != 3 or not all(_is_count(w.strip()) and int(w) >= least for w in numbers):
         raise wrong(
             f"--grid {text}: three numbers from {least} are needed, two layers of {LAYER} cells and a core",
             "such as --grid 256,256,256",
         )
-    nx, ny, nz = (int(w) for w in found)
+    nx, ny, nz = (int(w) for w in numbers)
     return nx, ny, nz
 
 
 def _grid_of_image(text: str) -> tuple[int, int, int]:
     """Return inlines, crosslines and samples of a time image."""
-    found = [w.strip() for w in text.replace("x", ",").split(",")]
-    if len(found) != 3 or not all(map(_is_count, found)) or int(found[2]) < LEAST_SAMPLES:
+    numbers = [w.strip() for w in text.replace("x", ",").split(",")]
+    if len(numbers) != 3 or not all(map(_is_count, numbers)) or int(numbers[2]) < LEAST_SAMPLES:
         raise wrong(
             f"--grid {text}: inlines, crosslines and samples of the image are needed, {LEAST_SAMPLES} samples or more",
             "such as --grid 20,100,500",
         )
-    ni, nj, nt = map(int, found)
+    ni, nj, nt = map(int, numbers)
     return ni, nj, nt
 
 
@@ -420,5 +420,5 @@ def _given_job(path: Path) -> time_migration.GivenJob:
         raise wrong(
             f"--job {path}: it fixes threads = {job.parallel.threads}", "remove threads from [parallel]"
         )
-    files = tuple(file for found in job.input_files().values() for file in found)
+    files = tuple(file for paths in job.input_files().values() for file in paths)
     return time_migration.GivenJob(path.resolve(), job.title or job.name, files)

@@ -142,9 +142,9 @@ def streams(
             plain(True)  # the blocks of a new file are found in this round; the store has had one, too
             writers: dict[str, Writer] = {name: plain, "snapshots": partial(_put, store)}
             cases = [(engine, durable) for durable in flushed for engine in writers]
-            found = interleaved(cases, settings.repeats, partial(_once, writers))
+            samples = interleaved(cases, settings.repeats, partial(_once, writers))
             store.verify()
-        taken = dict(zip(cases, found, strict=True))
+        taken = dict(zip(cases, samples, strict=True))
         for (engine, durable), seconds in taken.items():
             test = Transfers(
                 "write", "streams", slabs.size if engine == name else block, threads, direct, durable
@@ -247,18 +247,18 @@ def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     with Watch(usable_cores()) as watch:
         for directory in settings.directories:
             mount, name = mount_of(directory), settings.name(directory)
-            ways, why = _accesses(directory, settings.direct)
+            accesses, why = _accesses(directory, settings.direct)
             notes += [f"{directory}: no access past the page cache ({why})"] if why else []
-            found = _measured(directory, settings, fio, mount, ways, say)
-            rows += [storage.labelled(r, name, mount) for r in found]
-    told = {
+            measured = _measured(directory, settings, fio, mount, accesses, say)
+            rows += [storage.labelled(r, name, mount) for r in measured]
+    facts = {
         "directories": [settings.name(d) for d in settings.directories],
         "fio": None if fio is None else fio.version,
         "memory_free": free,
     }
     return Result(
         "storage",
-        asdict(settings) | told,
+        asdict(settings) | facts,
         rows,
         storage_rows.UNITS,
         watch.facts(),
@@ -271,11 +271,11 @@ def _measured(
     settings: Settings,
     fio: Fio | None,
     mount: Mount,
-    ways: list[bool],
+    accesses: list[bool],
     say: Say,
 ) -> Iterator[Row]:
     """Yield the rows of one directory, in the order of the tables."""
-    for direct in ways:
+    for direct in accesses:
         how = storage.HOW[direct]
         for threads in settings.threads:
             say(f"storage: {directory}, snapshots, {how}, {threads} thread{'s' * (threads != 1)}")
@@ -283,7 +283,7 @@ def _measured(
             yield from storage.records(directory, case, settings.repeats, far=mount.in_memory)
     if settings.quick:
         return
-    direct = ways[-1]
+    direct = accesses[-1]
     own = fio is None or settings.engine == "both"
     if fio is not None:
         say(f"storage: {directory}, transfers of 4 KiB to 1 MiB by fio {fio.version}")
@@ -291,7 +291,7 @@ def _measured(
     if own:
         say(f"storage: {directory}, transfers of 4 KiB to 1 MiB by threads of this program")
         yield from transfers(directory, settings, direct=direct)
-    for way in ways if settings.streams else ():
+    for way in accesses if settings.streams else ():
         say(f"storage: {directory}, one stream against many, {storage.HOW[way]}")
         yield from streams(fio, directory, settings, direct=way, far=mount.in_memory)
     if settings.sustained:

@@ -148,10 +148,10 @@ def stream_row(
     """
     compared = ratio(against, seconds).median if against else None
     # fio counts milliseconds
-    told = bool(against) and median(seconds) - median(against) > FIO_CLOCK
+    is_significant = bool(against) and median(seconds) - median(against) > FIO_CLOCK
     return test.row(engine, [moved] * len(seconds), seconds) | {
         "against": compared,
-        "marks": "slower" if compared is not None and compared < 1 - SLOWER and told else "",
+        "marks": "slower" if compared is not None and compared < 1 - SLOWER and is_significant else "",
     }
 
 
@@ -207,12 +207,12 @@ def line_through(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[floa
 
 def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Return the line through the service times of each directory, for reads and for writes."""
-    found: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    by_kind: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for r in rows:
         if r["pattern"] == "service":
-            found.setdefault((r["directory"], r["what"], r["engine"]), []).append(r)
+            by_kind.setdefault((r["directory"], r["what"], r["engine"]), []).append(r)
     out = []
-    for (directory, what, engine), some in found.items():
+    for (directory, what, engine), some in by_kind.items():
         a, b, worst = line_through([r["bytes"] for r in some], [r["service_median"] for r in some])
         out.append({"directory": directory, "what": what, "engine": engine, "a": a, "b": b, "worst": worst})
     return out
@@ -307,13 +307,13 @@ def best(rows: Sequence[Mapping[str, Any]], directory: str, test: Test) -> float
 
     A speed of the page cache is none of a disk, and is left out; that of a file system in memory is labelled there.
     """
-    found = [
+    figures = [
         float(r[test.value]) * (1e-3 if test.unit == "K IOPS" else 1.0)
         for r in rows
         if (r["directory"], r["pattern"], r["what"]) == (directory, test.pattern, test.what)
         and (r["reaches"] not in ("cached", "memory") or r["file_system"] in ("tmpfs", "ramfs"))
     ]
-    return max(found, default=None)
+    return max(figures, default=None)
 
 
 def founding_tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
@@ -382,11 +382,11 @@ def _service(
 
 def _times(rows: Sequence[Mapping[str, Any]], directory: str, what: str) -> dict[int, float]:
     """Return milliseconds by KiB; those of fio where both were measured, for they come first."""
-    found: dict[int, float] = {}
+    milliseconds: dict[int, float] = {}
     for r in rows:
         if (r["directory"], r["pattern"], r["what"]) == (directory, "service", what):
-            found.setdefault(r["bytes"] // 1024, 1e3 * r["service_median"])
-    return found
+            milliseconds.setdefault(r["bytes"] // 1024, 1e3 * r["service_median"])
+    return milliseconds
 
 
 def _fit(where: str, what: str, times: Sequence[tuple[int, float]]) -> dict[str, Any]:

@@ -191,24 +191,24 @@ class Settings(Migrations):
         return MadeTraces(ni, nj * (layout.ranks if self.weak else 1), nt, self.offsets)
 
     @contextmanager
-    def cases(self, found: Sequence[Layout], say: Say) -> Iterator[list[Case]]:
+    def cases(self, layouts: Sequence[Layout], say: Say) -> Iterator[list[Case]]:
         """Make the files that are needed."""
         builds: Sequence[str | None] = self.builds or [None]
-        surveys = [] if self.job else [self.survey_of(layout) for layout in found]
+        surveys = [] if self.job else [self.survey_of(layout) for layout in layouts]
         with written(surveys, self.directory, "the made-up traces", say) as (root, files):
             jobs: list[tuple[Path, tuple[Path, ...], dict[str, Any]]]
             if self.job:
                 key = {"traces_in": None}
-                jobs = [(self.job.path, self.job.files, key_of(x, ()) | key) for x in found]
+                jobs = [(self.job.path, self.job.files, key_of(x, ()) | key) for x in layouts]
             else:
                 jobs = [
                     (folder / "measure.toml", some, key_of(x, made.grid) | {"traces_in": made.traces})
-                    for x, made, (folder, some) in zip(found, surveys, files, strict=True)
+                    for x, made, (folder, some) in zip(layouts, surveys, files, strict=True)
                 ]
             yield [
                 Case(layout, key, job, some, root / "measure.run", build or "", build)
                 for build in builds
-                for layout, (job, some, key) in zip(found, jobs, strict=True)
+                for layout, (job, some, key) in zip(layouts, jobs, strict=True)
             ]
 
     def beside(

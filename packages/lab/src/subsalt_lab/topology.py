@@ -89,11 +89,11 @@ def _socket(root: Path, cpu: int) -> int | None:
 
 def parse_list(text: str) -> set[int]:
     """Return the numbers of a list as Linux writes it, such as ``0-3,8``."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.strip().split(","):
         first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
+        numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
 
 
 def format_list(numbers: list[int] | set[int]) -> str:

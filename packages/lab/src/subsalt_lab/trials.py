@@ -19,8 +19,8 @@ from subsalt.host import usable_cores
 from subsalt.machine import launcher, stats
 from subsalt.machine.load import Watch
 from subsalt.machine.stats import Paired
-from subsalt_lab.asked import wrong
 from subsalt_lab.external import printed_time
+from subsalt_lab.option_values import wrong
 from subsalt_lab.outputs import FOLDER, STDOUT, Difference, Outputs
 from subsalt_lab.result import Say
 
@@ -192,10 +192,10 @@ def trials(
             for number in range(rounds):
                 for key, way in order.sample([("a", a), ("b", b)], 2):
                     say(f"trial: {way.name}, round {number + 1} of {rounds}")
-                    ran, took, found = bench.once(way, is_changed=key == "b")
-                    if found and key == "a":
-                        raise _unsteady(found[0])
-                    differences = differences or found
+                    ran, took, differing = bench.once(way, is_changed=key == "b")
+                    if differing and key == "a":
+                        raise _unsteady(differing[0])
+                    differences = differences or differing
                     seconds[key].append(took)
                     if after is not None:
                         after(key, ran)
@@ -204,7 +204,9 @@ def trials(
             tuple(seconds["b"]),
             tuple(differences),
             # a program that prints nothing was compared in nothing
-            tuple(name for name, file in bench.kept.items() if name != STDOUT or file.stat().st_size),
+            tuple(
+                name for name, file in bench.reference_files.items() if name != STDOUT or file.stat().st_size
+            ),
             stats.paired(seconds["a"], seconds["b"]) if rounds else None,
             crowded,
             watch.facts(),
@@ -216,7 +218,7 @@ class _Bench:
 
     def __init__(self, folder: Path, settings: Settings, run: Callable[..., launcher.Ran]) -> None:
         self.folder, self.settings, self.run = folder, settings, run
-        self.kept: dict[str, Path] = {}
+        self.reference_files: dict[str, Path] = {}
         self.timeout = settings.timeout
         self.runs = 0
 
@@ -225,16 +227,16 @@ class _Bench:
         with self._place() as place:
             before = self.settings.outputs.stamps(place)
             ran = self._start(way, place)
-            self.kept = self.settings.outputs.keep(ran.stdout, before, place, self.folder / "kept")
+            self.reference_files = self.settings.outputs.keep(ran.stdout, before, place, self.folder / "kept")
         if self.timeout is None:
             self.timeout = max(LEAST_PATIENCE, PATIENCE * ran.seconds)
 
     def changed(self, a: Way, b: Way) -> list[Difference]:
         """Run B once and return how its outputs differ; what differs must not differ between runs of A."""
-        found = self.once(b, is_changed=True)[2]
-        if found and (own := self.once(a, is_changed=False)[2]):
+        differing = self.once(b, is_changed=True)[2]
+        if differing and (own := self.once(a, is_changed=False)[2]):
             raise _unsteady(own[0])
-        return found
+        return differing
 
     def once(self, way: Way, is_changed: bool) -> tuple[launcher.Ran, float, list[Difference]]:
         """Run a way; return what it printed, its seconds, and the differences from the first run."""
@@ -244,10 +246,10 @@ class _Bench:
                 ran = self._start(way, place)
             except SubsaltError as error:
                 raise _broken(error) if is_changed and error.code == "E781" else error from None
-            found = self.settings.outputs.differences(self.kept, ran.stdout, before, place)
+            differing = self.settings.outputs.differences(self.reference_files, ran.stdout, before, place)
         if self.settings.time_from is None:
-            return ran, ran.seconds, found
-        return ran, printed_time(ran.stdout + "\n" + ran.stderr, self.settings.time_from)[0], found
+            return ran, ran.seconds, differing
+        return ran, printed_time(ran.stdout + "\n" + ran.stderr, self.settings.time_from)[0], differing
 
     def _start(self, way: Way, place: Path) -> launcher.Ran:
         return self.run(

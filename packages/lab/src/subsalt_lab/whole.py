@@ -239,9 +239,9 @@ class Settings(Migrations):
         return layout.ranks if self.ranks_per_shot == "all" else min(int(self.ranks_per_shot), layout.ranks)
 
     @contextmanager
-    def cases(self, found: Sequence[Layout], say: Say) -> Iterator[list[Case]]:
+    def cases(self, layouts: Sequence[Layout], say: Say) -> Iterator[list[Case]]:
         """Make the files of all layouts in all directories."""
-        surveys = [self.survey_of(layout) for layout in found]
+        surveys = [self.survey_of(layout) for layout in layouts]
         places = {"": self.directory}
         if self.against is not None:
             places = {"directory A": self.directory, "directory B": self.against}
@@ -249,7 +249,9 @@ class Settings(Migrations):
             out = []
             for side, place in places.items():
                 _, files = made.enter_context(written(surveys, place, "the made-up survey", say))
-                for k, (layout, survey, (folder, some)) in enumerate(zip(found, surveys, files, strict=True)):
+                for k, (layout, survey, (folder, some)) in enumerate(
+                    zip(layouts, surveys, files, strict=True)
+                ):
                     job = folder / f"measure-{k}.toml"
                     survey.write_job(job, layout.threads, self.group_of(layout))
                     key = key_of(layout, survey.grid) | {"shots": survey.shots}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.io.input_file import InputFile
+from subsalt.io.reading_progress import each, tell
 from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (
@@ -31,7 +32,6 @@ from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_headers, 
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.sampling import settle_dt
 from subsalt.io.segy.words import as_numbers
-from subsalt.io.told import each, tell
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 

@@ -17,6 +17,7 @@ from subsalt.acquisition.line import fit_stations, line_facts, settled
 from subsalt.errors import Finding, ResourceError, SubsaltError
 from subsalt.io.input_file import InputFile
 from subsalt.io.objects import as_paths
+from subsalt.io.reading_progress import Listener, each, listening
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.cures import thinned
 from subsalt.io.scan.findings import file_findings, said_once, set_findings
@@ -34,7 +35,6 @@ from subsalt.io.segy.geometry import (
     shot_table,
 )
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
-from subsalt.io.told import Listener, each, listening
 
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
 _STATISTICS_TOTAL = 1 << 30
@@ -80,7 +80,7 @@ def scan(
         Positions are from files of their own: nothing is said of those in the headers.
     progress : callable, optional
         Called with done, total, what is counted and what is done with it, as files are read; who listens already
-        (`subsalt.io.told`) when left out.
+        (`subsalt.io.reading_progress`) when left out.
 
     Returns
     -------

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.input_file import InputFile
+from subsalt.io.reading_progress import within
 from subsalt.io.segy.headers import Endian, FileLayout, fix_text
 from subsalt.io.segy.samples import FORMATS, decode
-from subsalt.io.told import within
 
 #: bytes of a file held at one time: few enough that the temporary arrays of `measure` stay in a core's cache
 #: (0.96 s for 750 MB on a Zen 4; 1.6 s with pieces of 4 MB)

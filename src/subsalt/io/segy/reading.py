@@ -18,6 +18,7 @@ from subsalt.errors import ConfigError, Finding, GeometryError, SegyError
 from subsalt.io.geometry.join import SurveyGeometry
 from subsalt.io.input_file import InputFile
 from subsalt.io.objects import as_paths
+from subsalt.io.reading_progress import each
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.geometry import (
@@ -35,7 +36,6 @@ from subsalt.io.segy.geometry import (
 from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
 from subsalt.io.segy.trace_files import TraceFiles
-from subsalt.io.told import each
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
 

@@ -75,7 +75,7 @@ class Site:
         wall : float
             Seconds of the run, summed over ranks.
         """
-        found = self.judgement
+        judgement = self.judgement
         seconds = sum(sum(r.seconds) for r in self.records)
         known = [r for r in self.records if r.late_share is not None]
         stored = sum(sum(r.stored_seconds) for r in known)
@@ -98,10 +98,10 @@ class Site:
             "late_share": max(0.0, 1.0 - own / stored) if stored > 0 else None,
             "own_cost": sum(r.own_cost or 0.0 for r in known) if known else None,
             "next": ", ".join(sorted(follows, key=lambda c: (-follows[c], c))),
-            "class": found.kind,
-            "reason": found.reason,
-            "bound": found.bound,
-            "verdict": found.text,
+            "class": judgement.kind,
+            "reason": judgement.reason,
+            "bound": judgement.bound,
+            "verdict": judgement.text,
             "records": [r.to_dict() for r in self.records],
         }
 
@@ -116,12 +116,12 @@ def sites_of(records: Sequence[BarrierRecord], places: Mapping[str, str] | None 
     places : mapping of str to str, optional
         What tables call them.
     """
-    found: dict[str, list[BarrierRecord]] = {}
+    by_site: dict[str, list[BarrierRecord]] = {}
     for r in records:
-        found.setdefault(r.site, []).append(r)
+        by_site.setdefault(r.site, []).append(r)
     return [
-        Site(i + 1, name, (places or {}).get(name, name), tuple(found[name]))
-        for i, name in enumerate(sorted(found, key=_in_text))
+        Site(i + 1, name, (places or {}).get(name, name), tuple(by_site[name]))
+        for i, name in enumerate(sorted(by_site, key=_in_text))
     ]
 
 
@@ -178,10 +178,10 @@ def phases_of(profile: Profile) -> list[dict[str, Any]]:
     """
     if not any(p.phase for p in profile.phases):
         return []
-    found: dict[str, dict[str, Any]] = {}
+    by_phase: dict[str, dict[str, Any]] = {}
     for p in profile.phases:
         name = p.phase.removesuffix(", waiting") or "outside of phases"
-        row = found.setdefault(
+        row = by_phase.setdefault(
             name, {"phase": name, "seconds": 0.0, "waiting": 0.0, "mpi_seconds": 0.0, "barrier_calls": 0}
         )
         mean = sum(p.per_rank) / len(p.per_rank)
@@ -191,7 +191,7 @@ def phases_of(profile: Profile) -> list[dict[str, Any]]:
         row["mpi_seconds"] += sum(c.seconds for c in calls) / profile.ranks
         # of all ranks: on parts of them a barrier is met by these alone
         row["barrier_calls"] += sum(c.calls for c in calls if c.call in ("MPI_Barrier", "MPI_Ibarrier"))
-    return list(found.values())
+    return list(by_phase.values())
 
 
 def time_steps(phases: Sequence[Mapping[str, Any]]) -> str:
@@ -205,10 +205,10 @@ def time_steps(phases: Sequence[Mapping[str, Any]]) -> str:
 
 def _list(names: Any, most: int = 3) -> str:
     """Return distinct names as a list that stays short."""
-    found = sorted({n for n in names if n})
-    if len(found) > most:
-        return ", ".join(found[: most - 1]) + f" and {len(found) - most + 1} more"
-    return ", ".join(found)
+    distinct = sorted({n for n in names if n})
+    if len(distinct) > most:
+        return ", ".join(distinct[: most - 1]) + f" and {len(distinct) - most + 1} more"
+    return ", ".join(distinct)
 
 
 #: the variable that the interposer reads
@@ -229,12 +229,12 @@ def _quoted(name: str) -> str:
     )
 
 
-def chosen(asked: str, sites: Sequence[Site]) -> list[Site]:
-    """Return the sites that `asked` names.
+def chosen(wanted: str, sites: Sequence[Site]) -> list[Site]:
+    """Return the sites that `wanted` names.
 
     Parameters
     ----------
-    asked : str
+    wanted : str
         Numbers of the table or names, between commas, or ``all-candidates``.
     sites : sequence of Site
         Those of the audit.
@@ -246,22 +246,22 @@ def chosen(asked: str, sites: Sequence[Site]) -> list[Site]:
     """
     if not sites:
         raise _none("the program calls no barrier: there is nothing to try", "leave --try out")
-    if asked.strip() == ALL:
+    if wanted.strip() == ALL:
         return [s for s in sites if s.kind == "candidate"]
-    found: list[Site] = []
-    for word in filter(None, (w.strip() for w in asked.split(","))):
+    named: list[Site] = []
+    for word in filter(None, (w.strip() for w in wanted.split(","))):
         some = [s for s in sites if word in (str(s.number), s.name, s.place)]
         if not some:
             have = ", ".join(f"{s.number} ({s.place})" for s in sites[:6]) + (
                 ", ..." if len(sites) > 6 else ""
             )
             raise _none(f"--try {word}: there is no such site", f"choose from {have}, or {ALL}")
-        found += [s for s in some if s not in found]
-    if not found:
+        named += [s for s in some if s not in named]
+    if not named:
         raise _none(
-            f"--try {asked!r} names no site", f"give numbers of the table such as --try 1,3, or {ALL}"
+            f"--try {wanted!r} names no site", f"give numbers of the table such as --try 1,3, or {ALL}"
         )
-    return found
+    return named
 
 
 def _none(message: str, fix: str) -> ConfigError:
@@ -368,17 +368,17 @@ def attempt(
         pmpi.arranged(words, library=library) as with_all,
         pmpi.arranged(words, library=library, extra=variable(sites)) as without,
     ):
-        kept = {"a": Profiles(with_all.read), "b": Profiles(without.read)}
+        profiles = {"a": Profiles(with_all.read), "b": Profiles(without.read)}
 
         def run(given: Sequence[str], **options: Any) -> launcher.Ran:
             return launcher.run(given, **options)
 
         def after(key: str, ran: launcher.Ran) -> None:
-            kept[key].take()
+            profiles[key].take()
             if key == "b":
-                _reached(kept["b"].found[-1], sites)
+                _reached(profiles["b"].taken[-1], sites)
 
-        found = trials(
+        compared = trials(
             Way("with all barriers", with_all.words, with_all.environment),
             Way(f"without the barriers of {named}", without.words, without.environment),
             replace(settings, oversubscribed_ok=True),
@@ -388,9 +388,9 @@ def attempt(
         )
     return Attempt(
         tuple(s.place for s in sites),
-        bound_of(kept["a"].found, sites),
-        found,
-        tuple(moved(kept["a"].found, kept["b"].found, sites)),
+        bound_of(profiles["a"].taken, sites),
+        compared,
+        tuple(moved(profiles["a"].taken, profiles["b"].taken, sites)),
     )
 
 
@@ -399,11 +399,11 @@ class Profiles:
 
     def __init__(self, read: Callable[[], Profile]) -> None:
         self.read = read
-        self.found: list[Profile] = []
+        self.taken: list[Profile] = []
 
     def take(self) -> None:
         """Read the profile of the run that has just ended."""
-        self.found.append(self.read())
+        self.taken.append(self.read())
 
 
 def _reached(profile: Profile, sites: Sequence[Site]) -> None:
@@ -421,8 +421,8 @@ def _reached(profile: Profile, sites: Sequence[Site]) -> None:
 def bound_of(profiles: Sequence[Profile], sites: Sequence[Site]) -> float | None:
     """Return the seconds that leaving out these sites together saves at most, median over runs; None without a run."""
     names = {s.name for s in sites}
-    found = [bound([r for r in p.barriers if r.site in names], names) for p in profiles]
-    return statistics.median(found) if found else None
+    bounds = [bound([r for r in p.barriers if r.site in names], names) for p in profiles]
+    return statistics.median(bounds) if bounds else None
 
 
 def moved(before: Sequence[Profile], after: Sequence[Profile], sites: Sequence[Site]) -> list[dict[str, Any]]:
@@ -486,9 +486,9 @@ def _pair(name: str, a: tuple[float, float, int], b: tuple[float, float, int]) -
     }
 
 
-def verdict(found: Attempt) -> str:
+def verdict(tried: Attempt) -> str:
     """Return the sentence on what was saved."""
-    t = found.trials
+    t = tried.trials
     if t.paired is None:
         return "no time was taken: the outputs differ"
     n, names = len(t.seconds_a), ", ".join(t.compared[:3]) + (" and others" if len(t.compared) > 3 else "")

@@ -132,8 +132,8 @@ def judge(records: Sequence[BarrierRecord]) -> Judgement:
     records : sequence of BarrierRecord
         Of the place, on all communicators and in all phases: they are left out together.
     """
-    found = [_of_record(r) for r in records]
-    kind, reason = min(found, key=lambda f: ORDER.index(f[0]))
+    judged = [_of_record(r) for r in records]
+    kind, reason = min(judged, key=lambda f: ORDER.index(f[0]))
     return Judgement(kind, reason, None if kind == "keep" else bound(records, {r.site for r in records}))
 
 
@@ -149,8 +149,8 @@ def _of_record(r: BarrierRecord) -> tuple[Class, str]:
         return "keep", "; ".join(text + _share(times, r.count) for text, times in seen)
     if not r.follows:
         return "keep", "no call comes after it"
-    found = [(*_of_follow(f, r), f) for f in r.follows]
-    kind, text, follow = min(found, key=lambda f: (ORDER.index(f[0]), -f[2].calls))
+    judged = [(*_of_follow(f, r), f) for f in r.follows]
+    kind, text, follow = min(judged, key=lambda f: (ORDER.index(f[0]), -f[2].calls))
     return kind, text + _share(follow.calls, sum(f.calls for f in r.follows))
 
 

@@ -17,13 +17,13 @@ from subsalt.errors import DataError, SubsaltError
 from subsalt.host import usable_cores
 from subsalt.machine.load import Watch
 from subsalt.report.table import Column, render
-from subsalt_lab.asked import wrong
 from subsalt_lab.barriers import audit as attempt
 from subsalt_lab.barriers.audit import ALL, UNITS, Site, chosen, read_sites, result_of, time_steps
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.external import checked_expression
 from subsalt_lab.launch_line import ranks_of
+from subsalt_lab.option_values import wrong
 from subsalt_lab.outputs import FOLDER, Outputs
 from subsalt_lab.pmpi import run as pmpi
 from subsalt_lab.result import Result
@@ -71,7 +71,7 @@ TRIAL = (
 
 def tables(result: Result, how: str) -> list[str]:
     """Return the tables of a result, with a line above each; CSV has them bare."""
-    found: list[str] = []
+    texts: list[str] = []
     settings = result.settings
 
     def title(text: str) -> str:
@@ -85,25 +85,25 @@ def tables(result: Result, how: str) -> list[str]:
         columns = [*SITES, REASON] if how == "csv" else SITES
         if {r["call"] for r in result.rows} != {"MPI_Barrier"}:
             columns = [*columns[:2], CALL, *columns[2:]]
-        found.append(title(head) + render(result.rows, columns, how))
+        texts.append(title(head) + render(result.rows, columns, how))
         if how != "csv":
-            found.append("\n".join(f"{r['number']} {r['place']}: {r['verdict']}" for r in result.rows))
+            texts.append("\n".join(f"{r['number']} {r['place']}: {r['verdict']}" for r in result.rows))
     elif how != "csv":
-        found.append(f"barriers: {settings['command']}, {settings['ranks']} ranks, {settings['mpi']}: none")
+        texts.append(f"barriers: {settings['command']}, {settings['ranks']} ranks, {settings['mpi']}: none")
     phases, trial = result.more.get("phases"), result.more.get("trial")
     if phases:
         text, steps = render(phases, PHASES, how), time_steps(phases)
-        found.append(
+        texts.append(
             title("by phase, mean over ranks") + text + (f"\n\n{steps}" if steps and how != "csv" else "")
         )
     if trial and trial["rows"]:
-        found.append(
+        texts.append(
             title("before and after: s summed over ranks, medians of rounds")
             + render(trial["rows"], TRIAL, how)
         )
     if trial and how != "csv":
-        found.append(trial["text"])
-    return found
+        texts.append(trial["text"])
+    return texts
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Options:
 )
 @spread
 def barriers(
-    asked: Options,
+    options: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -221,21 +221,21 @@ def barriers(
     json: Json = False,
 ) -> None:
     """Audit the barriers of any MPI program, and try what leaving some of them out saves (--try)."""
-    _audit(asked, table, out, json)
+    _audit(options, table, out, json)
 
 
 def _audit(request: Options, how: str, file: Path | None, as_json: bool) -> None:
     """Audit the barriers of a program, and try it without some of them."""
     possible(file, how)
     settings = request.settings()
-    kept = read_sites(request.audit) if request.audit is not None else None
+    stored = read_sites(request.audit) if request.audit is not None else None
     out = Out(as_json)
     with results_lost_on_stop():
-        if kept is None:
+        if stored is None:
             # standard output is ours where a program reads it
             result, sites = _audited(request, settings, aside=as_json or how == "csv")
         else:
-            result, sites = _from_sites(request, settings, kept), kept
+            result, sites = _from_sites(request, settings, stored), stored
         if request.attempt is not None:
             _tried(request, settings, result, sites)
     show(out, result, tables(result, how), how)
@@ -287,13 +287,13 @@ def _tried(request: Options, settings: Settings, result: Result, all_sites: Sequ
     for s in sites:
         if s.kind == "keep":
             progress(f"site {s.number} is to be kept: {s.judgement.reason}; it is tried all the same")
-    found = attempt.attempt(request.launch, sites, settings, library=request.mpi, say=progress)
-    result.more = {**result.more, "trial": found.to_dict()}
-    result.load = found.trials.load
+    tried = attempt.attempt(request.launch, sites, settings, library=request.mpi, say=progress)
+    result.more = {**result.more, "trial": tried.to_dict()}
+    result.load = tried.trials.load
     notes = [n for n in result.notes if not n.startswith("noisy")]
-    if found.bound is not None:
-        notes.append(f"upper bound of the saving, by the barriers of the trial: {found.bound:.3g} s, median")
-    if found.trials.load.get("noisy"):
+    if tried.bound is not None:
+        notes.append(f"upper bound of the saving, by the barriers of the trial: {tried.bound:.3g} s, median")
+    if tried.trials.load.get("noisy"):
         notes.append("noisy: others used the processor during the trial; repeat it on a quiet machine")
     result.notes = notes
 

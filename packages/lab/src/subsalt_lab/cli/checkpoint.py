@@ -108,7 +108,7 @@ class Options:
 )
 @spread
 def checkpoint(
-    asked: Options,
+    options: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -116,10 +116,10 @@ def checkpoint(
     json: Json = False,
 ) -> None:
     """Measure what checkpoints on disk cost: put, get, total by number, directory and threads."""
-    _measure(_settings(asked), table, out, json)
+    _measure(_settings(options), table, out, json)
 
 
-def _settings(asked: Options) -> Settings:
+def _settings(options: Options) -> Settings:
     """Return what the options ask for.
 
     Raises
@@ -129,21 +129,21 @@ def _settings(asked: Options) -> Settings:
     """
     from subsalt.host import usable_cores
     from subsalt_lab import checkpoint as measurement
-    from subsalt_lab.asked import choices
     from subsalt_lab.checkpoint_case import Case
     from subsalt_lab.cli.storage import io_threads, names_of
+    from subsalt_lab.option_values import choices
 
-    strategy = choices("--strategy", [asked.strategy], STRATEGIES, ())[0]
-    places = list(dict.fromkeys(asked.directories or [Path(".")]))
+    strategy = choices("--strategy", [options.strategy], STRATEGIES, ())[0]
+    places = list(dict.fromkeys(options.directories or [Path(".")]))
     return measurement.Settings(
-        Case(_grid(asked.grid), asked.samples, strategy, usable_cores()),
+        Case(_grid(options.grid), options.samples, strategy, usable_cores()),
         places,
-        _checkpoints(asked.checkpoints, asked.samples),
-        io_threads(asked.threads),
-        asked.direct,
-        choices("--mode", asked.mode, MODES, MODES),
-        asked.repeats,
-        names_of(asked.names, places),
+        _checkpoints(options.checkpoints, options.samples),
+        io_threads(options.threads),
+        options.direct,
+        choices("--mode", options.mode, MODES, MODES),
+        options.repeats,
+        names_of(options.names, places),
     )
 
 
@@ -163,28 +163,28 @@ def _measure(wanted: Settings, how: str, file: Path | None, as_json: bool) -> No
 
 
 def _checkpoints(given: list[str] | None, samples: int) -> list[int]:
-    from subsalt_lab import asked
+    from subsalt_lab import option_values
 
     if given is None:
         return sorted({min(c, samples) for c in CHECKPOINTS})
-    found = asked.words(given)
-    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= samples]
-    if bad or not found:
-        raise asked.wrong(
+    numbers = option_values.words(given)
+    bad = [w for w in numbers if not w.isdecimal() or not 1 <= int(w) <= samples]
+    if bad or not numbers:
+        raise option_values.wrong(
             f"--checkpoints {' '.join(bad)}: not numbers from 1 to {samples}, the time steps",
             "use such as --checkpoints 80,400, or more --samples",
         )
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def _grid(text: str) -> tuple[int, int, int]:
-    from subsalt_lab import asked
+    from subsalt_lab import option_values
     from subsalt_lab.checkpoint_case import LAYER
 
     least = INSIDE + 2 * LAYER
     words = text.replace("x", ",").split(",")
     if len(words) != 3 or not all(w.strip().isdecimal() and int(w) >= least for w in words):
-        raise asked.wrong(
+        raise option_values.wrong(
             f"--grid {text}: not three numbers from {least} up, layer included",
             "use nx,ny,nz, such as --grid 96,96,96",
         )

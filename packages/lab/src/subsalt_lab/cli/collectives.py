@@ -17,11 +17,10 @@ from subsalt.host import usable_cores
 from subsalt.io.publish import publish_text
 from subsalt.machine.launcher import Launcher
 from subsalt.report.table import Column, render
-from subsalt_lab.asked import choices, wrong
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.collectives import hint_programs, io_hints, tuning, verify, writers
-from subsalt_lab.collectives import request as asked
+from subsalt_lab.collectives import request as requests
 from subsalt_lab.collectives import verify as verification
 from subsalt_lab.collectives.choice import Algorithm
 from subsalt_lab.collectives.io_hints import Compared
@@ -31,6 +30,7 @@ from subsalt_lab.collectives.tuning import Tuning
 from subsalt_lab.collectives.writers import Written
 from subsalt_lab.external import checked_expression
 from subsalt_lab.launch_line import LaunchLine
+from subsalt_lab.option_values import choices, wrong
 from subsalt_lab.outputs import Outputs
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import load
@@ -204,7 +204,7 @@ class Options:
         ConfigError
             When options ask for what cannot be, or do not belong together (E128).
         """
-        names = asked.collectives_of(self.collectives)
+        names = requests.collectives_of(self.collectives)
         threads = cast(
             "Threads", choices("--thread-level", [self.thread_level], ("multiple", "single"), ())[0]
         )
@@ -219,13 +219,13 @@ class Options:
             places = [h for h in heavy(load(self.from_profile)) if h.collective in names]
             what = wanted(places)
         else:
-            sizes = self.sizes or [asked.QUICK_SIZES if self.quick else asked.SIZES]
-            ranks = asked.ranks_of(self.np, usable_cores())
-            what = asked.everything(ranks, names, asked.sizes_of(sizes))
+            sizes = self.sizes or [requests.QUICK_SIZES if self.quick else requests.SIZES]
+            ranks = requests.ranks_of(self.np, usable_cores())
+            what = requests.everything(ranks, names, requests.sizes_of(sizes))
         request = Request(
             what,
             self.rounds,
-            self.starts or (asked.LEAST_STARTS if self.quick else 5),
+            self.starts or (requests.LEAST_STARTS if self.quick else 5),
             threads,
             self.oversubscribe_ok,
             self.timeout or TIMEOUT,
@@ -365,7 +365,7 @@ def _hints(given: Options, like: Path, how: str, file: Path | None, as_json: boo
     """Search hints of MPI-IO."""
     request = hint_programs.Request(
         like,
-        asked.ranks_of(given.np, usable_cores())[-1],
+        requests.ranks_of(given.np, usable_cores())[-1],
         given.folder,
         hint_programs.LEAST_ROUNDS if given.quick else hint_programs.ROUNDS,
         oversubscribe=given.oversubscribe_ok,
@@ -457,8 +457,8 @@ def hints(
             notes.append("nothing is written: others used the machine, or ranks took turns on cores")
             chosen = None
         environment, files = io_hints.write(mpi, request, chosen)
-    told = hint_lines(chosen, environment, files)
-    result = io_hints.result_of(mpi, request, compared, load, [*notes, *told])
+    hint_notes = hint_lines(chosen, environment, files)
+    result = io_hints.result_of(mpi, request, compared, load, [*notes, *hint_notes])
     result.settings = {**result.settings, "environment": environment}
     show(out, result, [render(result.rows, HINT_COLUMNS, how)], how)
     hand_over(out, result, file)

@@ -15,7 +15,7 @@ from subsalt.errors import DiskError, SubsaltError
 from subsalt.io.publish import publish_text
 from subsalt.machine import machine_file as machine
 from subsalt.report.table import FORMATS, Column, render
-from subsalt_lab import asked as words
+from subsalt_lab import option_values as words
 from subsalt_lab.result import Result
 
 if TYPE_CHECKING:
@@ -87,15 +87,15 @@ def finish(out: Out, result: Result, path: Path, section: str, rows: list[dict[s
     left_out = machine.save(path, section, rows)
     if out.as_json:
         out.json(result.to_dict() | {"machine_file": str(path)})
-    kept = f" ({left_out} quiet rows in it were kept)" if left_out else ""
-    print(f"machine   {printable(str(path))}{kept}", file=sys.stderr, flush=True)
+    remark = f" ({left_out} quiet rows in it were kept)" if left_out else ""
+    print(f"machine   {printable(str(path))}{remark}", file=sys.stderr, flush=True)
 
 
 def measured(
     section: str,
     measurement: Any,
     settings: Any,
-    asked: ForMachine,
+    options: ForMachine,
     tables: Callable[[Sequence[Mapping[str, Any]], str], Iterable[str]] | None = None,
 ) -> None:
     """Measure, print the tables, and add the rows to a section of machine.json.
@@ -105,14 +105,14 @@ def measured(
     measurement : module
         With ``measure(settings, say)``, ``for_machine(result)``, and the columns of its table or `tables`.
     """
-    path = prepared(asked.out, asked.table)
-    out = Out(asked.json)
+    path = prepared(options.out, options.table)
+    out = Out(options.json)
     with results_lost_on_stop():
         result = measurement.measure(settings, say=progress)
     made = (
-        [render(result.rows, measurement.COLUMNS, asked.table)]
+        [render(result.rows, measurement.COLUMNS, options.table)]
         if tables is None
-        else tables(result.rows, asked.table)
+        else tables(result.rows, options.table)
     )
-    show(out, result, made, asked.table)
+    show(out, result, made, options.table)
     finish(out, result, path, section, measurement.for_machine(result))

@@ -108,7 +108,7 @@ class Options:
 )
 @spread
 def io(
-    asked: Options,
+    options: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -116,10 +116,10 @@ def io(
     json: Json = False,
 ) -> None:
     """Measure initialisation, trace input and total of a migration: original (broadcast) against per-rank input."""
-    _measure(_settings(asked), table, out, json)
+    _measure(_settings(options), table, out, json)
 
 
-def _settings(asked: Options) -> Settings:
+def _settings(options: Options) -> Settings:
     """Return what the options ask for.
 
     Raises
@@ -128,19 +128,19 @@ def _settings(asked: Options) -> Settings:
         When one of them asks for something impossible.
     """
     from subsalt_lab import io as measurement
-    from subsalt_lab.asked import choices
     from subsalt_lab.io_case import Case
+    from subsalt_lab.option_values import choices
 
-    formats = choices("--format", [asked.suffix], ("rsf", "sgy"), ())
+    formats = choices("--format", [options.suffix], ("rsf", "sgy"), ())
     return measurement.Settings(
-        Case(_grid(asked.grid), asked.steps, asked.compute, f".{formats[0]}"),
-        _ranks(asked.ranks),
-        choices("--cache", asked.cache, measurement.CACHES, measurement.CACHES),
-        asked.repeats,
-        asked.directory.absolute(),
-        asked.keep,
-        asked.launcher,
-        asked.timeout,
+        Case(_grid(options.grid), options.steps, options.compute, f".{formats[0]}"),
+        _ranks(options.ranks),
+        choices("--cache", options.cache, measurement.CACHES, measurement.CACHES),
+        options.repeats,
+        options.directory.absolute(),
+        options.keep,
+        options.launcher,
+        options.timeout,
     )
 
 
@@ -160,25 +160,25 @@ def _measure(wanted: Settings, how: str, file: Path | None, as_json: bool) -> No
 
 
 def _ranks(given: list[str] | None) -> list[int]:
-    from subsalt_lab import asked
+    from subsalt_lab import option_values
 
     if given is None:
         return [1, 2, 4]
-    found = asked.words(given)
-    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 100_000]
-    if bad or not found:
-        raise asked.wrong(
+    numbers = option_values.words(given)
+    bad = [w for w in numbers if not w.isdecimal() or not 1 <= int(w) <= 100_000]
+    if bad or not numbers:
+        raise option_values.wrong(
             f"--ranks {' '.join(bad)}: not numbers of ranks", "use whole numbers, such as --ranks 1,2,4"
         )
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def _grid(text: str) -> tuple[int, int, int]:
-    from subsalt_lab import asked
+    from subsalt_lab import option_values
 
     words = text.replace("x", ",").split(",")
     if len(words) != 3 or not all(w.strip().isdecimal() and int(w) >= 16 for w in words):
-        raise asked.wrong(
+        raise option_values.wrong(
             f"--grid {text}: not three numbers from 16 up", "use nx,ny,nz, such as --grid 256,192,128"
         )
     nx, ny, nz = (int(w) for w in words)

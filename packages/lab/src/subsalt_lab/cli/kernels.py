@@ -14,7 +14,7 @@ from subsalt.kernels import requires_gpu
 from subsalt.methods.rtm.speed import bytes_of, cost
 from subsalt.numerics.stencil import radius_of
 from subsalt.report.table import Column, render
-from subsalt_lab import asked
+from subsalt_lab import option_values
 from subsalt_lab.cli.commands import measured
 from subsalt_lab.cli.lab import ForMachine, lab
 
@@ -62,7 +62,9 @@ def memory(given: MemoryOptions, where: ForMachine) -> None:
         return
     from subsalt_lab import memory as measurement
 
-    settings = measurement.Settings(asked.threads(given.threads), asked.instruction_sets(given.isa), rounds)
+    settings = measurement.Settings(
+        option_values.threads(given.threads), option_values.instruction_sets(given.isa), rounds
+    )
     measured("memory", measurement, settings, where)
 
 
@@ -120,9 +122,9 @@ def _on_processor(given: KernelOptions, where: ForMachine) -> None:
     from subsalt.methods.rtm.speed import cost
     from subsalt_lab import kernels as measurement
 
-    counts = asked.threads(given.threads)
-    media = asked.choices("--medium", given.medium, measurement.MEASURED, measurement.MEASURED)
-    storages = asked.choices(
+    counts = option_values.threads(given.threads)
+    media = option_values.choices("--medium", given.medium, measurement.MEASURED, measurement.MEASURED)
+    storages = option_values.choices(
         "--storage", given.storage, measurement.STORAGES, ("f32",) if given.quick else measurement.STORAGES
     )
     if (
@@ -130,19 +132,19 @@ def _on_processor(given: KernelOptions, where: ForMachine) -> None:
         and "u16" in storages
         and all(m not in measurement.MEDIA or cost(m).packed is None for m in media)
     ):
-        raise asked.wrong(
+        raise option_values.wrong(
             f"--storage u16: {' and '.join(media)} has no 16-bit models",
             "leave --storage out, or choose another --medium",
         )
     settings = measurement.Settings(
         media,
-        asked.numbers(
+        option_values.numbers(
             "--order", given.order, measurement.ORDERS, (8,) if given.quick else measurement.ORDERS
         ),
-        asked.instruction_sets(given.isa),
+        option_values.instruction_sets(given.isa),
         counts[-1:] if given.quick and given.threads is None else counts,
         storages,
-        asked.points(given.n or 256),
+        option_values.points(given.n or 256),
         given.rounds or (3 if given.quick else 7),
     )
     measured("kernels", measurement, settings, where, tables)
@@ -153,21 +155,23 @@ def _of_copies(given: KernelOptions, copies: list[str], where: ForMachine) -> No
     from subsalt_lab import copies as measurement
     from subsalt_lab.kernels import MEDIA, ORDERS
 
-    if given.storage is not None and asked.words(given.storage) != ["f32"]:
-        raise asked.wrong(f"--storage {' '.join(given.storage)}: copies have float32 models", "leave it out")
-    each = asked.threads(given.threads) if given.threads is not None else [1]
+    if given.storage is not None and option_values.words(given.storage) != ["f32"]:
+        raise option_values.wrong(
+            f"--storage {' '.join(given.storage)}: copies have float32 models", "leave it out"
+        )
+    each = option_values.threads(given.threads) if given.threads is not None else [1]
     if len(each) > 1:
-        raise asked.wrong(
+        raise option_values.wrong(
             f"--threads {','.join(map(str, each))}: copies have one number of threads each",
             "such as --threads 1",
         )
     settings = measurement.Settings(
-        asked.choices("--medium", given.medium, MEDIA, ("isotropic", "vti", "tti")),
-        asked.numbers("--order", given.order, ORDERS, (8,)),
-        asked.instruction_sets(given.isa),
+        option_values.choices("--medium", given.medium, MEDIA, ("isotropic", "vti", "tti")),
+        option_values.numbers("--order", given.order, ORDERS, (8,)),
+        option_values.instruction_sets(given.isa),
         _counts_of_copies(copies),
         each[0],
-        asked.points(given.n or 256),
+        option_values.points(given.n or 256),
         given.rounds or (3 if given.quick else 5),
         0.5 if given.quick else 1.0,
     )
@@ -175,14 +179,14 @@ def _of_copies(given: KernelOptions, copies: list[str], where: ForMachine) -> No
 
 
 def _counts_of_copies(given: list[str]) -> list[int]:
-    found = asked.words(given)
-    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= MOST_COPIES]
-    if bad or not found:
-        raise asked.wrong(
+    numbers = option_values.words(given)
+    bad = [w for w in numbers if not w.isdecimal() or not 1 <= int(w) <= MOST_COPIES]
+    if bad or not numbers:
+        raise option_values.wrong(
             f"--copies {' '.join(bad) or 'is empty'}: not numbers of copies from 1",
             "use such as --copies 2, or 1,2,4",
         )
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def _on_device(given: KernelOptions, where: ForMachine) -> None:
@@ -192,11 +196,13 @@ def _on_device(given: KernelOptions, where: ForMachine) -> None:
 
     n = given.n or 512
     if n < measurement.SMALLEST:
-        raise asked.wrong(f"-n {n}: two layers and a core need more", f"use {measurement.SMALLEST} or more")
+        raise option_values.wrong(
+            f"-n {n}: two layers and a core need more", f"use {measurement.SMALLEST} or more"
+        )
     settings = measurement.Settings(
-        asked.choices("--medium", given.medium, MEDIA, MEDIA),
-        asked.numbers("--order", given.order, ORDERS, (8,) if given.quick else ORDERS),
-        asked.choices("--storage", given.storage, STORAGES, ("f32",) if given.quick else STORAGES),
+        option_values.choices("--medium", given.medium, MEDIA, MEDIA),
+        option_values.numbers("--order", given.order, ORDERS, (8,) if given.quick else ORDERS),
+        option_values.choices("--storage", given.storage, STORAGES, ("f32",) if given.quick else STORAGES),
         n,
         given.rounds or (3 if given.quick else 7),
     )
@@ -206,7 +212,7 @@ def _on_device(given: KernelOptions, where: ForMachine) -> None:
 def _on_gpu(device: str) -> bool:
     """Return whether `device`, one of `MEASURED`, is the GPU; refuse others."""
     if device not in MEASURED:
-        raise asked.wrong(f"--device {device}: not known", f"choose from {', '.join(MEASURED)}")
+        raise option_values.wrong(f"--device {device}: not known", f"choose from {', '.join(MEASURED)}")
     return requires_gpu(device)
 
 
@@ -214,7 +220,7 @@ def _refuse_on_gpu(unused: Mapping[str, object]) -> None:
     """Refuse options that say something of the processor."""
     given = [name for name, value in unused.items() if value is not None]
     if given:
-        raise asked.wrong(
+        raise option_values.wrong(
             f"{' and '.join(given)} with --device cuda", "they belong to the processor: leave them out"
         )
 

@@ -28,15 +28,15 @@ def machine(
     """Show what the lab measured on this machine, how old and how disturbed it is, and what nobody has measured."""
     from subsalt.cli.output import Out
     from subsalt.machine import machine_file as machines
-    from subsalt_lab import asked, machine_tables
+    from subsalt_lab import machine_tables, option_values
     from subsalt_lab.cli.commands import possible
 
     possible(None, table)
     path = file if file is not None else machines.default_path()
-    wanted = asked.choices("--section", section, machine_tables.names(), machine_tables.names())
+    wanted = option_values.choices("--section", section, machine_tables.names(), machine_tables.names())
     known, out = machines.read(path), Out(json)
     if table == "csv" and len(wanted) != 1:
-        raise asked.wrong("--table csv: a table for each section", "choose one with --section")
+        raise option_values.wrong("--table csv: a table for each section", "choose one with --section")
     for line in machine_tables.lines(known, wanted, table, str(path)):
         out.say(line)
     out.json(machine_tables.content(known, wanted) | {"machine_file": str(path)})

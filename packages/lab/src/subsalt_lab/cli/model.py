@@ -21,7 +21,7 @@ from subsalt.plan import network as links
 from subsalt.plan.model import Blocks, Files, Predicted, Problem, Shape, cubes, predict, slabs
 from subsalt.plan.network import Link
 from subsalt.report.table import Column, render
-from subsalt_lab import asked as words
+from subsalt_lab import option_values as words
 from subsalt_lab.cli.commands import hand_over, possible
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.result import Result
@@ -74,7 +74,7 @@ class Options:
 )
 @spread
 def model(
-    asked: Options,
+    options: Options,
     table: Table = "text",
     out: ResultFile = None,
     json: Json = False,
@@ -82,18 +82,18 @@ def model(
     """Predict kernel, halo and input of a shot on many nodes: a model, labelled so, never a measurement."""
     possible(out, table)
     printer = Out(json)
-    if asked.founding:
+    if options.founding:
         from subsalt_lab import model_founding as founding
 
         result = founding.result()
         tell(printer, result, founding.tables(result, table), table)
     else:
-        result = prediction(_settings(asked))
+        result = prediction(_settings(options))
         tell(printer, result, [render(result.rows, COLUMNS, table)], table)
     hand_over(printer, result, out)
 
 
-def _settings(asked: Options) -> Settings:
+def _settings(options: Options) -> Settings:
     """Return what the options say.
 
     Raises
@@ -101,38 +101,38 @@ def _settings(asked: Options) -> Settings:
     ConfigError
         When one is missing (E974) or says nothing that can be.
     """
-    given = {"--grid": asked.grid, "--nodes": asked.nodes, "--rate": asked.rate}
+    given = {"--grid": options.grid, "--nodes": options.nodes, "--rate": options.rate}
     missing = [name for name, value in given.items() if value is None]
-    if asked.grid is None or asked.nodes is None or asked.rate is None:
+    if options.grid is None or options.nodes is None or options.rate is None:
         raise ConfigError(
             f"nothing to predict: {' and '.join(missing)} not given",
             "give --founding, or --grid 2486,1151,1231 --nodes 24,100 --rate 2e9",
             code="E974",
         )
-    if asked.network is None:
+    if options.network is None:
         from subsalt.plan.rates import machine_if_known
 
         link = links.link_of(machine_if_known(), "across")
     else:
-        link = links.given(asked.network)
-    total = None if asked.files is None else links.given(asked.files, "--files").rate
+        link = links.given(options.network)
+    total = None if options.files is None else links.given(options.files, "--files").rate
     return Settings(
-        Problem(shape_of(asked.grid), asked.steps, asked.wavefields, asked.ghost),
-        counts_of(asked.nodes),
-        rate_of(asked.rate),
+        Problem(shape_of(options.grid), options.steps, options.wavefields, options.ghost),
+        counts_of(options.nodes),
+        rate_of(options.rate),
         link,
         None if total is None else Files(math.inf, math.inf, total),
-        "blocks" if asked.blocks else "slabs",
-        asked.overlap,
+        "blocks" if options.blocks else "slabs",
+        options.overlap,
     )
 
 
 def shape_of(text: str) -> Shape:
     """Return three numbers of points."""
-    found = [w.strip() for w in text.split(",")]
-    if len(found) != 3 or not all(w.isdecimal() and 1 <= int(w) <= 10**6 for w in found):
+    numbers = [w.strip() for w in text.split(",")]
+    if len(numbers) != 3 or not all(w.isdecimal() and 1 <= int(w) <= 10**6 for w in numbers):
         raise words.wrong(f"--grid {text}: not three numbers of points", "use such as --grid 2486,1151,1231")
-    x, y, z = map(int, found)
+    x, y, z = map(int, numbers)
     return x, y, z
 
 
@@ -257,16 +257,16 @@ def _row(settings: Settings, nodes: int) -> dict[str, Any]:
     if settings.how == "slabs" and nodes > settings.problem.shape[0]:
         return row | {"problem": f"{settings.problem.shape[0]} planes"}
     try:
-        found = settings.predicted(nodes)
+        predicted = settings.predicted(nodes)
     except ValueError:
         return row | {"problem": "more blocks than points along an axis"}
-    thin = settings.how == "slabs" and found.blocks.largest[0] < settings.problem.ghost
+    thin = settings.how == "slabs" and predicted.blocks.largest[0] < settings.problem.ghost
     return row | {
-        "cut": " x ".join(map(str, found.blocks.counts)),
-        "largest": " x ".join(map(str, found.blocks.largest)),
-        "imbalance": found.blocks.imbalance,
-        "efficiency": found.efficiency,
-        **found.phases,
+        "cut": " x ".join(map(str, predicted.blocks.counts)),
+        "largest": " x ".join(map(str, predicted.blocks.largest)),
+        "imbalance": predicted.blocks.imbalance,
+        "efficiency": predicted.efficiency,
+        **predicted.phases,
         "problem": f"slabs thinner than the {settings.problem.ghost} planes of their halo" if thin else "",
     }
 

@@ -13,13 +13,13 @@ import typer
 from subsalt.cli.output import spread
 from subsalt.host import usable_cores
 from subsalt.report.table import Column, render
-from subsalt_lab.asked import words, wrong
 from subsalt_lab.cli.commands import headed
 from subsalt_lab.cli.lab import Json, Table, lab
 from subsalt_lab.network import balance, hpcc, imb
 from subsalt_lab.network.places import PLACES
 from subsalt_lab.network.rows import BETWEEN_TWO as MESSAGES
 from subsalt_lab.network.rows import COLLECTIVES, WINDOW
+from subsalt_lab.option_values import words, wrong
 
 if TYPE_CHECKING:
     from subsalt.cli.output import Out
@@ -126,12 +126,14 @@ def joined(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> list[dict[
     keys : sequence of str
         What makes a case.
     """
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    by_case: dict[tuple[Any, ...], dict[str, Any]] = {}
     for r in rows:
         if "value" in r:
-            case = found.setdefault(tuple(r[k] for k in keys), {k: r[k] for k in (*keys, "note")})
+            case = by_case.setdefault(tuple(r[k] for k in keys), {k: r[k] for k in (*keys, "note")})
             case |= {r["what"]: r["value"], f"{r['what']}_spread": r["spread"]}
-    return sorted(found.values(), key=lambda r: [PLACES.index(r[k]) if k == "where" else r[k] for k in keys])
+    return sorted(
+        by_case.values(), key=lambda r: [PLACES.index(r[k]) if k == "where" else r[k] for k in keys]
+    )
 
 
 #: counts of MPI are integers of 32 bits; larger messages say nothing new
@@ -150,12 +152,12 @@ def message(option: str, text: str) -> int:
     ConfigError
         When it is none, or larger than `LARGEST`.
     """
-    found = re.fullmatch(r"\s*(\d+)\s*([kmg]?)(?:i?b)?\s*", text, re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"\s*(\d+)\s*([kmg]?)(?:i?b)?\s*", text, re.IGNORECASE)
+    if match is None:
         raise wrong(
             f"{option} {text}: not a message size", f"use such as {option} 0:4M, or {option} 8,1K,64K"
         )
-    nbytes = int(found[1]) * _BINARY[found[2].lower()]
+    nbytes = int(match[1]) * _BINARY[match[2].lower()]
     if nbytes > LARGEST:
         raise wrong(f"{option} {text}: larger than 1 GiB", "use smaller messages")
     return nbytes
@@ -180,19 +182,19 @@ def sizes(option: str, text: str, factor: int = 2) -> list[int]:
     """
     first, colon, last = text.partition(":")
     if not colon:
-        found = sorted({message(option, w) for w in words([text])})
-        if not 1 <= len(found) <= MOST:
-            raise wrong(f"{option} {text!r}: {len(found)} sizes", f"give 1 to {MOST}")
-        return found
+        message_sizes = sorted({message(option, w) for w in words([text])})
+        if not 1 <= len(message_sizes) <= MOST:
+            raise wrong(f"{option} {text!r}: {len(message_sizes)} sizes", f"give 1 to {MOST}")
+        return message_sizes
     low, high = message(option, first), message(option, last)
     if low > high:
         raise wrong(f"{option} {text}: from large to small", f"use {option} {last}:{first}")
-    found = [0] if low == 0 else []
+    message_sizes = [0] if low == 0 else []
     size = max(low, 1)
     while size <= high:
-        found.append(size)
+        message_sizes.append(size)
         size *= factor
-    return found
+    return message_sizes
 
 
 def ranks(given: Sequence[str] | None) -> list[int]:
@@ -205,12 +207,12 @@ def ranks(given: Sequence[str] | None) -> list[int]:
     """
     if given is None:
         return sorted({2, max(2, usable_cores())})
-    found = words(given)
-    bad = [w for w in found if not w.isdecimal() or not 2 <= int(w) <= 100000]
-    if bad or not found:
+    numbers = words(given)
+    bad = [w for w in numbers if not w.isdecimal() or not 2 <= int(w) <= 100000]
+    if bad or not numbers:
         what = f"--np {' '.join(bad)}: a message needs two ranks" if bad else "--np is empty"
         raise wrong(what, "use numbers from 2 on, such as --np 2,4")
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 THREAD_LEVELS = ("multiple", "single")
@@ -268,7 +270,7 @@ class Options:
 )
 @spread
 def network(
-    asked: Options,
+    options: Options,
     table: Table = "text",
     machine: Annotated[
         Path | None,
@@ -286,8 +288,8 @@ def network(
     from subsalt_lab.network.rows import Beside
 
     _measure(
-        _settings(asked),
-        Beside(asked.hpcc_memory if asked.hpcc else 0.0, asked.imb),
+        _settings(options),
+        Beside(options.hpcc_memory if options.hpcc else 0.0, options.imb),
         table,
         machine,
         out,
@@ -295,7 +297,7 @@ def network(
     )
 
 
-def _settings(asked: Options) -> Settings:
+def _settings(options: Options) -> Settings:
     """Return what the options ask for.
 
     Raises
@@ -305,18 +307,20 @@ def _settings(asked: Options) -> Settings:
     """
     from subsalt_lab.network.messages import Settings
 
-    if asked.thread_level not in THREAD_LEVELS:
+    if options.thread_level not in THREAD_LEVELS:
         raise wrong(
-            f"--thread-level {asked.thread_level}: not known", f"choose from {', '.join(THREAD_LEVELS)}"
+            f"--thread-level {options.thread_level}: not known", f"choose from {', '.join(THREAD_LEVELS)}"
         )
-    if asked.mpi is not None and not asked.mpi.is_file():
+    if options.mpi is not None and not options.mpi.is_file():
         raise wrong(
-            f"--mpi {asked.mpi}: there is no such file",
+            f"--mpi {options.mpi}: there is no such file",
             "give the libmpi itself, such as /usr/lib/libmpi.so.40",
         )
-    wanted = sizes("--sizes", asked.sizes, 4 if asked.quick else 2)
-    short = (5, 500, 0.2) if asked.quick else (asked.blocks, 2000, 1.0)
-    return Settings(ranks(asked.np), wanted, asked.launcher, asked.mpi, *short, threads=asked.thread_level)
+    wanted = sizes("--sizes", options.sizes, 4 if options.quick else 2)
+    short = (5, 500, 0.2) if options.quick else (options.blocks, 2000, 1.0)
+    return Settings(
+        ranks(options.np), wanted, options.launcher, options.mpi, *short, threads=options.thread_level
+    )
 
 
 def _keep(out: Out, measured: list[dict[str, Any]], wanted: Settings, how: str, file: Path | None) -> None:

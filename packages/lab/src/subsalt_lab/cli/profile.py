@@ -87,9 +87,9 @@ def profile_built_in(
                 "leave --built-in out: the interposer profiles any MPI program, where a C compiler is",
                 code="E911",
             )
-        found = Profile.from_dict(json.loads(out.read_text("utf-8")))
+        profiled = Profile.from_dict(json.loads(out.read_text("utf-8")))
     command = shlex.join([Path(words[0]).name, *words[1:]])
-    return Profiled(replace(found, command=command, notes=tuple(notes)), ended.seconds)
+    return Profiled(replace(profiled, command=command, notes=tuple(notes)), ended.seconds)
 
 
 #: case, ranks, wall s, in MPI s; barriers: s over ranks, calls over ranks
@@ -141,13 +141,13 @@ def rows(profile: Profile | None = None) -> list[dict[str, Any]]:
     profile : Profile, optional
         Of a program of today.
     """
-    found = [_row(*case) for case in CASES]
+    table = [_row(*case) for case in CASES]
     if profile is not None:
         barriers = [r for r in profile.by_call() if r.call == "MPI_Barrier"]
         seconds, calls = sum(r.seconds for r in barriers), sum(r.calls for r in barriers)
         name = whole_rows(profile)[0]["case"]
-        found.append(_row(name, profile.ranks, profile.mean_wall, profile.mpi_time, seconds, calls))
-    return found
+        table.append(_row(name, profile.ranks, profile.mean_wall, profile.mpi_time, seconds, calls))
+    return table
 
 
 def founding_table(profile: Profile, how: str) -> str:
@@ -202,7 +202,7 @@ class Options:
 )
 @spread
 def profile(
-    asked: Options,
+    options: Options,
     table: Table = "text",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
@@ -213,21 +213,21 @@ def profile(
 
     What the program prints passes through, before the tables (with --json on standard error). Its exit code is kept.
     """
-    _profile(asked, table, out, json)
+    _profile(options, table, out, json)
 
 
-def _profile(asked: Options, how: str, file: Path | None, as_json: bool) -> None:
+def _profile(options: Options, how: str, file: Path | None, as_json: bool) -> None:
     """Profile a launch line."""
     from subsalt.cli.output import Out
     from subsalt.machine.load import Watch
-    from subsalt_lab.asked import wrong
     from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
     from subsalt_lab.launch_line import LaunchLine
+    from subsalt_lab.option_values import wrong
     from subsalt_lab.pmpi import tables
     from subsalt_lab.pmpi.run import profile as measure
     from subsalt_lab.result import Result
 
-    words, page = asked.command or [], asked.page
+    words, page = options.command or [], options.page
     possible(file, how)
     possible(page, how, "--page")
     if not words:
@@ -235,9 +235,9 @@ def _profile(asked: Options, how: str, file: Path | None, as_json: bool) -> None
             "no program to profile",
             "put its launch line behind --: subsalt lab profile -- mpiexec -n 4 ./program",
         )
-    if asked.built_in and (asked.sites or asked.mpi):
+    if options.built_in and (options.sites or options.mpi):
         raise wrong(
-            f"--built-in with {'--sites' if asked.sites else '--mpi'}: a run that counts its own calls knows neither",
+            f"--built-in with {'--sites' if options.sites else '--mpi'}: a run that counts its own calls knows neither",
             "leave one of them out",
         )
     out = Out(as_json)
@@ -245,32 +245,32 @@ def _profile(asked: Options, how: str, file: Path | None, as_json: bool) -> None
     aside = as_json or how == "csv"
     with results_lost_on_stop(), Watch(LaunchLine.of(words).ranks or 1) as watch:
         stdout = sys.stderr if aside else None
-        if asked.built_in:
+        if options.built_in:
             ran = profile_built_in(words, stdout=stdout, say=progress)
         else:
-            ran = measure(words, sites=asked.sites, library=asked.mpi, stdout=stdout, say=progress)
-    found = ran.profile
+            ran = measure(words, sites=options.sites, library=options.mpi, stdout=stdout, say=progress)
+    profiled = ran.profile
     result = Result(
         "mpi_profile",
-        {"command": found.command, "mpi": found.mpi, "ranks": found.ranks, "sites": asked.sites},
-        tables.calls_for_programs(found),
+        {"command": profiled.command, "mpi": profiled.mpi, "ranks": profiled.ranks, "sites": options.sites},
+        tables.calls_for_programs(profiled),
         UNITS,
         watch.facts(),
-        [*found.notes, *filter(None, [watch.text()])],
+        [*profiled.notes, *filter(None, [watch.text()])],
         more={
-            "mpi_percent": found.mpi_percent,
-            "waiting_percent": found.waiting_percent,
-            "calls": tables.calls_for_programs(found),
-            "profile": found.to_dict(),
+            "mpi_percent": profiled.mpi_percent,
+            "waiting_percent": profiled.waiting_percent,
+            "calls": tables.calls_for_programs(profiled),
+            "profile": profiled.to_dict(),
         },
     )
-    heading = [] if how == "csv" else [f"{found.mpi}, {found.ranks} rank{'s' * (found.ranks != 1)}"]
-    beside = [founding_table(found, how)] if asked.against_founding and how != "csv" else []
-    show(out, result, [*heading, *tables.tables(found, how, sites=asked.sites), *beside], how)
+    heading = [] if how == "csv" else [f"{profiled.mpi}, {profiled.ranks} rank{'s' * (profiled.ranks != 1)}"]
+    beside = [founding_table(profiled, how)] if options.against_founding and how != "csv" else []
+    show(out, result, [*heading, *tables.tables(profiled, how, sites=options.sites), *beside], how)
     if page is not None:
         from subsalt_lab.pmpi import page as mpi_profile
 
-        mpi_profile.write(found, page)
+        mpi_profile.write(profiled, page)
         out.say(f"page      {page}")
     hand_over(out, result, file)
     if ran.code:

@@ -144,28 +144,28 @@ def ratings(result: Result, how: str) -> list[str]:
     return [render(list(lines.values()), columns, how)]
 
 
-def table(found: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: str) -> str:
+def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: str) -> str:
     """Return a table; columns whose value is the same trivial one everywhere are left out.
 
     Parameters
     ----------
-    found : sequence of mapping
+    rows : sequence of mapping
         Rows of a result.
     columns : sequence of Column
         `KERNEL`, `WHOLE`, `TIME_MIGRATION` or `COMMAND`.
     how : str
         One of `table.FORMATS`.
     """
-    plain = [dict(row) | {"interval": _interval(row)} for row in found]
+    plain = [dict(row) | {"interval": _interval(row)} for row in rows]
     idle = set()
-    if columns is not QUEUE and all(row.get("nodes") in (None, 0, 1) for row in found):
+    if columns is not QUEUE and all(row.get("nodes") in (None, 0, 1) for row in rows):
         idle.add("nodes")
-    if columns is KERNEL and all(row.get("sockets") in (None, 1) for row in found):
+    if columns is KERNEL and all(row.get("sockets") in (None, 1) for row in rows):
         # it would repeat the speed-up
         idle |= {"sockets", "socket_gain"}
-    if all(row.get("work") in (None, 1.0) for row in found):
+    if all(row.get("work") in (None, 1.0) for row in rows):
         idle.add("work")
-    if len({row.get("grid") for row in found}) <= 1:
+    if len({row.get("grid") for row in rows}) <= 1:
         idle.add("grid")
     return render(plain, [c for c in columns if c.key not in idle], how)
 

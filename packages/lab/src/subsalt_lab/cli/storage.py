@@ -13,7 +13,7 @@ from subsalt.cli.output import Out, spread
 from subsalt.machine import machine_file as machine
 from subsalt.machine.records import refuse
 from subsalt.report.table import Column, render
-from subsalt_lab import asked, storage_rows
+from subsalt_lab import option_values, storage_rows
 from subsalt_lab import storage as measurement
 from subsalt_lab.cli.commands import finish, headed, prepared, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, MachineFile, Table, lab
@@ -143,18 +143,18 @@ def job_of(path: Path) -> Job:
     from subsalt.job.base import read_job
     from subsalt.job.job import Job
 
-    found = read_job(path)
-    if not isinstance(found, Job):
-        raise asked.wrong(
-            f"--advise {path}: its method is {found.method}, which keeps no checkpoints",
+    job = read_job(path)
+    if not isinstance(job, Job):
+        raise option_values.wrong(
+            f"--advise {path}: its method is {job.method}, which keeps no checkpoints",
             'give a job with method = "rtm"',
         )
-    if found.data is None:
-        raise asked.wrong(
+    if job.data is None:
+        raise option_values.wrong(
             f"--advise {path}: it has no [data], and modelling keeps no checkpoints",
             "give a job that migrates",
         )
-    return found
+    return job
 
 
 def advice_of(job: Job, directories: Sequence[Path], ranks: int, known: Path) -> Advice:
@@ -188,14 +188,14 @@ def lines(advice: Advice, how: str) -> Iterator[str]:
         return
     head = f"Checkpoints of {advice.job}, largest shot, all ranks of this node; a model from measured rates"
     yield headed(head, rows, COLUMNS, how)
-    told = [f"{i}. {p.directory}: {p.reason}" for i, p in enumerate(advice.places, 1)]
+    reasons = [f"{i}. {p.directory}: {p.reason}" for i, p in enumerate(advice.places, 1)]
     if advice.needs_none:
-        told.append(
+        reasons.append(
             f"as it stands the job keeps nothing on disk ({advice.as_it_stands}): this is what it would do there"
         )
     if advice.kernels == "assumed":
-        told.append("time steps are assumed, and slow: measure them with subsalt lab kernels")
-    yield "\n".join(told)
+        reasons.append("time steps are assumed, and slow: measure them with subsalt lab kernels")
+    yield "\n".join(reasons)
     wanted = advice.lines()
     if wanted:
         yield "for the job file:\n" + "\n".join(f"  {line}" for line in wanted)
@@ -308,12 +308,12 @@ def settings(given: Options) -> measurement.Settings:
         When one of them asks for something impossible.
     """
     if 0 < given.sustained < LEAST_SUSTAINED:
-        raise asked.wrong(
+        raise option_values.wrong(
             f"--sustained {given.sustained:g}: too short for a burst and what follows it",
             f"use {LEAST_SUSTAINED} or more, 180 for figures",
         )
-    each = asked.size("--record", given.record, PAGE)
-    nbytes = asked.size("--size", given.size, PAGE)
+    each = option_values.size("--record", given.record, PAGE)
+    nbytes = option_values.size("--size", given.size, PAGE)
     places = list(dict.fromkeys(given.directories or [Path(".")]))
     return measurement.Settings(
         places,
@@ -324,7 +324,7 @@ def settings(given: Options) -> measurement.Settings:
         given.quick,
         1 if given.quick else given.repeats,
         names=names_of(given.names, places),
-        engine=asked.choices("--engine", [given.engine], ENGINES, ())[0],
+        engine=option_values.choices("--engine", [given.engine], ENGINES, ())[0],
         streams=_streams(given.streams),
         sustained=given.sustained,
     )
@@ -334,40 +334,40 @@ def _streams(given: list[str] | None) -> Sequence[int]:
     """Return how many threads write one file; none for 0."""
     if given is None:
         return STREAMS
-    found = asked.words(given)
-    if found == ["0"]:
+    numbers = option_values.words(given)
+    if numbers == ["0"]:
         return ()
-    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 256]
-    if bad or not found:
-        raise asked.wrong(
+    bad = [w for w in numbers if not w.isdecimal() or not 1 <= int(w) <= 256]
+    if bad or not numbers:
+        raise option_values.wrong(
             f"--streams {' '.join(bad)}: not numbers of threads from 1 to 256",
             "use such as --streams 1,4,16, or 0",
         )
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def names_of(given: list[str] | None, directories: Sequence[Path]) -> list[str]:
     """Return what directories are called, one name each; none when not given."""
-    found = [] if given is None else asked.words(given)
-    if given is not None and len(found) != len(directories):
-        raise asked.wrong(
-            f"--names {' '.join(found)}: {len(found)} names for {len(directories)} directories",
+    names = [] if given is None else option_values.words(given)
+    if given is not None and len(names) != len(directories):
+        raise option_values.wrong(
+            f"--names {' '.join(names)}: {len(names)} names for {len(directories)} directories",
             "give a name to each, such as --names disk,memory",
         )
-    return found
+    return names
 
 
 def io_threads(given: list[str] | None, quick: bool = False) -> list[int]:
     """Return numbers of threads that move data: they wait more than they compute, and may be more than cores."""
     if given is None:
         return [4] if quick else [1, 4]
-    found = asked.words(given)
-    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 256]
-    if bad or not found:
-        raise asked.wrong(
+    numbers = option_values.words(given)
+    bad = [w for w in numbers if not w.isdecimal() or not 1 <= int(w) <= 256]
+    if bad or not numbers:
+        raise option_values.wrong(
             f"--threads {' '.join(bad)}: not numbers of threads from 1 to 256", "use such as --threads 1,4"
         )
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def _measure(
@@ -378,10 +378,10 @@ def _measure(
     out = Out(as_json)
     with results_lost_on_stop():
         result = measurement.measure(wanted, say=progress)
-    found = list(tables(result.rows, how))
+    texts = list(tables(result.rows, how))
     if founding and how != "csv":
-        found += storage_rows.founding_tables(result.rows, how)
-    show(out, result, found, how)
+        texts += storage_rows.founding_tables(result.rows, how)
+    show(out, result, texts, how)
     finish(out, result, path, "storage", measurement.for_machine(result, wanted))
 
 
@@ -389,7 +389,9 @@ def _unadvised(ranks: int, known: bool) -> None:
     """Refuse options of `--advise` without it."""
     for option, there in {"--ranks": ranks != 1, "--known": known}.items():
         if there:
-            raise asked.wrong(f"{option} belongs to --advise", "name a job with --advise, or leave it out")
+            raise option_values.wrong(
+                f"{option} belongs to --advise", "name a job with --advise, or leave it out"
+            )
 
 
 def _advise(given: Options, job_file: Path, how: str, file: Path | None, as_json: bool) -> None:
@@ -397,7 +399,7 @@ def _advise(given: Options, job_file: Path, how: str, file: Path | None, as_json
     wanted, path = settings(given), prepared(file, how)
     job = job_of(job_file)
     out = Out(as_json)
-    found: list[str] = []
+    texts: list[str] = []
     result = None
     if given.known:
         for place in wanted.directories:
@@ -407,14 +409,14 @@ def _advise(given: Options, job_file: Path, how: str, file: Path | None, as_json
         with results_lost_on_stop():
             result = measurement.measure(wanted, say=progress)
         machine.save(path, "storage", measurement.for_machine(result, wanted))
-        found += [] if how == "csv" else tables(result.rows, how)
+        texts += [] if how == "csv" else tables(result.rows, how)
     advice = advice_of(job, wanted.directories, given.ranks, path)
-    found += lines(advice, how)
+    texts += lines(advice, how)
     if result is not None:
-        show(out, result, found, how)
+        show(out, result, texts, how)
         out.json(result.to_dict() | {"advice": advice.to_dict(), "machine_file": str(path)})
         return
-    for i, text in enumerate(found):
+    for i, text in enumerate(texts):
         if i and how != "csv":
             out.say()
         out.say(text)

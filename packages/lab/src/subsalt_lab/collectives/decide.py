@@ -115,7 +115,7 @@ class Verdict:
 
     def row(self) -> dict[str, Any]:
         """Return the row of a table."""
-        found = {
+        columns = {
             "collective": self.collective,
             "ranks": self.comm_size,
             "bytes": self.nbytes,
@@ -125,7 +125,7 @@ class Verdict:
         }
         if self.best is not None:
             b = self.best
-            found |= {
+            columns |= {
                 "best": b.algorithm.name,
                 "best_us": b.us,
                 "ratio": b.paired.ratio,
@@ -134,7 +134,7 @@ class Verdict:
                 "interval": f"{b.paired.ratio_low:.2f}-{b.paired.ratio_high:.2f}",
                 "p": b.p,
             }
-        return found
+        return columns
 
 
 def compared(default: Samples, candidates: Sequence[Samples]) -> list[Compared]:
@@ -173,13 +173,13 @@ def verdicts(
     for s in samples:
         by_place.setdefault(s.place, []).append(s)
     defaults: dict[Place, Samples] = {}
-    found: dict[Place, list[Compared]] = {}
+    compared_at: dict[Place, list[Compared]] = {}
     for place, some in by_place.items():
         own = [s for s in some if s.algorithm.is_default]
         if own:
             defaults[place] = own[0]
-            found[place] = compared(own[0], [s for s in some if not s.algorithm.is_default])
-    return [_verdict(place, default, found, floor, writable) for place, default in defaults.items()]
+            compared_at[place] = compared(own[0], [s for s in some if not s.algorithm.is_default])
+    return [_verdict(place, default, compared_at, floor, writable) for place, default in defaults.items()]
 
 
 def _neighbours(place: Place, places: Mapping[Place, Any]) -> list[Place]:
@@ -192,12 +192,12 @@ def _neighbours(place: Place, places: Mapping[Place, Any]) -> list[Place]:
 def _verdict(
     place: Place,
     default: Samples,
-    found: Mapping[Place, Sequence[Compared]],
+    by_place: Mapping[Place, Sequence[Compared]],
     floor: float,
     writable: Writable,
 ) -> Verdict:
     collective, ranks, nbytes = place
-    beside = _neighbours(place, found)
+    beside = _neighbours(place, by_place)
 
     def verdict(best: Compared | None, why: str, switch: bool = False) -> Verdict:
         return Verdict(collective, ranks, nbytes, default.us, best, switch, why)
@@ -207,10 +207,10 @@ def _verdict(
         return not beside or any(
             o.algorithm.name == c.algorithm.name and o.paired.ratio_low > 1.0
             for near in beside
-            for o in found[near]
+            for o in by_place[near]
         )
 
-    order = sorted(found[place], key=lambda c: c.us)
+    order = sorted(by_place[place], key=lambda c: c.us)
     if not order:
         return verdict(None, "no change: no other comes near the library's own choice")
     convincing = [c for c in order if c.convinces(floor)]
@@ -218,10 +218,10 @@ def _verdict(
     good = [c for c in allowed if agrees(c)]
     if good:
         # what is good at a neighbour too is preferred among those that are as good here
-        beside_names = {o.algorithm.name for near in beside for o in found[near] if o.convinces(floor)}
+        beside_names = {o.algorithm.name for near in beside for o in by_place[near] if o.convinces(floor)}
         equals = [c for c in good if c.us <= AS_GOOD * good[0].us]
-        kept = [c for c in equals if c.algorithm.name in beside_names]
-        return verdict((kept or good)[0], "switch", switch=True)
+        lasting = [c for c in equals if c.algorithm.name in beside_names]
+        return verdict((lasting or good)[0], "switch", switch=True)
     if allowed:
         return verdict(allowed[0], "no change: no neighbouring size agrees")
     if convincing:
@@ -236,14 +236,14 @@ def _verdict(
     return verdict(best, "no change: less than the clock can tell")
 
 
-def choices(found: Sequence[Verdict]) -> list[Choice]:
+def choices(decided: Sequence[Verdict]) -> list[Choice]:
     """Return the switches, neighbouring sizes with the same algorithm put together.
 
     The border between two sizes is their geometric mean. Nothing is said of sizes below the smallest measured one (but
     8 bytes stand for all that is smaller) and above the largest.
     """
     groups: dict[tuple[str, int], list[Verdict]] = {}
-    for v in found:
+    for v in decided:
         groups.setdefault((v.collective, v.comm_size), []).append(v)
     out = []
     for some in groups.values():

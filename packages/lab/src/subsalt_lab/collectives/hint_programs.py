@@ -21,7 +21,7 @@ from subsalt.errors import DeviceError, DiskError, MissingInputError
 from subsalt.host import human, usable_cores
 from subsalt.io.publish import explain_os_error, free_bytes, publish_text
 from subsalt.machine import launcher
-from subsalt_lab.asked import wrong
+from subsalt_lab.option_values import wrong
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 #: rounds that a verdict needs
@@ -138,14 +138,14 @@ class Programs:
     ) -> dict[str, Any]:
         """Write and read once under some variables, and return what rank 0 prints."""
         path = self.scratch / "request.json"
-        asked = {
+        request = {
             "file": str(self.scratch / "volume"),
             "shape": list(self.shape),
             "patterns": list(self.request.patterns),
             "ours": ours,
             "variables": list(variables),
         }
-        publish_text(path, json.dumps(asked))
+        publish_text(path, json.dumps(request))
         program = [sys.executable, "-m", "subsalt_lab.collectives.io_hints_worker", str(path)]
         words = self.mpi.start(
             self.request.ranks,
@@ -153,8 +153,8 @@ class Programs:
             {"MPI4PY_LIBMPI": str(self.mpi.library), "OMP_NUM_THREADS": "1", **environment},
         )
         ran = launcher.run(words, what=f"MPI-IO with {name}", timeout=self.request.timeout)
-        found: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
-        return found
+        answer: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
+        return answer
 
 
 @contextmanager
@@ -172,8 +172,8 @@ def beside(file: Path) -> Iterator[Path]:
 
 def said(hints: Hints, ran: Mapping[str, Any]) -> dict[str, str]:
     """Return what the library says of the hints and variables that were asked for."""
-    told = {**ran["came_back"], **ran["variables"]}
-    return {k: str(told[k]).strip() for k in (*hints.hints, *hints.variables) if k in told}
+    answers = {**ran["came_back"], **ran["variables"]}
+    return {k: str(answers[k]).strip() for k in (*hints.hints, *hints.variables) if k in answers}
 
 
 def not_taken(hints: Hints, came_back: Mapping[str, str]) -> str:

@@ -55,15 +55,15 @@ def measure(
         What to know.
     """
     shape = check(request)
-    found = candidates(mpi.family, request.ranks, mount_of(request.file).kind, mpi.version)
+    usable = candidates(mpi.family, request.ranks, mount_of(request.file).kind, mpi.version)
     left_out: list[Compared] = []
-    kept: dict[str, list[dict[str, float]]] = {h.name: [] for h in found}
+    seconds: dict[str, list[dict[str, float]]] = {h.name: [] for h in usable}
     back: dict[str, dict[str, str]] = {}
     order = random.Random(request.seed)
     with beside(request.file) as scratch, Watch(min(request.ranks, usable_cores())) as watch:
         runner = Programs(mpi, request, shape, scratch)
         for number in range(request.rounds + 1):
-            for hints in order.sample(found, len(found)) if number else list(found):
+            for hints in order.sample(usable, len(usable)) if number else list(usable):
                 say(
                     f"hints: {hints.name}, "
                     + (f"round {number} of {request.rounds}" if number else "not timed")
@@ -74,21 +74,21 @@ def measure(
                     if hints.is_default or number:
                         raise
                     left_out.append(Compared(hints, (), {}, why=f"left out: {_short(error)}"))
-                    found.remove(hints)
+                    usable.remove(hints)
                     continue
                 if ran["wrong"]:
                     raise _wrong_data(mpi, hints, ran["wrong"][0])
                 if number:
-                    kept[hints.name].append(ran["seconds"])
+                    seconds[hints.name].append(ran["seconds"])
                     continue
                 back[hints.name] = said(hints, ran)
                 if not hints.is_default and (why := not_taken(hints, back[hints.name])):
                     left_out.append(Compared(hints, (), back[hints.name], why=why))
-                    found.remove(hints)
+                    usable.remove(hints)
     facts = dict(watch.facts())
     if request.ranks > usable_cores():
         facts["oversubscribed"] = facts["noisy"] = True
-    done = [Compared(h, tuple(kept[h.name]), back[h.name]) for h in found]
+    done = [Compared(h, tuple(seconds[h.name]), back[h.name]) for h in usable]
     return decide(done) + left_out, facts, [watch.text()] if watch.text() else []
 
 

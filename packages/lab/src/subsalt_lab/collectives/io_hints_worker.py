@@ -121,8 +121,8 @@ class Worker:
         part = part_of("slabs", self.shape, (self.comm.rank + 1) % self.comm.size, self.comm.size)
         expected = values(self.shape, part)
         offset = part[0].start * expected[0].nbytes
-        found = np.fromfile(self.path, np.float32, expected.size, offset=offset)
-        if found.size != expected.size or not np.array_equal(found, expected.ravel()):
+        stored = np.fromfile(self.path, np.float32, expected.size, offset=offset)
+        if stored.size != expected.size or not np.array_equal(stored, expected.ravel()):
             self.wrong.append(f"writing {pattern} left other values in the file")
 
     def _ours(self) -> None:
@@ -150,9 +150,9 @@ def main() -> None:
     """Run a request."""
     request = json.loads(Path(sys.argv[1]).read_text())
     comm = world()
-    found = Worker(comm, request).run()
+    answer = Worker(comm, request).run()
     if comm.is_root:
-        print(json.dumps(found | {"process": os.getpid()}), flush=True)
+        print(json.dumps(answer | {"process": os.getpid()}), flush=True)
 
 
 if __name__ == "__main__":

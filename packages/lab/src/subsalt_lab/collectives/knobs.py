@@ -71,16 +71,16 @@ def _mpich(by_name: Mapping[str, Variable], collective: str, threads: Threads, n
     posix = by_name.get(f"MPIR_CVAR_{upper}_POSIX_INTRA_ALGORITHM")
     # with threads the shared-memory level leaves the call to the level asked for here; without, it takes it away
     aside = {posix.name: "mpir"} if posix is not None and threads == "single" else {}
-    found = []
+    out = []
     intra = by_name.get(f"MPIR_CVAR_{upper}_INTRA_ALGORITHM")
     if intra is not None:
-        found += [
+        out += [
             Algorithm(collective, name, number, {intra.name: name} | aside)
             for name, number in intra.values.items()
             if name not in _NOBODY
         ]
     if posix is not None and threads == "single":
-        found += [
+        out += [
             Algorithm(collective, name, number, {posix.name: name})
             for name, number in posix.values.items()
             if name not in _NOBODY
@@ -89,12 +89,12 @@ def _mpich(by_name: Mapping[str, Variable], collective: str, threads: Threads, n
     # "0 Auto selection 1 NM + SHM 2 NM only": numbers before a capital letter
     numbers = re.findall(r"(?<!\S)(\d+)\s+(?=[A-Z])", composition.about) if composition is not None else []
     if composition is not None:
-        found += [
+        out += [
             Algorithm(collective, f"composition {n}", int(n), {composition.name: n})
             for n in numbers
             if n != "0"
         ]
-    return found
+    return out
 
 
 def _openmpi(
@@ -103,10 +103,10 @@ def _openmpi(
     """Return those of coll/tuned; on several nodes coll/han takes the call before it, so han is set aside."""
     han = {"coll_han_priority": "0"} if nodes > 1 and "coll_han_priority" in by_name else {}
     variable = by_name.get(f"coll_tuned_{collective}_algorithm")
-    found = [Algorithm(collective, "without han", 0, han)] if han else []
+    without_han = [Algorithm(collective, "without han", 0, han)] if han else []
     if variable is None or "coll_tuned_use_dynamic_rules" not in by_name:
-        return found
-    return found + [
+        return without_han
+    return without_han + [
         Algorithm(collective, name, number, {"coll_tuned_use_dynamic_rules": "1", variable.name: name} | han)
         for name, number in variable.values.items()
         if name not in _NOBODY

@@ -141,11 +141,11 @@ def run(
     ranks = ranks or steps[0].ranks + (steps[0].comm == "part")
     with _scratch(folder) as scratch:
         request = scratch / "request.json"
-        asked = {
+        steps_request = {
             "threads": "single" if threads == "single" else "multiple",
             "steps": [asdict(s) for s in steps],
         }
-        publish_text(request, json.dumps(asked))
+        publish_text(request, json.dumps(steps_request))
         program = [sys.executable, "-m", "subsalt_lab.collectives.known_calls_worker", str(request)]
         variables = {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1", **environment}
         try:

@@ -314,13 +314,13 @@ def conditions(tree: Tree, key: str) -> list[str] | None:
     """
     if key in tree:
         return []
-    ways = []
+    paths = []
     for condition, below in tree.items():
-        found = conditions(below, key)
-        if found is not None:
+        deeper = conditions(below, key)
+        if deeper is not None:
             sized = "size" in condition.partition("=")[0] and condition != "comm_size=node_comm_size"
-            ways.append(found if sized or condition.endswith("any") else [condition, *found])
-    return min(ways, key=len, default=None)
+            paths.append(deeper if sized or condition.endswith("any") else [condition, *deeper])
+    return min(paths, key=len, default=None)
 
 
 def under(wanted: Sequence[str], node: Tree, default: Tree) -> Tree:

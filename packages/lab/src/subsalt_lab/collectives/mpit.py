@@ -97,7 +97,7 @@ class Tool:
             Regular expressions for whole names.
         """
         pattern = re.compile("|".join(f"(?:{w})" for w in wanted))
-        found = []
+        matching = []
         count = ctypes.c_int()
         self._call("MPI_T_cvar_get_num", ctypes.byref(count))
         for index in range(count.value):
@@ -108,8 +108,8 @@ class Tool:
             self._index[name] = index
             values = self._enum(kinds) or named_values(about)
             self._known[name] = Variable(name, about, values, self.read(name), self._settable(name))
-            found.append(self._known[name])
-        return found
+            matching.append(self._known[name])
+        return matching
 
     def variable(self, name: str) -> Variable:
         """Return one variable, with the value that it had when it was first asked for.
@@ -147,19 +147,19 @@ class Tool:
 
     def _enum(self, kinds: ctypes.c_void_p) -> dict[str, int]:
         """Return the names and numbers of an enumeration; empty when the variable has none."""
-        found: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         count, long = ctypes.c_int(), ctypes.c_int(_LONG)
         text = ctypes.create_string_buffer(_LONG)
         # no enumeration is a null handle, or one that the library does not know
         if not kinds.value or self._mpi.MPI_T_enum_get_info(
             kinds, ctypes.byref(count), text, ctypes.byref(long)
         ):
-            return found
+            return numbers
         for i in range(count.value):
             number, long = ctypes.c_int(), ctypes.c_int(_LONG)
             if not self._mpi.MPI_T_enum_get_item(kinds, i, ctypes.byref(number), text, ctypes.byref(long)):
-                found[text.value.decode(errors="replace")] = number.value
-        return found
+                numbers[text.value.decode(errors="replace")] = number.value
+        return numbers
 
     def _handle(self, name: str) -> tuple[ctypes.c_void_p, int]:
         if name not in self._handles:

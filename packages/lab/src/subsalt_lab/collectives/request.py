@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from subsalt_lab.asked import choices, words, wrong
 from subsalt_lab.collectives.calls import ELEMENT
 from subsalt_lab.collectives.choice import COLLECTIVES
 from subsalt_lab.collectives.knobs import Threads
+from subsalt_lab.option_values import choices, words, wrong
 
 if TYPE_CHECKING:
     from subsalt_lab.pmpi.records import Profile
@@ -85,8 +85,8 @@ class Request:
     @property
     def collectives(self) -> list[str]:
         """Collectives that are measured, in the order of `choice.COLLECTIVES`."""
-        asked = {w.collective for w in self.wanted}
-        return [c for c in COLLECTIVES if c in asked]
+        names = {w.collective for w in self.wanted}
+        return [c for c in COLLECTIVES if c in names]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for a result."""
@@ -126,11 +126,11 @@ def ranks_of(given: Sequence[str] | None, default: int) -> list[int]:
     """
     if given is None:
         return [max(2, default)]
-    found = words(given)
-    bad = [w for w in found if not w.isdecimal() or int(w) < 2]
-    if bad or not found:
+    numbers = words(given)
+    bad = [w for w in numbers if not w.isdecimal() or int(w) < 2]
+    if bad or not numbers:
         raise wrong(f"--np {' '.join(bad)}: not numbers of ranks from 2 up", "use such as --np 2,4")
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def size_text(nbytes: int) -> str:
@@ -142,8 +142,8 @@ def size_text(nbytes: int) -> str:
 
 
 def _size(text: str) -> int:
-    found = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
-    nbytes = int(found[1]) * _BINARY[found[2].upper()] if found else 0
+    match = re.fullmatch(r"(\d+)([KMG]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    nbytes = int(match[1]) * _BINARY[match[2].upper()] if match else 0
     if not ELEMENT <= nbytes <= 1 << 31 or nbytes % ELEMENT:
         raise wrong(
             f"--sizes {text}: no size of whole double-precision numbers from {ELEMENT} bytes to 2G",
@@ -160,7 +160,7 @@ def sizes_of(given: Sequence[str]) -> list[int]:
     given : sequence of str
         ``"8,1K,1M"``, or ``"8:4M"``: both, and what lies between by factors of 4; ``"8:4M:2"``: by factors of 2.
     """
-    found = set()
+    sizes = set()
     for word in words(given):
         first, *more = word.split(":")
         if len(more) > 2 or (len(more) == 2 and more[1] not in ("2", "4", "8", "16")):
@@ -173,12 +173,12 @@ def sizes_of(given: Sequence[str]) -> list[int]:
         if high < low:
             raise wrong(f"--sizes {word}: {more[0]} is less than {first}", "put the smaller size first")
         while low < high:
-            found.add(low)
+            sizes.add(low)
             low *= factor
-        found.add(high)
-    if not found:
+        sizes.add(high)
+    if not sizes:
         raise wrong("--sizes is empty", f"use such as --sizes {SIZES}")
-    return sorted(found)
+    return sorted(sizes)
 
 
 #: share of the wall time below which a place is left alone
@@ -215,7 +215,7 @@ def heavy(profile: Profile, least: float = LEAST_SHARE) -> list[Heavy]:
     Waiting for late ranks is in these times too, and no algorithm saves that: they are an upper bound.
     """
     wall = sum(profile.wall)
-    found: dict[tuple[str, int, int], tuple[float, int, int]] = {}
+    by_place: dict[tuple[str, int, int], tuple[float, int, int]] = {}
     for row in profile.calls:
         collective = row.call.removeprefix("MPI_").lower()
         # rows of single call sites repeat what stands in the rows of all sites
@@ -224,14 +224,14 @@ def heavy(profile: Profile, least: float = LEAST_SHARE) -> list[Heavy]:
         bins = row.sizes if collective != "barrier" else ()
         for b in bins:
             key = collective, row.comm_size, b.bytes_from
-            seconds, calls, nbytes = found.get(key, (0.0, 0, 0))
-            found[key] = seconds + b.seconds, calls + b.calls, nbytes + b.bytes
+            seconds, calls, nbytes = by_place.get(key, (0.0, 0, 0))
+            by_place[key] = seconds + b.seconds, calls + b.calls, nbytes + b.bytes
         if collective == "barrier":
             key = collective, row.comm_size, 0
-            seconds, calls, _ = found.get(key, (0.0, 0, 0))
-            found[key] = seconds + row.seconds, calls + row.calls, 0
+            seconds, calls, _ = by_place.get(key, (0.0, 0, 0))
+            by_place[key] = seconds + row.seconds, calls + row.calls, 0
     out = []
-    for (collective, ranks, _), (seconds, calls, nbytes) in found.items():
+    for (collective, ranks, _), (seconds, calls, nbytes) in by_place.items():
         share = seconds / wall if wall > 0 else 0.0
         if share > least and calls:
             # a profile counts all that a rank gives to an alltoall, a size here is that for one other rank

@@ -44,19 +44,19 @@ def cores_of_others() -> float:
     return watch.others if watch.others is not None else watch.average
 
 
-def crowded(told: Answer, others: float) -> str:
+def crowded(answer: Answer, others: float) -> str:
     """Return what is wrong with the room of these ranks, in words; empty when each has an idle core.
 
     Parameters
     ----------
-    told : Answer
+    answer : Answer
         Where the ranks were found.
     others : float
         Cores that others use, if all ranks are on this host; of other hosts nothing is known.
     """
-    here = others if len(set(told.hosts)) == 1 else 0.0
-    for host, ranks in Counter(told.hosts).items():
-        cores = told.cores[host]
+    here = others if len(set(answer.hosts)) == 1 else 0.0
+    for host, ranks in Counter(answer.hosts).items():
+        cores = answer.cores[host]
         if ranks > cores - here + 2 * TOLERATED_CORES:
             busy = f", of which others use {here:.1f}" if ranks <= cores else ""
             return f"{ranks} ranks on {cores} core{'s' * (cores != 1)}{busy}"
@@ -187,10 +187,10 @@ def starter(mpi: MpiInUse, request: Request) -> Starter:
         lines = [line for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
         if not lines:
             raise launcher.failed(f"the start of {ranks} ranks printed no answer", ran.stderr)
-        told = Answer.read(lines[-1])
-        if told.ranks != ranks:
+        answer = Answer.read(lines[-1])
+        if answer.ranks != ranks:
             raise _not_together(ranks, len(lines), mpi.launcher)
-        return told
+        return answer
 
     return start
 
@@ -214,20 +214,20 @@ def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[st
         E931: this MPI lets nobody choose any of the collectives asked for.
     """
     wanted = tuple(knobs.patterns(mpi.family, request.collectives))
-    told = start(request.ranks[-1], Start("list", threads=request.threads, wanted=wanted), {})
-    variables = [Variable(**v) for v in told.variables]
-    found = {
-        c: knobs.algorithms(mpi.family, variables, c, threads=request.threads, nodes=len(set(told.hosts)))
+    answer = start(request.ranks[-1], Start("list", threads=request.threads, wanted=wanted), {})
+    variables = [Variable(**v) for v in answer.variables]
+    known = {
+        c: knobs.algorithms(mpi.family, variables, c, threads=request.threads, nodes=len(set(answer.hosts)))
         for c in request.collectives
     }
-    if not any(found.values()):
+    if not any(known.values()):
         has = ", ".join(v.name for v in variables[:6]) or "none of the variables that are known"
         raise SubsaltError(
             f"{mpi.name} lets nobody choose an algorithm of {', '.join(request.collectives)}: it has {has}",
             "use MPICH 4 or newer, Open MPI 4.1 or newer, or Intel MPI; or leave collectives to the library",
             code="E931",
         )
-    return {c: [Algorithm(c, DEFAULT, 0), *some] for c, some in found.items() if some}, told
+    return {c: [Algorithm(c, DEFAULT, 0), *some] for c, some in known.items() if some}, answer
 
 
 def sweep(
@@ -261,8 +261,8 @@ def sweep(
     """
     start = start or starter(mpi, request)
     say(f"collectives: what {mpi.name} has")
-    known, told = algorithms(mpi, request, start)
-    out = Sweep(crowded=crowded(told, others()))
+    known, answer = algorithms(mpi, request, start)
+    out = Sweep(crowded=crowded(answer, others()))
     if out.crowded and not request.oversubscribe:
         raise refused(out.crowded)
     for ranks in request.ranks:
@@ -272,7 +272,7 @@ def sweep(
             for c in missing
         ]
     every = [a for some in known.values() for a in some]
-    switches = knobs.switches_while_running(mpi.family, [Variable(**v) for v in told.variables], every)
+    switches = knobs.switches_while_running(mpi.family, [Variable(**v) for v in answer.variables], every)
     plans: dict[int, list[Cell]] = {}
     for ranks in request.ranks:
         # the largest sizes first: what fails there is left out at once
@@ -289,10 +289,10 @@ def sweep(
         for ranks in request.ranks:
             say(f"collectives: {ranks} ranks, start {number + 1} of {request.starts}")
             for what, variables in orders(plans[ranks], request, number, switches):
-                told = start(ranks, what, variables)
-                out.hosts[ranks] = len(set(told.hosts))
-                out.floor = max(out.floor, told.floor)
-                _add(out, times, ranks, what, told)
+                answer = start(ranks, what, variables)
+                out.hosts[ranks] = len(set(answer.hosts))
+                out.floor = max(out.floor, answer.floor)
+                _add(out, times, ranks, what, answer)
     for ranks in request.ranks:
         for cell in sorted(plans[ranks], key=lambda c: (request.collectives.index(c.collective), c.nbytes)):
             for a in cell.algorithms:
@@ -308,10 +308,10 @@ def _add(
     times: dict[tuple[int, str, int, str], list[tuple[float, ...]]],
     ranks: int,
     what: Start,
-    told: Answer,
+    answer: Answer,
 ) -> None:
     """Take the times of one start; an algorithm with a wrong answer gets none."""
-    wrong = set(told.wrong)
+    wrong = set(answer.wrong)
     for i, k in what.work():
         cell = what.cells[i]
         a = cell.algorithms[k]
@@ -321,7 +321,7 @@ def _add(
             _leave_out(out, a, ranks, cell.nbytes, "a wrong answer")
         else:
             place = (ranks, cell.collective, cell.nbytes, a.name)
-            times.setdefault(place, []).append(tuple(told.seconds[f"{i},{k}"]))
+            times.setdefault(place, []).append(tuple(answer.seconds[f"{i},{k}"]))
 
 
 def orders(
@@ -384,7 +384,7 @@ def tried(
             for old in (log, Path(f"{log}{WHY}")):
                 old.unlink(missing_ok=True)
             try:
-                told = start(ranks, what, variables)
+                answer = start(ranks, what, variables)
             except SubsaltError as error:
                 if not log.exists():
                     raise
@@ -401,7 +401,7 @@ def tried(
                 if rest.cells:
                     waiting.insert(0, (rest, variables))
                 continue
-            for i, k in told.wrong:
+            for i, k in answer.wrong:
                 cell, bad = what.cells[i], what.cells[i].algorithms[k]
                 if bad.is_default:
                     raise _no_default(ranks, cell, None)

@@ -104,17 +104,17 @@ def tune(
         Told what is being done.
     """
     with Watch(min(request.ranks[-1], usable_cores())) as watch:
-        found = measure(mpi, request, say=say)
-    decided = verdicts(found.samples, found.floor, writable)
-    noisy = found.crowded or watch.text()
+        swept = measure(mpi, request, say=say)
+    decided = verdicts(swept.samples, swept.floor, writable)
+    noisy = swept.crowded or watch.text()
     switches = choices(decided)
-    left_out = [x.text() for x in found.left_out]
+    left_out = [x.text() for x in swept.left_out]
     return Tuning(
         "collectives",
-        request.to_dict() | {"mpi": mpi.name, "launcher": mpi.launcher.name, "floor": found.floor},
-        rows(found, decided),
+        request.to_dict() | {"mpi": mpi.name, "launcher": mpi.launcher.name, "floor": swept.floor},
+        rows(swept, decided),
         UNITS,
-        watch.facts() | ({"noisy": True, "oversubscribed": found.crowded} if found.crowded else {}),
+        watch.facts() | ({"noisy": True, "oversubscribed": swept.crowded} if swept.crowded else {}),
         [
             f"{mpi.name}; {request.starts} starts of {request.rounds} rounds; algorithms in random order in each round",
             *left_out,
@@ -126,11 +126,11 @@ def tune(
     )
 
 
-def rows(found: Sweep, decided: Sequence[Verdict]) -> list[dict[str, Any]]:
+def rows(swept: Sweep, decided: Sequence[Verdict]) -> list[dict[str, Any]]:
     """Return one row per place, with the samples of all of its algorithms."""
     out = []
     for v in decided:
-        here = [s for s in found.samples if s.place == (v.collective, v.comm_size, v.nbytes)]
+        here = [s for s in swept.samples if s.place == (v.collective, v.comm_size, v.nbytes)]
         out.append(
             v.row()
             | {

@@ -21,13 +21,13 @@ import numpy as np
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.io.publish import publish_text
-from subsalt_lab.asked import wrong
 from subsalt_lab.collectives import known_calls, writers
 from subsalt_lab.collectives.choice import Choice
 from subsalt_lab.collectives.known_calls import Removed, Step
 from subsalt_lab.collectives.known_calls_worker import ELEMENT
 from subsalt_lab.collectives.writers import RECORD, Written
 from subsalt_lab.launch_line import LaunchLine
+from subsalt_lab.option_values import wrong
 from subsalt_lab.outputs import bytes_differ
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.result import Result, Say
@@ -126,14 +126,14 @@ def verify(
     line = LaunchLine.of(list(words))
     changed, around = line.with_variables(written.environment)
     outputs = replace(settings.outputs, compare=comparison(tolerance))
-    found = run(
+    compared = run(
         Way("as it is", list(words)),
         Way("with the choices", changed, around),
         replace(settings, outputs=outputs, goes_on=True, ranks=settings.ranks or line.ranks),
         say=say,
     )
     changes = any(c.collective in REDUCTIONS for c in written.choices)
-    return Verdict(found, changes, tolerance)
+    return Verdict(compared, changes, tolerance)
 
 
 def comparison(tolerance: float) -> Callable[[Path, Path], str]:
@@ -148,8 +148,8 @@ def comparison(tolerance: float) -> Callable[[Path, Path], str]:
         return bytes_differ
 
     def differ(one: Path, other: Path) -> str:
-        found = bytes_differ(one, other)
-        if not found:
+        difference = bytes_differ(one, other)
+        if not difference:
             return ""
         if one.read_bytes()[:6] == b"\x93NUMPY" == other.read_bytes()[:6]:
             return _arrays_differ(
@@ -158,7 +158,7 @@ def comparison(tolerance: float) -> Callable[[Path, Path], str]:
         try:
             return _texts_differ(one.read_text("utf-8"), other.read_text("utf-8"), tolerance)
         except UnicodeDecodeError:
-            return f"{found}; numbers are looked at in texts and .npy files only"
+            return f"{difference}; numbers are looked at in texts and .npy files only"
 
     return differ
 
@@ -439,16 +439,16 @@ def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only:
         return Outcome(written)
     try:
         refuse_no_start(mpi, written)
-        found = known_calls.safety(mpi, written, built_in_only=built_in_only, say=say)
+        safe = known_calls.safety(mpi, written, built_in_only=built_in_only, say=say)
         # what is left after that is proven: right answers of a file that nobody reads prove nothing
         proof = Proof(True, ())
-        if not found.written.empty:
-            proof = prove(mpi, found.written, say=say)
+        if not safe.written.empty:
+            proof = prove(mpi, safe.written, say=say)
     except BaseException:
         # what is not known to be used and to be right is nobody's
         writers.remove(written.folder)
         raise
-    return Outcome(found.written, proof.tried, found.checked, found.removed)
+    return Outcome(safe.written, proof.tried, safe.checked, safe.removed)
 
 
 def proven(mpi: MpiInUse, written: Written, say: Say) -> Outcome:

@@ -49,7 +49,7 @@ class Switch:
 
     def __init__(self, tool: Tool | None, world: Any) -> None:
         self.tool, self.world = tool, world
-        self.kept: dict[str, Any] = {}
+        self.duplicates: dict[str, Any] = {}
         self.before: dict[str, int] = {}
         # Open MPI looks at its variables where a communicator is made, MPICH at every call
         self.by_communicator = tool is not None and bool(tool.variables(["coll_tuned_use_dynamic_rules"]))
@@ -63,11 +63,11 @@ class Switch:
             self._set(algorithm)
             return self.world
         key = f"{algorithm.collective} {algorithm.name}" if algorithm.settings else ""
-        if key not in self.kept:
+        if key not in self.duplicates:
             self._set(algorithm)
-            self.kept[key] = self.world.Dup()
+            self.duplicates[key] = self.world.Dup()
             self.reset()
-        return self.kept[key]
+        return self.duplicates[key]
 
     def _set(self, algorithm: Algorithm) -> None:
         assert self.tool is not None
@@ -144,7 +144,7 @@ class Worker:
 
     def names(self) -> Answer | None:
         """Tell which control variables there are; collective."""
-        found = self.tool.variables(self.start.wanted) if self.tool is not None else []
+        variables = self.tool.variables(self.start.wanted) if self.tool is not None else []
         return self.answer(
             variables=[
                 {
@@ -154,7 +154,7 @@ class Worker:
                     "value": v.value,
                     "settable": v.settable,
                 }
-                for v in found
+                for v in variables
             ]
         )
 
@@ -236,7 +236,7 @@ def main(text: str) -> None:
 
     try:
         worker = Worker(MPI, start)
-        told = {"list": worker.names, "probe": worker.probe, "measure": worker.measure}[start.what]()
+        answer = {"list": worker.names, "probe": worker.probe, "measure": worker.measure}[start.what]()
     except BaseException as error:
         # the other ranks wait in a call that will never end; what the launcher says about that hides this
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
@@ -245,8 +245,8 @@ def main(text: str) -> None:
             show_text(start.log + WHY, str(error))
         MPI.COMM_WORLD.Abort(70)
         raise
-    if told is not None:
-        print(told.text(), flush=True)
+    if answer is not None:
+        print(answer.text(), flush=True)
 
 
 if __name__ == "__main__":

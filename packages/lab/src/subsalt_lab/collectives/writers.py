@@ -25,10 +25,10 @@ from subsalt import __version__
 from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.machine import launcher
-from subsalt_lab.asked import wrong
 from subsalt_lab.collectives import mpich_files, mpich_table
 from subsalt_lab.collectives.choice import Algorithm, Choice
 from subsalt_lab.collectives.mpit import Tool
+from subsalt_lab.option_values import wrong
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 #: largest size that a range can name

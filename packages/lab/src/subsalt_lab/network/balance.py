@@ -99,10 +99,10 @@ def this_machine(
     name : str
         What it is called.
     """
-    found = list(rows)
+    measured = list(rows)
     out = []
     for label, places in (("in a node", ("socket", "node")), ("between nodes", ("across",))):
-        some = [r for r in found if r.get("where") in places]
+        some = [r for r in measured if r.get("where") in places]
         rates = {what: _long(some, what) for what in ("stream", "bidirectional")}
         if rates["stream"] is None and rates["bidirectional"] is None:
             continue

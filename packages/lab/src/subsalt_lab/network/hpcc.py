@@ -96,14 +96,14 @@ def summary(text: str) -> dict[str, str]:
     inside, end, _ = text.partition(BEGIN)[2].partition(END)
     if not end:
         raise _unusable("its summary section is cut off")
-    found = dict(line.strip().split("=", 1) for line in inside.splitlines() if "=" in line)
-    version = tuple(_number(found, f"Version{part}") for part in ("Major", "Minor"))
+    entries = dict(line.strip().split("=", 1) for line in inside.splitlines() if "=" in line)
+    version = tuple(_number(entries, f"Version{part}") for part in ("Major", "Minor"))
     if version != KNOWN:
         raise _unusable(f"it is of version {version[0]:g}.{version[1]:g}, known is {KNOWN[0]}.{KNOWN[1]}")
-    missing = [f.key for f in FIGURES if f.key not in found]
+    missing = [f.key for f in FIGURES if f.key not in entries]
     if missing:
         raise _unusable(f"{missing[0]} is missing in its summary")
-    return found
+    return entries
 
 
 def _unusable(why: str) -> SubsaltError:
@@ -114,14 +114,14 @@ def _unusable(why: str) -> SubsaltError:
     )
 
 
-def _number(found: Mapping[str, str], key: str) -> float:
+def _number(entries: Mapping[str, str], key: str) -> float:
     try:
-        return float(found[key])
+        return float(entries[key])
     except (KeyError, ValueError):
-        raise _unusable(f"{key} is {found.get(key, 'missing')!r}, no number") from None
+        raise _unusable(f"{key} is {entries.get(key, 'missing')!r}, no number") from None
 
 
-def check(found: Mapping[str, str]) -> None:
+def check(entries: Mapping[str, str]) -> None:
     """Refuse figures whose answers are wrong.
 
     Raises
@@ -129,22 +129,22 @@ def check(found: Mapping[str, str]) -> None:
     SubsaltError
         When a part says that it failed, or a residual is larger than rounding allows (E710).
     """
-    eps, n = _number(found, "HPL_eps"), _number(found, "HPL_N")
-    size = _number(found, "HPL_AnormI") * _number(found, "HPL_XnormI") + _number(found, "HPL_BnormI")
-    points = max(_number(found, "MPIFFT_N"), 2.0)
+    eps, n = _number(entries, "HPL_eps"), _number(entries, "HPL_N")
+    size = _number(entries, "HPL_AnormI") * _number(entries, "HPL_XnormI") + _number(entries, "HPL_BnormI")
+    points = max(_number(entries, "MPIFFT_N"), 2.0)
     answers = (
-        ("HPL's scaled residual", _number(found, "HPL_RnormI") / (eps * size * n), THRESHOLD),
-        ("PTRANS's residual", _number(found, "PTRANS_residual"), THRESHOLD),
-        ("the part of wrong updates of RandomAccess", _number(found, "MPIRandomAccess_ErrorsFraction"), LOST_UPDATES),
+        ("HPL's scaled residual", _number(entries, "HPL_RnormI") / (eps * size * n), THRESHOLD),
+        ("PTRANS's residual", _number(entries, "PTRANS_residual"), THRESHOLD),
+        ("the part of wrong updates of RandomAccess", _number(entries, "MPIRandomAccess_ErrorsFraction"), LOST_UPDATES),
         # the error of a transform grows with the logarithm of its length
-        ("FFT's error over rounding", _number(found, "MPIFFT_maxErr") / (eps * math.log2(points)), THRESHOLD),
+        ("FFT's error over rounding", _number(entries, "MPIFFT_maxErr") / (eps * math.log2(points)), THRESHOLD),
     )  # fmt: skip
     wrong = [
         f"{name} is {value:.3g}, at most {most:g} is right"
         for name, value, most in answers
         if not value <= most
     ]
-    if _number(found, "Success") != 1:
+    if _number(entries, "Success") != 1:
         wrong.insert(0, "it says Success=0")
     if wrong:
         raise SubsaltError(
@@ -154,25 +154,25 @@ def check(found: Mapping[str, str]) -> None:
         )
 
 
-def stream_bytes(found: Mapping[str, str]) -> float:
+def stream_bytes(entries: Mapping[str, str]) -> float:
     """Return the bytes of STREAM's three arrays on one rank."""
-    return ARRAYS * _number(found, "sizeof_double") * _number(found, "STREAM_VectorSize")
+    return ARRAYS * _number(entries, "sizeof_double") * _number(entries, "STREAM_VectorSize")
 
 
-def rows(found: Mapping[str, str], cache: int) -> list[dict[str, Any]]:
+def rows(entries: Mapping[str, str], cache: int) -> list[dict[str, Any]]:
     """Return a row for each of `FIGURES`; STREAM's are marked where its arrays fit into caches.
 
     Parameters
     ----------
-    found : mapping
+    entries : mapping
         Of `summary`.
     cache : int
         Bytes of the last-level cache.
     """
     out = []
-    in_cache = stream_bytes(found) <= CACHES * cache
+    in_cache = stream_bytes(entries) <= CACHES * cache
     for f in FIGURES:
-        value = _number(found, f.key) * f.scale
+        value = _number(entries, f.key) * f.scale
         # a clock that does not tick between two messages
         valid = math.isfinite(value) and value > 0 and not (in_cache and f.test.startswith("STREAM"))
         out.append(
@@ -182,11 +182,13 @@ def rows(found: Mapping[str, str], cache: int) -> list[dict[str, Any]]:
     return out
 
 
-def notes(found: Mapping[str, str], cache: int) -> list[str]:
+def notes(entries: Mapping[str, str], cache: int) -> list[str]:
     """Return what a reader of the figures must know."""
-    n, p, q = (int(_number(found, f"HPL_{k}")) for k in ("N", "nprow", "npcol"))
-    out = [f"hpcc: matrix of {n} x {n}, blocks of {found['HPL_NB']}, {p} x {q} ranks; all answers are right"]
-    size = stream_bytes(found)
+    n, p, q = (int(_number(entries, f"HPL_{k}")) for k in ("N", "nprow", "npcol"))
+    out = [
+        f"hpcc: matrix of {n} x {n}, blocks of {entries['HPL_NB']}, {p} x {q} ranks; all answers are right"
+    ]
+    size = stream_bytes(entries)
     if size <= CACHES * cache:
         out.append(
             f"hpcc: STREAM's three arrays take {size / 1e6:.0f} MB on a rank, not more than {CACHES} times the "
@@ -316,14 +318,14 @@ def executable() -> Path:
     DeviceError
         When there is none (E954).
     """
-    found = shutil.which("hpcc")
-    if found is None:
+    program = shutil.which("hpcc")
+    if program is None:
         raise DeviceError(
             "hpcc (HPC Challenge) is not on PATH",
             "install it, on Debian with apt install hpcc libopenblas0-pthread, or leave --hpcc out",
             code="E954",
         )
-    return Path(found)
+    return Path(program)
 
 
 def blas_of(program: Path) -> tuple[str, bool]:
@@ -384,14 +386,14 @@ def measure(
         file = folder / "hpccoutf.txt"
         if not file.exists():
             raise launcher.failed("hpcc wrote no hpccoutf.txt", "")
-        found = summary(file.read_text(errors="replace"))
-    check(found)
+        entries = summary(file.read_text(errors="replace"))
+    check(entries)
     cache = cache or max(cache_bytes().values(), default=USUAL_CACHE)
-    measured = rows(found, cache)
+    measured = rows(entries, cache)
     each = next(r["value"] for r in measured if r["test"] == "DGEMM" and r["who"] == "each")
     return HpccResult(
         measured,
-        [*notes(found, cache), *said],
+        [*notes(entries, cache), *said],
         each * ranks if math.isfinite(each) and each > 0 else None,
     )
 

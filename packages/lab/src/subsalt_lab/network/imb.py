@@ -66,7 +66,7 @@ def read(text: str) -> list[Line]:
     """
     if "Intel(R) MPI Benchmarks" not in text:
         raise _unusable("its first lines do not name the Intel(R) MPI Benchmarks")
-    found: list[Line] = []
+    lines: list[Line] = []
     benchmark, ranks = "", 0
     columns: list[str] = []
     for line in text.splitlines():
@@ -83,12 +83,12 @@ def read(text: str) -> list[Line]:
             if "time-out" in line:
                 columns = []
                 continue
-            found.append(_line(benchmark, ranks, columns, words))
-    if not found:
+            lines.append(_line(benchmark, ranks, columns, words))
+    if not lines:
         raise _unusable("it has no figures")
     if "# All processes entering MPI_Finalize" not in text:
         raise _unusable("it is cut off")
-    return found
+    return lines
 
 
 def _line(benchmark: str, ranks: int, columns: list[str], words: list[str]) -> Line:
@@ -188,22 +188,22 @@ def executable(mpi: MpiInUse) -> Path:
     DeviceError
         When there is none, or it is linked to another kind of MPI (E956).
     """
-    found = shutil.which("IMB-MPI1")
-    if found is None:
+    program = shutil.which("IMB-MPI1")
+    if program is None:
         raise DeviceError(
             "IMB-MPI1 (Intel MPI Benchmarks) is not on PATH",
             "put the folder of a built one, or of the impi-rt wheel's, on PATH, or leave --imb out",
             code="E956",
         )
-    wants_openmpi = "libmpi.so.40" in launcher.answer(["ldd", found])
+    wants_openmpi = "libmpi.so.40" in launcher.answer(["ldd", program])
     if wants_openmpi != (mpi.family == "openmpi"):
         raise DeviceError(
-            f"{found} is linked to {'Open MPI' if wants_openmpi else 'MPICH or Intel MPI'}, "
+            f"{program} is linked to {'Open MPI' if wants_openmpi else 'MPICH or Intel MPI'}, "
             f"and the MPI in use is {mpi.name}",
             "build IMB-MPI1 with the MPI in use, or leave --imb out",
             code="E956",
         )
-    return Path(found)
+    return Path(program)
 
 
 def start(run: Run, mpi: MpiInUse) -> str:

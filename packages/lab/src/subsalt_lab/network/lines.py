@@ -112,7 +112,7 @@ def read(text: str, ranks: int) -> Answer:
             f"{len(said)} lines came from the ranks, and no end" if not ends else "lines are missing"
         )
     mpi = level = ""
-    found: dict[int, Rank] = {}
+    by_rank: dict[int, Rank] = {}
     blocks: list[Block] = []
     left: list[tuple[int, str, int]] = []
     try:
@@ -122,7 +122,7 @@ def read(text: str, ranks: int) -> Answer:
             elif word == "level":
                 (level,) = rest
             elif word == "rank":
-                found[int(rest[0])] = _rank(rest[1:])
+                by_rank[int(rest[0])] = _rank(rest[1:])
             elif word == "left":
                 left.append((int(rest[0]), rest[1], int(rest[2])))
             elif word == "block":
@@ -132,13 +132,13 @@ def read(text: str, ranks: int) -> Answer:
                 raise ValueError(word)
     except (ValueError, IndexError) as error:
         raise _cut_off(f"a line is damaged ({error})") from None
-    if sorted(found) != list(range(ranks)):
+    if sorted(by_rank) != list(range(ranks)):
         raise SubsaltError(
-            f"{ranks} ranks were to be started, {len(found)} answered",
+            f"{ranks} ranks were to be started, {len(by_rank)} answered",
             "let --launcher start as many as {ranks} says, or leave {ranks} out of it",
             code="E782",
         )
-    return Answer(mpi, level, tuple(found[r] for r in range(ranks)), tuple(blocks), tuple(left))
+    return Answer(mpi, level, tuple(by_rank[r] for r in range(ranks)), tuple(blocks), tuple(left))
 
 
 def _rank(words: Sequence[str]) -> Rank:
@@ -166,6 +166,6 @@ def name_of(version: str) -> str:
         ("Open MPI", r"Open MPI v?([\w.]+)"),
         ("MPICH", r"MPICH Version:?\s*([\w.]+)"),
     ):
-        if found := re.search(pattern, version):
-            return f"{name} {found[1]}"
+        if match := re.search(pattern, version):
+            return f"{name} {match[1]}"
     return version[:60]

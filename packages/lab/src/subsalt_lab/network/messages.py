@@ -117,9 +117,9 @@ def explained(error: SubsaltError, what: str) -> SubsaltError:
     said = re.search(r"net: ((?:what arrived|a sum)[^|]+)", error.message)
     if not said and not re.search(rf"exit code {WRONG}\b", error.message):
         return error
-    found = said[1].strip() if said else "what arrived is not what was sent, or a sum is wrong"
+    wrong = said[1].strip() if said else "what arrived is not what was sent, or a sum is wrong"
     return SubsaltError(
-        f"{what}: {found}; no figure is given",
+        f"{what}: {wrong}; no figure is given",
         "let the network, its driver and this MPI be looked at; try --launcher with another transport",
         code="E710",
     )
@@ -180,7 +180,7 @@ def messages(settings: Settings, start: Start, say: Say, measured: list[make.Row
     SubsaltError
         When the ranks cannot be started, do not see each other, or receive something else than was sent.
     """
-    found: list[make.Row] = [] if measured is None else measured
+    rows: list[make.Row] = [] if measured is None else measured
     notes: list[str] = []
     known: set[tuple[str, int]] = set()
     mpi = ""
@@ -200,9 +200,9 @@ def messages(settings: Settings, start: Start, say: Say, measured: list[make.Row
             )
         mpi = name_of(answer.mpi)
         more = {"mpi": mpi.rpartition(" ")[0] or mpi, "threads": answer.level, "oversubscribed": taking_turns}
-        found += make.between_two(answer, sets, **more) + make.among_all(answer, **more)
+        rows += make.between_two(answer, sets, **more) + make.among_all(answer, **more)
         notes += _notes(answer, ranks, taking_turns)
-    return Messages(found + make.fits(found), notes, mpi)
+    return Messages(rows + make.fits(rows), notes, mpi)
 
 
 def _words(settings: Settings, pairs: Iterable[str]) -> list[str]:

@@ -67,7 +67,7 @@ def choose(ranks: Sequence[Rank]) -> list[Pairs]:
     hosts: dict[str, list[int]] = defaultdict(list)
     for number, rank in enumerate(ranks):
         hosts[rank.host].append(number)
-    found: list[Pairs] = []
+    sets: list[Pairs] = []
     for where in PLACES:
         groups = (
             [(a, b) for a, b in combinations(hosts.values(), 2)]
@@ -75,8 +75,8 @@ def choose(ranks: Sequence[Rank]) -> list[Pairs]:
             else [(members, members) for members in hosts.values()]
         )
         best = max((_disjoint(ranks, a, b, where) for a, b in groups), key=len, default=())
-        found += [Pairs(where, best[:n]) for n in sorted({min(1, len(best)), len(best)} - {0})]
-    return found
+        sets += [Pairs(where, best[:n]) for n in sorted({min(1, len(best)), len(best)} - {0})]
+    return sets
 
 
 def _disjoint(

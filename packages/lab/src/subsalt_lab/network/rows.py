@@ -78,13 +78,13 @@ def measure(
         mpi, start = starts(settings)
     beside.check(mpi)
     with Watch(min(max(settings.ranks), usable_cores())) as watch:
-        found = messages(settings, start, say, measured)
-        all_rows, notes = [*found.rows], [*found.notes]
+        measured_messages = messages(settings, start, say, measured)
+        all_rows, notes = [*measured_messages.rows], [*measured_messages.notes]
         if beside.imb:
             run = imb.Run(max(settings.ranks), tuple(settings.sizes), settings.threads)
             say(f"network: IMB-MPI1, {run.ranks} ranks")
             all_rows += imb.check(
-                found.rows, run, mpi or MpiInUse.find(settings.launcher, library=settings.library)
+                measured_messages.rows, run, mpi or MpiInUse.find(settings.launcher, library=settings.library)
             )
         dgemm = None
         if beside.hpcc:
@@ -92,7 +92,7 @@ def measure(
             all_rows += challenge.rows
             notes += challenge.notes
             dgemm = challenge.dgemm
-        usable = [r for r in found.rows if not r.get("oversubscribed")]
+        usable = [r for r in measured_messages.rows if not r.get("oversubscribed")]
         name = str(machine_facts()["cpu"])
         all_rows += balance.founding() + balance.this_machine(usable, peak(), dgemm, name)
     return Result(
@@ -100,7 +100,7 @@ def measure(
         asdict(settings)
         | asdict(beside)
         | {
-            "mpi": found.mpi,
+            "mpi": measured_messages.mpi,
             "launcher": settings.launcher or "of this environment",
             "library": settings.library.name if settings.library else None,
         },
@@ -162,7 +162,7 @@ def between_two(answer: Answer, sets: Sequence[Pairs], **more: object) -> list[R
     **more
         Entries of every row.
     """
-    found: list[Row] = []
+    table: list[Row] = []
     for (group, test, nbytes), blocks in _cases(answer.blocks):
         if group < 0:
             continue
@@ -170,16 +170,16 @@ def between_two(answer: Answer, sets: Sequence[Pairs], **more: object) -> list[R
         taken = [b.seconds for b in blocks]
         common = {"where": pairs.where, "bytes": nbytes, "ranks": pairs.ranks, **more}
         if test == "latency":
-            found.append(_row("latency", [s / 2 for s in taken], "s", common))
+            table.append(_row("latency", [s / 2 for s in taken], "s", common))
             continue
-        ways = 2 if test == "both" else 1
-        messages = ways * WINDOW * len(pairs.pairs)
+        directions = 2 if test == "both" else 1
+        messages = directions * WINDOW * len(pairs.pairs)
         if nbytes:
             rates = [messages * nbytes / s / 1e9 for s in taken]
-            found.append(_row("bidirectional" if ways == 2 else "stream", rates, "GB/s", common, taken))
-        if ways == 1 and 0 < nbytes <= SMALL:
-            found.append(_row("message_rate", [messages / s for s in taken], "1/s", common, taken))
-    return found
+            table.append(_row("bidirectional" if directions == 2 else "stream", rates, "GB/s", common, taken))
+        if directions == 1 and 0 < nbytes <= SMALL:
+            table.append(_row("message_rate", [messages / s for s in taken], "1/s", common, taken))
+    return table
 
 
 def among_all(answer: Answer, **more: object) -> list[Row]:
@@ -286,12 +286,12 @@ def step(sizes: Sequence[int], seconds: Sequence[float]) -> Step | None:
 def fits(rows: Iterable[Mapping[str, Any]]) -> list[Row]:
     """Return the line through the half round trips of each place, pairs at a time and MPI."""
     keys = ("where", "ranks", "mpi", "threads", "oversubscribed")
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    by_place: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for r in rows:
         if r["what"] == "latency":
-            found.setdefault(tuple(r.get(k) for k in keys), []).append(r)
+            by_place.setdefault(tuple(r.get(k) for k in keys), []).append(r)
     out = []
-    for values, some in found.items():
+    for values, some in by_place.items():
         some = sorted(some, key=lambda r: r["bytes"])
         sizes, seconds = [r["bytes"] for r in some], [r["value"] for r in some]
         # where the longest takes about as long as the shortest, nothing is known of bytes per second

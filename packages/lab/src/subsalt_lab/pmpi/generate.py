@@ -87,15 +87,15 @@ def prototypes(text: str) -> list[Prototype]:
     known = set(PLAIN_TYPES)
     for statement in re.findall(r"\btypedef\b(?:[^;{}]|\{[^{}]*\})*;", text):
         known |= set(re.findall(r"\w+", statement))
-    found: dict[str, Prototype] = {}
+    by_name: dict[str, Prototype] = {}
     for name, inside in re.findall(r"\bint\s+(MPI_\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*;", text):
-        if name in found or LEFT_OUT.match(name):
+        if name in by_name or LEFT_OUT.match(name):
             continue
         arguments = _arguments(inside)
         if arguments is None or any(not set(re.findall(r"\w+", a.type)) <= known for a in arguments):
             continue
-        found[name] = Prototype(name, tuple(arguments))
-    return list(found.values())
+        by_name[name] = Prototype(name, tuple(arguments))
+    return list(by_name.values())
 
 
 def _without_attributes(text: str) -> str:
@@ -117,15 +117,15 @@ def _arguments(inside: str) -> list[Argument] | None:
     """Return the arguments of a prototype, None when they are not plain ones with names."""
     if inside.strip() == "void":
         return []
-    found = []
+    arguments = []
     for part in inside.split(","):
         text = " ".join(part.split())
         m = re.fullmatch(r"(.*?[\s*])(\w+)((?:\s*\[[^\]]*\])*)", text)
         if m is None or "(" in text:
             return None
         type_ = (m[1].strip() + ("*" if m[3] else "")).replace(" *", "*")
-        found.append(Argument(text, type_, m[2]))
-    return found
+        arguments.append(Argument(text, type_, m[2]))
+    return arguments
 
 
 def comm_of(p: Prototype) -> str:

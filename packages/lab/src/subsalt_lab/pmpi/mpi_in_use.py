@@ -127,10 +127,10 @@ class MpiInUse:
             When no MPI is found (E902), or no launcher of its family (E780).
         """
         if library is None and program is not None:
-            found = whose.libraries(program)
-            if not found:
+            linked = whose.libraries(program)
+            if not linked:
                 raise no_mpi(f"{program} is not linked to an MPI library")
-            library = found[0]
+            library = linked[0]
         if library is None:
             library, text = _of_python(str(python or sys.executable))
         else:
@@ -182,16 +182,16 @@ def _asked(library: str) -> str:
 def _of_python(python: str) -> tuple[Path, str]:
     try:
         ran = programs.run([python, "-c", ASK_PYTHON], what="it", timeout=60.0)
-        found = json.loads(ran.stdout.splitlines()[-1])
+        answer = json.loads(ran.stdout.splitlines()[-1])
     except SubsaltError as error:
         # of a traceback the last line says it
         last = error.message.split(" | ")[-1]
         raise no_mpi(f"MPI for Python cannot be loaded by {python}: {last}") from None
     except (ValueError, IndexError):
         raise no_mpi(f"{python} does not answer like an interpreter of Python") from None
-    for file in found["files"]:
+    for file in answer["files"]:
         if whose.LIBRARY.search(Path(file).name) or re.match(r"libmpi(ch|_abi)?\.so", Path(file).name):
-            return Path(file), found["text"]
+            return Path(file), answer["text"]
     raise no_mpi(f"mpi4py of {python} has its MPI library inside it or hidden")
 
 

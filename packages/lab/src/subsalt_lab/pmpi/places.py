@@ -30,15 +30,15 @@ def places(sites: Iterable[str], objects: Iterable[str]) -> dict[str, str]:
         if (m := PLACE.match(site)) and m[1] in paths:
             # the address is where the call returns to; the one before lies within it
             wanted.setdefault(m[1], {})[site] = int(m[2], 16) - 1
-    found: dict[str, str] = {}
+    lines: dict[str, str] = {}
     if tool is None:
-        return found
+        return lines
     for name, addresses in wanted.items():
         said = launcher.answer([tool, "-e", paths[name], *(hex(a) for a in addresses.values())])
         for site, line in zip(addresses, said.splitlines(), strict=False):
             if m := re.match(r"(.+):(\d+)", line):
-                found[site] = f"{Path(m[1]).name}:{m[2]}"
-    return found
+                lines[site] = f"{Path(m[1]).name}:{m[2]}"
+    return lines
 
 
 def shown(site: str, known: Mapping[str, str], folder: Path) -> str:

@@ -71,14 +71,14 @@ def find(words: Sequence[str]) -> Program:
         When it is not there (E900).
     """
     words = _unwrapped(list(words))
-    found = shutil.which(words[0]) if words else None
-    if found is None:
+    executable = shutil.which(words[0]) if words else None
+    if executable is None:
         name = words[0] if words else "the launch line"
         what = f"{name} is not there or cannot be executed" if words else "the launch line names no program"
         raise MissingInputError(
             what, "give it as -- mpiexec -n RANKS PROGRAM ..., with its path or on PATH", code="E900"
         )
-    path = Path(found)
+    path = Path(executable)
     try:
         with path.open("rb") as file:
             head = file.read(512)
@@ -160,18 +160,18 @@ def libraries(path: Path) -> list[Path]:
     said = launcher.answer(["ldd", str(path)])
     if re.search(r"not a dynamic executable|statically linked", said) or not said:
         raise _static(path)
-    found = []
+    paths = []
     for line in said.splitlines():
         m = re.match(r"\s*(\S+) => (/\S.*?) \(0x", line) or re.match(r"\s*((/\S+)) \(0x", line)
         if m and LIBRARY.search(Path(m[1]).name):
-            found.append(Path(m[2]))
+            paths.append(Path(m[2]))
         elif (m := re.match(r"\s*(\S+) => not found", line)) and LIBRARY.search(m[1]):
             raise MissingInputError(
                 f"{path} needs {m[1]}, which the dynamic linker does not find",
                 "load the module of its MPI, or set LD_LIBRARY_PATH",
                 code="E900",
             )
-    return found
+    return paths
 
 
 def _static(path: Path) -> SubsaltError:

@@ -70,14 +70,14 @@ def label(number: int) -> str:
 
 def _rows(ranks: Sequence[Mapping[str, Any]], *, main: bool) -> list[CallRow]:
     """Return the rows of the main threads or of the others, summed over ranks and threads."""
-    found: dict[tuple[str, str, str, str], list[tuple[int, Mapping[str, Any]]]] = {}
+    by_call: dict[tuple[str, str, str, str], list[tuple[int, Mapping[str, Any]]]] = {}
     for number, rank in enumerate(ranks):
         for c in rank["calls"]:
             if bool(c["main"]) == main:
                 name = c["call"].removesuffix("_c")
-                found.setdefault((name, c["site"], c["comm"], label(c["phase"])), []).append((number, c))
+                by_call.setdefault((name, c["site"], c["comm"], label(c["phase"])), []).append((number, c))
     rows = []
-    for (call, site, comm, phase), some in found.items():
+    for (call, site, comm, phase), some in by_call.items():
         per_rank = [0.0] * len(ranks)
         for number, c in some:
             per_rank[number] += c["seconds"]
@@ -108,9 +108,9 @@ def _bin(values: Sequence[Any]) -> SizeBin:
 def _phases(ranks: Sequence[Mapping[str, Any]]) -> list[PhaseRow]:
     """Return the seconds of every phase that a rank was in, in the order of the first rank that was."""
     numbers = dict.fromkeys(number for r in ranks for number, _ in r["phases"])
-    found = []
+    phases = []
     for number in numbers:
         known = phase_of(number)
         per_rank = tuple(sum(s for k, s in r["phases"] if k == number) for r in ranks)
-        found.append(PhaseRow(label(number), per_rank, known[1] if known else False))
-    return found
+        phases.append(PhaseRow(label(number), per_rank, known[1] if known else False))
+    return phases

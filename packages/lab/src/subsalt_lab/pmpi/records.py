@@ -180,14 +180,14 @@ class Profile:
         `mpi_seconds`.
         """
         names = {p.phase for p in self.phases if p.waiting}
-        found = [0.0] * self.ranks
+        seconds = [0.0] * self.ranks
         for p in self.phases:
             if p.waiting:
-                found = [a + b for a, b in zip(found, p.per_rank, strict=True)]
+                seconds = [a + b for a, b in zip(seconds, p.per_rank, strict=True)]
         for c in self.calls:
             if c.phase in names:
-                found = [a - b for a, b in zip(found, c.per_rank, strict=True)]
-        return tuple(max(0.0, s) for s in found)
+                seconds = [a - b for a, b in zip(seconds, c.per_rank, strict=True)]
+        return tuple(max(0.0, s) for s in seconds)
 
     @property
     def waiting_percent(self) -> float:
@@ -234,9 +234,9 @@ class Profile:
         if isinstance(values, Mapping) and "profile" in values:
             values = values["profile"]
         if not isinstance(values, Mapping) or values.get("schema") != SCHEMA:
-            found = values.get("schema") if isinstance(values, Mapping) else type(values).__name__
+            schema = values.get("schema") if isinstance(values, Mapping) else type(values).__name__
             raise DataError(
-                f"this is no profile of MPI: its schema is {found!r}, not {SCHEMA!r}",
+                f"this is no profile of MPI: its schema is {schema!r}, not {SCHEMA!r}",
                 "make one with subsalt lab profile --out FILE -- mpiexec -n 4 PROGRAM",
                 code="E906",
             )
@@ -292,9 +292,9 @@ def merged(
             r.phase if phase else "",
         )
         groups.setdefault(key, []).append(r)
-    found = [_sum(key, some) for key, some in groups.items()]
+    sums = [_sum(key, some) for key, some in groups.items()]
     # names decide between equal times, so that a table does not depend on the order of the records
-    return sorted(found, key=lambda r: (-r.seconds, r.call, r.site, r.comm, r.phase))
+    return sorted(sums, key=lambda r: (-r.seconds, r.call, r.site, r.comm, r.phase))
 
 
 def _sum(key: tuple[str, str, str, int, str], rows: Sequence[CallRow]) -> CallRow:

@@ -62,8 +62,8 @@ def compiler() -> Path:
         When there is none (E903).
     """
     for name in (*os.environ.get("CC", "").split()[:1], "cc", "gcc", "clang"):
-        if found := shutil.which(name):
-            return Path(found)
+        if program := shutil.which(name):
+            return Path(program)
     raise DeviceError(
         "no C compiler was found (cc, gcc, clang): calls of MPI cannot be seen without one",
         "install one, such as gcc, or name it in CC; --built-in profiles subsalt itself without one",
@@ -212,11 +212,11 @@ def profile(
         )
     if ended.code and raw is None:
         raise _ended(f"{programs_name(line)} {ended.how}", ended.code)
-    found = ready.profile_of(raw)
+    profiled = ready.profile_of(raw)
     if ended.code:
         # it came to the end of MPI: what it says with its exit code is its own affair
-        found = replace(found, notes=(*found.notes, f"{programs_name(line)} {ended.how}"))
-    return Profiled(found, ended.seconds, ended.code)
+        profiled = replace(profiled, notes=(*profiled.notes, f"{programs_name(line)} {ended.how}"))
+    return Profiled(profiled, ended.seconds, ended.code)
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Arranged:
         With these variables beside those of this process.
     out : path
         Where rank 0 writes.
-    asked : tuple of str
+    line : tuple of str
         The launch line without the interposer.
     mpi : MpiInUse
         The MPI of the program.
@@ -242,7 +242,7 @@ class Arranged:
     words: tuple[str, ...]
     environment: Mapping[str, str]
     out: Path
-    asked: tuple[str, ...]
+    line: tuple[str, ...]
     mpi: MpiInUse
     notes: tuple[str, ...]
 
@@ -261,13 +261,13 @@ class Arranged:
     def profile_of(self, raw: Mapping | None) -> Profile:
         """Return the profile of what rank 0 wrote."""
         if raw is None:
-            name = programs_name(LaunchLine.of(self.asked))
+            name = programs_name(LaunchLine.of(self.line))
             raise SubsaltError(
                 f"no profile: {name} ended without MPI_Finalize, or it does not use {self.mpi.library}",
                 "where it loads another MPI, name that with --mpi /path/to/libmpi.so",
                 code="E908",
             )
-        command = shlex.join([Path(self.asked[0]).name, *self.asked[1:]])
+        command = shlex.join([Path(self.line[0]).name, *self.line[1:]])
         return profile_of(raw, command, self.mpi.name, self.notes)
 
 
@@ -351,9 +351,9 @@ def _library_of(command: str) -> Path | None:
     for file in (Path(path), Path(path).resolve()):
         for folder in ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu"):
             for name in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12"):
-                found = file.parent.parent / folder / name
-                if found.exists():
-                    return found
+                library = file.parent.parent / folder / name
+                if library.exists():
+                    return library
     return None
 
 

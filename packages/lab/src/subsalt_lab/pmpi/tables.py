@@ -128,12 +128,12 @@ def _case(command: str) -> str:
     return command if len(command) <= 60 else command[:28] + " ... " + command[-27:]
 
 
-def rows(found: Sequence[CallRow], profile: Profile, folder: Path | None = None) -> list[dict[str, Any]]:
+def rows(calls: Sequence[CallRow], profile: Profile, folder: Path | None = None) -> list[dict[str, Any]]:
     """Return rows of calls with their parts of the times in MPI and of the wall.
 
     Parameters
     ----------
-    found : sequence of CallRow
+    calls : sequence of CallRow
         Of the profile, told apart in any way.
     profile : Profile
         Gives the sums.
@@ -160,7 +160,7 @@ def rows(found: Sequence[CallRow], profile: Profile, folder: Path | None = None)
             "most_rank": max(r.per_rank),
             "imbalance": max(r.per_rank) * len(r.per_rank) / r.seconds if r.seconds > 0 else None,
         }
-        for r in found
+        for r in calls
     ]
 
 
@@ -169,13 +169,13 @@ def phase_rows(profile: Profile) -> list[dict[str, Any]]:
     in_mpi: dict[str, list[CallRow]] = {}
     for r in merged(profile.calls, site=False, comm=False):
         in_mpi.setdefault(r.phase, []).append(r)
-    found = []
+    table = []
     for p in profile.phases:
         mean = sum(p.per_rank) / profile.ranks
         calls = in_mpi.get(p.phase, [])
         seconds = sum(r.seconds for r in calls) / profile.ranks
         first = calls[0] if calls else None
-        found.append(
+        table.append(
             {
                 "phase": p.phase or "(outside of phases)",
                 "seconds": mean,
@@ -190,7 +190,7 @@ def phase_rows(profile: Profile) -> list[dict[str, Any]]:
                 "waiting": p.waiting,
             }
         )
-    return sorted(found, key=lambda r: -r["seconds"])
+    return sorted(table, key=lambda r: -r["seconds"])
 
 
 def size_rows(profile: Profile) -> list[dict[str, Any]]:
@@ -231,10 +231,10 @@ def size_text(bytes_from: int) -> str:
 def file_rows(profile: Profile) -> list[dict[str, Any]]:
     """Return the rows of MPI-IO; the rate is that of one rank while it is in such a call."""
     some = [r for r in profile.by_call() if r.is_io]
-    found = rows(some, profile)
-    for row, r in zip(found, some, strict=True):
+    table = rows(some, profile)
+    for row, r in zip(table, some, strict=True):
         row["rate"] = r.bytes / r.seconds if r.sizes and r.bytes and r.seconds > 0 else None
-    return found
+    return table
 
 
 def background_rows(profile: Profile) -> list[dict[str, Any]]:
@@ -242,26 +242,26 @@ def background_rows(profile: Profile) -> list[dict[str, Any]]:
     return rows(merged(profile.background, site=False, comm=False, phase=False), profile)
 
 
-def shortened(found: list[dict[str, Any]], most: int = MOST) -> list[dict[str, Any]]:
+def shortened(table: list[dict[str, Any]], most: int = MOST) -> list[dict[str, Any]]:
     """Return the first rows of a table, the rest summed into one."""
-    if len(found) <= most + 1:
-        return found
-    rest = found[most:]
+    if len(table) <= most + 1:
+        return table
+    rest = table[most:]
     sums: dict[str, Any] = {
         k: sum(r[k] or 0 for r in rest) for k in ("seconds", "mpi_part", "wall_part", "calls")
     }
     sums["mean"] = sums["seconds"] / sums["calls"] if sums["calls"] else None
-    return [*found[:most], {"call": f"{len(rest)} more", **sums}]
+    return [*table[:most], {"call": f"{len(rest)} more", **sums}]
 
 
-def _large_phases(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _large_phases(phases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of phases, the small ones summed into one."""
-    small = [r for r in found if (r["wall_part"] or 0) < SMALL_PHASE]
+    small = [r for r in phases if (r["wall_part"] or 0) < SMALL_PHASE]
     if len(small) < 2:
-        return found
+        return phases
     sums = {k: sum(r[k] or 0 for r in small) for k in ("seconds", "wall_part", "mpi_seconds")}
     part = sums["mpi_seconds"] / sums["seconds"] if sums["seconds"] > 0 else None
-    return [r for r in found if r not in small] + [{"phase": f"{len(small)} more", **sums, "mpi_part": part}]
+    return [r for r in phases if r not in small] + [{"phase": f"{len(small)} more", **sums, "mpi_part": part}]
 
 
 def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
@@ -278,32 +278,32 @@ def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
     """
     if how == "csv":
         return [render(rows(profile.calls, profile), ALL, how)]
-    found = [
+    parts = [
         ("The run (T1): between MPI_Init and MPI_Finalize, mean over ranks", whole_rows(profile), WHOLE),
         ("Calls (T2): sums over ranks", shortened(rows(profile.by_call(), profile)), CALLS),
     ]
     if any(p.phase for p in profile.phases):
-        found.append(("Phases: mean over ranks", _large_phases(phase_rows(profile)), PHASES))
+        parts.append(("Phases: mean over ranks", _large_phases(phase_rows(profile)), PHASES))
     if sites:
-        found.append(("Call sites", shortened(rows(profile.by_site(), profile), 2 * MOST), SITES))
+        parts.append(("Call sites", shortened(rows(profile.by_site(), profile), 2 * MOST), SITES))
     comms = [r for r in profile.by_comm() if r.comm]
     if len({r.comm for r in comms}) > 1:
-        found.append(("Communicators", shortened(rows(comms, profile), MOST // 2), COMMS))
+        parts.append(("Communicators", shortened(rows(comms, profile), MOST // 2), COMMS))
     if sizes := size_rows(profile):
-        found.append(("Sizes of messages and transfers", sizes, SIZES))
+        parts.append(("Sizes of messages and transfers", sizes, SIZES))
     if files := file_rows(profile):
-        found.append(("Files (MPI-IO)", files, FILES))
+        parts.append(("Files (MPI-IO)", files, FILES))
     if background := background_rows(profile):
-        found.append(("Other threads: not in the time in MPI above", shortened(background), CALLS))
+        parts.append(("Other threads: not in the time in MPI above", shortened(background), CALLS))
     # Markdown takes a line right above a table for its head
     below = "\n\n" if how == "markdown" else "\n"
-    return [title + below + render(content, columns, how) for title, content, columns in found]
+    return [title + below + render(content, columns, how) for title, content, columns in parts]
 
 
 def calls_for_programs(profile: Profile) -> list[Mapping[str, Any]]:
     """Return one entry for each function, for JSON: T2 with plain numbers."""
-    found = rows(profile.by_call(), profile)
-    return [{**{k: v for k, v in r.items() if k not in _EMPTY}, "bytes": r["bytes"] or 0} for r in found]
+    table = rows(profile.by_call(), profile)
+    return [{**{k: v for k, v in r.items() if k not in _EMPTY}, "bytes": r["bytes"] or 0} for r in table]
 
 
 #: what a row of all sites, communicators and phases together does not have

@@ -309,7 +309,7 @@ class Wrapper:
             self._idle.append(_idle(mpi))
             counted = _communicator(self, mpi, self._requests)
             self.world = counted(mpi.COMM_WORLD)
-            self.world.told = ("world", mpi.COMM_WORLD.Get_size())
+            self.world.comm_label = ("world", mpi.COMM_WORLD.Get_size())
 
     def tell(self, number: int) -> None:
         """Begin a phase."""
@@ -349,9 +349,9 @@ class Wrapper:
             self.counts.probed(call, comm, clock() - begin - free)
             self.aside(self.counts.phase)
         begin = clock()
-        found = work()
+        answer = work()
         self.counts.add(call, comm, clock() - begin - free, size)
-        return found
+        return answer
 
     def _turn(self) -> bool:
         """Return whether this call is one with a probe; those of other threads have none."""
@@ -414,8 +414,8 @@ class Wrapper:
         from subsalt_lab.pmpi.raw import SCHEMA, profile_of
 
         command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-        found = profile_of({"schema": SCHEMA, "ranks": ranks}, command, self.version)
-        text = json.dumps(replace(found, source="wrapper").to_dict())
+        profile = profile_of({"schema": SCHEMA, "ranks": ranks}, command, self.version)
+        text = json.dumps(replace(profile, source="wrapper").to_dict())
         publish_text(self.path, text + "\n")
 
 
@@ -501,8 +501,8 @@ def _communicator(wrapper: Wrapper, mpi: Any, requests: tuple[type, type]) -> ty
         def counted(self: Any, *given: Any, **named: Any) -> Any:
             size = None if rule is None else rule(self, *given, **named)
             free = wrapper.free_of(name)
-            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named), size)
-            return found if kind is None else kind(found)
+            answer = wrapper.timed(call, self.comm_label, free, partial(plain, self, *given, **named), size)
+            return answer if kind is None else kind(answer)
 
         return counted
 
@@ -511,16 +511,16 @@ def _communicator(wrapper: Wrapper, mpi: Any, requests: tuple[type, type]) -> ty
 
         def counted(self: Any, *given: Any, **named: Any) -> Any:
             free = wrapper.free_of(name)
-            found = wrapper.timed(call, self.told, free, partial(plain, self, *given, **named))
+            answer = wrapper.timed(call, self.comm_label, free, partial(plain, self, *given, **named))
             number, self.made = self.made, self.made + 1
-            if found == mpi.COMM_NULL:
-                return found
-            if not isinstance(found, kind):
-                found = kind(found)
+            if answer == mpi.COMM_NULL:
+                return answer
+            if not isinstance(answer, kind):
+                answer = kind(answer)
             # the name on which all its members agree, as the interposer gives it (comms.c)
-            first = found.Get_group().Translate_ranks([0], mpi.COMM_WORLD.Get_group())[0]
-            found.told = (f"{self.told[0]}/{number}.{first}", found.Get_size())
-            return found
+            first = answer.Get_group().Translate_ranks([0], mpi.COMM_WORLD.Get_group())[0]
+            answer.comm_label = (f"{self.comm_label[0]}/{number}.{first}", answer.Get_size())
+            return answer
 
         return counted
 
@@ -529,7 +529,7 @@ def _communicator(wrapper: Wrapper, mpi: Any, requests: tuple[type, type]) -> ty
     methods |= {n: method(n, rule, persistent) for n, rule in PERSISTENT.items()}
     methods |= {n: making(n) for n in MAKING}
     methods |= {
-        "told": ("", 0),
+        "comm_label": ("", 0),
         "made": 0,
         "nobody": mpi.PROC_NULL,
         "is_in_place": staticmethod(

@@ -36,12 +36,12 @@ def choices(
     """
     if given is None:
         return list(default)
-    found = words(given)
-    unknown = [w for w in found if w not in known]
-    if unknown or not found:
+    chosen = words(given)
+    unknown = [w for w in chosen if w not in known]
+    if unknown or not chosen:
         what = f"{option} {' '.join(unknown)}" if unknown else f"{option} is empty"
         raise wrong(f"{what}: not known", f"choose from {', '.join(known)}")
-    return found
+    return chosen
 
 
 def numbers(
@@ -62,12 +62,12 @@ def threads(given: Sequence[str] | None) -> list[int]:
     cores = usable_cores()
     if given is None:
         return sorted({1, cores})
-    found = words(given)
-    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= cores]
-    if bad or not found:
+    given_words = words(given)
+    bad = [w for w in given_words if not w.isdecimal() or not 1 <= int(w) <= cores]
+    if bad or not given_words:
         what = f"--threads {' '.join(bad)}: this process may use {cores} core{'s' * (cores != 1)}"
         raise wrong(what, f"use 1{f' to {cores}' if cores > 1 else ''}, such as --threads 1")
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in given_words})
 
 
 def instruction_sets(given: Sequence[str] | None) -> list[str]:
@@ -81,17 +81,17 @@ def instruction_sets(given: Sequence[str] | None) -> list[str]:
     available = cpu.available()
     if given is None:
         return [str(cpu.describe()["isa"])]
-    found = words(given)
-    if found == ["all"]:
+    chosen = words(given)
+    if chosen == ["all"]:
         return available
-    missing = [w for w in found if w not in available]
-    if missing or not found:
+    missing = [w for w in chosen if w not in available]
+    if missing or not chosen:
         raise DeviceError(
             f"--isa {' '.join(missing)}: not available here" if missing else "--isa is empty",
             f"choose from {', '.join(available)}, or all",
             code="E702",
         )
-    return found
+    return chosen
 
 
 def points(n: int) -> int:
@@ -122,11 +122,11 @@ def size(option: str, text: str, least: int = 1) -> int:
     ConfigError
         When it is none, or smaller than `least`.
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
-    if found is None or (found[3] and not found[2]):
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
+    if match is None or (match[3] and not match[2]):
         raise wrong(f"{option} {text}: not a size", f"use a number with a unit, such as {option} 500MB")
-    prefix = found[2].lower()
-    nbytes = int(float(found[1]) * (_BINARY if found[3] else _UNITS)[prefix])
+    prefix = match[2].lower()
+    nbytes = int(float(match[1]) * (_BINARY if match[3] else _UNITS)[prefix])
     if nbytes < least:
         raise wrong(f"{option} {text}: smaller than {least} bytes", f"use {least} or more")
     return nbytes
