@@ -211,7 +211,7 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
         "case": name,
         "ranks": ranks,
         **counters,
-        "arrays": plan.layout.arrays if name in TIME else plan.decision.need.arrays,
+        "arrays": plan.basis.layout.arrays if name in TIME else plan.basis.decision.need.arrays,
         "disk_parts": plan.disk.parts,
         "planned_memory": plan.bytes_per_rank,
         "measured_memory": memory,
@@ -230,16 +230,16 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
 def counters_of(plan: Any, told: dict[str, Any]) -> dict[str, Any]:
     """Return what a plan counts and whether the run counted the same; of a time migration, its blocks."""
     if not hasattr(plan, "decision"):
-        blocks = len(plan.layout.blocks)
+        blocks = len(plan.basis.layout.blocks)
         return {
             "strategy": "",
             "counters": {"blocks": blocks},
             "counters_equal": blocks == len(told["blocks"]),
         }
-    sums, wanted = told["checkpoint"]["sums"], plan.survey.to_dict()
+    sums, wanted = told["checkpoint"]["sums"], plan.basis.survey.to_dict()
     wanted.pop("scratch_bytes")
     equal = all(sums[k] == n for k, n in wanted.items()) and not told["checkpoint"]["differing"]
-    return {"strategy": plan.decision.choice.best.name, "counters": wanted, "counters_equal": equal}
+    return {"strategy": plan.basis.decision.choice.best.name, "counters": wanted, "counters_equal": equal}
 
 
 HEAD = (

@@ -55,7 +55,7 @@ def test_the_script_lies_beside_the_job_and_asks_for_what_the_plan_needs(run, jo
     assert result["script"] == str(job.parent / "line.sbatch")
     memory = next(line for line in script.splitlines() if line.startswith("#SBATCH --mem="))
     # two ranks, each with the plan's need in 80 % of its share, in megabytes rounded up to hundreds
-    need = plan_job(Job.from_toml(job), 2, 1 << 50, 4).decision.need.total
+    need = plan_job(Job.from_toml(job), 2, 1 << 50, 4).basis.decision.need.total
     assert result["memory_per_node"] == int(2 * need / 0.8)
     assert 0 <= int(memory[len("#SBATCH --mem=") : -1]) * 2**20 - result["memory_per_node"] < 100 * 2**20
 

@@ -66,12 +66,12 @@ for name in sys.argv[2:]:
     plan = plan_job(job, run_dir=folder / name, measure=False)
     before = segment.counters()
     migrate_job(job, folder / name)
-    after, choice = segment.counters(), plan.decision.choice
+    after, choice = segment.counters(), plan.basis.decision.choice
     moved = {k: after[k] - before[k] for k in after}
-    need = plan.decision.need
+    need = plan.basis.decision.need
     told = {"name": choice.best.name, "need": need.on_device, "model": need.device["model arrays"],
             "sums": need.device["image accumulators"], "pinned": need.pinned, "counts": vars(choice.counts),
-            "link": [plan.largest_shot.down, plan.largest_shot.up], "moved": moved, **library.allocated()}
+            "link": [plan.basis.largest_shot.down, plan.basis.largest_shot.up], "moved": moved, **library.allocated()}
     library.free_memory()  # lets go what waits in cycles
     print(json.dumps(told | {"left": library.allocated()["device"]}))
 """

@@ -65,12 +65,12 @@ def test_traces_modelled_on_blocks_are_those_of_one_process(surveys: Path, tmp_p
 def test_a_plan_names_the_blocks(surveys: Path) -> None:
     job = Job.from_toml(with_tables(job_file(surveys, "volume"), "planned", "[parallel]\ndecomp = [3, 2]"))
     plan = plan_job(job, 6, 10**9, 1)
-    assert plan.decision.group_size == 6
-    assert plan.reading.cut == (3, 2)
+    assert plan.basis.decision.group_size == 6
+    assert plan.basis.reading.cut == (3, 2)
     (row,) = [line for line in plan.lines() if line.startswith("blocks")]
     assert "3 x 2 along x and y" in row
     # fewer ranks than blocks share every shot all the same
-    assert plan_job(job, 4, 10**9, 1).decision.group_size == 4
+    assert plan_job(job, 4, 10**9, 1).basis.decision.group_size == 4
 
 
 @pytest.mark.parametrize(

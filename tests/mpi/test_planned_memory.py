@@ -51,8 +51,8 @@ def write(folder):
 def test_three_ranks_take_what_was_planned(tmp_path):
     job = write(tmp_path)
     plan = plan_job(Job.from_toml(job), 3, threads=1)
-    arrays = plan.decision.need.arrays
-    assert plan.decision.group_size == 3
+    arrays = plan.basis.decision.need.arrays
+    assert plan.basis.decision.group_size == 3
     assert arrays["snapshots"] > arrays["program"]
     done = run(3, ["subsalt", "migrate", job, "--run", tmp_path / "run", "--json"], own_start=True)
     assert done.rc == 0, done
@@ -60,4 +60,4 @@ def test_three_ranks_take_what_was_planned(tmp_path):
     # the run planned the same before it allocated anything, and its report compares that with what it took
     assert facts["memory_plan"] == arrays
     measured = facts["peak_memory_bytes"]
-    assert abs(plan.decision.need.total - measured) <= 0.1 * measured, (arrays, measured)
+    assert abs(plan.basis.decision.need.total - measured) <= 0.1 * measured, (arrays, measured)

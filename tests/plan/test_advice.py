@@ -98,7 +98,7 @@ def test_bytes_and_counts_are_those_of_the_plan(job, folders, tmp_path):
     (tmp_path / "there.toml").write_text(text)
     file = tmp_path / "machine.json"
     machine.save(file, "storage", known.sections["storage"])
-    shot = plan_job(Job.from_toml(tmp_path / "there.toml"), 1, MEMORY, 1, machine=file).largest_shot
+    shot = plan_job(Job.from_toml(tmp_path / "there.toml"), 1, MEMORY, 1, machine=file).basis.largest_shot
     assert (place.put_bytes, place.get_bytes) == (shot.written, shot.read)
     assert place.puts == shot.counts.states_stored_disk + shot.counts.snapshots_written
     assert place.gets == shot.counts.states_loaded_disk + shot.counts.snapshots_read

@@ -23,11 +23,11 @@ from subsalt.propagation.options import PropagationOptions
 @pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
 def test_every_rank_needs_less_the_more_share_a_shot(medium):
     found = needs(medium=medium)
-    totals = [found.of(g).total for g in range(1, 9)]
+    totals = [found.for_group(g).total for g in range(1, 9)]
     assert all(a > b for a, b in pairwise(totals))
     # snapshots are cut without overlap: the slabs of a group hold those of the window together; inner slabs have more
     # planes than the ends, by the 24 of the layer that count up to 2.5 of others, to a plane
-    alone, shared = found.of(1).arrays["snapshots"], found.of(4).arrays["snapshots"]
+    alone, shared = found.for_group(1).arrays["snapshots"], found.for_group(4).arrays["snapshots"]
     plane = alone // SHAPE[0]
     assert alone / 4 <= shared <= alone / 4 + (24 * 2.5 / 4 + 1) * plane
 
@@ -35,7 +35,7 @@ def test_every_rank_needs_less_the_more_share_a_shot(medium):
 def test_the_smallest_group_that_fits_is_taken():
     found = needs()
     for size in (1, 2, 3, 5):
-        memory = found.of(size).total
+        memory = found.for_group(size).total
         decision = group_size(found, world(8, memory))
         assert (decision.groups, sum(decision.sizes)) == (8 // size, 8)
         assert decision.need.total <= memory
@@ -44,11 +44,11 @@ def test_the_smallest_group_that_fits_is_taken():
 
 def test_memory_that_was_found_free_is_not_filled_when_more_ranks_can_share():
     found = needs()
-    two = found.of(2).total
+    two = found.for_group(2).total
     assert decide(found, world(8, two / COMFORT + 1, given=False)).group_size == 2
     assert decide(found, world(8, two, given=False)).group_size > 2
     # but a run is refused only when it cannot fit at all
-    last = found.of(8).total
+    last = found.for_group(8).total
     full = decide(found, world(8, last, given=False))
     assert full.fits
     assert "room" in full.reason
@@ -68,7 +68,7 @@ def test_no_more_groups_than_shots():
 @pytest.mark.parametrize("medium", ["vti", "tti"])
 def test_what_is_told_to_change_fits_when_planned_again(medium):
     found = needs(ranks=2, medium=medium, aperture=900.0)
-    memory = found.of(2).total * 0.99
+    memory = found.for_group(2).total * 0.99
     refused = decide(found, world(2, memory))
     assert not refused.fits
     changes = [*smallest_changes(found, world(2, memory), 2)]
@@ -82,15 +82,15 @@ def test_what_is_told_to_change_fits_when_planned_again(medium):
     assert ("u16" in texts) == (medium == "vti")
     aperture = float(texts.split("aperture = ")[1].split()[0])
     narrow = replace(found.setup, imaging=replace(found.setup.imaging, aperture=aperture))
-    assert Needs(narrow, found.shots, 2).of(2).total <= memory
+    assert Needs(narrow, found.shots, 2).for_group(2).total <= memory
     # and it is the largest such aperture, to the last halving
     wider = replace(found.setup, imaging=replace(found.setup.imaging, aperture=aperture + 20.0))
-    assert Needs(wider, found.shots, 2).of(2).total > memory
+    assert Needs(wider, found.shots, 2).for_group(2).total > memory
 
 
 def test_a_fixed_group_is_refused_with_one_that_fits():
     found = needs()
-    memory = found.of(4).total
+    memory = found.for_group(4).total
     with pytest.raises(MemoryPlanError, match="with 2 ranks per shot") as caught:
         group_size(found, world(8, memory), 2)
     assert caught.value.code == "E660"
@@ -135,10 +135,10 @@ def test_modelling_keeps_no_snapshots_and_needs_less():
         migration.model, ss.ricker(20.0, 0.001), survey().time, PropagationOptions(), None
     )
     found = Needs(model, survey().shots, 4)
-    assert "snapshots" not in found.of(1).arrays
-    assert found.of(1).total < Needs(migration, survey().shots, 4).of(1).total
+    assert "snapshots" not in found.for_group(1).arrays
+    assert found.for_group(1).total < Needs(migration, survey().shots, 4).for_group(1).total
     # its cures are ranks and memory
-    changes = [*smallest_changes(found, world(4, found.of(2).total), 1)]
+    changes = [*smallest_changes(found, world(4, found.for_group(2).total), 1)]
     assert [c.text.split()[0] for c in changes] == ["set", "give"]
 
 
@@ -168,12 +168,12 @@ def choosing(ranks=8, disk=0, **options):
 
 
 def test_everything_in_memory_takes_what_it_took():
-    assert choosing().of(2).total == needs().of(2).total
-    assert choosing().of(2).choice.best.name == "store, memory"
+    assert choosing().for_group(2).total == needs().for_group(2).total
+    assert choosing().for_group(2).choice.best.name == "store, memory"
 
 
 def test_less_memory_is_met_by_another_strategy_instead_of_a_refusal():
-    alone = needs(ranks=1).of(1).total
+    alone = needs(ranks=1).for_group(1).total
     for part in (0.95, 0.8, 0.6):
         decision = group_size(choosing(ranks=1), world(1, part * alone))
         assert decision.choice.best.name == "revolve, memory"
@@ -184,7 +184,7 @@ def test_less_memory_is_met_by_another_strategy_instead_of_a_refusal():
 
 def test_a_larger_group_is_taken_where_it_saves_computing_again():
     found = choosing()
-    two = found.of(2).total
+    two = found.for_group(2).total
     assert decide(found, world(8, two)).group_size == 2
     assert decide(found, world(8, two)).choice.best.name == "store, memory"
     assert (
@@ -197,7 +197,7 @@ def test_a_larger_group_is_taken_where_it_saves_computing_again():
 
 
 def test_a_strategy_that_does_not_fit_is_refused_with_what_does():
-    alone = needs(ranks=1).of(1).total
+    alone = needs(ranks=1).for_group(1).total
     forced = choosing(ranks=1, strategy="store", place="memory")
     refused = decide(forced, world(1, 0.8 * alone))
     assert refused.error.code == "E610"
@@ -208,7 +208,7 @@ def test_a_strategy_that_does_not_fit_is_refused_with_what_does():
 
 
 def test_a_disk_that_is_too_small_is_refused():
-    alone = needs(ranks=1).of(1).total
+    alone = needs(ranks=1).for_group(1).total
     refused = decide(choosing(ranks=1, disk=1000, strategy="store", place="disk"), world(1, alone))
     assert refused.error.code == "E666"
     assert isinstance(refused.error, DiskError)
@@ -226,7 +226,7 @@ def test_an_amount_of_memory_too_small_for_any_strategy_is_named():
 
 def test_one_class_of_numerics_for_all_shots():
     how = NodeInputs(CheckpointOptions(exact=False), assumed(1))
-    choice = needs(ranks=1).choosing(how).of(1).choice
+    choice = needs(ranks=1).choosing(how).for_group(1).choice
     assert how.settled(choice).options.exact
     assert how.settled(choice).options.strategy == "auto"
 
@@ -235,12 +235,12 @@ def test_pictures_are_a_stage_of_their_own():
     plain = needs(1, medium="isotropic")
     drawn = replace(plain, pictures=True)
     # beside a large shot they take no more; alone they rule, and can be left out
-    assert drawn.of(1).arrays == plain.of(1).arrays
+    assert drawn.for_group(1).arrays == plain.for_group(1).arrays
     few = replace(plain.setup, image_step=plain.setup.axis.nt - 1)
     small = drawn.changed(few)
-    assert small.of(1).stage == "pictures"
-    assert small.of(1).total > small.without_pictures().of(1).total
-    limit = small.of(1).total - 1
+    assert small.for_group(1).stage == "pictures"
+    assert small.for_group(1).total > small.without_pictures().for_group(1).total
+    limit = small.for_group(1).total - 1
     texts = [c.text for c in smallest_changes(small, world(1, limit), 1)]
     assert "set [output] pictures = false" in texts
     assert not small.fits(1, limit)

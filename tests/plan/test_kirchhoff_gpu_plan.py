@@ -8,8 +8,9 @@ from time_case import make
 from subsalt.job.job import Job
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff import duration as kirchhoff_time
-from subsalt.methods.kirchhoff.duration import Share, time_of
+from subsalt.methods.kirchhoff.duration import Share, prediction_of
 from subsalt.plan import gpu as gpus
+from subsalt.plan.prediction import Writes
 from subsalt.plan.world import World
 
 #: what was measured on the CPU: 50 M prepared samples and 2 G contributions per second
@@ -26,7 +27,8 @@ def seconds(tmp_path, monkeypatch):
     world = World(1, 10**10, 8, 1)
 
     def of(share, gpu):
-        return time_of(setup, replace(world, gpu=gpu), share, {"image": 10**6}, Machine.here())
+        writes = Writes({"image": 10**6}, pictures=True)
+        return prediction_of(setup, replace(world, gpu=gpu), share, Machine.here(), writes)
 
     return of
 

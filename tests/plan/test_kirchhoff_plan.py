@@ -200,9 +200,9 @@ def test_the_measured_rate_gives_a_time(folder, tmp_path, monkeypatch):
         "measuring the memory of the program itself: a few seconds",
         "measuring the sum over traces, for its time: a few seconds",
     ]
-    assert plan.layout.arrays["program"] == 123_000_000
+    assert plan.basis.layout.arrays["program"] == 123_000_000
     assert plan.duration.phases["sum"] == pytest.approx(
-        plan.share.contributions / plan.duration.rate, rel=1e-9
+        plan.basis.share.contributions / plan.duration.rate, rel=1e-9
     )
     # two ranks of one node share its rate: half the work each, at half the rate
     two = plan_job(job, 2)

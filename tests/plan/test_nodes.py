@@ -12,7 +12,7 @@ from subsalt.cli.app_root import app
 from subsalt.kernels import cpu
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World
 from subsalt.plan.cuts import exchange_of
@@ -251,21 +251,21 @@ def test_the_halo_is_counted_in_the_time_steps():
     sections = {"shots": [shot_row(found.points, dim=3, threads=2)]}
     machine = machines.Machine({"cores": 2}, sections)
     decision = decide(found, World(2, 10**12, 1, 2, True), 2)
-    bare = duration_of(found, decision, machine)
+    bare = prediction_of(found, decision, machine)
     assert bare.halo is None
     assert any("subsalt lab network" in n for n in bare.notes)
     slow = Network({"node": Link(0.0, 1e3, "node", "given")})
-    waits = duration_of(found, decision, machine, around=Surroundings(slow))
+    waits = prediction_of(found, decision, machine, around=Surroundings(slow))
     stepping = ("source", "receivers")
     assert waits.halo == pytest.approx(sum(waits.phases[p] - bare.phases[p] for p in stepping))
     assert waits.halo > 0
     # the same link as the lab writes it into machine.json
     row = {"what": "point_to_point", "where": "node", "a_s": 0.0, "bytes_per_s": 1e3}
     known = machines.Machine({"cores": 2}, sections | {"network": [row]})
-    assert duration_of(found, decision, known).halo == pytest.approx(waits.halo)
+    assert prediction_of(found, decision, known).halo == pytest.approx(waits.halo)
     # ranks of different nodes do not use what was measured on one
     apart = decide(found, World(2, 10**12, 2, 1, True), 2)
-    assert duration_of(found, apart, known).halo is None
+    assert prediction_of(found, apart, known).halo is None
 
 
 def test_a_large_survey_is_planned_by_some_of_its_shots():
@@ -276,5 +276,5 @@ def test_a_large_survey_is_planned_by_some_of_its_shots():
 
     few, many = (Needs(setup(), shots_of(n).shots, 1) for n in (64, 640))
     machine = machines.Machine({"cores": 1}, {"shots": [shot_row(few.points, dim=3, threads=1)]})
-    one = [duration_of(n, decide(n, World(1, 10**12, 1, 1, True)), machine) for n in (few, many)]
+    one = [prediction_of(n, decide(n, World(1, 10**12, 1, 1, True)), machine) for n in (few, many)]
     assert one[1].phases["receivers"] == pytest.approx(10 * one[0].phases["receivers"], rel=0.02)

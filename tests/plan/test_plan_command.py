@@ -15,7 +15,7 @@ from subsalt.cli.plan_command import memory_bytes
 from subsalt.errors import ConfigError
 from subsalt.job.job import Job
 from subsalt.machine import machine_file as machines
-from subsalt.methods.rtm.duration import duration_of
+from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.plan import World, plan_job
 from subsalt.plan.disk import Disk
@@ -144,7 +144,7 @@ def test_what_deserves_a_warning(job, monkeypatch):
     uneven = plan_job(Job.from_toml(job), ranks=4)
     assert [f.code for f in uneven.findings] == ["W662"]
     assert "5 shots over 4 groups leave 38% of the ranks' time unused" in uneven.findings[0].message
-    need = plan_job(Job.from_toml(job)).decision.need.total
+    need = plan_job(Job.from_toml(job)).basis.decision.need.total
     monkeypatch.setattr("subsalt.plan.world.available_memory", lambda: int(1.1 * need))
     assert [f.code for f in plan_job(Job.from_toml(job)).findings] == ["W661"]
 
@@ -174,17 +174,17 @@ def test_the_time_is_that_of_the_measured_rates(tmp_path):
     steps = 2 * (found.setup.axis.nt - 1)
     shot = steps * (core_points / core + (nx * ny * nz - core_points) / layer_rate)
     # two ranks of a node share its rate: twelve shots take the node as long as one after the other
-    got = duration_of(found, decide(found, world(2, 1e12)), machine)
-    assert got.seconds == pytest.approx(12 * shot)
-    assert got.shot_seconds == pytest.approx(2 * shot)
+    got = prediction_of(found, decide(found, world(2, 1e12)), machine)
+    assert got.steps.seconds == pytest.approx(12 * shot)
+    assert got.steps.shot_seconds == pytest.approx(2 * shot)
     assert any(note.startswith("model") for note in got.notes)
     # a rate that was not measured is not made up
     for other in (needs(medium="tti"), needs(medium="vti", order=4)):
-        nothing = duration_of(other, decide(other, world(2, 1e12)), machine)
-        assert nothing.seconds is None
+        nothing = prediction_of(other, decide(other, world(2, 1e12)), machine)
+        assert nothing.steps.seconds is None
         assert "subsalt lab kernels" in nothing.notes[0]
-    two = duration_of(found, decide(found, world(1, 1e12)), machine)
-    assert two.seconds is None
+    two = prediction_of(found, decide(found, world(1, 1e12)), machine)
+    assert two.steps.seconds is None
     assert "1 are planned" in two.notes[0]
 
 
@@ -222,7 +222,7 @@ def test_a_group_takes_as_long_as_its_slowest_slab():
     # rates inside and outside the layer are alike: what counts is the thickest slab
     planes = max(p.slab.hi - p.slab.lo for p in found.parts(found.shots[0], 3))
     one, three = (
-        duration_of(found, decide(found, World(n, 10**12, 1, 1, True), n), machine).shot_seconds
+        prediction_of(found, decide(found, World(n, 10**12, 1, 1, True), n), machine).steps.shot_seconds
         for n in (1, 3)
     )
     assert three / one == pytest.approx(planes / plain[0])

@@ -13,7 +13,7 @@ from subsalt.cli.app_root import app
 from subsalt.errors import ConfigError, MemoryPlanError
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.duration import RunTimes, Writes
+from subsalt.methods.rtm.duration import RunTimes
 from subsalt.methods.rtm.grouping import group_size
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.node_inputs import NodeInputs
@@ -21,6 +21,7 @@ from subsalt.methods.rtm.speed import LAYER, SHARE, gpu_rates
 from subsalt.plan import Device, plan_job
 from subsalt.plan import gpu as gpus
 from subsalt.plan.gpu import Gpu
+from subsalt.plan.prediction import Writes
 from subsalt.plan.rates import Parts, Rates
 
 #: its kernels start at once and its driver takes nothing: a small survey is ruled by its arrays
@@ -278,7 +279,7 @@ def test_from_python_a_gpu_is_named_too(job):
 
     plan = plan_job(Job.from_toml(job), memory_per_rank=64 * 10**9, on=Device("cuda", "a100", 20 * 10**9))
     assert plan.fits
-    assert (plan.decision.world.gpu.name, plan.decision.world.gpu.memory) == ("a100", 20 * 10**9)
+    assert (plan.basis.decision.world.gpu.name, plan.basis.decision.world.gpu.memory) == ("a100", 20 * 10**9)
 
 
 @pytest.mark.parametrize(

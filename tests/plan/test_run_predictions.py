@@ -83,7 +83,7 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
         machines.save(machines.default_path(), "shots", [row])
         said.clear()
         plan = plan_job(job, threads=1, measure=True, say=said.append, run_dir=tmp_path / "run")
-        assert plan.decision.need.arrays["program"] == 123_000_000 + need.TAPERS
+        assert plan.basis.decision.need.arrays["program"] == 123_000_000 + need.TAPERS
         assert sum("measuring a shot" in s for s in said) == times
 
 

@@ -114,7 +114,7 @@ def test_the_plan_knows_the_bytes_of_what_is_kept(survey, tmp_path, keep):
 
     job, run = keeping(survey, f'keep = "{keep}"'), tmp_path / "run"
     plan = plan_job(job, run_dir=run, measure=False)
-    planned = wavefield_bytes(plan.decision.needs, job.checkpoint_options)
+    planned = wavefield_bytes(plan.basis.decision.needs, job.checkpoint_options)
     assert plan.disk.parts["kept wavefields"] == sum(planned.values())
     migrate_job(job, run)
     facts = json.loads((run / "run.json").read_text())["wavefields"]
@@ -135,7 +135,7 @@ def test_wavefields_in_16_bits_are_kept_played_and_imaged_again(survey, tmp_path
     halved, whole = migrate_job(job, run), migrate_job(keeping(survey, 'keep = "both"'), plain)
     facts = [json.loads((r / "run.json").read_text()) for r in (run, plain)]
     assert facts[0]["run_id"] != facts[1]["run_id"]
-    planned = wavefield_bytes(plan.decision.needs, job.checkpoint_options)
+    planned = wavefield_bytes(plan.basis.decision.needs, job.checkpoint_options)
     assert sum(planned.values()) == facts[0]["wavefields"]["bytes"] < facts[1]["wavefields"]["bytes"]
     assert not facts[0]["checkpoint"]["differing"]
     again = reimage_run(run, tmp_path / "again", Wish(wavefields=True))

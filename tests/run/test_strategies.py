@@ -51,7 +51,7 @@ def test_every_strategy_makes_the_same_image_and_counts_what_was_planned(tmp_pat
         assert got.sha256 == plain.sha256, section
         assert facts["strategy"] == name
         assert facts["differing"] == []
-        planned = plan_job(Job.from_toml(tmp_path / f"job{number}.toml")).survey.to_dict()
+        planned = plan_job(Job.from_toml(tmp_path / f"job{number}.toml")).basis.survey.to_dict()
         assert {k: v for k, v in facts["sums"].items() if k in planned} == {
             k: v for k, v in planned.items() if k != "scratch_bytes"
         }
@@ -72,7 +72,7 @@ def test_a_wavefield_that_runs_backwards_is_planned_and_is_a_class_of_its_own(tm
     write_files(tmp_path)
     text = f'strategy = "boundary"\nplace = "{place}"'
     _, facts = run(tmp_path, "line", text)
-    planned = plan_job(Job.from_toml(tmp_path / "line.toml")).survey
+    planned = plan_job(Job.from_toml(tmp_path / "line.toml")).basis.survey
     assert facts["differing"] == []
     sums = facts["sums"]
     assert (sums["bytes_written"], sums["bytes_read"]) == (planned.written, planned.read)
@@ -110,10 +110,10 @@ def test_what_every_shot_did_is_planned_shot_by_shot(tmp_path):
     plan = plan_job(job)
     migrate_job(job, tmp_path / "line.run")
     facts = json.loads((tmp_path / "line.run" / "run.json").read_text())
-    assert facts["plan"]["arrays"] == plan.decision.need.arrays
+    assert facts["plan"]["arrays"] == plan.basis.decision.need.arrays
     sums = facts["checkpoint"]["sums"]
-    assert (sums["bytes_written"], sums["bytes_read"]) == (plan.survey.written, plan.survey.read)
-    assert plan.survey.written > 0
+    assert (sums["bytes_written"], sums["bytes_read"]) == (plan.basis.survey.written, plan.basis.survey.read)
+    assert plan.basis.survey.written > 0
 
 
 def told(**changes):
@@ -178,7 +178,7 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_shot(tmp_path, monkey
     plan = plan_job(job)
     kept = plan.disk.parts["kept wavefields"]
     # two fields of every sample of three shots, in what is imaged, as files have them
-    assert kept == 3 * 2 * file_bytes(81 * 51, plan.decision.choice.scheme.samples)
+    assert kept == 3 * 2 * file_bytes(81 * 51, plan.basis.decision.choice.scheme.samples)
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr("shutil.disk_usage", lambda where: usage._replace(free=plan.disk.total - 1))
     with pytest.raises(DiskError, match="kept wavefields") as caught:

@@ -92,7 +92,7 @@ def write(options: Options, job_file: Path, start: Start, again: Again) -> None:
     from subsalt.machine.launcher import Launcher
     from subsalt.methods import method_of
     from subsalt.plan import plan_job
-    from subsalt.plan.planning import size
+    from subsalt.plan.plan import size
     from subsalt.plan.world import COMFORT
     from subsalt.run.slurm import Batch, seconds_of
 

@@ -24,7 +24,7 @@ class Method(Protocol):
     """The contract of a method of imaging.
 
     It is lower than the job, `plan` and `run` that it speaks of, hence `Any` where one of their classes is meant:
-    `BaseJob`, `job.checking.CheckResult`, `plan.planning.PlanRequest`, `plan.nodes.NodesPlan`,
+    `BaseJob`, `job.checking.CheckResult`, `plan.planning.PlanRequest`, `plan.plan.Plan`, `plan.nodes.NodesPlan`,
     `run.method_run.RunState` and `MethodRun`.
 
     Attributes

@@ -499,14 +499,14 @@ class Surroundings:
 
     @classmethod
     def of(
-        cls, machine: Machine | None, folder: Path, link: Link | None = None, limit: float = math.inf
+        cls, machine: Machine | str | None, folder: Path, link: Link | None = None, limit: float = math.inf
     ) -> Self:
         """Return what was measured, and what is assumed of the rest.
 
         Parameters
         ----------
-        machine : Machine, optional
-            With what was measured.
+        machine : Machine, str or None
+            With what was measured; or why there is none.
         folder : Path
             Where the run writes; need not exist.
         link : Link, optional
@@ -514,8 +514,9 @@ class Surroundings:
         limit : float
             Bytes per second that files take and give to all ranks together.
         """
-        publish, write = publishing_known(machine, folder) or (PUBLISH, WRITE)
-        return cls(Network.of(machine, link), Files(READ, write, limit), publish)
+        known = None if isinstance(machine, str) else machine
+        publish, write = publishing_known(known, folder) or (PUBLISH, WRITE)
+        return cls(Network.of(known, link), Files(READ, write, limit), publish)
 
 
 HERE = Surroundings()

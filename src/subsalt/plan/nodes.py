@@ -24,7 +24,8 @@ from subsalt.plan.cuts import StepModel, StepRow, step_assumptions, steps_of
 from subsalt.plan.model import KERNELS, Blocks, Shape, Surroundings, kernel_seconds, slabs
 from subsalt.plan.network import Link
 from subsalt.plan.planning import NodesRequest
-from subsalt.plan.rates import Duration, machine_of
+from subsalt.plan.prediction import Prediction
+from subsalt.plan.rates import machine_of
 from subsalt.plan.world import World, refuse_below_one
 from subsalt.report.comparison import compare
 from subsalt.report.table import Column, render
@@ -404,7 +405,7 @@ def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | No
     )
 
 
-def with_seconds(row: Row, spent: Duration) -> Row:
+def with_seconds(row: Row, spent: Prediction) -> Row:
     """Return a row with seconds by what they are for."""
     if spent.wall is None:
         return row

@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work
 from subsalt.plan.model import CHECK, GATHER_PAGE, HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
+from subsalt.plan.prediction import Prediction, Writes
 from subsalt.plan.rates import faster, machine_if_known, worth_again
 from subsalt.plan.world import World
 
@@ -139,6 +140,8 @@ TRACE_ROW, VELOCITY_SAMPLE = 2e-6, 2e-8
 PER_COPIED = 0.035
 #: factor by which the samples of a measured image may be more or fewer
 NEAR = 2.0
+#: what the rate of a node counts
+RATE_OF = "contributions"
 
 
 @dataclass(frozen=True)
@@ -158,44 +161,6 @@ class Share:
     contributions: float
     traces: int
     all_traces: int
-
-
-@dataclass(frozen=True)
-class KirchhoffTime:
-    """Seconds of a run.
-
-    Parameters
-    ----------
-    phases : dict of str to float
-        Of the rank that has most to do; empty when no rate is known.
-    notes : list of str
-        What is assumed, or why there is no figure.
-    rate : float or None
-        Contributions per second of a node.
-    measured : str
-        When that was measured.
-    """
-
-    phases: dict[str, float] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    rate: float | None = None
-    measured: str = ""
-
-    @property
-    def wall(self) -> float | None:
-        """Seconds of the whole run; None when no rate is known."""
-        return sum(self.phases.values()) if self.phases else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        return {
-            "kind": "model",
-            "phases": self.phases,
-            "wall_seconds": self.wall,
-            "contributions_per_s": self.rate,
-            "measured": self.measured,
-            "notes": self.notes,
-        }
 
 
 def share_of(setup: KirchhoffSetup, blocks: Sequence[Block], work: Work, ranks: int) -> Share:
@@ -241,17 +206,14 @@ def measured(setup: KirchhoffSetup, world: World, say: Callable[[str], None] = l
         return
 
 
-def time_of(
+def prediction_of(
     setup: KirchhoffSetup,
     world: World,
     share: Share,
-    files: dict[str, int],
-    machine: Machine | None,
-    why_not: str = "",
-    *,
-    pictures: bool = True,
-    around: Surroundings | None = None,
-) -> KirchhoffTime:
+    machine: Machine | str,
+    writes: Writes = Writes(),
+    around: Surroundings = HERE,
+) -> Prediction:
     """Return the seconds of a run by phase.
 
     Parameters
@@ -262,26 +224,24 @@ def time_of(
         Ranks; those of a node share its rate.
     share : Share
         Of the busiest rank.
-    files : dict of str to int
-        Bytes that the run writes, by what they are.
-    machine : Machine or None
-        With rates; `why_not` says why there is none.
-    pictures : bool
-        Pictures are drawn.
-    around : Surroundings, optional
-        Files; what is assumed of them when None.
+    machine : Machine or str
+        With rates; or why there is none.
+    writes : Writes
+        What the run writes at last.
+    around : Surroundings
+        Files; what is assumed of them when left out.
     """
+    if isinstance(machine, str):
+        return Prediction(notes=[machine], rate_of=RATE_OF)
     threads = _threads(world, machine)
-    row = None if machine is None else _row(setup, machine, threads)
+    row = _row(setup, machine, threads)
     if row is None:
-        if machine is not None:
-            why_not = (
-                f"no time: nothing was measured for such a sum with {threads} threads; "
-                "subsalt plan without --no-measure does that on the machine it runs on"
-            )
-        return KirchhoffTime(notes=[why_not])
+        why_not = (
+            f"no time: nothing was measured for such a sum with {threads} threads; "
+            "subsalt plan without --no-measure does that on the machine it runs on"
+        )
+        return Prediction(notes=[why_not], rate_of=RATE_OF)
     sharing, nt = world.ranks_per_node, setup.table.time.nt
-    around = around or HERE
     files_at = around.files
     table = len(setup.table.number)
     gpu, note = world.gpu, _note(row, sharing)
@@ -318,11 +278,11 @@ def time_of(
         "prepare": preparing,
         # a GPU sums a block of traces while the next one is prepared
         "sum": summing if gpu is None else max(0.0, summing - preparing),
-        "output": 6 * around.publish + sum(files.values()) / (writers * files_at.writing(writers)),
-        "pictures": drawn if pictures else 0.0,
+        "output": 6 * around.publish + sum(writes.files.values()) / (writers * files_at.writing(writers)),
+        "pictures": drawn if writes.pictures else 0.0,
         "report": REPORT,
     }
-    return KirchhoffTime(phases, [note], rate, str(row.get("date", "")))
+    return Prediction(phases, [note], rate, str(row.get("date", "")), RATE_OF)
 
 
 def _threads(world: World, machine: Machine | None = None) -> int:

@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subsalt import kernels
-from subsalt.errors import CorruptionError, SubsaltError
+from subsalt.errors import CorruptionError
 from subsalt.io.event_log import log_event
 from subsalt.io.prestack.table import TraceBlocks
 from subsalt.job.signal.summary import signal_ended, signal_facts
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.cutting import Block, recut
-from subsalt.methods.kirchhoff.duration import share_of, time_of
+from subsalt.methods.kirchhoff.duration import prediction_of, share_of
 from subsalt.methods.kirchhoff.engine import bytes_of, migrate_block, select, start
 from subsalt.methods.kirchhoff.memory import Layout
 from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
@@ -44,8 +45,8 @@ from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.parallel.comm import Comm
 from subsalt.plan import gpu as gpus
 from subsalt.plan.model import Surroundings
+from subsalt.plan.prediction import Prediction, Writes, predicted_for_run
 from subsalt.plan.program import agreed
-from subsalt.plan.rates import machine_for_run
 from subsalt.plan.world import World
 from subsalt.run.ledger import Ledger
 from subsalt.run.method_run import MethodRun, RunState
@@ -294,7 +295,7 @@ def ending_facts(
     }
 
 
-def of_blocks(
+def predict_blocks(
     job: KirchhoffJob,
     setup: KirchhoffSetup,
     layout: Layout,
@@ -303,30 +304,15 @@ def of_blocks(
     world: World,
     folder: Path,
 ) -> dict[str, Any]:
-    """Return what a time migration of the blocks that are left is predicted to take; the values of `of_shots`."""
-    try:
-        machine, why_not = machine_for_run()
+    """Return what a time migration of the blocks that are left is predicted to take: see `Prediction.for_run`."""
+
+    def predict(machine: Machine | str) -> Prediction:
         share = share_of(setup, left, work, world.ranks)
-        files = disk_of(setup, layout, folder, job.output.formats, pictures=job.output.pictures).parts
-        spent = time_of(
-            setup,
-            world,
-            share,
-            files,
-            machine,
-            why_not,
-            pictures=job.output.pictures,
-            around=Surroundings.of(machine, folder),
-        )
-    except SubsaltError as error:
-        return {"phases": {}, "notes": [error.message]}
-    return {
-        "phases": spent.phases,
-        "halo_seconds": 0.0,
-        "contributions_per_s": spent.rate,
-        "measured": spent.measured,
-        "notes": spent.notes,
-    }
+        disk = disk_of(setup, layout, folder, job.output.formats, pictures=job.output.pictures)
+        writes = Writes(disk.parts, job.output.pictures)
+        return prediction_of(setup, world, share, machine, writes, Surroundings.of(machine, folder))
+
+    return predicted_for_run(predict)
 
 
 #: setting of the ledger that holds the blocks
@@ -390,7 +376,7 @@ class BlocksRun(MethodRun):
         if not self.state.world.is_root:
             return {}
         work = self.job.remember("work", lambda: work_of(self.setup))
-        return of_blocks(self.job, self.setup, self.layout, left, work, self.sharing, self.state.folder)
+        return predict_blocks(self.job, self.setup, self.layout, left, work, self.sharing, self.state.folder)
 
     @contextmanager
     def work(

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subsalt import kernels
-from subsalt.errors import FindingsError
 from subsalt.job.units import auto_to_none
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff.cutting import Block, reach
-from subsalt.methods.kirchhoff.duration import Share, measured, time_of
+from subsalt.methods.kirchhoff.duration import Share, measured, prediction_of
 from subsalt.methods.kirchhoff.memory import layout_of
-from subsalt.methods.kirchhoff.plan import OF_THIS_MACHINE, disk_of
+from subsalt.methods.kirchhoff.plan import checked_for_any_machine, disk_of
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work, work_of
 from subsalt.plan.nodes import Cluster, NodesModel, Row
+from subsalt.plan.prediction import Writes
 from subsalt.plan.program import program_of
 from subsalt.plan.world import World
 
@@ -47,11 +47,7 @@ class BlocksOnNodes(NodesModel):
     """
 
     def __init__(self, job: KirchhoffJob, run_dir: Path | None) -> None:
-        from subsalt.job.checking import check_job
-
-        checked = check_job(job)
-        if any(f.level == "error" and f.code not in OF_THIS_MACHINE for f in checked.findings):
-            raise FindingsError(checked.findings, checked.exit_code())
+        checked_for_any_machine(job)
         self.job, self.setup = job, job.setup()
         self.folder = run_dir or job.default_run_dir
         self.threads = auto_to_none(job.parallel.threads)
@@ -79,16 +75,8 @@ class BlocksOnNodes(NodesModel):
         share, even = estimated_share(self.setup, layout.blocks, self.work, world.ranks)
         disk = disk_of(self.setup, layout, self.folder, job.output.formats)
         around = nodes.around(machine, self.folder)
-        spent = time_of(
-            self.setup,
-            world,
-            share,
-            disk.parts,
-            machine,
-            why_not,
-            pictures=job.output.pictures,
-            around=around,
-        )
+        writes = Writes(disk.parts, job.output.pictures)
+        spent = prediction_of(self.setup, world, share, machine or why_not, writes, around)
         row = Row(n, world.ranks, groups=len(layout.blocks), lost=1.0 - even)
         if spent.wall is None:
             return row, spent.notes
@@ -106,7 +94,7 @@ def estimated_share(
 ) -> tuple[Share, float]:
     """Return what the busiest rank does, and the part of the ranks' time that is used.
 
-    As `kirchhoff_time.share_of`, but for traces, which are counted for some boxes only.
+    As `share_of`, but for traces, which are counted for some boxes only.
     """
     groups = max(1.0, float(work.by_group.sum()))
     parts = np.empty(len(blocks))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
@@ -44,18 +44,11 @@ from subsalt.plan.model import (
     survey_seconds,
 )
 from subsalt.plan.network import HOW
-from subsalt.plan.rates import Duration, Rates, step_seconds
+from subsalt.plan.prediction import Prediction, StepSeconds, Writes
+from subsalt.plan.rates import Rates, step_seconds
 
 #: shots whose phases are computed one by one; of a larger survey so many stand for all
 MOST_SHOTS = 64
-
-
-@dataclass(frozen=True)
-class Writes:
-    """What a run writes at last: bytes by what they are (`plan.disk`), and whether pictures are drawn."""
-
-    files: Mapping[str, int] = field(default_factory=dict)
-    pictures: bool = False
 
 
 @dataclass(frozen=True)
@@ -296,15 +289,15 @@ def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Ne
     return reached * forward + part * max(0, steps - forward)
 
 
-def duration_of(
+def prediction_of(
     needs: Needs,
     decision: Decision,
     machine: Machine | str,
     writes: Writes = Writes(),
     around: Surroundings | None = None,
     shots: Sequence[Shot] | None = None,
-) -> Duration:
-    """Return the seconds that the kernels take over the survey.
+) -> Prediction:
+    """Return the seconds of a run by phase.
 
     Parameters
     ----------
@@ -329,34 +322,37 @@ def duration_of(
     done = {s.id: _steps(needs, decision, s) for s in needs.shots}
     point_steps = sum(done[s.id] * math.prod(needs.domain(s).grid.shape3) for s in needs.shots)
     needs = needs.on(decision.world.gpu)
-    found = rates_for(needs, decision.world, machine)
-    if isinstance(found, str):
-        return Duration(None, None, point_steps, [found])
+    rates = rates_for(needs, decision.world, machine)
+    if isinstance(rates, str):
+        return Prediction(notes=[rates], steps=StepSeconds(None, None, point_steps))
     left = list(needs.shots if shots is None else shots)
     around = around or Surroundings(Network.of(None if isinstance(machine, str) else machine))
     gpu = decision.world.gpu
     share = 1.0 / (decision.world.ranks_per_node if gpu is None else gpu.sharing)
-    seconds = [_shot_seconds(needs, s, decision, found) / share for s in left] or [0.0]
+    seconds = [_shot_seconds(needs, s, decision, rates) / share for s in left] or [0.0]
     total = max(max(seconds), math.ceil(len(seconds) / decision.groups) * sum(seconds) / len(seconds))
     sharing = decision.world.ranks_per_node
     nodes = -(-decision.world.ranks // decision.world.ranks_per_node)
     largest = needs.worst_shots[0]
 
     def phases(around: Surroundings) -> dict[str, float]:
-        return RunTimes(needs, decision, found, around).of_survey(writes, left)
+        return RunTimes(needs, decision, rates, around).of_survey(writes, left)
 
     whole = phases(around)
     waiting, notes = _halo(decision, around, whole, phases)
-    return Duration(
+    steps = StepSeconds(
         total,
         max(seconds),
         point_steps,
-        [_note(found, sharing, nodes), *notes],
-        RunTimes(needs, decision, found, around).of_shot(largest),
-        whole,
+        RunTimes(needs, decision, rates, around).of_shot(largest),
         waiting,
-        found.core,
-        found.date,
+    )
+    return Prediction(
+        whole,
+        [_note(rates, sharing, nodes), *notes],
+        rates.core,
+        rates.date,
+        steps=steps,
     )
 
 

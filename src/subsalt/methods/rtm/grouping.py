@@ -40,7 +40,7 @@ def smallest_changes(needs: Needs, world: World, group: int) -> Iterator[Change]
     """
     limit = world.memory_per_rank
     yield from (c for c in _candidates(needs, world, group) if c.need <= limit)
-    best = needs.of(group, limit)
+    best = needs.for_group(group, limit)
     gpu = needs.gpu
     if gpu is not None and not (
         needs.fits_device(best) and (best.choice is None or not best.choice.lacks_device)
@@ -58,8 +58,8 @@ def _candidates(needs: Needs, world: World, group: int) -> Iterator[Change]:
     if not isinstance(needs.setup, MigrationSetup):
         return
     setup, limit = needs.setup, world.memory_per_rank
-    if needs.pictures and needs.of(group, limit).stage == "pictures":
-        yield Change("set [output] pictures = false", needs.without_pictures().of(group, limit).total)
+    if needs.pictures and needs.for_group(group, limit).stage == "pictures":
+        yield Change("set [output] pictures = false", needs.without_pictures().for_group(group, limit).total)
     if setup.propagation.model_storage == "f32" and needs.medium != "tti":
         packed = replace(setup, propagation=replace(setup.propagation, model_storage="u16"))
         yield Change('set [propagation] model_storage = "u16"', _after(needs, packed, group, limit))
@@ -91,7 +91,7 @@ def _checkpoint(needs: Needs, group: int, limit: int) -> Iterator[Change]:
         inexact = replace(free, strategy="auto", exact=False)
         tried.append(("set [checkpoint] exact = false, for an image that is right to rounding", inexact))
     disk = replace(how, disk=NEVER)
-    found = needs.choosing(disk).of(group, limit)
+    found = needs.choosing(disk).for_group(group, limit)
     if found.choice is not None and found.choice.fits and found.choice.best.need.disk > how.disk:
         room = found.choice.best.need.disk * needs.ranks
         yield Change(f"name folders with {_up(room)} GB free in [checkpoint] directories", found.total)
@@ -143,7 +143,7 @@ def _after(needs: Needs, setup: Setup, group: int, limit: int) -> int:
 
 def _total(needs: Needs, group: int, limit: int) -> int:
     """Return the bytes of the worst rank, more than any memory when the disk, [checkpoint] or a GPU is against it."""
-    need = needs.of(group, limit)
+    need = needs.for_group(group, limit)
     possible = needs.fits_device(need) and (need.choice is None or need.choice.fits)
     return need.total if possible else max(NEVER, need.total)
 
@@ -310,7 +310,7 @@ def _decision(needs: Needs, world: World, size: int, reason: str, limit: int) ->
     """Return the decision for groups of `size` ranks and more, within `limit` bytes per rank."""
     sizes = group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))
     least = min(sizes)
-    need = needs.of(least, limit)
+    need = needs.for_group(least, limit)
     budget = needs.budget(least, limit) if needs.checkpointing is not None else 0
     return Decision(world, tuple(sizes), need, reason, needs.largest_group, budget=budget, needs=needs)
 
@@ -341,7 +341,7 @@ def _tried(least: int, most: int) -> list[int]:
 
 def _seconds(needs: Needs, world: World, group: int, limit: int) -> float:
     """Return the predicted seconds of the survey when all shots take as long as the largest."""
-    choice = needs.of(group, limit).choice
+    choice = needs.for_group(group, limit).choice
     assert choice is not None
     groups = len(group_sizes(world.ranks, group, needs.largest_group, len(needs.shots)))
     return -(-len(needs.shots) // groups) * choice.best.seconds
@@ -394,7 +394,7 @@ def _why(needs: Needs, world: World, size: int, limit: int, room: bool) -> str:
     least = max(1, world.ranks // len(needs.shots))
     if size == least:
         return f"smaller groups would be more than the {len(needs.shots)} shots, and ranks idle{share}"
-    before = needs.of(size - 1, limit)
+    before = needs.for_group(size - 1, limit)
     if needs.fits(size - 1, limit) and before.choice is not None:
         return f"faster than smaller groups, which would take {before.choice.best.name}{share}"
     return f"the smallest group that fits: {size - 1} would take {before.total / 1e9:.2f} GB per rank{share}"

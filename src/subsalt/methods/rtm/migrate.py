@@ -22,12 +22,13 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
-from subsalt.errors import CorruptionError, SubsaltError
+from subsalt.errors import CorruptionError
 from subsalt.job.model import line_numbers
 from subsalt.job.signal.summary import signal_ended, signal_facts
+from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.ahead import ShotsAhead
 from subsalt.methods.rtm.arrays import RankArrays
-from subsalt.methods.rtm.duration import Writes, duration_of
+from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
@@ -47,7 +48,7 @@ from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.parallel.comm import Comm
 from subsalt.plan.model import Surroundings
-from subsalt.plan.rates import machine_for_run
+from subsalt.plan.prediction import Prediction, Writes, predicted_for_run
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import HaloTraffic
 from subsalt.run import resume
@@ -233,7 +234,7 @@ class ShotRunner:
             self.strategies.scratch.give_back()
 
 
-def of_shots(
+def predict_shots(
     job: Job, decision: Decision, left: Sequence[Shot], folder: Path, *, is_root: bool = True
 ) -> dict[str, Any]:
     """Return what a reverse time migration of the shots that are left is predicted to take. Collective.
@@ -241,9 +242,7 @@ def of_shots(
     Returns
     -------
     dict
-        ``phases``, seconds by phase as rank 0 spends them, empty where nothing was measured; ``halo_seconds`` of
-        waiting for ghost planes in them, None where the network is not known; ``points_per_s`` and ``measured``: the
-        rate of a node and when it was measured; ``notes``. Empty on ranks that are not `is_root`.
+        See `Prediction.for_run`. Empty on ranks that are not `is_root`.
     """
     needs = decision.needs
     if needs is None:
@@ -252,27 +251,13 @@ def of_shots(
     _ = needs.volumes, needs.mean_speed
     if not is_root:
         return {}
-    try:
-        machine, why_not = machine_for_run()
+
+    def predict(machine: Machine | str) -> Prediction:
         disk, *_ = disks_of(needs, decision, folder, job.output.formats)
-        spent = duration_of(
-            needs,
-            decision,
-            machine or why_not,
-            Writes(disk.parts, job.output.pictures),
-            Surroundings.of(machine, folder),
-            left,
-        )
-    except SubsaltError as error:
-        # a prediction is no reason not to run
-        return {"phases": {}, "notes": [error.message]}
-    return {
-        "phases": spent.phases,
-        "halo_seconds": spent.halo,
-        "points_per_s": spent.rate,
-        "measured": spent.measured,
-        "notes": spent.notes,
-    }
+        writes = Writes(disk.parts, job.output.pictures)
+        return prediction_of(needs, decision, machine, writes, Surroundings.of(machine, folder), left)
+
+    return predicted_for_run(predict)
 
 
 class ShotsRun(MethodRun):
@@ -347,7 +332,7 @@ class ShotsRun(MethodRun):
         """Return what the shots take that have to be propagated."""
         to_do = [s for s in left if not self.reuse.source_of(s.id)]
         root = self.state.world.is_root
-        return of_shots(self.job, self.plan, to_do, self.state.folder, is_root=root)
+        return predict_shots(self.job, self.plan, to_do, self.state.folder, is_root=root)
 
     def group_sizes(self) -> tuple[int, int | None]:
         """Return the ranks that share a shot, and among how many the smallest window can be cut."""

@@ -237,7 +237,7 @@ class Needs:
         """Return the needs of the same survey when nothing is drawn."""
         return replace(self, pictures=False)
 
-    def of(self, group: int, limit: int | None = None) -> RankNeed:
+    def for_group(self, group: int, limit: int | None = None) -> RankNeed:
         """Return the memory of the rank that takes most when `group` ranks share a shot.
 
         Parameters
@@ -258,7 +258,7 @@ class Needs:
 
     def fits(self, group: int, limit: int) -> bool:
         """Return whether every rank has the memory, and its snapshots and states the room they are given."""
-        need = self.of(group, limit)
+        need = self.for_group(group, limit)
         return need.total <= limit and self.fits_device(need) and (need.choice is None or need.choice.fits)
 
     def fits_device(self, need: RankNeed) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from subsalt import kernels
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.duration import Writes, duration_of
+from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.grouping import decide
 from subsalt.methods.rtm.need import Needs, measured
 from subsalt.methods.rtm.plan import lost_part, setup_of
@@ -17,6 +17,7 @@ from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.cuts import StepModel
 from subsalt.plan.nodes import Cluster, NodesModel, Row, with_seconds
+from subsalt.plan.prediction import Writes
 from subsalt.plan.program import program_of
 from subsalt.plan.world import World
 
@@ -75,7 +76,7 @@ class ShotsOnNodes(NodesModel):
         disk, *_ = disks_of(needs, decision, self.folder, formats)
         pictures = job.data is not None and job.output.pictures
         around = nodes.around(machine, self.folder)
-        spent = duration_of(needs, decision, machine or why_not, Writes(disk.parts, pictures), around)
+        spent = prediction_of(needs, decision, machine or why_not, Writes(disk.parts, pictures), around)
         return with_seconds(row, spent), spent.notes
 
     def step(self, nodes: Cluster, n: int, machine: Machine | None) -> StepModel | None:
