@@ -86,7 +86,7 @@ def test_bins_are_not_taken_away_where_another_cure_mends_more(job):
     def look(other):
         if other.data.exclude:
             return []
-        return [outside] if other.data.bytes.cdp_x == 0 else [bins, outside]
+        return [outside] if other.data.bytes.get("cdp_x") == 0 else [bins, outside]
 
     found = judged(job, [bins, outside], look)
     assert found[0].fix == 'to leave the file out: [data] exclude = [{file = "a.sgy"}]'
