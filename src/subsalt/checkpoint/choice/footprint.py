@@ -23,34 +23,23 @@ from subsalt.checkpoint.storage.store import store_memory
 
 @dataclass(frozen=True)
 class Sizes:
-    """A shot as a schedule sees it, on the rank that has most of it.
+    """A shot as a schedule sees it, on the rank that has most of it."""
 
-    Parameters
-    ----------
-    steps, image_step : int
-        Time steps of the receiver wavefield, and from one imaged sample to the next.
-    snapshot, state : int
-        Bytes of one.
-    shell : int
-        Bytes that the boundary strategy saves of a time step; 0 where it cannot be used.
-    level : int
-        Bytes of one time level of all fields.
-    no_boundary : str
-        Why it cannot.
-    on_device : bool
-        Wavefields are in the memory of a GPU: what lies on the host or on disk goes over the link.
-    state_held : int
-        Bytes of memory that the arrays of a state take; as many as it has when 0.
-    """
-
+    #: time steps of the receiver wavefield, and from one imaged sample to the next
     steps: int
     image_step: int
+    #: bytes of a snapshot, and of a state
     snapshot: int
     state: int
+    #: bytes that the boundary strategy saves of a time step; 0 where it cannot be used
     shell: int = 0
+    #: bytes of one time level of all fields
     level: int = 0
+    #: why the boundary strategy cannot be used
     no_boundary: str = "there is no inner part of the wavefield to rebuild"
+    #: wavefields are in the memory of a GPU: what lies on the host or on disk goes over the link
     on_device: bool = False
+    #: bytes of memory that the arrays of a state take; as many as it has when 0
     state_held: int = 0
 
     @property
@@ -88,23 +77,15 @@ def chunks_of(scheme: Scheme, sizes: Sizes) -> Chunks:
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a scheme takes.
+    """Bytes of memory and disk that a scheme takes."""
 
-    Parameters
-    ----------
-    arrays : dict of str to int
-        Bytes of memory by array.
-    disk : int
-        Bytes of scratch while a shot is done, without what stays.
-    kept : int
-        Bytes of files that stay after it.
-    on_device : dict of str to int
-        Bytes of the memory of a GPU by array.
-    """
-
+    #: bytes of memory by array
     arrays: dict[str, int]
+    #: bytes of scratch while a shot is done, without what stays
     disk: int = 0
+    #: bytes of files that stay after it
     kept: int = 0
+    #: bytes of the memory of a GPU by array
     on_device: dict[str, int] = field(default_factory=dict)
 
     @property

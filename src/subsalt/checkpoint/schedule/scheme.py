@@ -28,52 +28,38 @@ class Scheme:
     samples are visited from the last to the first. The state at the start of a block is made by stepping from the
     nearest state that a slot keeps; then the samples of the block become snapshots in one go.
 
-    Parameters
-    ----------
-    strategy : {"store", "revolve", "boundary"}
-        ``store``: one block, all its snapshots kept. ``revolve``: states kept in slots. ``boundary``: one block, made
-        again backwards from what was saved at the edges.
-    steps : int
-        Time steps N of the receiver wavefield; the source wavefield stops at the last sample.
-    image_step : int
-        Time steps from sample to sample.
-    block : int, optional
-        Samples of a block; 0: all of them, for ``revolve`` one. ``store`` has one block.
-    memory_slots, disk_slots : int
-        States kept at a time besides x_0, which is rest.
-    device_slots : int
-        Those of `memory_slots` that lie in the memory of a GPU (`slot_on_device` says which); the others are in that of
-        the host. It decides what goes over the link, never the schedule.
-    disk_costs : tuple of int
-        What writing and reading a state costs beyond what hides under computing, in hundredths of a time step; it
-        decides between schedules, never the image.
-    snapshots_on : {"device", "memory", "disk"}
-        Of ``store``: where its snapshots are; of ``boundary``: its shells; of ``revolve``: those of a block. ``device``
-        is the memory of a GPU, ``memory`` that of the host.
-    chunk : int
-        Samples that go to disk, or come from it, in one piece; 0: all.
-    restart_every : int
-        Steps between restart points, 0: none.
-    keep : {"none", "source", "both"}
-        Wavefields whose samples stay on disk after the shot.
-
     Raises
     ------
     ConfigError
         When the numbers make no schedule.
     """
 
+    #: ``store``: one block, all its snapshots kept. ``revolve``: states kept in slots. ``boundary``: one block, made
+    #: again backwards from what was saved at the edges
     strategy: Strategy
+    #: time steps N of the receiver wavefield; the source wavefield stops at the last sample
     steps: int
+    #: time steps from sample to sample
     image_step: int
+    #: samples of a block; 0: all of them, for ``revolve`` one. ``store`` has one block
     block: int = 0
+    #: states kept at a time besides x_0, which is rest
     memory_slots: int = 0
     disk_slots: int = 0
+    #: what writing and reading a state costs beyond what hides under computing, in hundredths of a time step; it
+    #: decides between schedules, never the image
     disk_costs: tuple[int, int] = (0, 0)
+    #: of ``store``: where its snapshots are; of ``boundary``: its shells; of ``revolve``: those of a block.
+    #: ``device`` is the memory of a GPU, ``memory`` that of the host
     snapshots_on: SamplesPlace = "memory"
+    #: samples that go to disk, or come from it, in one piece; 0: all
     chunk: int = 0
+    #: steps between restart points, 0: none
     restart_every: int = 0
+    #: wavefields whose samples stay on disk after the shot
     keep: Keep = "none"
+    #: those of `memory_slots` that lie in the memory of a GPU (`slot_on_device` says which); the others are in that
+    #: of the host. It decides what goes over the link, never the schedule
     device_slots: int = 0
 
     def __post_init__(self) -> None:

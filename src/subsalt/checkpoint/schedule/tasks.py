@@ -15,34 +15,24 @@ from subsalt.checkpoint.schedule.two_level import Action, Level
 
 
 class Task(NamedTuple):
-    """One task.
+    """One task of the executor."""
 
-    Parameters
-    ----------
-    kind : str
-        ``rest``, ``store``, ``load``, ``drop``: as in `Action`. ``forward``: the source wavefield goes from sample
-        `first` to sample `last`. ``take``: it stands at sample `last`, which becomes a snapshot. ``receive``: the
-        receiver wavefield goes back through the samples `last` .. `first`, and to the very end when `first` is 0.
-        ``point``: a restart point.
-    first, last : int
-        Samples.
-    block : int
-        Of an action: whose start.
-    level, slot
-        As in `Action`.
-    wanted : bool
-        Of ``forward``: the samples after `first` become snapshots of the block in hand.
-    new : bool
-        Of ``forward``: these samples are made for the first time.
-    """
-
+    #: ``rest``, ``store``, ``load``, ``drop``: as in `Action`. ``forward``: the source wavefield goes from sample
+    #: `first` to sample `last`. ``take``: it stands at sample `last`, which becomes a snapshot. ``receive``: the
+    #: receiver wavefield goes back through the samples `last` .. `first`, and to the very end when `first` is 0.
+    #: ``point``: a restart point
     kind: Literal["rest", "store", "load", "drop", "forward", "take", "receive", "point"]
+    #: samples, of tasks on wavefields
     first: int = 0
     last: int = 0
+    #: block whose start an action is about
     block: int = 0
+    #: as in `Action`
     level: Level | Literal[""] = ""
     slot: int = -1
+    #: of ``forward``: the samples after `first` become snapshots of the block in hand
     wanted: bool = False
+    #: of ``forward``: these samples are made for the first time
     new: bool = False
 
 
@@ -128,31 +118,22 @@ def _downward(scheme: Scheme, first: int, last: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Counts:
-    """What one rank does for one shot; predicted by the plan, counted by the run, equal.
+    """Steps and copies of one rank for one shot; predicted by the plan, counted by the run, equal."""
 
-    Parameters
-    ----------
-    source_steps, receiver_steps : int
-        Time steps executed; of the source wavefield forward and, for ``boundary``, backward.
-    states_stored_memory, states_stored_disk, states_loaded_memory, states_loaded_disk : int
-        Copies of a state into and from slots.
-    snapshots_written, snapshots_read : int
-        To and from disk, kept wavefields included.
-    restart_points : int
-        Written on the way.
-    restart_states : int
-        States written with them: that of the wavefield under way, and those of memory slots.
-    """
-
+    #: time steps executed; of the source wavefield forward and, for ``boundary``, backward
     source_steps: int = 0
     receiver_steps: int = 0
+    #: copies of a state into and from slots
     states_stored_memory: int = 0
     states_stored_disk: int = 0
     states_loaded_memory: int = 0
     states_loaded_disk: int = 0
+    #: snapshots written to and read from disk, kept wavefields included
     snapshots_written: int = 0
     snapshots_read: int = 0
+    #: restart points written on the way
     restart_points: int = 0
+    #: states written with them: that of the wavefield under way, and those of memory slots
     restart_states: int = 0
 
     def __add__(self, other: Counts) -> Counts:

@@ -75,35 +75,23 @@ class Layout:
 
 @dataclass(frozen=True)
 class Identity:
-    """Whose record it is: what a reader must find in the header, but for what changes with every put.
+    """The owner of a record, as a reader must meet it in the header, but for what changes with every put."""
 
-    Parameters
-    ----------
-    run_id : str
-        Of the run, at most 64 characters.
-    name : str
-        Of the wavefield: source, receiver, states, restart.
-    shot : int
-    rank, ranks : int
-        Of the group that shares the shot.
-    record : int
-        Floats of the record before compression by zfp; words of 4 bytes of one in 16 bits.
-    shape : sequence of int
-        Of the field, at most four numbers.
-    codec : str
-        ``none``, ``zfp`` or ``f16``.
-    block : int
-        Bytes under one checksum.
-    """
-
+    #: at most 64 characters
     run_id: str
+    #: wavefield: source, receiver, states, restart
     name: str
     shot: int
+    #: place in the group that shares the shot, and its size
     rank: int
     ranks: int
+    #: floats of the record before compression by zfp; words of 4 bytes of one in 16 bits
     record: int
+    #: shape of the field, at most four numbers
     shape: Sequence[int] = field(default=())
+    #: ``none``, ``zfp`` or ``f16``
     codec: str = "none"
+    #: bytes under one checksum
     block: int = BLOCK
 
     def bytes_of(self, key: int) -> bytes:

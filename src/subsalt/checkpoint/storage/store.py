@@ -31,33 +31,23 @@ PACKING = 5
 
 @dataclass
 class StoreCounts:
-    """What a store did.
+    """Records, bytes and seconds of a store so far."""
 
-    Parameters
-    ----------
-    puts, gets : int
-        Records given to it, and taken from it.
-    bytes_written, bytes_read : int
-        Their bytes, before compression.
-    disk_written, disk_read : int
-        Bytes moved to and from files, headers and what was read ahead in vain included.
-    put_seconds, get_seconds : float
-        Seconds the threads behind it were busy, summed over threads.
-    stall_seconds : float
-        Seconds the caller waited.
-    damaged : int
-        Records that were asked for and could not be read back as they were written.
-    """
-
+    #: records given to it, and taken from it
     puts: int = 0
     gets: int = 0
+    #: their bytes, before compression
     bytes_written: int = 0
     bytes_read: int = 0
+    #: bytes moved to and from files, headers and what was read ahead in vain included
     disk_written: int = 0
     disk_read: int = 0
+    #: seconds the threads behind it were busy, summed over threads
     put_seconds: float = 0.0
     get_seconds: float = 0.0
+    #: seconds the caller waited
     stall_seconds: float = 0.0
+    #: records that were asked for and could not be read back as they were written
     damaged: int = 0
 
     def __add__(self, other: StoreCounts) -> StoreCounts:
