@@ -44,7 +44,7 @@ from facts import machine  # noqa: E402
 from subsalt.acquisition import wavelet as wavelets  # noqa: E402
 from subsalt.examples import make_example  # noqa: E402
 from subsalt.examples.marine import SHOTS  # noqa: E402
-from subsalt.job.job import Job  # noqa: E402
+from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.methods.rtm.wavelet_job import through_steps  # noqa: E402
 
 #: what a user writes into the job of `init` (README, steps 3 and 4): patterns of lines, and what stands there then

@@ -35,7 +35,7 @@ import subsalt as ss
 from subsalt import __version__
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job
 from subsalt.report.comparison import MATTERS
 from subsalt.report.comparison import compare as against

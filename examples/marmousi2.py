@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from reflector_depths import Depths, Reflector, ideal_image, measure
 
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

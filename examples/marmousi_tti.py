@@ -22,7 +22,7 @@ from reflector_depths import Depths, Reflector, ideal_image, measure, sharpened
 
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.view.style import clip_limit
 
 HERE = Path(__file__).resolve().parent

@@ -9,7 +9,7 @@ from job_files import MIGRATE, survey, write_files, write_job
 from subsalt.errors import GeometryError
 from subsalt.io.segy.writing import write_survey
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 TABLES = MIGRATE.replace('line = "2d"', 'geometry = {shots = "s.csv", receivers = "r.csv"}')
 

@@ -180,7 +180,7 @@ def watch(event, args):
         os._exit(9)
 
 import subsalt._native
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.migrate import migrate_job
 import subsalt.report, subsalt.io.volumes.volume, numpy.random

@@ -13,7 +13,7 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 GRID = Grid((17, 11, 11), (25.0, 25.0, 25.0))
 NUMBERS = LineNumbers(1001, 2, 2010, 5)

@@ -26,7 +26,7 @@ _HOME = {
     "Wavelet": "subsalt.acquisition.wavelet",
     "ricker": "subsalt.acquisition.wavelet",
     "ormsby": "subsalt.acquisition.wavelet",
-    "Job": "subsalt.job.job",
+    "Job": "subsalt.methods.rtm.job",
     "check_job": "subsalt.job.checking",
     "plan_job": "subsalt.plan",
     "migrate_job": "subsalt.run.migrate",

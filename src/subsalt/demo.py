@@ -25,8 +25,8 @@ from subsalt.errors import ConfigError, DemoFailure, Finding
 from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
 from subsalt.kernels import cpu
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import ModelResult, model_job
 from subsalt.report import write as write_report
 from subsalt.run.migrate import migrate_job

@@ -412,7 +412,7 @@ def gpu_agrees() -> tuple[bool, str]:
 def restart_identity() -> tuple[bool, str]:
     """Migrate two small shots at once, and with a stop between them: the images must have the same bytes."""
     from subsalt.io.segy.writing import write_survey
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.run.migrate import migrate_job
 
     with tempfile.TemporaryDirectory(prefix="subsalt-doctor-") as name:

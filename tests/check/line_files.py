@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from subsalt.job.base import read_job
-from subsalt.job.job import Job
 from subsalt.methods import method_of
+from subsalt.methods.rtm.job import Job
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "io"))
 from segy_maker import make_segy

@@ -17,8 +17,8 @@ from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
 from subsalt.methods import method_of
+from subsalt.methods.rtm.job import Job
 
 JOB = """\
 [data]

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 from subsalt.check.echo_fits import likeness
 from subsalt.earth.grid import Grid
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 
 @pytest.fixture(scope="module")

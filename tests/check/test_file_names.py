@@ -11,7 +11,7 @@ from segy_maker import make_segy
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import Exclusion
 from subsalt.job.checking import with_files_left_out
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 JOB = (
     '[data]\nfiles = "run*/shot.sgy"\nfirst_breaks = "ignore"\n{}\n'

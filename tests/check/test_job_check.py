@@ -15,7 +15,7 @@ from subsalt.errors import FindingsError, SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job, draw_gate, draw_map
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 PNG = b"\x89PNG"
 

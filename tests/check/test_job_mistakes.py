@@ -13,7 +13,7 @@ from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 FIX = 'line = "2d"\n[data.fix]\n{}\n'
 

@@ -10,7 +10,7 @@ from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.errors import FindingsError
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 
 @pytest.fixture(scope="module")

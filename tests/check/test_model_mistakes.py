@@ -17,7 +17,7 @@ from subsalt.errors import SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 GRID = Grid((161, 161), (10.0, 10.0))
 JOB = """\

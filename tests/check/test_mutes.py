@@ -13,9 +13,9 @@ from kirchhoff_jobs import write_job as write_time_job
 from subsalt import check
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.mute import Mute
+from subsalt.methods.rtm.job import Job
 from subsalt.propagation.options import ImagingOptions
 
 

@@ -16,7 +16,7 @@ from planted.run import Bench, chosen, known_alarms, open_forms, sample
 from planted.truth import differs, truth
 
 from subsalt.job.cures import keys_in
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from thorough import ALL, some
 
 PLANTED = chosen() if ALL else sample()

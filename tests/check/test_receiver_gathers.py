@@ -8,7 +8,7 @@ import pytest
 from job_files import MIGRATE, nodes, write_files, write_job
 from subsalt.errors import GeometryError
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.plan.planning import plan_job
 
 

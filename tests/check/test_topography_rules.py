@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 
 @pytest.fixture

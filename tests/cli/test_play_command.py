@@ -20,7 +20,7 @@ KEEP = '\n[propagation]\ngrid = "model"\n[checkpoint]\nkeep = "both"\n'
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """Return a run directory whose wavefields are kept."""
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
     folder = tmp_path_factory.mktemp("play")
     write_files(folder)

@@ -8,7 +8,7 @@ import pytest
 from job_files import write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as time_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job
 from subsalt.run import migrate
 

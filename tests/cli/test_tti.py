@@ -10,7 +10,7 @@ from job_files import write_job
 from patience import PATIENCE
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 GRID = Grid((61, 41), (10.0, 10.0))
 

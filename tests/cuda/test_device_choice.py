@@ -11,9 +11,9 @@ import small_run
 import subsalt as ss
 from subsalt import kernels
 from subsalt.errors import ConfigError, DeviceError
-from subsalt.job.job import Job
 from subsalt.kernels.cuda import library
 from subsalt.kernels.cuda.library import Availability, Gpu
+from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import lines, view_of
 

@@ -18,9 +18,9 @@ import small_run
 import subsalt as ss
 from subsalt import kernels
 from subsalt.errors import ConfigError
-from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.methods.rtm import ahead
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.methods.rtm.playback import movie_of
@@ -137,7 +137,7 @@ def test_a_run_goes_on_on_another_device_and_says_which_did_what(tmp_path: Path,
 STRUCK = """
 import os, signal, sys
 from pathlib import Path
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.kernels import cpu
 from subsalt.run.migrate import migrate_job
 

@@ -16,7 +16,6 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
 from subsalt.io.prestack.table import TraceBlocks
-from subsalt.job.job import Job
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.kernels.cuda import library
@@ -24,6 +23,7 @@ from subsalt.methods.kirchhoff import engine
 from subsalt.methods.kirchhoff.engine import migrate_block, select
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.partial import RestartPoints, Sums
+from subsalt.methods.rtm.job import Job
 from subsalt.parallel.comm import single
 from subsalt.plan import gpu as gpus
 from subsalt.plan.world import World

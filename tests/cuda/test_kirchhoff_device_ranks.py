@@ -7,7 +7,7 @@ from emulated_ranks import MARKS, environment
 from launch import run
 from time_case import hashes, make
 
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 
 pytestmark = MARKS

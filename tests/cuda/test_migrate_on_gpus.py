@@ -10,7 +10,7 @@ from emulated_ranks import MARKS, environment
 from launch import Done, run
 from survey_jobs import results
 
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.migrate import migrate_job
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from subsalt.errors import FindingsError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.migrate import migrate_job
 
@@ -55,7 +55,7 @@ WAYS = {
 RUN = """
 import json, sys
 from pathlib import Path
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.kernels.cuda import library, segment
 from subsalt.plan import Device, plan_job
 from subsalt.run.migrate import migrate_job

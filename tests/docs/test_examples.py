@@ -11,7 +11,7 @@ from scipy import special
 
 from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 from subsalt.view.flatness import residual_moveout
 

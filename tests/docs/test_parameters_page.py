@@ -6,8 +6,8 @@ import tomllib
 from pathlib import Path
 
 from subsalt import errors
-from subsalt.job.job import Job
 from subsalt.methods.kirchhoff.sections import KirchhoffSection
+from subsalt.methods.rtm.job import Job
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "reference" / "kirchhoff.md").read_text(encoding="utf-8")

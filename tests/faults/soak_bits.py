@@ -36,7 +36,7 @@ from subsalt import demo  # noqa: E402
 from subsalt.demo import GRID, true_model  # noqa: E402
 from subsalt.earth.grid import Grid  # noqa: E402
 from subsalt.earth.model import EarthModel  # noqa: E402
-from subsalt.job.job import Job  # noqa: E402
+from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.methods.rtm.model_job import model_job  # noqa: E402
 from subsalt.run.ledger import peek  # noqa: E402
 

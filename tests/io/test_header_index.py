@@ -13,7 +13,7 @@ from subsalt.io.input_file import InputFile
 from subsalt.io.segy import index
 from subsalt.io.segy.geometry import POSITION_NAMES, open_headers
 from subsalt.io.segy.headers import Fix, HeaderBytes, place_of, read_headers, save_index
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 BESIDE = Fix(index="beside")
 

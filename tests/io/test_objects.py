@@ -24,7 +24,7 @@ from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.inputs import input_facts
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 
 fsspec = pytest.importorskip("fsspec", reason="object stores need the extra cloud")

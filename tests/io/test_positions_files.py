@@ -16,7 +16,7 @@ from subsalt.io.geometry.survey import read_geometry
 from subsalt.io.segy.reading import read_survey
 from subsalt.job.checking import check_job
 from subsalt.job.csv_tables import read_table
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 #: sources at 7/501 and 7/502 (index 2: shot again, moved), receivers 8/100 to 8/110 by 2 and 9/100 to 9/104 by 2
 SOURCES = [(501, 1, 1000.0), (502, 1, 1050.0), (502, 2, 1055.0)]

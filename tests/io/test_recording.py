@@ -48,7 +48,7 @@ def test_a_file_written_as_text(tmp_path):
 
 def test_text_files_with_a_mark_are_read(tmp_path):
     from subsalt.acquisition.wavelet import read_columns
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
     job = tmp_path / "job.toml"
     job.write_bytes(

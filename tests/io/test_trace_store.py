@@ -17,7 +17,7 @@ from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.data import open_survey
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
 zarr = pytest.importorskip("zarr", reason="MDIO and Zarr need the extra zarr")

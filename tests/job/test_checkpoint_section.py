@@ -7,7 +7,7 @@ import pytest
 from job_files import MIGRATE, write_files, write_job
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError, FindingsError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 
 def job(**checkpoint):

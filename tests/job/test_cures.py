@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from subsalt.job.cures import cured, cures_in, keys_in, without
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 UNITS = 'if feet: [data.fix] unit = "ft"; or, if not: [data.fix] unit = "m"'
 DELAY = "[data.fix] delay = 0.1; or, where the wavelet is wrong: [source] t0 = 0.3"

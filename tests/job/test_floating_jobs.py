@@ -13,9 +13,9 @@ from subsalt.analytic import Plane, primaries
 from subsalt.earth.smooth_surface import CELLS, MOST_CELLS, SmoothSurface
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
 from subsalt.methods.kirchhoff.floating import FloatingDatum, FromFlatDatum
 from subsalt.methods.kirchhoff.velocity.time_velocity import VelocityFunction
+from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 
 V, DEPTH, TIME = 2000.0, 500.0, TimeAxis(126, 0.008)

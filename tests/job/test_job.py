@@ -17,10 +17,10 @@ from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelE
 from subsalt.io.volumes import volume
 from subsalt.job import units
 from subsalt.job.inputs import schema_text
-from subsalt.job.job import Job
 from subsalt.job.text import explain_key
 from subsalt.job.units import Section
 from subsalt.methods import METHODS, method_of
+from subsalt.methods.rtm.job import Job
 
 BASE = {"model": {"vp": 2000}, "grid": {"spacing": 10, "shape": [101, 51]}, "source": {"f0": 15}}
 

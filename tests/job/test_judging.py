@@ -6,8 +6,8 @@ import pytest
 
 from subsalt.errors import Finding, FindingsError
 from subsalt.job import judging
-from subsalt.job.job import Job
 from subsalt.job.judging import judged
+from subsalt.methods.rtm.job import Job
 
 
 @pytest.fixture

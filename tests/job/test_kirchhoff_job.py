@@ -8,10 +8,10 @@ import pytest
 from subsalt.errors import ConfigError, FindingsError, MissingInputError
 from subsalt.job.base import read_job
 from subsalt.job.inputs import schema_text
-from subsalt.job.job import Job
 from subsalt.job.text import explain_key
 from subsalt.methods.kirchhoff.job import KirchhoffJob
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.rtm.job import Job
 
 BASE = {"method": "kirchhoff", "data": {"files": ["line.sgy"]}, "velocity": {"v": 2000}}
 

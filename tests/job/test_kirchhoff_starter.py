@@ -10,8 +10,8 @@ from kirchhoff_jobs import OFFSETS, areal, line
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
 from subsalt.methods.kirchhoff.starter import write_time_job
+from subsalt.methods.rtm.job import Job
 
 
 def checked(path):

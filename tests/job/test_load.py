@@ -10,9 +10,9 @@ from subsalt.errors import GeometryError
 from subsalt.io.volumes import volume
 from subsalt.job.data import select_shots
 from subsalt.job.inputs import natural_key
-from subsalt.job.job import Job
 from subsalt.job.signal.mute import Edge, Mute
 from subsalt.job.signal.step import Headers
+from subsalt.methods.rtm.job import Job
 
 
 def test_velocity_of_depth():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError, FindingsError, GeometryError, MissingInputError
-from subsalt.job.acquisition_section import Positions
-from subsalt.job.job import Job
-from subsalt.job.positions import expand
+from subsalt.methods.rtm.acquisition_section import Positions
+from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.positions import expand
 
 BASE = {"model": {"vp": 2000}, "source": {"f0": 15}}
 

@@ -6,7 +6,7 @@ import pytest
 from kirchhoff_data import line_positions, make_survey
 from subsalt.errors import FindingsError
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 DT = 0.004
 

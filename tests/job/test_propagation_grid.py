@@ -14,7 +14,7 @@ from subsalt.earth.streamed import StreamedModel
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.plan import plan_rtm
 from subsalt.methods.rtm.playback import movie_of

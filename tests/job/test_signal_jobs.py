@@ -15,8 +15,8 @@ from subsalt.errors import FindingsError, SubsaltError
 from subsalt.io.prestack.table import TraceBlocks
 from subsalt.job.base import read_job
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
 from subsalt.job.signal.summary import edited, stages
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.job_setup import migration_setup
 from subsalt.methods.rtm.traces import end_taper, to_propagation
 from subsalt.numerics.interpolation import shifted

@@ -9,12 +9,12 @@ from pydantic import TypeAdapter
 
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.errors import ConfigError, FindingsError
-from subsalt.job.job import Job
 from subsalt.job.signal import STEPS, AnyStep
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.step import Headers
 from subsalt.job.signal.traces import treated
 from subsalt.job.text import explain_key
+from subsalt.methods.rtm.job import Job
 
 READ = TypeAdapter(list[AnyStep])
 TIME = TimeAxis(201, 0.004)

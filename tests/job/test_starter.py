@@ -10,9 +10,9 @@ from subsalt.errors import CannotCreateError, ConfigError, MissingInputError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
 from subsalt.job.starter import common_pattern, depth_of, dominant_frequency, round_down, write_job
 from subsalt.job.text import explain_key
+from subsalt.methods.rtm.job import Job
 
 
 def effective_lines(text):

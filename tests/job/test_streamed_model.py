@@ -8,7 +8,7 @@ from subsalt.earth.grid import Box, Grid
 from subsalt.earth.streamed import StreamedModel
 from subsalt.errors import FindingsError, ModelError, SubsaltError
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.setup import gate
 from subsalt.physics import storage
 from subsalt.propagation.options import PropagationOptions

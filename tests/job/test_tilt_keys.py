@@ -9,7 +9,7 @@ from subsalt.earth import building, tilt
 from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 
 #: float32 angles up to pi: half a unit in the last place, and the same again for a rounding on the way
 ROUNDING = 2.5e-7

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
-from subsalt.job.job import Job
 from subsalt.machine import machine_file as machines
 from subsalt.machine import shot_rates
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job, program
 from subsalt.plan.rates import NEAR, Rates
 from subsalt.plan.rates import shot_rates as known

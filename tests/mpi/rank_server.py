@@ -82,8 +82,8 @@ def preload() -> None:
             inside = import_module(f"subsalt.{package.name}")
             for module in pkgutil.walk_packages(inside.__path__, inside.__name__ + "."):
                 import_module(module.name)
-    from subsalt.job.job import Job
     from subsalt.methods.kirchhoff.job import KirchhoffJob
+    from subsalt.methods.rtm.job import Job
 
     for job in (Job, KirchhoffJob):  # else each rank would build the validator
         job.model_rebuild()

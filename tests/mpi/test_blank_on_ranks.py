@@ -3,7 +3,7 @@
 from launch import MPI, run
 
 from kirchhoff_jobs import areal, write_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.migrate import migrate_job
 

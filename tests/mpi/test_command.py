@@ -140,7 +140,7 @@ def test_a_program_of_ones_own_is_watched_too(folder, tmp_path):
         f"""
         from pathlib import Path
         from subsalt.parallel import watchdog
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
         from subsalt.run.migrate import migrate_job
         seen = []
         result = migrate_job(

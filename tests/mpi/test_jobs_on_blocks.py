@@ -10,7 +10,7 @@ from launch import MPI, run
 from survey_jobs import job_file, results, write_jobs
 
 from subsalt.errors import ConfigError, SubsaltError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.plan import plan_job

@@ -7,7 +7,7 @@ import json
 from launch import MPI, run
 
 from subsalt.io.publish import sha256_file
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.run.migrate import migrate_job

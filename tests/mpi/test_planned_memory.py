@@ -8,7 +8,7 @@ from launch import MPI, run
 import subsalt as ss
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job
 
 pytestmark = MPI

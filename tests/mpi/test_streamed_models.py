@@ -54,7 +54,7 @@ CHECK = """
     from dataclasses import asdict
     from subsalt.parallel.comm import world
     from subsalt.job.checking import check_job
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.io.input_traffic import COUNTED
 
     for name in json.loads(sys.argv[1]) if len(sys.argv) > 1 else NAMES:
@@ -131,7 +131,7 @@ def test_an_error_of_one_rank_is_that_of_all(tmp_path):
         from subsalt.errors import ResourceError, SubsaltError
         from subsalt.io import input_file
         from subsalt.job.checking import check_job
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
 
         read = input_file.InputFile.read_into
 
@@ -211,7 +211,7 @@ def test_one_rank_reads_the_headers_of_a_segy_model(tmp_path):
         from subsalt.parallel.comm import world
         from subsalt.earth.grid import Box
         from subsalt.io.input_traffic import COUNTED
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
 
         w = world()
         values = np.load("values.npy")
@@ -260,9 +260,9 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         from subsalt.earth.grid import Box
         from subsalt.methods.rtm.setup import gate
         from subsalt.job import checking
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
         import numpy, scipy.ndimage
-        import subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volumes.volume, subsalt.job.model
+        import subsalt.check.tilt, subsalt.check.geometry, subsalt.io.volumes.volume, subsalt.methods.rtm.earth_model
         import subsalt.methods.rtm.check
 
         def peak():

@@ -9,7 +9,7 @@ import pytest
 from launch import MPI, Launched, kill_tree, run
 from survey_jobs import IMAGING, job_file, results, with_ranks, write_jobs
 
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
@@ -111,7 +111,7 @@ SLOW = """
     import time
     from pathlib import Path
     import subsalt.methods.rtm.migrate as shots
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.run.migrate import migrate_job
     real = shots.migrate_shot
     def slow(*args, **kwargs):
@@ -134,7 +134,7 @@ HOLE = """
     import subsalt.methods.rtm.migrate as runner
     from subsalt.run.migrate import migrate_job
     from subsalt.parallel.comm import world
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     original = runner.survey_of
 
     def with_nan(job, model):
@@ -213,7 +213,7 @@ def test_a_damaged_partial_image_is_noticed_by_the_rank_that_reads_it(surveys, t
         from subsalt.run.migrate import migrate_job
         from subsalt.parallel.comm import world
         from subsalt.errors import CorruptionError
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
         real, bad = runner.sum_image, Path("{folder}/images/shot_000002.planes")
 
         def damage(*args):
@@ -263,7 +263,7 @@ def test_the_ledger_has_one_writer(surveys, tmp_path):
         import sqlite3
         from pathlib import Path
         from subsalt.parallel.comm import world
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
         from subsalt.run.migrate import migrate_job
         opened, real = [], sqlite3.connect
         sqlite3.connect = lambda *a, **k: (opened.append(a), real(*a, **k))[1]

@@ -8,7 +8,7 @@ import pytest
 from launch import MPI, Launched, kill_tree, run
 from time_case import hashes, make, positions
 
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
 
@@ -68,7 +68,7 @@ SLOW = """
     import time
     from pathlib import Path
     from subsalt.kernels import kirchhoff
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.run.migrate import migrate_job
     real = kirchhoff.sum_traces
     def slow(*args, **kwargs):

@@ -71,7 +71,7 @@ CASES = {
 
 def run_case(name: str, folder: Path) -> None:
     """Model and migrate a case."""
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.methods.rtm.model_job import model_job
     from subsalt.run.migrate import migrate_job
 

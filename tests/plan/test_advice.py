@@ -7,11 +7,11 @@ from collections import namedtuple
 import pytest
 
 from job_files import MIGRATE, write_files, write_job
-from subsalt.job.job import Job
 from subsalt.machine import machine_file as machine
 from subsalt.machine import storage
 from subsalt.machine.storage import Mount
 from subsalt.methods.rtm import advice
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import World, plan_job
 
 MEMORY = 4 * 10**9

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from time_case import make
 
-from subsalt.job.job import Job
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff import duration as kirchhoff_time
 from subsalt.methods.kirchhoff.duration import Share, prediction_of
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import gpu as gpus
 from subsalt.plan.prediction import Writes
 from subsalt.plan.world import World

@@ -9,7 +9,6 @@ from plan_cases import program_row
 from kirchhoff_jobs import CORNERS, areal, line, write_job
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.job.job import Job
 from subsalt.kernels.kirchhoff import Medium, sum_traces
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.methods.kirchhoff import plan as kirchhoff
@@ -17,6 +16,7 @@ from subsalt.methods.kirchhoff.duration import share_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.methods.kirchhoff.work import work_of
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import World, plan_job, program
 
 

@@ -12,9 +12,9 @@ from plan_cases import wide_job
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.host import peak_resident
-from subsalt.job.job import Job
 from subsalt.job.signal.mute import Mute
 from subsalt.job.signal.step import CHUNK
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job, program
 from subsalt.plan.world import PROGRAM
 

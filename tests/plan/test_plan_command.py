@@ -13,10 +13,10 @@ from subsalt.cli import guard
 from subsalt.cli.app_root import app
 from subsalt.cli.plan_command import memory_bytes
 from subsalt.errors import ConfigError
-from subsalt.job.job import Job
 from subsalt.machine import machine_file as machines
 from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.grouping import decide
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import World, plan_job
 from subsalt.plan.disk import Disk
 from subsalt.plan.model import tail_loss

@@ -275,7 +275,7 @@ def test_a_job_is_sized_for_a_gpu_that_is_not_here(job, capsys):
 
 
 def test_from_python_a_gpu_is_named_too(job):
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
     plan = plan_job(Job.from_toml(job), memory_per_rank=64 * 10**9, on=Device("cuda", "a100", 20 * 10**9))
     assert plan.fits

@@ -11,11 +11,11 @@ from job_files import MIGRATE, OWN_GRID, survey, write_files, write_job
 from subsalt import __version__
 from subsalt.cli import guard
 from subsalt.cli.app_root import app
-from subsalt.job.job import Job
 from subsalt.machine import machine_file as machines
 from subsalt.methods.kirchhoff import duration as kirchhoff_rates
 from subsalt.methods.kirchhoff.duration import measured
 from subsalt.methods.rtm import need
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import World, plan_job, program
 
 SUM_RATES = {"contributions_per_s": 1e8, "prepared_samples_per_s": 1e7, "start_seconds": 0.5}

@@ -17,7 +17,7 @@ from survey_jobs import LINE, VOLUME  # noqa: E402
 
 import kirchhoff_jobs as kirchhoff  # noqa: E402
 from subsalt.io.volumes import volume  # noqa: E402
-from subsalt.job.job import Job  # noqa: E402
+from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.methods.rtm.model_job import model_job  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
 

@@ -26,10 +26,10 @@ from words import exit_codes, json_keys, options  # noqa: E402
 
 from subsalt.errors import ConfigError  # noqa: E402
 from subsalt.io.volumes import volume  # noqa: E402
-from subsalt.job.job import Job  # noqa: E402
 from subsalt.kernels import cpu  # noqa: E402
 from subsalt.methods.kirchhoff import memory  # noqa: E402
 from subsalt.methods.kirchhoff.memory import cut  # noqa: E402
+from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.run.ledger import peek  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
 from thorough import some  # noqa: E402

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 
 GRID = """

@@ -19,7 +19,7 @@ from small_run import make
 
 from subsalt.errors import CorruptionError, SubsaltError
 from subsalt.io.event_log import events_of, log_event, read_events
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.reimage import Wish, made_of, reimage_run
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger import peek

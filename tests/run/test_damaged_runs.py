@@ -10,7 +10,7 @@ import pytest
 from small_run import make
 
 from subsalt.errors import ConfigError, CorruptionError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
 

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from subsalt.errors import ConfigError, CorruptionError, MissingInputError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.identity import begin_run, needed_again, wavefield_id
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger import Ledger

@@ -9,7 +9,7 @@ import pytest
 
 from job_files import MIGRATE, write_files, write_job
 from subsalt.errors import ConfigError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.propagation.options import PropagationOptions
 from subsalt.run.identity import CHOSEN_GRID, numerics_of
 from subsalt.run.ledger import Ledger

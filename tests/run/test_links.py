@@ -13,7 +13,7 @@ from small_run import make
 from subsalt.cli.app_root import app
 from subsalt.cli.guard import run as run_command
 from subsalt.errors import CannotCreateError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.source_run import SourceRun

@@ -14,7 +14,7 @@ import pytest
 
 from subsalt.errors import ConfigError, FindingsError, SubsaltError
 from subsalt.io.faults import FaultCounter, FaultHook, set_fault
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.run.identity import differences

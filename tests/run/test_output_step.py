@@ -4,7 +4,7 @@ import numpy as np
 import segyio
 
 from kirchhoff_jobs import areal, write_job
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 
 

@@ -22,7 +22,7 @@ from subsalt.io.export import export
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.base import BEFORE_FRAMES
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.migrate import migrate_job
 from subsalt.run.settings import settings_of

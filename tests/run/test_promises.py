@@ -19,7 +19,7 @@ from subsalt.errors import CannotCreateError, ConfigError, CorruptionError, Disk
 from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.io.publish import make_folder, remove_leftovers
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run import facts as provenance
 from subsalt.run.identity import input_changes

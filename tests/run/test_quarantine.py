@@ -13,8 +13,8 @@ from small_run import make
 
 from subsalt.errors import ConfigError, CorruptionError, DataError, DiskError, NumericalFailure, ResourceError
 from subsalt.host import kills_for_memory
-from subsalt.job.job import Job
 from subsalt.methods.rtm import migrate as shots
+from subsalt.methods.rtm.job import Job
 from subsalt.parallel.comm import single
 from subsalt.run.ledger import Ledger, peek
 from subsalt.run.lock import boot_id

@@ -10,8 +10,8 @@ from patience import PATIENCE
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
-from subsalt.job.job import Job
 from subsalt.methods.rtm import outputs
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.shot_input import TraceReader
 from subsalt.parallel.comm import single
 from subsalt.plan.world import group_sizes

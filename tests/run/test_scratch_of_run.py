@@ -9,7 +9,7 @@ import pytest
 
 from subsalt.checkpoint.storage.scratch import scratch_folders
 from subsalt.errors import SubsaltError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.migrate import migrate_job
 

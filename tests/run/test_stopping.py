@@ -15,7 +15,7 @@ from small_run import digest, make
 from patience import PATIENCE, wait_for
 from subsalt.cli import commands
 from subsalt.errors import ConfigError, MissingInputError, ParallelError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run import live
 from subsalt.run.ledger import Ledger, peek
 from subsalt.run.live import STOP_FILE, RunStopped, ask, read_progress, read_request

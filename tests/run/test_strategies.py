@@ -13,7 +13,7 @@ from job_files import OWN_GRID, write_files, write_job
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.restart import scheme_left
 from subsalt.methods.rtm.strategies import Strategies
 from subsalt.methods.rtm.strategy_records import NAMES, SECONDS, differing, findings_of, records_of_shots

@@ -10,7 +10,7 @@ from subsalt.earth.model import EarthModel
 from subsalt.earth.streamed import StreamedModel
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.plan import plan_job
 from subsalt.run.migrate import migrate_job
 

@@ -10,11 +10,11 @@ import segyio
 from time_case import OFFSETS, RESULTS, hashes, make, positions
 
 import subsalt
-from subsalt.job.job import Job
 from subsalt.kernels import kirchhoff
 from subsalt.methods.kirchhoff import memory as kirchhoff_layout
 from subsalt.methods.kirchhoff.cutting import cut
 from subsalt.methods.kirchhoff.partial import RestartPoints
+from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger import peek
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import lines, view_of

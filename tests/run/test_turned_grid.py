@@ -16,8 +16,8 @@ from subsalt.errors import FindingsError
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.segy_image import ImageRows
 from subsalt.job.checking import check_job
-from subsalt.job.job import Job
-from subsalt.job.model import line_numbers
+from subsalt.methods.rtm.earth_model import line_numbers
+from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 from turned_case import GRID, NUMBERS, TRIPLE, stations, survey, velocity, write
 

@@ -16,7 +16,7 @@ import pytest
 from small_run import make
 
 from patience import PATIENCE, wait_for
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.run import live, progress
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live, Request, RunStopped, read_progress

@@ -15,7 +15,7 @@ from subsalt.cli.commands import migrate_here
 from subsalt.cli.output import Out, printable, spread, usage
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 @dataclass(frozen=True)

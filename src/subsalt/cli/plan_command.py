@@ -15,7 +15,7 @@ from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.plan import Device
 
 
@@ -43,7 +43,7 @@ class Layout:
 
     def job(self, path: Path) -> Job:
         """Return the job, with the shots that were chosen."""
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
 
         job = Job.from_toml(path)
         return job if self.shots is None else job.with_shots(self.shots)

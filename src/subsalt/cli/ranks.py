@@ -14,7 +14,7 @@ from subsalt.parallel.mpi_library import launched
 
 if TYPE_CHECKING:
     from subsalt.cli.output import Out
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 #: commands that all ranks work on; any other one is done by rank 0 while the others leave
 PARALLEL = ("check", "migrate", "model", "resume", "reimage", "doctor")
@@ -75,7 +75,7 @@ def on_all_ranks(read: Path | Callable[[], Job], out: Out, shots: str | None = N
     shots : str, optional
         Only these.
     """
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.parallel.watchdog import watch
 
     world = comm.world()

@@ -88,9 +88,9 @@ def write(options: Options, job_file: Path, start: Start, again: Again) -> None:
     from subsalt.cli.commands import check_or_stop
     from subsalt.cli.plan_command import memory_bytes
     from subsalt.io.publish import publish_text
-    from subsalt.job.job import Job
     from subsalt.machine.launcher import Launcher
     from subsalt.methods import method_of
+    from subsalt.methods.rtm.job import Job
     from subsalt.plan import plan_job
     from subsalt.plan.plan import size
     from subsalt.plan.world import COMFORT

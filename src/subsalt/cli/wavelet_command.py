@@ -12,7 +12,7 @@ import typer
 from subsalt.cli.output import Out, usage
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
     from subsalt.methods.rtm.wavelet_job import SourceWavelet, WaveletOptions
 
 #: shots left out that are named; --json has all
@@ -82,8 +82,8 @@ class Options:
 
 def wavelet(path: Path, asked: Options, as_json: bool) -> None:
     """Estimate, write and draw the wavelet of a job."""
-    from subsalt.job.job import Job
     from subsalt.methods.rtm import wavelet_job
+    from subsalt.methods.rtm.job import Job
     from subsalt.view.source_wavelet import source_wavelet
 
     out, options = Out(as_json), options_of(asked)

@@ -25,7 +25,7 @@ from subsalt.job.signal.first_break_edge import BreakEdge, asks, edge_of, measur
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.mute import Mute
 from subsalt.job.signal.traces import OF_POSITIONS, OF_TABLES, treated, treated_table
-from subsalt.job.topography import on_topography
+from subsalt.methods.rtm.topography import on_topography
 from subsalt.parallel.comm import Comm, single
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from subsalt.io.prestack.table import TraceTable
     from subsalt.job.base import BaseJob
     from subsalt.job.data_sections import DataSection, PrestackDataSection, TracesSection
-    from subsalt.job.sections import RtmTables
     from subsalt.job.signal.step import Step
+    from subsalt.methods.rtm.sections import RtmTables
 
 
 def open_geometry(job: BaseJob) -> SurveyGeometry | None:

@@ -22,7 +22,7 @@ from subsalt.methods import DEFAULT, METHODS, method_of
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.job.sections import RtmTables
+    from subsalt.methods.rtm.sections import RtmTables
 
 #: folders that are one input each
 STORES = (".zarr", ".mdio")

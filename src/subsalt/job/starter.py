@@ -241,7 +241,7 @@ def write_job(
         When the file exists and `force` is not given.
     """
     from subsalt.io.publish import publish_text
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
     refuse_existing(path, force)
     folder = path.parent

@@ -15,7 +15,7 @@ import numpy as np
 from planted.surveys import Case
 from planted.truth import ALIKE, CLOSE, rows_of, truth
 from subsalt.job.cures import Key, put
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.traces import end_taper
 
 #: correlation from which on two images are the same

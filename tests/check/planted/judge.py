@@ -19,8 +19,8 @@ from planted.truth import differs, same, truth
 from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.job.checking import check_job
 from subsalt.job.cures import Key, cures_in, put
-from subsalt.job.job import Job
 from subsalt.methods import method_of
+from subsalt.methods.rtm.job import Job
 
 #: cures that are pasted of one finding, and after another cure
 MOST_CURES, MOST_NEXT = 8, 5

@@ -17,11 +17,11 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import DataError
 from subsalt.io.segy.writing import write_survey
-from subsalt.job.job import Job
 from subsalt.job.signal.designature import Designature
 from subsalt.job.signal.flow import Flow
 from subsalt.job.signal.step import Headers
 from subsalt.methods.rtm import wavelet_direct
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.wavelet_band import faded, first_minimum, mean_ratio, without_noise_below
 from subsalt.methods.rtm.wavelet_direct import from_direct_waves
 from subsalt.methods.rtm.wavelet_ghosts import Both, compared

@@ -301,7 +301,7 @@ class KirchhoffJob(BaseJob):
 
     Examples
     --------
-    >>> from subsalt.job.job import Job
+    >>> from subsalt.methods.rtm.job import Job
     >>> job = Job.from_dict({"method": "kirchhoff", "data": {"files": ["shots.sgy"]}, "velocity": {"v": 2000}})
     >>> job.kirchhoff.bands
     10

@@ -23,10 +23,10 @@ from subsalt.errors import ConfigError, DiskError, Finding, SubsaltError
 from subsalt.job.checking import CheckResult, Loader, with_files_left_out
 from subsalt.job.data import header_options
 from subsalt.job.inputs import data_files
-from subsalt.job.model import load_parameters, share_headers
 from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.traces import recorded
 from subsalt.kernels.tuning import forced_rows
+from subsalt.methods.rtm.earth_model import load_parameters, share_headers
 from subsalt.methods.rtm.grouping import Decision, group_size
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.scratch import checkpointing_of
@@ -42,7 +42,7 @@ from subsalt.propagation import devices
 if TYPE_CHECKING:
     from subsalt.checkpoint.choice.choose import Choice
     from subsalt.earth.model_like import ModelLike
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 class Alone:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from subsalt.job.checking import CheckResult
-    from subsalt.job.job import Job
     from subsalt.methods import Method
+    from subsalt.methods.rtm.job import Job
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
     from subsalt.run.method_run import MethodRun, RunState
@@ -25,7 +25,7 @@ class ReverseTimeMigration:
 
     def job_class(self) -> type[Job]:
         """Return the class of its jobs."""
-        from subsalt.job.job import Job
+        from subsalt.methods.rtm.job import Job
 
         return Job
 

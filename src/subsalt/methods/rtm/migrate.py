@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
-from subsalt.job.model import line_numbers
 from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.ahead import ShotsAhead
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import prediction_of
+from subsalt.methods.rtm.earth_model import line_numbers
 from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
@@ -62,7 +62,7 @@ from subsalt.run.units import Report
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from subsalt.run.units import Bookkeeping, Report, run_units
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 NOTE, LOCK = "modelling.json", ".model.lock"
 

@@ -22,7 +22,7 @@ from subsalt.plan.program import program_of
 from subsalt.plan.world import World
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 class ShotsOnNodes(NodesModel):

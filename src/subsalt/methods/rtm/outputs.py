@@ -21,7 +21,7 @@ from subsalt.io.volumes import volume
 from subsalt.io.volumes.planes import OwnPlanes
 from subsalt.io.volumes.segy_image import map_image
 from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
-from subsalt.job.model import line_numbers
+from subsalt.methods.rtm.earth_model import line_numbers
 from subsalt.methods.rtm.facts import topography_facts
 from subsalt.methods.rtm.image import ImagePlanes, refuse_region
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -30,7 +30,7 @@ from subsalt.run.result import Written
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 SUFFIX = {
     "segy": ".sgy",

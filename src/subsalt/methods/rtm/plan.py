@@ -45,7 +45,7 @@ from subsalt.plan.world import World
 from subsalt.propagation.grid_choice import points_needed
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 def sections(basis: ShotsBasis, head: list[str], rows: list[tuple[str, str]]) -> list[list[str]]:

@@ -22,7 +22,7 @@ from subsalt.run.identity import of_the_run
 from subsalt.run.scheduler import threads_for
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Path | None = None) -> Decision:

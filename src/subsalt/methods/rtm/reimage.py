@@ -55,7 +55,7 @@ from subsalt.timing import Phases
 from subsalt.view.run_image import run_facts as run_facts_of
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 #: a node this close to a limit counts as on it, in cells

@@ -39,7 +39,7 @@ from subsalt.methods.rtm.wavelet_job import (
 
 if TYPE_CHECKING:
     from subsalt.earth.model_like import ModelLike
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 #: dominant periods that a wavelet has at least
 FEWEST_PERIODS = 2.0

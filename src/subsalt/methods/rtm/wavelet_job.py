@@ -42,7 +42,7 @@ from subsalt.methods.rtm.wavelet_band import faded, without_noise_below
 from subsalt.numerics import filters
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 #: shots and traces of each that are looked at before all shots are read
 SAMPLE, TRACES = 40, 64

@@ -24,7 +24,7 @@ from subsalt.acquisition.wavelet import Wavelet
 from subsalt.methods.rtm.wavelet_band import faded
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 #: part of its largest value below which a pulse has ended
 ENDED = 3e-3

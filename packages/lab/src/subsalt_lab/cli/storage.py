@@ -21,8 +21,8 @@ from subsalt_lab.storage_settings import ENGINES, STREAMS
 from subsalt_lab.transfers import PAGE
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
     from subsalt.methods.rtm.advice import Advice
+    from subsalt.methods.rtm.job import Job
 
 
 _WHERE = [Column("directory", "directory"), Column("what", "what")]
@@ -141,7 +141,7 @@ def job_of(path: Path) -> Job:
         When it is of a method without checkpoints, or only models (E128).
     """
     from subsalt.job.base import read_job
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
     job = read_job(path)
     if not isinstance(job, Job):

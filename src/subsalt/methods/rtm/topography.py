@@ -15,10 +15,10 @@ from subsalt.earth.smooth_surface import SmoothSurface
 from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError
 from subsalt.job.inputs import existing
-from subsalt.job.positions import read_table
+from subsalt.methods.rtm.positions import read_table
 
 if TYPE_CHECKING:
-    from subsalt.job.sections import RtmTables, TopographySection
+    from subsalt.methods.rtm.sections import RtmTables, TopographySection
 
 #: key of the file of elevations, and its columns
 KEY, COLUMNS = "propagation.topography.elevations", ("x", "y", "elevation")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError
-from subsalt.job.sections import RtmTables
+from subsalt.methods.rtm.sections import RtmTables
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
@@ -46,7 +46,7 @@ class Job(RtmTables):
 
     def load_model(self) -> EarthModel:
         """Read or build the earth model, smoothed when the job says so; the same object at every call."""
-        from subsalt.job.model import load_model
+        from subsalt.methods.rtm.earth_model import load_model
 
         model: EarthModel = self.remember("model", lambda: load_model(self))
         return model
@@ -60,7 +60,7 @@ class Job(RtmTables):
         """
         if not self.streaming:
             return self.load_model()
-        from subsalt.job.model import open_model
+        from subsalt.methods.rtm.earth_model import open_model
         from subsalt.parallel.comm import world
 
         model: ModelLike = self.remember("open model", lambda: open_model(self, world()))
@@ -70,7 +70,7 @@ class Job(RtmTables):
         """Return `open_model` on the grid on which waves are computed (``[propagation] grid``); the same object when
         that is its own. Of a job that streams the first call is collective.
         """
-        from subsalt.job.model import propagation_model
+        from subsalt.methods.rtm.earth_model import propagation_model
         from subsalt.parallel.comm import single, world
 
         model = self.open_model()
@@ -80,7 +80,7 @@ class Job(RtmTables):
 
     def load_survey(self) -> Survey:
         """Open the recorded shots of `[data]`; traces are read when they are asked for."""
-        from subsalt.job.model import load_survey
+        from subsalt.methods.rtm.earth_model import load_survey
 
         return load_survey(self)
 
@@ -92,9 +92,9 @@ class Job(RtmTables):
 
     def acquisition_survey(self) -> Survey:
         """Build the survey of `[acquisition]`, without data."""
-        from subsalt.job.model import model_frame
-        from subsalt.job.positions import build_survey
-        from subsalt.job.topography import on_topography
+        from subsalt.methods.rtm.earth_model import model_frame
+        from subsalt.methods.rtm.positions import build_survey
+        from subsalt.methods.rtm.topography import on_topography
 
         survey = build_survey(self)
         if self.propagation.topography is None:

@@ -16,9 +16,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError
 from subsalt.job import units
-from subsalt.job.acquisition_section import AcquisitionSection
 from subsalt.job.base import BaseJob
-from subsalt.job.checkpoint_section import CheckpointSection
 from subsalt.job.data_sections import DataSection, GridSection, ModelSection
 from subsalt.job.signal import AnyStep
 from subsalt.job.units import (
@@ -36,6 +34,8 @@ from subsalt.job.units import (
     auto_to_none,
     key,
 )
+from subsalt.methods.rtm.acquisition_section import AcquisitionSection
+from subsalt.methods.rtm.checkpoint_section import CheckpointSection
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
 from subsalt.propagation.grid_choice import trace_error
 from subsalt.propagation.options import (
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class TopographySection(Section):
-    """A free surface through the elevations of a survey on land, inside the model; see `subsalt.job.topography`."""
+    """A free surface through the elevations of a survey on land, inside the model; see `subsalt.methods.rtm.topography`."""
 
     radius: PositiveLength = Field(description="distance over which elevations are averaged, m")
     elevations: str | None = Field(
@@ -313,7 +313,7 @@ class OutputSection(Section):
 
 
 class RtmTables(BaseJob):
-    """What a job of reverse time migration says; `subsalt.job.job.Job` opens what it names."""
+    """What a job of reverse time migration says; `subsalt.methods.rtm.job.Job` opens what it names."""
 
     method: ClassVar[str] = "rtm"
 

@@ -14,8 +14,8 @@ from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.csv_tables import read_table
 
 if TYPE_CHECKING:
-    from subsalt.job.acquisition_section import Positions
-    from subsalt.job.sections import RtmTables
+    from subsalt.methods.rtm.acquisition_section import Positions
+    from subsalt.methods.rtm.sections import RtmTables
 
 
 #: more positions than this in one line or patch are taken for a mistake in n or step
