@@ -117,7 +117,7 @@ demo: build ## model, write SEG-Y, migrate, and show how far each known reflecto
 	$(BIN)/subsalt demo --out demo
 
 schema: $(STAMP) ## write the JSON Schema of job files anew
-	$(PY) -m subsalt.job.inputs
+	$(PY) -m subsalt.job.schema
 
 sanitize: $(STAMP) ## run the kernel tests on a build with the address and undefined-behaviour sanitizers
 	PATH="$(abspath $(BIN)):$$PATH" cmake -S . -B build/sanitize -G Ninja -DSUBSALT_SANITIZE=ON -DPython_EXECUTABLE=$(abspath $(PY))

@@ -236,7 +236,7 @@ def write_files(folder: Path) -> None:
 @cache
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of job files."""
-    from subsalt.job.inputs import schema_text
+    from subsalt.job.schema import schema_text
 
     found: dict[str, Any] = json.loads(schema_text())
     return found

@@ -9,7 +9,7 @@ from segy_maker import make_segy
 
 from subsalt.io.scan.scan import scan
 from subsalt.job.data import header_options
-from subsalt.job.data_sections import DataSection
+from subsalt.methods.rtm.data_sections import DataSection
 
 SHOTS, CHANNELS, NS, DT = 8, 24, 300, 0.004
 

@@ -16,7 +16,7 @@ from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.words import HeaderBytes
 from subsalt.job.data import header_options
-from subsalt.job.data_sections import DataSection
+from subsalt.methods.rtm.data_sections import DataSection
 
 #: of one trace of `shot_records`
 TRACE = 240 + 4 * 300

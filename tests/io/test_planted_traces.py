@@ -12,8 +12,8 @@ from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spa
 from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import read_survey, refuse
 from subsalt.job.data import header_options
-from subsalt.job.data_sections import DataSection
 from subsalt.job.signal.first_break_edge import edge_of
+from subsalt.methods.rtm.data_sections import DataSection
 
 
 def test_records_in_order_have_no_finding(tmp_path):

@@ -16,7 +16,7 @@ from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.data import open_survey
+from subsalt.methods.rtm.data import open_survey
 from subsalt.methods.rtm.job import Job
 
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")

@@ -16,7 +16,7 @@ from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, FindingsError, MissingInputError, ModelError
 from subsalt.io.volumes import volume
 from subsalt.job import units
-from subsalt.job.inputs import schema_text
+from subsalt.job.schema import schema_text
 from subsalt.job.text import explain_key
 from subsalt.job.units import Section
 from subsalt.methods import METHODS, method_of

@@ -7,7 +7,7 @@ import pytest
 
 from subsalt.errors import ConfigError, FindingsError, MissingInputError
 from subsalt.job.base import read_job
-from subsalt.job.inputs import schema_text
+from subsalt.job.schema import schema_text
 from subsalt.job.text import explain_key
 from subsalt.methods.kirchhoff.job import KirchhoffJob
 from subsalt.methods.kirchhoff.options import KirchhoffOptions

@@ -8,10 +8,10 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.volumes import resample, smooth, smoothing_weights
 from subsalt.errors import GeometryError
 from subsalt.io.volumes import volume
-from subsalt.job.data import select_shots
 from subsalt.job.inputs import natural_key
 from subsalt.job.signal.mute import Edge, Mute
 from subsalt.job.signal.step import Headers
+from subsalt.methods.rtm.data import select_shots
 from subsalt.methods.rtm.job import Job
 
 

@@ -180,7 +180,7 @@ import os, signal, sys
 from pathlib import Path
 from subsalt.io.publish import FaultCounter, set_fault
 from subsalt.methods.rtm.reimage import Wish, reimage_run
-import subsalt.job.data, subsalt.methods.rtm.earth_model, subsalt.kernels.cpu, subsalt.report, subsalt.io.segy, subsalt.run.facts
+import subsalt.methods.rtm.earth_model, subsalt.kernels.cpu, subsalt.report, subsalt.io.segy, subsalt.run.facts
 source, target = Path(sys.argv[1]), Path(sys.argv[2])
 
 def forked(k, folder):

@@ -234,6 +234,10 @@ class BaseJob(Section):
         """
         raise NotImplementedError
 
+    @classmethod
+    def accept_short_forms(cls, definitions: dict[str, Any]) -> None:
+        """Add to the schemas of its tables, by name, what their validators accept beyond a table or a list."""
+
     def inputs(self) -> list[dict[str, object]]:
         """Return path, size and SHA-256 of every input file, see `subsalt.job.inputs.input_facts`; reads them all."""
         from subsalt.job.inputs import input_facts

@@ -445,6 +445,34 @@ AutoParts = Annotated[
     ),
 ]
 
+#: less is no memory for a wavefield, but a number whose unit was forgotten
+LEAST_MEMORY = 1_000_000
+
+
+def _read_memory(value: object) -> object:
+    if value == "auto":
+        return value
+    size = int(parse(value, "memory"))
+    if size < LEAST_MEMORY:
+        raise ConfigError(
+            f"{value!r} is less than 1 MB; a number without a unit counts bytes",
+            'write "2GB" or "900 MiB"',
+            code="E104",
+        )
+    return size
+
+
+AutoMemory = Annotated[
+    int | Literal["auto"],
+    BeforeValidator(_read_memory),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer", "minimum": LEAST_MEMORY}, {"type": "string"}],
+            "description": 'bytes, a text with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or "auto"',
+        }
+    ),
+]
+
 
 def auto_to_none(value: float | int | str) -> Any:
     """Return None for ``"auto"``, else the value: the form that the options of the program use."""

@@ -22,11 +22,11 @@ from subsalt.earth.memory import require
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.job.base import BaseJob
 from subsalt.job.csv_tables import read_table
-from subsalt.job.data_sections import PrestackDataSection
 from subsalt.job.inputs import existing
 from subsalt.job.signal import AnyStep
 from subsalt.methods.kirchhoff import placing
 from subsalt.methods.kirchhoff.classes import Classes
+from subsalt.methods.kirchhoff.data_sections import PrestackDataSection
 from subsalt.methods.kirchhoff.floating import HEIGHTS, FloatingDatum, FromFlatDatum, floating_datum
 from subsalt.methods.kirchhoff.placing import Placement
 from subsalt.methods.kirchhoff.sections import (
@@ -363,7 +363,7 @@ class KirchhoffJob(BaseJob):
 
     def open_table(self, comm: Comm | None = None) -> TraceTable:
         """Return the table of all usable traces; the first call reads their headers, on several ranks together."""
-        from subsalt.job.data import open_prestack
+        from subsalt.methods.kirchhoff.data import open_prestack
 
         more = HEIGHTS if self.kirchhoff.floating_datum is not None else ()
         table: TraceTable = self.remember("table", lambda: open_prestack(self, comm, more))
@@ -458,6 +458,24 @@ class KirchhoffJob(BaseJob):
         if (elevations := self._elevations()) is not None:
             files["kirchhoff.floating_datum.elevations"] = [elevations]
         return files | velocity_files(self.velocity, self.resolve)
+
+    @classmethod
+    def accept_short_forms(cls, definitions: dict[str, Any]) -> None:
+        """Add a number or text for velocities and lengths, one file for a list."""
+        from subsalt.job.schema import SHORT, one_for_a_list
+
+        one_for_a_list(definitions["PrestackDataSection"]["properties"], "files")
+        velocity, eta = (definitions[name]["properties"] for name in ("VelocitySection", "EtaSection"))
+        for key in ("v", "eta"):
+            velocity[key]["anyOf"] = [*SHORT, *velocity[key]["anyOf"]]
+        velocity["eta"]["anyOf"].append({"$ref": "#/$defs/FunctionSection"})
+        for properties in (velocity, eta):
+            properties["columns"]["anyOf"].append({"type": "string"})
+            for key in ("spacing", "origin"):
+                properties[key]["anyOf"][0]["items"] = {"anyOf": SHORT}
+        values = definitions["FunctionSection"]["properties"]["value"]
+        values["anyOf"] = [*SHORT, {"type": "array", "items": {"anyOf": SHORT}}]
+        definitions["KirchhoffSection"]["properties"]["antialias_spacing"]["anyOf"] += SHORT[:1]
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the resolved job without what cannot change a bit of the image."""

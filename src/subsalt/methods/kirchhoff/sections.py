@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 
 from subsalt.errors import ConfigError
 from subsalt.job import units
-from subsalt.job.units import Angle, AutoInt, AutoTime, Length, Section, Time, Velocity, key
+from subsalt.job.parallel_section import ParallelSection
+from subsalt.job.units import Angle, AutoInt, AutoMemory, AutoTime, Length, Section, Time, Velocity, key
 from subsalt.methods.kirchhoff.options import (
     Antialias,
     BandChoice,
@@ -17,8 +18,6 @@ from subsalt.methods.kirchhoff.options import (
     KirchhoffOptions,
     Traveltime,
 )
-from subsalt.methods.rtm.checkpoint_section import AutoMemory
-from subsalt.methods.rtm.sections import ParallelSection
 
 
 def _or_word(kind: str, word: str) -> Any:

@@ -9,24 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema, field_validator, model_val
 
 from subsalt.checkpoint.options import CheckpointOptions, Compression, Keep, Place, Strategy
 from subsalt.errors import ConfigError
-from subsalt.job import units
-from subsalt.job.units import AutoInt, Section, key
-
-#: less is no memory for a wavefield, but a number whose unit was forgotten
-LEAST_MEMORY = 1_000_000
-
-
-def _read_memory(value: object) -> object:
-    if value == "auto":
-        return value
-    size = int(units.parse(value, "memory"))
-    if size < LEAST_MEMORY:
-        raise ConfigError(
-            f"{value!r} is less than 1 MB; a number without a unit counts bytes",
-            'write "2GB" or "900 MiB"',
-            code="E104",
-        )
-    return size
+from subsalt.job.units import AutoInt, AutoMemory, Section, key
 
 
 def _read_count(value: object) -> object:
@@ -41,16 +24,6 @@ def _read_steps(value: object) -> object:
     raise ConfigError(f'{value!r} is neither a positive number of time steps nor "off"', code="E104")
 
 
-AutoMemory = Annotated[
-    int | Literal["auto"],
-    BeforeValidator(_read_memory),
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer", "minimum": LEAST_MEMORY}, {"type": "string"}],
-            "description": 'bytes, a text with a unit (kB, MB, GB, TB, KiB, MiB, GiB, TiB), or "auto"',
-        }
-    ),
-]
 AutoCount = Annotated[
     int | Literal["auto"],
     BeforeValidator(_read_count),

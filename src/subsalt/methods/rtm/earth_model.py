@@ -24,9 +24,10 @@ from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
 from subsalt.io.input_traffic import COUNTED
 from subsalt.io.volumes.volume import DEPTH, open_volume, packed, suffix_of, unpacked
-from subsalt.job.data import frame_given, open_survey
-from subsalt.job.inputs import PARAMETERS, existing
+from subsalt.job.inputs import existing
 from subsalt.job.units import known_unit, to_si
+from subsalt.methods.rtm.data import frame_given, open_survey
+from subsalt.methods.rtm.model_sections import PARAMETERS
 from subsalt.methods.rtm.positions import build_survey
 from subsalt.parallel.comm import Comm, single
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from subsalt.acquisition.survey import Survey
     from subsalt.earth.model_like import ModelLike
     from subsalt.io.volumes.volume import OpenVolume
-    from subsalt.job.data_sections import GridSection, ValueSection
     from subsalt.methods.rtm.job import Job
+    from subsalt.methods.rtm.model_sections import GridSection, ValueSection
     from subsalt.methods.rtm.sections import RtmTables
     from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.grid_choice import chosen_grid, with_spacing

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import ConfigError
+from subsalt.job.inputs import data_files, existing, geometry_files, signal_files, with_payload
+from subsalt.methods.rtm.model_sections import PARAMETERS
 from subsalt.methods.rtm.sections import RtmTables
 
 if TYPE_CHECKING:
@@ -103,8 +105,6 @@ class Job(RtmTables):
 
     def wavelet(self, dt: float, nt: int | None = None) -> Wavelet:
         """Return the source wavelet sampled at `dt` (s), `nt` samples when given."""
-        from subsalt.job.inputs import existing
-
         name = self.source.file if self.source.wavelet == "file" else None
         file = None if name is None else existing(self.resolve(name), "source.file")
         return self.source.sampled(dt, nt, file)
@@ -118,9 +118,48 @@ class Job(RtmTables):
 
     def input_files(self) -> dict[str, list[Path]]:
         """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
-        from subsalt.job.inputs import input_files
+        out: dict[str, list[Path]] = {}
+        if self.data is not None:
+            found = data_files(self)
+            # the samples of time slices lie beside their headers
+            slices = self.data.slices is not None
+            out["data.files"] = [f for p in found for f in (with_payload(p) if slices else [p])]
+            out |= geometry_files(self)
+        out |= signal_files(self)
+        for name in PARAMETERS:
+            section = getattr(self.model, name)
+            if section is not None and section.file is not None:
+                key = f"model.{name}.file"
+                path = existing(self.resolve(section.file), key, stored=True)
+                if section.data is None:
+                    out[key] = with_payload(path)
+                else:
+                    out[key] = [path]
+                    out[f"model.{name}.data"] = [existing(self.resolve(section.data), f"model.{name}.data")]
+        if self.source.file is not None:
+            out["source.file"] = [existing(self.resolve(self.source.file), "source.file")]
+        section = self.propagation.topography
+        if section is not None and section.elevations is not None:
+            key = "propagation.topography.elevations"
+            out[key] = [existing(self.resolve(section.elevations), key)]
+        if self.acquisition is not None:
+            for group in ("shots", "receivers"):
+                for i, item in enumerate(getattr(self.acquisition, group)):
+                    if item.file is not None:
+                        key = f"acquisition.{group}.{i}.file"
+                        out[key] = [existing(self.resolve(item.file), key)]
+        return out
 
-        return input_files(self)
+    @classmethod
+    def accept_short_forms(cls, definitions: dict[str, Any]) -> None:
+        """Add a number or text for a parameter of the model, one file or group of positions for a list."""
+        from subsalt.job.schema import SHORT, one_for_a_list, value_or_text
+
+        value_or_text(definitions["ModelSection"]["properties"], *PARAMETERS)
+        one_for_a_list(definitions["AcquisitionSection"]["properties"], "shots", "receivers")
+        one_for_a_list(definitions["DataSection"]["properties"], "files")
+        value = definitions["ValueSection"]["properties"]["value"]
+        value["anyOf"] = [*SHORT, {"type": "array", "items": {"anyOf": SHORT}}]
 
     def former_choices(self, begun: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         """Return by table what a run of the job in `begun` has, an older version's, and this job leaves open."""

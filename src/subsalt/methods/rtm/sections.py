@@ -17,12 +17,11 @@ from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.base import BaseJob
-from subsalt.job.data_sections import DataSection, GridSection, ModelSection
+from subsalt.job.parallel_section import ParallelSection
 from subsalt.job.signal import AnyStep
 from subsalt.job.units import (
     AutoFrequency,
     AutoInt,
-    AutoParts,
     AutoSignedTime,
     AutoTime,
     GridSpacing,
@@ -36,6 +35,8 @@ from subsalt.job.units import (
 )
 from subsalt.methods.rtm.acquisition_section import AcquisitionSection
 from subsalt.methods.rtm.checkpoint_section import CheckpointSection
+from subsalt.methods.rtm.data_sections import DataSection
+from subsalt.methods.rtm.model_sections import GridSection, ModelSection
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
 from subsalt.propagation.grid_choice import trace_error
 from subsalt.propagation.options import (
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 
 class TopographySection(Section):
-    """A free surface through the elevations of a survey on land, inside the model; see `subsalt.methods.rtm.topography`."""
+    """A free surface through the elevations of a survey on land, inside the model."""
 
     radius: PositiveLength = Field(description="distance over which elevations are averaged, m")
     elevations: str | None = Field(
@@ -222,60 +223,6 @@ class ImagingSection(Section):
     @classmethod
     def _all_or_length(cls, value: object) -> object:
         return value if value == "all" else units.parse(value, "length")
-
-
-class ParallelSection(Section):
-    """Where it runs; has no influence on the result."""
-
-    threads: AutoInt = _wave("threads", "auto")
-    device: Literal["auto", "cpu", "cuda", "reference"] = _wave("device")
-    ranks_per_shot: AutoInt = Field(
-        "auto", description="MPI ranks that share a shot; auto: the fewest whose memory holds it"
-    )
-    decomp: AutoParts = _wave("decomp")
-    io: Literal["per-rank", "broadcast"] = Field(
-        "per-rank", description="every rank reads its part, or rank 0 reads all and sends it (to compare)"
-    )
-    stream_model: bool = Field(
-        False, description="one process, too, leaves the model in its files and reads what a shot needs"
-    )
-    watchdog: AutoTime = Field(
-        "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
-    )
-
-    @property
-    def group(self) -> int | Literal["auto"]:
-        """MPI ranks that share a shot: as many as there are blocks, where these are given."""
-        if isinstance(self.decomp, str):
-            return self.ranks_per_shot
-        return self.decomp[0] * self.decomp[1]
-
-    @model_validator(mode="after")
-    def _every_rank_has_a_block(self) -> ParallelSection:
-        if not isinstance(self.decomp, str) and self.ranks_per_shot not in ("auto", self.group):
-            px, py = self.decomp
-            raise ConfigError(
-                f"decomp = [{px}, {py}] has {self.group} parts, ranks_per_shot = {self.ranks_per_shot}",
-                f"leave ranks_per_shot out, or set it to {self.group}",
-                code="E719",
-            )
-        return self
-
-    @property
-    def patience(self) -> float | None:
-        """Seconds of silence after which a rank counts as stopped; None: the default."""
-        return None if self.watchdog == "auto" else float(self.watchdog)
-
-    @field_validator("watchdog")
-    @classmethod
-    def _patience_is_longer_than_a_busy_machine_takes(cls, value: float | str) -> float | str:
-        if isinstance(value, float) and value < 1:
-            raise ConfigError(
-                f"watchdog = {value:g} s is shorter than a busy machine may keep a rank waiting",
-                "use 1 s at least, or leave it out (60 s)",
-                code="E104",
-            )
-        return value
 
 
 class OutputSection(Section):

@@ -14,8 +14,8 @@ from subsalt.earth.grid import Frame
 from subsalt.earth.smooth_surface import SmoothSurface
 from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError
+from subsalt.job.csv_tables import read_table
 from subsalt.job.inputs import existing
-from subsalt.methods.rtm.positions import read_table
 
 if TYPE_CHECKING:
     from subsalt.methods.rtm.sections import RtmTables, TopographySection
