@@ -24,8 +24,8 @@ from marmousi_tti import picture
 from numpy.typing import NDArray
 from reflector_depths import Depths, Reflector, ideal_image, measure
 
+from subsalt import Job
 from subsalt.io.volumes import volume
-from subsalt.methods.rtm.job import Job
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from reflector_depths import Depths, Reflector, ideal_image, measure, sharpened
 
+from subsalt import Job
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
-from subsalt.methods.rtm.job import Job
 from subsalt.view.style import clip_limit
 
 HERE = Path(__file__).resolve().parent

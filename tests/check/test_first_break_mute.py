@@ -10,8 +10,8 @@ from subsalt.check.mutes import mute_findings
 from subsalt.errors import ConfigError, FindingsError
 from subsalt.job.signal.first_break_edge import edge_of
 from subsalt.job.signal.mute import Mute
-from subsalt.job.starter import write_job as start
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.starter import write_job as start
 
 MUTE = '\n[[signal]]\nstep = "mute"\nkind = "first-breaks"\n'
 

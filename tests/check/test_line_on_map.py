@@ -15,8 +15,8 @@ from subsalt.io.scan.scan import scan
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job, draw_map
-from subsalt.job.starter import write_job as init_job
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.starter import write_job as init_job
 from subsalt.view.cuts import placed
 
 UTM = Frame(431_234.5, 6_781_020.25, 0.7)

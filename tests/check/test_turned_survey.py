@@ -11,9 +11,9 @@ import pytest
 from subsalt.acquisition.turned import turned
 from subsalt.earth.grid import Frame
 from subsalt.job.checking import check_job
-from subsalt.job.starter import write_job
 from subsalt.methods.kirchhoff.starter import write_time_job
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.starter import write_job
 from turned_case import stations, survey, write
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from subsalt.acquisition import wavelet
-from subsalt.job.starter import write_job
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.starter import write_job
 from subsalt.methods.rtm.wavelet_direct import from_direct_waves
 from subsalt.methods.rtm.wavelet_job import WaveletOptions, through_steps
 

@@ -10,9 +10,10 @@ from subsalt.errors import CannotCreateError, ConfigError, MissingInputError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
-from subsalt.job.starter import common_pattern, depth_of, dominant_frequency, round_down, write_job
+from subsalt.job.starter import common_pattern, round_down
 from subsalt.job.text import explain_key
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.starter import depth_of, dominant_frequency, write_job
 
 
 def effective_lines(text):

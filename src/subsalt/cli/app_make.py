@@ -336,6 +336,7 @@ def model(
     json: Json = False,
 ) -> None:
     """Model the shots of [acquisition] to SEG-Y."""
+    from subsalt.methods.rtm.job import Job
     from subsalt.methods.rtm.model_job import model_job
     from subsalt.run import progress
 
@@ -343,7 +344,7 @@ def model(
     with ranks.on_all_ranks(job, printer) as read:
         check_or_stop(read, printer, strict)
         with ranks.together():
-            if read.acquisition is None:
+            if not isinstance(read, Job) or read.acquisition is None:
                 raise ConfigError(
                     f"{job} has no [acquisition]",
                     "add shots, receivers, record_length and dt",

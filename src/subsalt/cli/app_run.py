@@ -15,7 +15,7 @@ from subsalt.cli.commands import migrate_here
 from subsalt.cli.output import Out, printable, spread, usage
 
 if TYPE_CHECKING:
-    from subsalt.methods.rtm.job import Job
+    from subsalt.job.base import BaseJob
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def resume(
     how = again.options()
     out = Out(again.json)
 
-    def read() -> Job:
+    def read() -> BaseJob:
         known_run(run)
         return job_of_run(run, out.say)
 

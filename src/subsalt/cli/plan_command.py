@@ -15,7 +15,6 @@ from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.methods.rtm.job import Job
     from subsalt.plan import Device
 
 
@@ -41,11 +40,11 @@ class Layout:
     run: NewRunDir = None
     shots: Shots = None
 
-    def job(self, path: Path) -> Job:
+    def job(self, path: Path) -> BaseJob:
         """Return the job, with the shots that were chosen."""
-        from subsalt.methods.rtm.job import Job
+        from subsalt.job.base import read_job
 
-        job = Job.from_toml(path)
+        job = read_job(path)
         return job if self.shots is None else job.with_shots(self.shots)
 
     def memory(self) -> int | None:

@@ -14,7 +14,7 @@ from subsalt.parallel.mpi_library import launched
 
 if TYPE_CHECKING:
     from subsalt.cli.output import Out
-    from subsalt.methods.rtm.job import Job
+    from subsalt.job.base import BaseJob
 
 #: commands that all ranks work on; any other one is done by rank 0 while the others leave
 PARALLEL = ("check", "migrate", "model", "resume", "reimage", "doctor")
@@ -63,7 +63,7 @@ def end(error: BaseException, known: SubsaltError, out: Out) -> int:
 
 
 @contextmanager
-def on_all_ranks(read: Path | Callable[[], Job], out: Out, shots: str | None = None) -> Iterator[Job]:
+def on_all_ranks(read: Path | Callable[[], BaseJob], out: Out, shots: str | None = None) -> Iterator[BaseJob]:
     """Read a job on all ranks, and watch over them while the block runs; collective.
 
     Parameters
@@ -75,12 +75,12 @@ def on_all_ranks(read: Path | Callable[[], Job], out: Out, shots: str | None = N
     shots : str, optional
         Only these.
     """
-    from subsalt.methods.rtm.job import Job
+    from subsalt.job.base import read_job
     from subsalt.parallel.watchdog import watch
 
     world = comm.world()
     with world.together():
-        job = Job.from_toml(read) if isinstance(read, Path) else read()
+        job = read_job(read) if isinstance(read, Path) else read()
         if shots is not None:
             job = job.with_shots(shots)
 

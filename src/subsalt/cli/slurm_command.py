@@ -88,9 +88,9 @@ def write(options: Options, job_file: Path, start: Start, again: Again) -> None:
     from subsalt.cli.commands import check_or_stop
     from subsalt.cli.plan_command import memory_bytes
     from subsalt.io.publish import publish_text
+    from subsalt.job.base import read_job
     from subsalt.machine.launcher import Launcher
     from subsalt.methods import method_of
-    from subsalt.methods.rtm.job import Job
     from subsalt.plan import plan_job
     from subsalt.plan.plan import size
     from subsalt.plan.world import COMFORT
@@ -102,7 +102,7 @@ def write(options: Options, job_file: Path, start: Start, again: Again) -> None:
         raise _wrong("--print writes no file, --out names one", "leave one of them out")
     # the script is all that --print prints
     out = Out(again.json or options.print)
-    job = Job.from_toml(job_file)
+    job = read_job(job_file)
     if start.shots is not None:
         job = job.with_shots(start.shots)
     check_or_stop(job, out, again.strict)

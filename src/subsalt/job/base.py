@@ -208,6 +208,10 @@ class BaseJob(Section):
         """Drop what was read, for example after a file has changed."""
         self._memory.clear()
 
+    def with_shots(self, selection: str) -> Self:
+        """Return the job with other shots selected; a `ConfigError` where it does not take shots."""
+        raise NotImplementedError
+
     def signal_source(self) -> Any:
         """Return the survey, or the table of traces, whose traces go through the steps of `[[signal]]`."""
         raise NotImplementedError

@@ -1,5 +1,4 @@
-"""What `[data]` holds, opened with its header bytes and fixes: the recorded survey, selected, its traces taken through
-the steps of `[[signal]]`; for time migration the table of the prestack traces.
+"""Header bytes, fixes, positions and steps on traces, as `[data]` and `[[signal]]` of any method ask for them.
 
 Geometry may come from files of its own (SPS, P1/90, P1/11, CSV), for traces whose headers do not hold it: they are
 joined by the numbers of shots and channels.

@@ -6,23 +6,19 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from subsalt.errors import ConfigError, CorruptionError, FindingsError, MissingInputError
 from subsalt.io import own
 from subsalt.io.run_folder import own_run
-from subsalt.job.base import class_of
+from subsalt.job.base import BaseJob, class_of
 from subsalt.run.identity import differences, place_of
 from subsalt.run.settings import resolved_of, settings_of
-
-if TYPE_CHECKING:
-    from subsalt.job.job import Job
-
 
 RESOLVED = "job.resolved.toml"
 
 
-def job_of_run(folder: Path, say: Callable[[str], None] = lambda text: None) -> Job:
+def job_of_run(folder: Path, say: Callable[[str], None] = lambda text: None) -> BaseJob:
     """Return the job of a run directory, as it was resolved when the run began.
 
     It is the one in the ledger, which has a checksum; job.resolved.toml is a copy to look at. Ledgers of versions
@@ -90,16 +86,14 @@ def _raw_job(folder: Path, kept: str, say: Callable[[str], None]) -> dict[str, A
         ) from wrong
 
 
-def _job_from(raw: dict[str, Any], folder: Path, known: Mapping[str, str]) -> Job:
+def _job_from(raw: dict[str, Any], folder: Path, known: Mapping[str, str]) -> BaseJob:
     """Return the job of these tables, its files counted from where the run was begun."""
-    from subsalt.job.job import Job
-
     base, name = Path(known.get("base", "")), known.get("name") or "job"
     if not known.get("base") or not base.is_dir():
         base = (folder.resolve() / known.get("from_run", "..")).resolve()
         base = base if base.is_dir() else folder.resolve().parent
     try:
-        return Job.from_dict(class_of(raw).upgrade_resolved(raw), base, name=name)
+        return BaseJob.from_dict(class_of(raw).upgrade_resolved(raw), base, name=name)
     except (ConfigError, FindingsError) as error:
         raise CorruptionError(
             f"{folder / RESOLVED} is no job of this version: {error.message}",
@@ -108,7 +102,7 @@ def _job_from(raw: dict[str, Any], folder: Path, known: Mapping[str, str]) -> Jo
         ) from error
 
 
-def _refuse_another(folder: Path, job: Job, known: Mapping[str, str], say: Callable[[str], None]) -> None:
+def _refuse_another(folder: Path, job: BaseJob, known: Mapping[str, str], say: Callable[[str], None]) -> None:
     """Refuse a job from job.resolved.toml that is not the one an older ledger tells of.
 
     Raises

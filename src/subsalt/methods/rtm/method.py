@@ -31,7 +31,7 @@ class ReverseTimeMigration:
 
     def start(self, job: Path, files: Sequence[str], **options: Any) -> Any:
         """Write a job file from what the files of shots say."""
-        from subsalt.job.starter import write_job
+        from subsalt.methods.rtm.starter import write_job
 
         return write_job(job, files, **options)
 

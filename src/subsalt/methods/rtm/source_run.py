@@ -6,7 +6,7 @@ import json
 import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from subsalt import kernels
 from subsalt.errors import CorruptionError, DeviceError, MissingInputError
@@ -60,7 +60,7 @@ class SourceRun:
             When its job or its ledger cannot be read.
         """
         folder = Path(folder)
-        job = job_of_run(folder)
+        job = cast("Job", job_of_run(folder))
         try:
             kernels.chosen(job.parallel.device)
         except DeviceError:
