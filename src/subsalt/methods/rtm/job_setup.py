@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
-from subsalt.job.data import open_survey
 from subsalt.job.signal.traces import flow_of
+from subsalt.methods.rtm.data import open_survey
 from subsalt.methods.rtm.setup import MigrationSetup, gate
 from subsalt.parallel.comm import world
 from subsalt.propagation.options import PropagationOptions
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 def survey_of(job: Job, model: ModelLike) -> Survey:

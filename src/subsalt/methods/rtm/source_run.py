@@ -15,7 +15,7 @@ from subsalt.run.ledger import Wavefield, read_rows, read_wavefields
 from subsalt.run.settings import NAME, is_sound, read_only
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 @dataclass(frozen=True)
