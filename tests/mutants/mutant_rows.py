@@ -338,7 +338,7 @@ TRACES = [
         "src/subsalt/job/signal/mute.py",
         "way = offset / self.velocity",
         "way = offset / (1.01 * self.velocity)",
-        "job/test_load.py",
+        "methods/rtm/test_earth_model.py",
     ),
     Mutant(
         "Traces",
