@@ -13,9 +13,9 @@ import pytest
 
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError
-from subsalt.job.job import Job
 from subsalt.methods.kirchhoff.job import KirchhoffJob
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
+from subsalt.methods.rtm.job import Job
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from subsalt.examples.example import Example
 from subsalt.io.publish import publish_text
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 
 #: elevations of the ground: in this package, and in the folder

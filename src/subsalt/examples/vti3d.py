@@ -7,7 +7,7 @@ from pathlib import Path
 from subsalt.demo import F0, GRID, model_job_text, true_model, write_models
 from subsalt.examples.example import Example
 from subsalt.io.publish import make_folder, publish_text
-from subsalt.job.job import Job
+from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 
 ALONG, ACROSS = 3, 3

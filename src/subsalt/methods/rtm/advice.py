@@ -26,7 +26,7 @@ from subsalt.plan.disk import existing
 from subsalt.plan.world import World
 
 if TYPE_CHECKING:
-    from subsalt.job.job import Job
+    from subsalt.methods.rtm.job import Job
 
 
 #: a shot that stands still for less than this part of its time steps does not notice its checkpoints
