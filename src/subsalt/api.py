@@ -22,7 +22,7 @@ from subsalt.earth.model import EarthModel
 from subsalt.earth.regrid import carried
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.io.tile_cache import remember_tiles
-from subsalt.methods.rtm.array_strategies import ArrayStrategies
+from subsalt.methods.rtm.array_schemes import ArraySchemes
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import RtmOperator, dot_test, rtm_operator
@@ -361,15 +361,15 @@ def migrate(
         if grid != "auto":
             warn_of_waves(used, wavelet, propagation)
         setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
-        ways = ArrayStrategies.of(setup, survey.shots, checkpoint or CheckpointOptions())
+        schemes = ArraySchemes.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
     for i, shot in enumerate(survey.shots):
         with clock("trace input"):
             traces = survey.traces(shot)
         report = None if progress is None else _of_shot(progress, i, len(survey))
-        way = ways.of_shot(shot)
+        way = schemes.of_shot(shot)
         part = migrate_shot(setup, shot, traces, pool=pool, phases=clock, progress=report, **way)
-        ways.over(shot)
+        schemes.over(shot)
         with clock("image sum"):
             total.add(part)
         count += part.point_steps

@@ -81,7 +81,7 @@ def image_of(
 
 def _in_depth(job, held, rows, data):
     from subsalt.checkpoint.options import CheckpointOptions
-    from subsalt.methods.rtm.array_strategies import ArrayStrategies
+    from subsalt.methods.rtm.array_schemes import ArraySchemes
     from subsalt.methods.rtm.image_sum import ImageSum
     from subsalt.methods.rtm.job_setup import migration_setup, survey_of
     from subsalt.methods.rtm.rtm import migrate_shot
@@ -96,11 +96,11 @@ def _in_depth(job, held, rows, data):
         if mine.any():
             shots.append(replace(shot, rcv=shot.rcv[rows[mine] - a], data=data[mine], trace_index=None))
     setup = migration_setup(job, model, survey)
-    ways = ArrayStrategies.of(setup, shots, CheckpointOptions())
+    schemes = ArraySchemes.of(setup, shots, CheckpointOptions())
     total, pool = ImageSum(setup), SnapshotPool()
     for shot in shots:
-        total.add(migrate_shot(setup, shot, shot.data, pool=pool, **ways.of_shot(shot)))
-        ways.over(shot)
+        total.add(migrate_shot(setup, shot, shot.data, pool=pool, **schemes.of_shot(shot)))
+        schemes.over(shot)
     image, spacing = total.finish(), job.open_model().grid.spacing
     deepest = max(held[n][rows][:, 2].max() for n in ("src", "rcv"))
     # the stencil of a station reaches four nodes

@@ -39,7 +39,7 @@ class Fio:
     version : str
         Such as ``"3.33"``.
     engines : frozenset of str
-        ArrayStrategies of input and output that it was built with, such as ``"psync"`` and ``"libaio"``.
+        Engines of input and output that it was built with, such as ``"psync"`` and ``"libaio"``.
     """
 
     path: Path

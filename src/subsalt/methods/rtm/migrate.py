@@ -38,12 +38,12 @@ from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, reused, unserved
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
+from subsalt.methods.rtm.run_schemes import RunSchemes
 from subsalt.methods.rtm.samples import SnapshotPool
+from subsalt.methods.rtm.scheme_records import facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.scratch import disks_of
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.shot_input import Rows, TraceReader, TracesTogether, reading_of, with_input
-from subsalt.methods.rtm.strategies import Strategies
-from subsalt.methods.rtm.strategy_records import facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.parallel.comm import Comm
@@ -129,7 +129,7 @@ class ShotRunner:
         Where it is said which shot this rank begins.
     reuse : Reuse, optional
         What the run has kept: shots that it serves are not propagated.
-    strategies : Strategies, optional
+    schemes : RunSchemes, optional
         How shots have their source wavefields again; all snapshots in memory when None.
     by : str
         What computes, in words.
@@ -145,7 +145,7 @@ class ShotRunner:
     io: str = "per-rank"
     crash: CrashNote | None = None
     reuse: Reuse | None = None
-    strategies: Strategies | None = None
+    schemes: RunSchemes | None = None
     by: str = ""
     prepares_ahead: bool = False
 
@@ -189,7 +189,7 @@ class ShotRunner:
                 pool=self.pool,
                 phases=self.clock,
                 progress=lambda fraction: report(shot, fraction),
-                **({} if self.strategies is None else self.strategies.of(shot)),
+                **({} if self.schemes is None else self.schemes.of(shot)),
             )
             del ready  # its arrays go before the image is written
         except Exception as error:
@@ -198,17 +198,17 @@ class ShotRunner:
             if group.is_root:
                 where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
                 resume.record(self.images.parent, self.survey, shot, self.setup.window(shot), error, where)
-            if self.strategies is not None:
+            if self.schemes is not None:
                 # what it left may be what was wrong
-                self.strategies.scratch.remove(shot.id)
+                self.schemes.scratch.remove(shot.id)
             return {"shot": shot.id, "reason": resume.words_of(error)}
         told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
         told["by"] = self.by
-        if self.strategies is not None:
+        if self.schemes is not None:
             with self.clock("scratch"):
-                told["checkpoint"] = self.strategies.finished(shot, part)
-            if group.is_root and self.strategies.choice(shot).scheme.keep != "none":
-                told["wavefields"] = records_of(shot.id, self.strategies.scratch.directories)
+                told["checkpoint"] = self.schemes.finished(shot, part)
+            if group.is_root and self.schemes.choice(shot).scheme.keep != "none":
+                told["wavefields"] = records_of(shot.id, self.schemes.scratch.directories)
         return told
 
     def _reused(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:
@@ -230,8 +230,8 @@ class ShotRunner:
     def give_back(self) -> None:
         """Give the memory of snapshots back: no shot is left, and what comes then needs its own."""
         self.pool.give_back("device", "memory")
-        if self.strategies is not None and self.strategies.scratch is not None:
-            self.strategies.scratch.give_back()
+        if self.schemes is not None and self.schemes.scratch is not None:
+            self.schemes.scratch.give_back()
 
 
 def predict_shots(
@@ -345,19 +345,19 @@ class ShotsRun(MethodRun):
         """Migrate shots; traces are read ahead meanwhile."""
         job, state = self.job, self.state
         fields_id = state.world.bcast(wavefield_id(job, state.inputs, state.numerics))
-        strategies = stack.enter_context(
-            Strategies.of_run(
+        schemes = stack.enter_context(
+            RunSchemes.of_run(
                 self.setup, self.plan, groups.group, job.checkpoint_options, state.folder, fields_id
             )
         )
-        folders = strategies.scratch.directories
+        folders = schemes.scratch.directories
         if state.ledger is not None:
             state.ledger.scratch = places(folders, state.folder)
         if state.live is not None:
             state.live.facts["scratch"] = [str(d.resolve()) for d in folders]
         with state.clock("ledger"), state.world.together():
             # all ranks: directories may be of one host alone
-            strategies.scratch.remove_strays(restart=bool(job.checkpoint_options.restart_every))
+            schemes.scratch.remove_strays(restart=bool(job.checkpoint_options.restart_every))
         self.runner = ShotRunner(
             self.setup,
             self.survey,
@@ -367,7 +367,7 @@ class ShotsRun(MethodRun):
             job.parallel.io,
             crash,
             self.reuse,
-            strategies,
+            schemes,
             state.by,
             self.plan.need.ahead,
         )
@@ -387,8 +387,8 @@ class ShotsRun(MethodRun):
 
     def finish(self) -> list[Path]:
         """Remove the folders of scratch in which nothing is kept."""
-        if self.runner.strategies is not None:
-            self.runner.strategies.scratch.remove_empty()
+        if self.runner.schemes is not None:
+            self.runner.schemes.scratch.remove_empty()
         return super().finish()
 
     def totals(self) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.restart import scheme_left
 from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.scheme_records import NAMES, SECONDS
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.strategy_records import NAMES, SECONDS
 from subsalt.parallel.comm import Comm
 
 #: threads that write and read, where nobody says how many
@@ -27,8 +27,8 @@ THREADS = 2
 
 
 @dataclass
-class Strategies:
-    """The strategies of the shots on the ranks of one group.
+class RunSchemes:
+    """Schemes of the shots of a run on the ranks of one group.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class Strategies:
         options: CheckpointOptions,
         run_dir: Path,
         run_id: str,
-    ) -> Strategies:
-        """Return the strategies of a run with its scratch on this rank."""
+    ) -> RunSchemes:
+        """Return the schemes of a run, with its scratch on this rank."""
         folders = scratch_folders(run_dir, run_id, [Path(d) for d in options.directories])
         scratch = Scratch(
             run_id,
@@ -75,7 +75,7 @@ class Strategies:
         )
         return cls(setup, decision, group, scratch)
 
-    def __enter__(self) -> Strategies:
+    def __enter__(self) -> RunSchemes:
         return self
 
     def __exit__(self, *error: object) -> None:

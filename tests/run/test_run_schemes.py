@@ -15,8 +15,8 @@ from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.restart import scheme_left
-from subsalt.methods.rtm.strategies import Strategies
-from subsalt.methods.rtm.strategy_records import NAMES, SECONDS, differing, findings_of, records_of_shots
+from subsalt.methods.rtm.run_schemes import RunSchemes
+from subsalt.methods.rtm.scheme_records import NAMES, SECONDS, differing, findings_of, records_of_shots
 from subsalt.plan import plan_job
 from subsalt.run.identity import of_the_run
 from subsalt.run.ledger import NAME
@@ -126,13 +126,13 @@ def told(**changes):
 
 def test_buffers_of_another_scheme_are_given_back_before_a_shot():
     given = []
-    schemes = {1: "store", 2: "store", 3: "revolve", 4: "store"}
-    strategies = Strategies.__new__(Strategies)
-    strategies.scratch = SimpleNamespace(give_back=lambda: given.append(shot), compression="none")
-    strategies._go_on = lambda shot: None
-    strategies.choice = lambda shot: SimpleNamespace(scheme=schemes[shot])
-    for shot in schemes:
-        assert strategies.of(shot)["scheme"] == schemes[shot]
+    of_shots = {1: "store", 2: "store", 3: "revolve", 4: "store"}
+    schemes = RunSchemes.__new__(RunSchemes)
+    schemes.scratch = SimpleNamespace(give_back=lambda: given.append(shot), compression="none")
+    schemes._go_on = lambda shot: None
+    schemes.choice = lambda shot: SimpleNamespace(scheme=of_shots[shot])
+    for shot in of_shots:
+        assert schemes.of(shot)["scheme"] == of_shots[shot]
     assert given == [1, 3, 4]
 
 

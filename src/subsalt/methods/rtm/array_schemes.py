@@ -1,4 +1,4 @@
-"""The strategy of every shot of a survey on this process alone, without a run directory: for arrays in and out."""
+"""How each shot of a survey of arrays recovers its source wavefield on this process alone, without a run directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.memory import check_memory, largest_shots, shot_memory, sizes_of
 from subsalt.methods.rtm.setup import MigrationSetup
 
-#: points per second, and bytes per second of a disk, that strategies are ranked with: a slow disk and a slow core
+#: points per second, and bytes per second of a disk, that schemes are ranked with: a slow disk and a slow core
 POINTS, DISK = 3e8, 1.5e8
 
 #: the same of a GPU, with bytes per second of a copy in its memory and over its link
@@ -47,7 +47,7 @@ def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
 
 
 @dataclass
-class ArrayStrategies:
+class ArraySchemes:
     """How each shot of a survey recovers its source wavefield."""
 
     #: what all shots share
@@ -58,8 +58,8 @@ class ArrayStrategies:
     scratch: Scratch | None
 
     @classmethod
-    def of(cls, setup: MigrationSetup, shots: list[Shot], options: CheckpointOptions) -> ArrayStrategies:
-        """Return the ways of a survey.
+    def of(cls, setup: MigrationSetup, shots: list[Shot], options: CheckpointOptions) -> ArraySchemes:
+        """Return the schemes of a survey.
 
         Raises
         ------
@@ -94,8 +94,8 @@ class ArrayStrategies:
         inputs = ChoiceInputs(options, room, disk, step, DISK, DISK, device)
         if there:
             inputs = replace(inputs, copy=GPU_COPY, down=LINK, up=LINK)
-        ways = cls(setup, inputs, scratch)
-        choice = ways.choice(worst[0])
+        schemes = cls(setup, inputs, scratch)
+        choice = schemes.choice(worst[0])
         if not choice.fits:
             if options == CheckpointOptions() and not there:
                 check_memory(setup, shots, have)
@@ -104,7 +104,7 @@ class ArrayStrategies:
                 "name folders in CheckpointOptions(directories=...), or reduce aperture",
                 code="E988" if choice.lacks_device else "E610",
             )
-        return ways
+        return schemes
 
     def choice(self, shot: Shot) -> Choice:
         """Return what a shot does."""
