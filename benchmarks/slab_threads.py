@@ -22,10 +22,9 @@ import numpy as np
 import subsalt
 from subsalt.host import machine_facts
 from subsalt.kernels import cpu
-from subsalt.kernels.passes import Cuts, depth_for
+from subsalt.kernels.passes import DEEPEST, Cuts, depth_for
 from subsalt.kernels.slab import SlabPasses
 from subsalt.kernels.stepper import Alone, Sharing
-from subsalt.kernels.tuning import DEEPEST
 from subsalt.kernels.work import Work
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from subsalt.earth.grid import Grid
-from subsalt.kernels import tuning
-from subsalt.kernels.passes import depth_for
+from subsalt.kernels.passes import DEEPEST, depth_for
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import PropagationOptions
 
@@ -14,7 +13,7 @@ from subsalt.propagation.options import PropagationOptions
 def test_every_rank_finds_the_same_depth() -> None:
     grid = Grid((256, 30, 30), (10.0, 10.0, 10.0))
     domain = Domain.of(grid, grid.box, PropagationOptions(layer=12), "vti", part=(0, 4))
-    own = [depth_for(domain.cuts_of(slab), tuning.DEEPEST) for slab in domain.slabs]
+    own = [depth_for(domain.cuts_of(slab), DEEPEST) for slab in domain.slabs]
     assert len(set(own)) > 1, "slabs inside and at the ends would choose differently"
     assert {replace(domain, rank=rank).common_depth() for rank in range(4)} == {min(own)}
 

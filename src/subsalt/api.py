@@ -29,7 +29,7 @@ from subsalt.methods.rtm.operators import RtmOperator, dot_test, rtm_operator
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.traces import check_survey
+from subsalt.methods.rtm.survey_on_model import check_survey
 from subsalt.parallel.comm import single
 from subsalt.propagation.array_checks import warn_of_waves
 from subsalt.propagation.grid_choice import chosen_grid, trace_error, with_spacing

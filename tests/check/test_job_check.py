@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, example_job, survey, velocity, write_files, write_job
+from subsalt.cli.check_maps import draw_gate, draw_map
 from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError, SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job, draw_gate, draw_map
+from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 
 PNG = b"\x89PNG"

@@ -10,11 +10,12 @@ import pytest
 import job_files
 from job_files import GRID, survey, write_job
 from subsalt.acquisition.line import BESIDE, fit_stations
+from subsalt.cli.check_maps import draw_map
 from subsalt.earth.grid import Frame, Grid
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
-from subsalt.job.checking import check_job, draw_map
+from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.starter import write_job as init_job
 from subsalt.view.cuts import placed

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, rule, warning
+from subsalt.earth.building import azimuths_on_grid
 from subsalt.earth.planes import Parameter, Planes
-from subsalt.earth.tilt import on_grid
 from subsalt.errors import Finding
 
 #: planes of a window of a volume, values of one in all, and windows that are looked at
@@ -58,7 +58,7 @@ def axis_against_layers(context: Context) -> Iterator[Finding]:
         return
     phi = context.parameters.get("phi")
     if phi is not None and context.model is not None:
-        phi = on_grid(phi, context.model.frame)
+        phi = azimuths_on_grid(phi, context.model.frame)
     found = misfits(theta, vp, phi)
     if found is None:
         return

@@ -357,7 +357,8 @@ def model(
 
 
 def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
-    from subsalt.job.checking import check_job, draw_gate, draw_map
+    from subsalt.cli.check_maps import draw_gate, draw_map
+    from subsalt.job.checking import check_job
 
     with ranks.together(), waiting("checking", out.as_json):
         result = check_job(job)

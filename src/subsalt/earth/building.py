@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth import tilt
-from subsalt.earth.grid import Grid
+from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import angle_problems, raise_problems, value_problems
 from subsalt.earth.planes import Constant, Held, Mapped, Parameter, Planes
 from subsalt.earth.volumes import Angles, Axis, Part, Resampled, Smoothed, same_grid
@@ -304,3 +304,35 @@ def limits_of(planes: Planes, comm: Comm) -> tuple[float, float]:
         for _, part in planes.slabs(nx * comm.rank // comm.size, nx * (comm.rank + 1) // comm.size):
             low, high = min(low, float(part.min())), max(high, float(part.max()))
     return comm.min(low), comm.max(high)
+
+
+def azimuths_on_grid(phi: Parameter, frame: Frame) -> Parameter:
+    """Return azimuths as they are counted on the grid, from local x towards local y, degrees.
+
+    Parameters
+    ----------
+    phi : Parameter
+        Its ``given["counted_from"]`` says where its values are counted from: ``"x"`` (or nothing) local x, towards
+        local y; ``"map x"`` map x, towards map y; ``"north"`` map y, clockwise.
+    frame : Frame
+        Of the local coordinates.
+    """
+    start: tilt.CountedFrom = phi.given.get("counted_from", "x")
+    if start == "x":
+        return phi
+
+    def turned(values: NDArray[Any] | float) -> NDArray[np.float32]:
+        given = np.asarray(values, np.float64)
+        on_map = 90.0 - given if start == "north" else given
+        local = on_map - math.degrees(frame.azimuth)
+        local = -local if frame.flip else local
+        if phi.depths is not None:
+            # one turn for all depths: between two of them the angle itself is interpolated
+            return (local - 360.0 * np.round(np.mean(local) / 360.0)).astype(np.float32)
+        # above -180 up to 180, whatever was given
+        return (180.0 - np.mod(180.0 - local, 360.0)).astype(np.float32)
+
+    values = phi.values
+    if isinstance(values, Planes):
+        return replace(phi, values=Mapped(values, turned))
+    return replace(phi, values=float(turned(values)) if np.ndim(values) == 0 else turned(values))

@@ -6,22 +6,18 @@ theta. An axis has no arrow: n and -n are the same medium.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.earth.grid import Frame
-from subsalt.earth.planes import Mapped, Parameter, Planes
 from subsalt.numerics import fixedmath
 
 PI = np.float32(fixedmath.PI)
 HALF_PI = np.float32(fixedmath.PI / 2)
 
-#: directions that azimuths may be counted from, see `on_grid`
+#: directions that azimuths may be counted from (`building.azimuths_on_grid`)
 CountedFrom = Literal["x", "map x", "north"]
 
 #: cells over which the tilt returns to its value in front of a layer
@@ -77,38 +73,6 @@ def normalised(
 def needs_turning(low: float, high: float) -> bool:
     """Return whether tilts from `low` to `high` of a 3-D model, radians, leave the form of `normalised`."""
     return bool(low < 0 or high > HALF_PI)
-
-
-def on_grid(phi: Parameter, frame: Frame) -> Parameter:
-    """Return azimuths as they are counted on the grid, from local x towards local y, degrees.
-
-    Parameters
-    ----------
-    phi : Parameter
-        Its ``given["counted_from"]`` says where its values are counted from: ``"x"`` (or nothing) local x, towards
-        local y; ``"map x"`` map x, towards map y; ``"north"`` map y, clockwise.
-    frame : Frame
-        Of the local coordinates.
-    """
-    start: CountedFrom = phi.given.get("counted_from", "x")
-    if start == "x":
-        return phi
-
-    def turned(values: NDArray[Any] | float) -> NDArray[np.float32]:
-        given = np.asarray(values, np.float64)
-        on_map = 90.0 - given if start == "north" else given
-        local = on_map - math.degrees(frame.azimuth)
-        local = -local if frame.flip else local
-        if phi.depths is not None:
-            # one turn for all depths: between two of them the angle itself is interpolated
-            return (local - 360.0 * np.round(np.mean(local) / 360.0)).astype(np.float32)
-        # above -180 up to 180, whatever was given
-        return (180.0 - np.mod(180.0 - local, 360.0)).astype(np.float32)
-
-    values = phi.values
-    if isinstance(values, Planes):
-        return replace(phi, values=Mapped(values, turned))
-    return replace(phi, values=float(turned(values)) if np.ndim(values) == 0 else turned(values))
 
 
 def axis(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
-from subsalt.earth.smooth_surface import SmoothSurface
+
+if TYPE_CHECKING:
+    from subsalt.earth.smooth_surface import SmoothSurface
 
 #: parts of a cell that count as none
 ON_NODE = 1e-6

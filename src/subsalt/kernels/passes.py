@@ -27,6 +27,9 @@ from functools import cache
 #: planes of one step: field from, to; Psi from, to
 Planes = tuple[int, int, int, int]
 
+#: steps that a pass may have at most
+DEEPEST = 6
+
 #: time per point-step in a pass of that many steps, relative to the deepest: VTI and isotropic, order 8
 PACE = {1: 1.5, 2: 1.2, 3: 1.08, 4: 1.02, 5: 1.01, 6: 1.0}
 

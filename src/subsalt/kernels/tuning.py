@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Protocol
 
 from subsalt.errors import ConfigError
+from subsalt.kernels.passes import DEEPEST
 from subsalt.kernels.problem import Problem
 
 #: rows per tile (0: one tile per thread; of a tilted medium as many as are usual), steps per pass, and what is fetched
 #: (`Cut` of native/include/segment.hpp): 1, the first step of a pass fetches into L1, or 2, every step into L2; devices
 #: have cuts of their own
 Cut = tuple[int, ...]
-
-#: steps that a pass may have at most
-DEEPEST = 6
 
 #: cuts worth trying; deep passes beat single steps from DRAM, and lose where the grid fits into a cache; few rows help
 #: where they are long, and need what lies beside a tile to be fetched

@@ -22,8 +22,7 @@ from typing import Literal
 
 from subsalt.acquisition.injection import HICKS
 from subsalt.errors import ConfigError
-from subsalt.kernels.passes import PACE, Cuts, depth_for
-from subsalt.kernels.tuning import DEEPEST
+from subsalt.kernels.passes import DEEPEST, PACE, Cuts, depth_for
 from subsalt.parallel.decomp import LAYER_TENTHS, Slab, asked_of, cut, largest_group
 
 #: how a grid may be cut: as the rule says, along x alone, or into so many parts along x and y

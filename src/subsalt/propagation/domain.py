@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from subsalt import kernels
 from subsalt.acquisition import injection
 from subsalt.earth.grid import Box, Grid
-from subsalt.kernels.passes import Cuts, depth_for
+from subsalt.kernels.passes import DEEPEST, Cuts, depth_for
 from subsalt.kernels.problem import Layout
-from subsalt.kernels.tuning import DEEPEST
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel.decomp import Slab
 from subsalt.propagation.blocks import Cut, Plane, cut_plane, cuts_of, slabs_alone

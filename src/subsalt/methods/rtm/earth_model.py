@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import physics
-from subsalt.earth.building import Builder, Smoothing
+from subsalt.earth.building import Builder, Smoothing, azimuths_on_grid
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Mapped, Parameter, Planes
 from subsalt.earth.regrid import carried
 from subsalt.earth.streamed import Files, Form, StreamedModel
-from subsalt.earth.tilt import on_grid
 from subsalt.earth.volumes import Turned
 from subsalt.errors import ConfigError
 from subsalt.io.input_traffic import COUNTED
@@ -228,7 +227,7 @@ def _of_grid(given: dict[str, Parameter], grid: Grid, frame: Frame) -> dict[str,
             "leave phi out and give theta a sign, positive towards +x",
             code="E104",
         )
-    return given | {"phi": on_grid(phi, frame)}
+    return given | {"phi": azimuths_on_grid(phi, frame)}
 
 
 def load_model(job: RtmTables) -> EarthModel:

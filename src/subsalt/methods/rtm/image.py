@@ -16,7 +16,8 @@ from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError, SubsaltError
 from subsalt.job.signal.traces import flow_of
-from subsalt.methods.rtm.image_sum import ILLUMINATION, ImageSum, light_of, open_partial, read_partial
+from subsalt.methods.rtm.image_sum import ILLUMINATION, ImageSum, light_of
+from subsalt.methods.rtm.partial_image import open_partial, read_partial
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import KEPT, LOOKED_AT, Contents, not_finite

@@ -1,4 +1,4 @@
-"""Partial images, one checksummed file per shot, and their sum, on all planes of the image or on some of them.
+"""The sum of the partial images of shots, on all planes of the image or on some of them.
 
 Whoever has some planes of every shot can finish these planes of the image: sums are taken point by point in the order
 of the survey, what looks at neighbours (a Laplacian) has a few planes more on either side, and the one number that
@@ -10,75 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.regrid import Regridder
-from subsalt.errors import CorruptionError
-from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, PlaneNpz, open_planes, write_planes
 from subsalt.methods.rtm.conditions import Condition, ImagingSums, condition_of
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH, laplacian, top_mute
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics import fixedmath
 from subsalt.numerics.side_by_side import cuts, each
-from subsalt.parallel.comm import Comm
-
-#: suffixes of partial images: of this version, and of those before 0.3
-SUFFIXES = (".planes", ".npz")
-
-
-def partial_path(folder: Path, shot: int) -> Path:
-    """Return the file of one shot's partial image: the one that is there, else the one to be written."""
-    new, old = (folder / f"shot_{shot:06d}{suffix}" for suffix in SUFFIXES)
-    return old if old.exists() and not new.exists() else new
-
-
-def write_partial(folder: Path, part: ShotImage, window: Box, group: Comm) -> str:
-    """Publish one shot's accumulated fields, every rank of its group its own planes; return the hash. Collective.
-
-    The file depends on the fields and the window alone: no time, no host, no counters, no number of ranks.
-    """
-    layout = PlaneLayout(window, tuple(part.sums))
-    path = folder / f"shot_{part.shot:06d}{SUFFIXES[0]}"
-    return write_planes(path, layout, part.box, part.sums, group)
-
-
-def open_partial(folder: Path, shot: int, sha256: str) -> PlaneFile | PlaneNpz:
-    """Open one shot's partial image.
-
-    Raises
-    ------
-    CorruptionError
-        When the file is missing, damaged, or not the one the ledger knows.
-    """
-    return open_planes(partial_path(folder, shot), sha256)
-
-
-def read_partial(folder: Path, shot: int, sha256: str, lo: int, hi: int) -> ShotImage:
-    """Return the planes `lo` to `hi` of one shot's accumulated fields, as far as its window has them."""
-    with open_partial(folder, shot, sha256) as file:
-        first, last = file.span(lo, hi)
-        window = file.layout.box
-        box = Box((first, *window.lo[1:]), (last, *window.hi[1:]))
-        return ShotImage(shot, box, file.read(lo, hi), 0, 0.0)
-
-
-def intact(folder: Path, hashes: Mapping[int, str], world: Comm) -> dict[int, tuple[str, ...]]:
-    """Return the fields of the partial images that have their checksums; every rank looks at some. Collective."""
-    good = []
-    for shot in list(hashes)[world.rank :: world.size]:
-        try:
-            with open_partial(folder, shot, hashes[shot]) as file:
-                file.verify()
-                good.append([shot, file.layout.names])
-        except CorruptionError:
-            continue
-    return {shot: tuple(names) for some in world.allgather(good) for shot, names in some}
-
 
 ILLUMINATION = "illumination"
 

@@ -32,9 +32,9 @@ from subsalt.methods.rtm.earth_model import line_numbers
 from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.grouping import Decision
 from subsalt.methods.rtm.image import sum_image
-from subsalt.methods.rtm.image_sum import write_partial
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
+from subsalt.methods.rtm.partial_image import write_partial
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, reused, unserved
 from subsalt.methods.rtm.rtm import ShotImage, migrate_shot

@@ -19,7 +19,8 @@ from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import Z_FRONT, State
 from subsalt.methods.rtm.setup import gate
-from subsalt.methods.rtm.traces import check_survey, propagation_axis, source_samples, to_record
+from subsalt.methods.rtm.survey_on_model import check_survey
+from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 

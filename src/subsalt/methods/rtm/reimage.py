@@ -29,9 +29,9 @@ from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.run_folder import claim_run, own_run
 from subsalt.methods.rtm.facts import beginning_facts, grid_facts
 from subsalt.methods.rtm.image import sum_image
-from subsalt.methods.rtm.image_sum import intact, write_partial
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
+from subsalt.methods.rtm.partial_image import intact, write_partial
 from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup

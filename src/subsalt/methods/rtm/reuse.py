@@ -23,7 +23,8 @@ from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MemoryPlanError, SnapshotDamaged
 from subsalt.host import available_memory
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.image_sum import ILLUMINATION, intact, open_partial
+from subsalt.methods.rtm.image_sum import ILLUMINATION
+from subsalt.methods.rtm.partial_image import intact, open_partial
 from subsalt.methods.rtm.rtm import ShotImage, window_taper
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import CURE, Kept, by_shot, open_wavefield
