@@ -178,7 +178,7 @@ def test_a_damaged_partial_image_is_summed_from_the_wavefields(survey, tmp_path)
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from subsalt.io.publish import FaultCounter, set_fault
+from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 import subsalt.methods.rtm.earth_model, subsalt.kernels.cpu, subsalt.report, subsalt.io.segy, subsalt.run.facts
 source, target = Path(sys.argv[1]), Path(sys.argv[2])
