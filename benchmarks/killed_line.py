@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from facts import machine
 
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 
 MPIEXEC = Path(sys.executable).parent / "mpiexec"
 

@@ -402,7 +402,7 @@ def test_stopped_in_the_middle_of_a_shot_and_continued(tmp_path, slow_image, num
     assert "the same command resumes from there" in err
     assert not list(run_dir.rglob("*.tmp*")) + list(run_dir.rglob(".*tmp*"))
     assert not (run_dir / "image.sgy").exists()
-    from subsalt.run.ledger import peek
+    from subsalt.run.ledger_file import peek
 
     states = [r["state"] for r in peek(run_dir)]
     assert states[0] == "done"

@@ -21,7 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "run")]
 from small_run import digest, make  # noqa: E402
 from strikes import Striker, build  # noqa: E402
 
-from subsalt.run.ledger import peek  # noqa: E402
+from subsalt.run.ledger_file import peek  # noqa: E402
 
 MEGABYTE = 1 << 20
 

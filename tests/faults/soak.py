@@ -31,7 +31,7 @@ from struck_survey import Case  # noqa: E402
 from test_fault_loop import failed  # noqa: E402
 from test_kill_scratch import JOBS  # noqa: E402
 
-from subsalt.run.ledger import peek  # noqa: E402
+from subsalt.run.ledger_file import peek  # noqa: E402
 
 
 class Soak:

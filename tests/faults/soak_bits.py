@@ -38,7 +38,7 @@ from subsalt.earth.grid import Grid  # noqa: E402
 from subsalt.earth.model import EarthModel  # noqa: E402
 from subsalt.methods.rtm.job import Job  # noqa: E402
 from subsalt.methods.rtm.model_job import model_job  # noqa: E402
-from subsalt.run.ledger import peek  # noqa: E402
+from subsalt.run.ledger_file import peek  # noqa: E402
 
 #: what makes load: both end by themselves when their parent is gone
 LOADS = {

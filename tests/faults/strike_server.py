@@ -18,7 +18,7 @@ from subsalt.cli import guard
 from subsalt.job import checking
 from subsalt.job.base import BaseJob
 from subsalt.run import live
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 
 # what a run tells of itself every second would be further operations of one that takes long
 live.WRITE = float(os.environ["STRIKES_TELL_EVERY"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from small_run import digest
 from strikes import KILL, End, Point, Striker
 
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 
 
 @dataclass

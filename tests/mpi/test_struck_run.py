@@ -15,7 +15,7 @@ from launch import MPI, Launched, alive, descendants, run
 
 from job_files import MIGRATE, survey, write_files
 from patience import PATIENCE, wait_for
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.live import ask
 from subsalt.run.progress import view_of
 from thorough import some

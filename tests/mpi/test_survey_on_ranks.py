@@ -11,7 +11,7 @@ from survey_jobs import IMAGING, job_file, results, with_ranks, write_jobs
 
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 
 pytestmark = MPI

@@ -9,7 +9,7 @@ from launch import MPI, Launched, kill_tree, run
 from time_case import hashes, make, positions
 
 from subsalt.methods.rtm.job import Job
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 
 pytestmark = MPI

@@ -264,7 +264,7 @@ RUNS = [
     Mutant(
         "Runs",
         "ledger with synchronous off",
-        "src/subsalt/run/ledger.py",
+        "src/subsalt/run/ledger_file.py",
         '"PRAGMA synchronous = EXTRA"',
         '"PRAGMA synchronous = OFF"',
         "run/test_ledger.py",
@@ -273,8 +273,8 @@ RUNS = [
         "Runs",
         "count of the quarantine",
         "src/subsalt/run/resume.py",
-        "ledger.fail(shot, reason) >= TRIES",
-        "ledger.fail(shot, reason) > TRIES",
+        "ledger.fail(unit, reason) >= TRIES",
+        "ledger.fail(unit, reason) > TRIES",
         "run/test_quarantine.py",
     ),
     Mutant(

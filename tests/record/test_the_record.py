@@ -30,7 +30,7 @@ from subsalt.kernels import cpu  # noqa: E402
 from subsalt.methods.kirchhoff import memory  # noqa: E402
 from subsalt.methods.kirchhoff.memory import cut  # noqa: E402
 from subsalt.methods.rtm.job import Job  # noqa: E402
-from subsalt.run.ledger import peek  # noqa: E402
+from subsalt.run.ledger_file import peek  # noqa: E402
 from subsalt.run.migrate import migrate_job  # noqa: E402
 from thorough import some  # noqa: E402
 

@@ -10,7 +10,8 @@ from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.rtm import propagator_of, receiver_samples
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.run.identity import wavefield_id
-from subsalt.run.ledger import Ledger, Wavefield
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import Wavefield
 
 
 def keep_wavefields(job, run, names=("source", "receiver"), shots=None):

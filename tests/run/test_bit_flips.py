@@ -22,7 +22,7 @@ from subsalt.io.event_log import events_of, log_event, read_events
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.reimage import Wish, made_of, reimage_run
 from subsalt.run.job_of_run import job_of_run
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.live import RunStopped
 from subsalt.run.migrate import migrate_job
 from subsalt.run.resume import ResumeOptions

@@ -22,7 +22,7 @@ from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.parallel.comm import single
 from subsalt.run.blank import Contents
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 
 sys.path.insert(0, str(Path(__file__).parent))

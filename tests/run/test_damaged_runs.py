@@ -11,7 +11,7 @@ from small_run import make
 
 from subsalt.errors import ConfigError, CorruptionError
 from subsalt.methods.rtm.job import Job
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 
 #: bytes of a page of SQLite

@@ -12,7 +12,8 @@ from survey_case import job_of, make_survey
 from subsalt.errors import ConfigError
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.wavefields import by_shot
-from subsalt.run.ledger import Ledger, Wavefield
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import Wavefield
 from subsalt.run.migrate import migrate_job
 
 

@@ -17,8 +17,10 @@ from subsalt.io.publish import append_line
 from subsalt.methods.rtm.partial_image import intact, partial_path, write_partial
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.parallel.comm import single
-from subsalt.run.ledger import COPY, NAME, Ledger, peek
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import peek
 from subsalt.run.lock import RunLock, boot_id
+from subsalt.run.settings import COPY, NAME
 
 
 @pytest.fixture

@@ -330,7 +330,7 @@ def test_a_run_of_an_older_version_goes_on(survey: Path, undisturbed: str, tmp_p
     assert names == [*(f"shot_{i:06d}.npz" for i in (1, 2, 3)), "shot_000004.planes"]
     assert sqlite3.connect(run / "ledger.sqlite").execute(
         "SELECT value FROM meta WHERE key = 'format'"
-    ).fetchone() == ("2",)
+    ).fetchone() == ("3",)
     # an old partial image that is damaged is made again, in the new way
     (run / "images" / "shot_000002.npz").write_bytes(b"damaged")
     assert migrate_job(job, run).sha256 == undisturbed

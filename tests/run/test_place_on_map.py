@@ -246,7 +246,7 @@ def test_a_run_of_before_keeps_its_frame(tmp_path, monkeypatch, case):
     # version 0.7 wrote no frame into the ledger, and put x = 0 at the end of any line that is not on map x exactly
     with monkeypatch.context() as before:
         before.setattr(
-            "subsalt.run.engine.pin_to_started_job", lambda job, *_: job.goes_on_at(BEFORE_FRAMES) or job
+            "subsalt.run.migrate.pin_to_started_job", lambda job, *_: job.goes_on_at(BEFORE_FRAMES) or job
         )
         old = volume.read(migrate_job(job, tmp_path / "old").image)
     assert "frame" not in settings_of(tmp_path / "old")

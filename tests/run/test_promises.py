@@ -23,9 +23,11 @@ from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run import facts as provenance
 from subsalt.run.identity import input_changes
-from subsalt.run.ledger import NAME, Ledger, _disk_errors
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import disk_errors
 from subsalt.run.lock import RunLock
 from subsalt.run.migrate import migrate_job
+from subsalt.run.settings import NAME
 
 #: two of the three shots of `small_run`
 MODEL = THREE.replace("n = 3", "n = 2")
@@ -216,7 +218,7 @@ def test_what_sqlite_raises_is_explained(
     tmp_path: Path, error: sqlite3.Error, expected: type[Exception]
 ) -> None:
     """F5, F8: also while reading, and when the damage is found in the middle of a run."""
-    with pytest.raises(expected) as caught, _disk_errors(tmp_path / NAME):
+    with pytest.raises(expected) as caught, disk_errors(tmp_path / NAME):
         raise error
     assert str(tmp_path / NAME) in str(caught.value)
 

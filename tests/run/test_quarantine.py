@@ -16,7 +16,8 @@ from subsalt.host import kills_for_memory
 from subsalt.methods.rtm import migrate as shots
 from subsalt.methods.rtm.job import Job
 from subsalt.parallel.comm import single
-from subsalt.run.ledger import Ledger, peek
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import peek
 from subsalt.run.lock import boot_id
 from subsalt.run.migrate import migrate_job
 from subsalt.run.resume import (
@@ -165,10 +166,10 @@ def test_a_crash_leaves_its_stack_and_a_kill_does_not(tmp_path: Path) -> None:
         "note = CrashNote(Path(sys.argv[1]), 3).__enter__(); note.now(1); note.now(7)\n"
         "os.kill(os.getpid(), int(sys.argv[2]))"
     )
-    for number, shots_found in ((11, [7]), (6, [7]), (9, [])):
+    for number, units_found in ((11, [(0, 7)]), (6, [(0, 7)]), (9, [])):
         subprocess.run([sys.executable, "-c", code, str(tmp_path), str(number)], check=False)
         found = collect(tmp_path)
-        assert list(found) == shots_found
+        assert list(found) == units_found
         assert all("Fatal Python error" in stack for stack in found.values())
         assert not list(tmp_path.iterdir())
     with CrashNote(tmp_path, 0) as note:
@@ -213,7 +214,7 @@ def test_a_killed_run_is_no_fault_of_its_shots_but_they_come_last(tmp_path: Path
         subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
         with Ledger(tmp_path) as ledger:
             review_last_start(ledger, AS_IT_IS)
-            assert ledger.interrupted == [1]
+            assert ledger.interrupted == [(0, 1)]
             assert ledger.rows()[0]["deaths"] == k
             assert units_to_do(ledger) == ([1, 2, 3] if k < 2 else [2, 3, 1])
 
@@ -230,11 +231,11 @@ def test_an_end_for_lack_of_memory_is_known_by_the_counter_of_the_system(
     assert not died_of_memory({})
     with Ledger(tmp_path) as ledger:
         ledger.plan([1, 2])
-        ledger.interrupted, ledger.lock.previous = [1], {"memory_kills": now - 1, "boot": boot_id()}
+        ledger.interrupted, ledger.lock.previous = [(0, 1)], {"memory_kills": now - 1, "boot": boot_id()}
         review_last_start(ledger, AS_IT_IS)
         assert "lack of memory" in ledger.rows()[0]["reason"]
         # two shots were running: it may have been either
-        ledger.interrupted = [1, 2]
+        ledger.interrupted = [(0, 1), (0, 2)]
         review_last_start(ledger, AS_IT_IS)
         assert [r["failures"] for r in ledger.rows()] == [1, 0]
 

@@ -19,8 +19,8 @@ from subsalt.methods.rtm.run_schemes import RunSchemes
 from subsalt.methods.rtm.scheme_records import NAMES, SECONDS, differing, findings_of, records_of_shots
 from subsalt.plan import plan_job
 from subsalt.run.identity import of_the_run
-from subsalt.run.ledger import NAME
 from subsalt.run.migrate import migrate_job
+from subsalt.run.settings import NAME
 
 MIGRATE = ON_ANY_GRID + OWN_GRID
 

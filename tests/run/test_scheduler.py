@@ -36,16 +36,16 @@ def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
     queue = UnitQueue(
         [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_outcome=told.append
     )
-    assert queue.next() == {"shot": 7, "ahead": 3}
-    assert queue.next() == {"shot": 5, "ahead": 9}
+    assert queue.next() == {"unit": 7, "next": 3}
+    assert queue.next() == {"unit": 5, "next": 9}
     # one shot is left for two groups: whoever is free first has it
-    assert queue.next({"shot": 7, "sha256": "a"}, ready=3) == {"shot": 3, "ahead": None}
+    assert queue.next({"unit": 7, "sha256": "a"}, ready=3) == {"unit": 3, "next": None}
     assert started == [7, 5, 3]
-    assert queue.next({"shot": 3, "sha256": "b"}) == {"shot": 1, "ahead": None}
-    assert queue.next({"shot": 5, "reason": "c"}, ready=9) == {"shot": 9, "ahead": None}
-    assert queue.next({"shot": 1, "sha256": "d"}) == {"shot": None, "ahead": None}
+    assert queue.next({"unit": 3, "sha256": "b"}) == {"unit": 1, "next": None}
+    assert queue.next({"unit": 5, "reason": "c"}, ready=9) == {"unit": 9, "next": None}
+    assert queue.next({"unit": 1, "sha256": "d"}) == {"unit": None, "next": None}
     assert queue.finished == 4
-    assert [t["shot"] for t in told] == [7, 3, 5, 1]
+    assert [t["unit"] for t in told] == [7, 3, 5, 1]
 
 
 class Wire:
@@ -98,25 +98,30 @@ def test_groups_tell_how_far_their_shots_are(monkeypatch):
 
 def test_a_queue_that_was_halted_gives_out_no_more():
     queue = UnitQueue([1, 2, 3, 4], groups=1)
-    assert queue.next() == {"shot": 1, "ahead": 2}
+    assert queue.next() == {"unit": 1, "next": 2}
     queue.halt()
-    assert queue.next({"shot": 1}, ready=2) == {"shot": None, "ahead": None}
+    assert queue.next({"unit": 1}, ready=2) == {"unit": None, "next": None}
     assert queue.finished == 1
 
 
 def test_a_shot_that_is_tried_again_comes_last():
     told = []
     queue = UnitQueue([1, 2], on_outcome=lambda t: told.append(t) or len(told) == 1)
-    assert queue.next() == {"shot": 1, "ahead": 2}
-    assert queue.next({"shot": 1, "reason": "x"}, ready=2) == {"shot": 2, "ahead": 1}
-    assert queue.next({"shot": 2}, ready=1) == {"shot": 1, "ahead": None}
-    assert queue.next({"shot": 1}) == {"shot": None, "ahead": None}
+    assert queue.next() == {"unit": 1, "next": 2}
+    assert queue.next({"unit": 1, "reason": "x"}, ready=2) == {"unit": 2, "next": 1}
+    assert queue.next({"unit": 2}, ready=1) == {"unit": 1, "next": None}
+    assert queue.next({"unit": 1}) == {"unit": None, "next": None}
     assert queue.finished == 2
 
 
 def test_a_reason_of_any_letters_fits_into_a_message():
     for letter in ("a", "\u00e9", "\u65e5", "\0", '"', "\U0001f600"):
-        told = {"rank": 10**6, "told": {"shot": 2**31, "reason": letter * REASON}, "ready": 1, "last": False}
+        told = {
+            "rank": 10**6,
+            "outcome": {"unit": 2**31, "reason": letter * REASON},
+            "ready": 1,
+            "last": False,
+        }
         packed = _pack(told)
         assert packed.nbytes == MESSAGE
         assert _unpack(packed) == told

@@ -17,7 +17,8 @@ from subsalt.cli import commands
 from subsalt.errors import ConfigError, MissingInputError, ParallelError
 from subsalt.methods.rtm.job import Job
 from subsalt.run import live
-from subsalt.run.ledger import Ledger, peek
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import peek
 from subsalt.run.live import STOP_FILE, RunStopped, ask, read_progress, read_request
 from subsalt.run.lock import RunLock, is_alive, read_lease
 from subsalt.run.migrate import migrate_job

@@ -15,7 +15,7 @@ from subsalt.methods.kirchhoff import memory as kirchhoff_layout
 from subsalt.methods.kirchhoff.cutting import cut
 from subsalt.methods.kirchhoff.partial import RestartPoints
 from subsalt.methods.rtm.job import Job
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import lines, view_of
 from subsalt.run.resume import ResumeOptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -337,12 +337,15 @@ def model(
 ) -> None:
     """Model the shots of [acquisition] to SEG-Y."""
     from subsalt.methods.rtm.job import Job
-    from subsalt.methods.rtm.model_job import model_job
+    from subsalt.methods.rtm.model_job import model_checked
     from subsalt.run import progress
+    from subsalt.run.method_run import RunRequest, RunState
 
     printer = Out(json)
     with ranks.on_all_ranks(job, printer) as read:
-        check_or_stop(read, printer, strict)
+        state = RunState.of(RunRequest(out or read.base / f"{read.name}.shots"))
+        with state.clock("check"):
+            check_or_stop(read, printer, strict)
         with ranks.together():
             if not isinstance(read, Job) or read.acquisition is None:
                 raise ConfigError(
@@ -350,9 +353,9 @@ def model(
                     "add shots, receivers, record_length and dt",
                     code="E102",
                 )
-        folder = out or read.base / f"{read.name}.shots"
         with progress.for_stream("modelling") as bar:
-            result = model_job(read, folder, bar)
+            state.request = replace(state.request, progress=bar)
+            result = model_checked(read, state)
     show_result(printer, result)
 
 

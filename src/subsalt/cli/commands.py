@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from subsalt.run.resume import ResumeOptions
 
 
-def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
-    """Apply every rule: errors stop, warnings are shown."""
+def check_or_stop(job: BaseJob, out: Out, strict: bool) -> list[Finding]:
+    """Apply every rule: errors stop, warnings are shown; return the findings."""
     from subsalt.job.checking import check_job
 
     with ranks.together():
@@ -35,6 +36,7 @@ def check_or_stop(job: BaseJob, out: Out, strict: bool) -> None:
         bad = [f for f in result.findings if f.level == "error" or (strict and f.level != "ok")]
         if bad:
             raise FindingsError(result.findings, result.exit_code(strict))
+    return result.findings
 
 
 def seconds_of(text: str | None) -> float | None:
@@ -67,28 +69,28 @@ def migrate_here(
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
     from subsalt.methods import method_of
-    from subsalt.parallel.comm import world
     from subsalt.run import progress
-    from subsalt.run.identity import pin_to_started_job
-    from subsalt.run.migrate import migrate_job
+    from subsalt.run.method_run import RunRequest, RunState
+    from subsalt.run.migrate import migrate_checked, pinned_job
 
-    method = method_of(job.method)
-    if method.domain == "depth":
-        job = pin_to_started_job(job, run, world(), out.say, recompute)
-    check_or_stop(job, out, strict)
+    state = RunState.of(RunRequest(run, None, strict, how, out.say, recompute))
+    with state.clock("check"):
+        job = pinned_job(job, state)
+        state.findings = check_or_stop(job, out, strict)
     with ranks.together():
         if job.data is None:
             raise ConfigError(
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
-    with progress.for_stream("migrating", units=f"{method.unit}s") as bar:
-        result = migrate_job(job, run, bar, resume=how, say=out.say, recompute=recompute)
-    show_result(out, result)
+    with progress.for_stream("migrating", units=f"{method_of(job.method).unit}s") as bar:
+        state.request = replace(state.request, progress=bar)
+        done = migrate_checked(job, state)
+    show_result(out, done)
     end_with_holes(
         out,
-        result,
-        f"the reasons are in {result.report} and {result.run_dir / 'quarantine'}; when they are mended, "
-        f"subsalt resume {result.run_dir} --retry-quarantined",
+        done,
+        f"the reasons are in {done.report} and {done.run_dir / 'quarantine'}; when they are mended, "
+        f"subsalt resume {done.run_dir} --retry-quarantined",
     )
 
 

@@ -90,11 +90,13 @@ def said_of(damaged: Sequence[int]) -> str:
     return f"{NAME}: line{'s' * (len(damaged) != 1)} {shown} {'are' if len(damaged) != 1 else 'is'} damaged and skipped"
 
 
-def done_events(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[int, dict[str, Any]]:
-    """Return what the log says of finished shots, or blocks, when they were done the last time, by id."""
-    last = {
+def done_events(
+    folder: Path, done: Sequence[int], unit: str = "shot", number: int = 0
+) -> dict[int, dict[str, Any]]:
+    """Return what the log says of finished units of a round when they were done the last time, by id."""
+    events = {
         event[unit]: event
         for event in read_events(folder).known
-        if event.get("event") == "done" and type(event.get(unit)) is int
+        if event.get("event") == "done" and type(event.get(unit)) is int and event.get("round", 0) == number
     }
-    return {shot: last[shot] for shot in done if shot in last}
+    return {i: events[i] for i in done if i in events}

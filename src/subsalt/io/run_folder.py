@@ -23,6 +23,7 @@ CONTENTS = (
     "progress.json",
     "pictures",
     "images",
+    "rounds",
     "restart",
     "quarantine",
     "snapshots",
@@ -45,7 +46,7 @@ BESIDE = (
 )
 #: what is changed where it lies, not replaced
 IN_PLACE = ("run.lock", "events.jsonl", "ledger.sqlite", "ledger.sqlite-*")
-FOLDERS = ("pictures", "images", "restart", "quarantine", "snapshots", "previous")
+FOLDERS = ("pictures", "images", "rounds", "restart", "quarantine", "snapshots", "previous")
 
 
 def own_run(folder: Path, *, writing: bool = False, deep: bool = True) -> Path:

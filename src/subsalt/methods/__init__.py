@@ -25,7 +25,7 @@ class Method(Protocol):
 
     It is lower than the job, `plan` and `run` that it speaks of, hence `Any` where one of their classes is meant:
     `BaseJob`, `job.checking.CheckResult`, `plan.planning.PlanRequest`, `plan.plan.Plan`, `plan.nodes.NodesPlan`,
-    `run.method_run.RunState` and `MethodRun`.
+    `run.method_run.RunState` and `ImagingRun`.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Method(Protocol):
         """Return a `plan.nodes.NodesModel`: what the run takes on many nodes."""
 
     def open_run(self, job: Any, state: Any) -> Any:
-        """Return a `run.method_run.MethodRun`: what a run of this method does beside `run.engine`."""
+        """Return a `run.method_run.ImagingRun`: what a run of this method does beside `run.engine`."""
 
     def read_image(self, folder: Path) -> Any:
         """Return the image of a run directory, or the sum so far, as `view` draws it."""

@@ -1,6 +1,6 @@
-"""The engine of a run: it carries a method from the checks of its job to the report, on any number of ranks.
+"""The engine of a run: it carries a method through its rounds of units, on any number of ranks.
 
-The partial result of each unit is published before the ledger calls it done, and the image is made of them in a fixed
+The partial result of each unit is published before the ledger calls it done, and the result is made of them in a fixed
 order: neither a stop nor the order of work changes a byte of it.
 """
 
@@ -8,241 +8,143 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from subsalt import kernels
-from subsalt.errors import Finding, raise_on_errors
-from subsalt.io.event_log import read_events, said_of
-from subsalt.io.input_traffic import TRACES
-from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.run_folder import claim_run, own_run
-from subsalt.methods import Method, method_of
-from subsalt.parallel.comm import world
+from subsalt.io.input_traffic import TRACES, InputTraffic
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import facts, scheduler
-from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
-from subsalt.run.identity import begin_run, pin_to_started_job
-from subsalt.run.ledger import Ledger
 from subsalt.run.leftovers import noted_memory
-from subsalt.run.live import Live
-from subsalt.run.lock import check_shared, inputs_of
-from subsalt.run.method_run import MethodRun, RunRequest, RunState
-from subsalt.run.opening import open_run
-from subsalt.run.result import RunResult, Written
-from subsalt.run.resume import CrashNote, units_to_do
+from subsalt.run.lock import check_shared
+from subsalt.run.method_run import MethodRun, RunState
+from subsalt.run.resume import CrashNote
+from subsalt.run.rounds import Rounds
+from subsalt.run.scheduler import Groups
 from subsalt.run.units import Bookkeeping, run_units
-from subsalt.timing import Phases
 
-if TYPE_CHECKING:
-    from subsalt.job.base import BaseJob
-
-#: totals of a run that its result gives as well
-COUNTED = ("point_steps", "grid_point_steps", "contributions")
+Result = TypeVar("Result", covariant=True)
 
 
-class Engine:
-    """A migration of a job, on one rank; all ranks call `run` together.
+class Record(Protocol[Result]):
+    """Where a run is written down: a run directory, or a folder of files that are a record of themselves.
+
+    Attributes
+    ----------
+    lock : str
+        Name of the file in the folder that keeps other processes out.
+    phase : str
+        Takes the seconds of opening it.
+    """
+
+    lock: str
+    phase: str
+
+    def open(self, stack: ExitStack) -> None:
+        """Open the folder for this run, or refuse it. On rank 0."""
+
+    def begin(self, stack: ExitStack) -> CrashNote | None:
+        """Look at what an earlier start has left; return where ranks note what they work on. Collective."""
+
+    def left(self, units: Sequence[Any]) -> list[Any]:
+        """Return the units of the round that are left, in order, and say what they are to take. Collective."""
+
+    def books(self, units: int, left: int) -> Bookkeeping:
+        """Return where it is written down what becomes of the units of the round."""
+
+    def end_of_units(self, more: bool = False) -> None:
+        """End the run here when somebody asked for it and units are left, or `more` rounds. Collective."""
+
+    def end(self, groups: Groups, meter: Meter) -> None:
+        """Assemble and write what is made of the units. Collective."""
+
+    def result(self) -> Result:
+        """Return the result of the run, whose folder is closed. Collective."""
+
+
+class Meter:
+    """Traces that this rank read, and what its device did, since the first unit of this start."""
+
+    def __init__(self, state: RunState) -> None:
+        self._device = state.device
+        self._traces, self._work = TRACES.now(), state.device.work_done()
+
+    def traces(self) -> InputTraffic:
+        """Return the bytes of traces."""
+        return TRACES.now() - self._traces
+
+    def work(self) -> dict[str, int]:
+        """Return what the device did."""
+        return facts.since(self._device, self._work)
+
+
+class Engine(Generic[Result]):
+    """Carries a run from its model to its result, on one rank; all ranks call `carry` together.
 
     Parameters
     ----------
-    job : BaseJob
-        Of any method.
-    request : RunRequest
+    run : MethodRun
+        With a job that is checked.
+    record : Record
+        Where it is written down.
     """
 
-    def __init__(self, job: BaseJob, request: RunRequest) -> None:
-        self.job = job
-        self.method: Method = method_of(job.method)
-        self.state = RunState(request, world(), Phases())
-        self.facts: dict[str, Any] = {}
+    def __init__(self, run: MethodRun, record: Record[Result]) -> None:
+        self.run, self.record, self.state = run, record, run.state
+        self._groups: Groups | None = None
+        self._meter: Meter | None = None
 
-    def run(self) -> RunResult:
-        """Carry the migration from its checks to the report."""
-        state, job = self.state, self.job
-        request, clock = state.request, state.clock
-        run = self._prepared()
+    def carry(self) -> Result:
+        """Carry the run from its model to its result."""
+        run, record, state = self.run, self.record, self.state
+        self._prepare()
         with ExitStack() as stack:
-            # for programs: around the command the watch began before the job was checked
-            stack.enter_context(watch(state.world, job.parallel.patience))
-            with clock("ledger"):
-                units, left = self._opened(run, stack)
-            with clock("setup"):
-                parts = scheduler.form(state.world, *run.group_sizes(), max(1, len(left)))
-            crash = stack.enter_context(CrashNote(state.folder, state.world.rank))
-            with run.work(stack, parts, crash) as process:
-                before, idle = TRACES.now(), state.device.work_done()
-                progress = request.progress if state.world.is_root else None
-                books = Bookkeeping(clock, state.ledger, progress, state.live, self.method.unit)
-                run_units(parts, process, left, len(units), books)
-            self._stop_if_unfinished()
-            written = run.assemble()
-            with clock("facts"):
-                done_there = facts.since(state.device, idle)
-                spent = over_ranks(state.world, clock.table(), TRACES.now() - before, run.halo, done_there)
-                totals = run.totals()
-                parallel = parts.facts() | {"threads": kernels.threads_to_use(state.threads)}
-                parts.free()
-                rows = state.world.bcast(state.ledger.rows() if state.ledger else None)
-                self._write_ending(run, written, rows, spent, totals, parallel)
-            with state.world.together():
-                # pictures show the finished run
-                files = written.files + run.finish()
-                if state.world.is_root:
-                    # those that one rank draws may take most
-                    spent["peak_memory_bytes"]["max"] = max(
-                        spent["peak_memory_bytes"]["max"], facts.peak_resident()
-                    )
-                    names = [str(f.relative_to(state.folder)) for f in files]
-                    write_facts(state.folder, self.facts | {"files": names, "phases": clock.table()})
-        return RunResult(
-            run_dir=state.folder,
-            image=written.image,
-            sha256=written.sha256,
-            phases=clock.table(),
-            peak_memory=spent["peak_memory_bytes"]["max"],
-            shots_done=[r["id"] for r in rows if r["state"] == "done"],
-            shots_failed=[r["id"] for r in rows if r["state"] == "quarantined"],
-            report=write_report(state.folder, clock),
-            files=[Path(f) for f in state.world.bcast([str(f) for f in files])],
-            findings=state.findings,
-            unit=self.method.unit,
-            predicted=self.facts.get("predicted", {}),
-            **{name: totals[name] for name in COUNTED if name in totals},
-        )
+            # for programs: around a command the watch began before the job was checked
+            stack.enter_context(watch(state.world, run.job.parallel.patience))
+            with state.clock(record.phase):
+                self._open(stack)
+                rounds = Rounds(state, run.several_rounds)
+                crash = record.begin(stack)
+            for number in rounds.to_do():
+                self._do_round(stack, number, crash)
+                record.end_of_units()
+                if run.several_rounds:
+                    rounds.close(run.close_round())
+                    record.end_of_units(more=not rounds.closed[number].last)
+            record.end(self._groups or scheduler.form(state.world, 1, 1, 1), self._meter or Meter(state))
+        return record.result()
 
-    def _prepared(self) -> MethodRun:
-        """Check the job, and set up what all units share."""
-        from subsalt.job.checking import check_job
-
-        state, job = self.state, self.job
-        clock, everybody = state.clock, state.world
-        with clock("check"), everybody.together():
-            claim_run(state.folder)
-            if everybody.is_root:
-                own_run(state.folder, writing=True)
-        with clock("check"):
-            job = self.job = pin_to_started_job(
-                job, state.folder, everybody, state.request.say, state.request.recompute
-            )
-            state.findings = raise_on_errors(check_job(job).findings, state.request.strict)
-        run: MethodRun = self.method.open_run(job, state)
+    def _prepare(self) -> None:
+        """Set up what all units share."""
+        run, state = self.run, self.state
         run.load()
-        with clock("setup"):
-            asked = None if job.parallel.threads == "auto" else int(job.parallel.threads)
-            state.threads = scheduler.threads_for(everybody, asked)
-            state.device = devices.prepare(everybody, job.parallel.device, state.threads)
+        with state.clock("setup"):
+            threads = run.job.parallel.threads
+            state.threads = scheduler.threads_for(state.world, None if threads == "auto" else int(threads))
+            state.device = devices.prepare(state.world, run.job.parallel.device, state.threads)
             run.prepare()
-        with clock("provenance"):
-            state.inputs = inputs_of(job, everybody)
-            state.run_id = job.run_id(state.inputs)
-            state.numerics = run.numerics()
-            state.by = kernels.label(state.numerics)
-            if state.device.OWN_MEMORY:
-                state.request.say(f"computing on {state.by}")
-        return run
+        run.identify()
 
-    def _opened(self, run: MethodRun, stack: ExitStack) -> tuple[Sequence[Any], list[Any]]:
-        """Open the run directory; return the units of the run, and those that are left, in order."""
-        state, everybody = self.state, self.state.world
-        with everybody.together():
-            if everybody.is_root:
-                self._open_ledger(run, stack)
-        check_shared(state.folder, everybody)
-        stack.enter_context(noted_memory(state.folder, everybody))
-        self._look_at_log()
-        units = run.units()
-        by_id = {unit.id: unit for unit in units}
-        left = [by_id[i] for i in everybody.bcast(units_to_do(state.ledger) if state.ledger else None)]
-        with everybody.together():
-            predicted = run.predict(left)
-            if everybody.is_root:
-                self.facts = self._beginning(run) | {"predicted": predicted}
-                write_facts(state.folder, self.facts | {"state": "running"})
-        return units, left
-
-    def _open_ledger(self, run: MethodRun, stack: ExitStack) -> None:
-        """Open the ledger and tell of the run from now on. On rank 0."""
-        state, job = self.state, self.job
-        resume = state.request.resume
-
-        def begin(ledger: Ledger) -> None:
-            accept = resume.accept_changed_inputs
-            begin_run(
-                ledger,
-                job,
-                state.run_id,
-                state.inputs,
-                state.numerics,
-                accept_changed_inputs=accept,
-                **run.identity_extras(ledger),
-            )
-
-        ledger = open_run(stack, state.folder, begin, state.request.recompute, state.request.say)
-        ledger.set("unit", self.method.unit)
-        live = Live(state.folder, ledger.lock.lease, state.clock, resume.limit, unit=self.method.unit)
-        live.stop_message = run.stop_message
-        live.facts["by"] = state.by
-        state.ledger, state.live = ledger, stack.enter_context(live)
-        publish_text(state.folder / "job.resolved.toml", job.resolved_toml())
-        make_folder(state.images)
-
-    def _look_at_log(self) -> None:
-        """Say which lines of the log of an earlier start are damaged. Collective."""
-        state = self.state
-        damaged = state.world.bcast(read_events(state.folder).damaged if state.world.is_root else None)
-        if damaged:
-            state.request.say(said_of(damaged))
-            state.findings = [
-                *state.findings,
-                Finding("W814", "warning", said_of(damaged), "nothing need be done: it is a log"),
-            ]
-
-    def _stop_if_unfinished(self) -> None:
-        """End the run here when somebody asked for it. Collective."""
-        live, ledger = self.state.live, self.state.ledger
-        self.state.world.agree(live.unfinished(len(units_to_do(ledger))) if live and ledger else None)
-
-    def _beginning(self, run: MethodRun) -> dict[str, Any]:
-        """Return what run.json says of a run before its first unit."""
-        state, job = self.state, self.job
-        known = facts_of_job(job, state.run_id, state.inputs, state.numerics, state.findings)
-        return known | run.facts()
-
-    def _write_ending(
-        self,
-        run: MethodRun,
-        written: Written,
-        rows: Sequence[dict[str, Any]],
-        spent: dict[str, Any],
-        totals: dict[str, Any],
-        parallel: dict[str, Any],
-    ) -> None:
-        """Write run.json of the finished run. Collective."""
-        state = self.state
+    def _open(self, stack: ExitStack) -> None:
+        """Open the folder of the run."""
+        state, record = self.state, self.record
         with state.world.together():
-            if not state.world.is_root:
-                return
-            done = [r["id"] for r in rows if r["state"] == "done"]
-            unit, phases = self.method.unit, state.clock.table()
-            self.facts |= totals | {
-                "parallel": parallel | run.parallel_facts(),
-                "computed_by": computed_by(state.folder, done, unit),
-            }
-            self.facts |= facts_of_ending(state.folder, unit, rows, written.files, spent, phases)
-            self.facts |= run.ending_facts(rows, spent)
-            self.facts["findings"] = [vars(f) for f in state.findings]
-            write_facts(state.folder, self.facts)
+            if state.world.is_root:
+                record.open(stack)
+        check_shared(state.folder, state.world, record.lock)
+        stack.enter_context(noted_memory(state.folder, state.world))
 
-
-def write_report(folder: Path, clock: Phases) -> Path:
-    """Write the HTML report on rank 0; return its path on all. Collective."""
-    from subsalt import report
-
-    everybody, path = world(), ""
-    with clock("report"):
-        with everybody.together():
-            if everybody.is_root:
-                path = str(report.write(folder))
-        return Path(everybody.bcast(path))
+    def _do_round(self, stack: ExitStack, number: int, crash: CrashNote | None) -> None:
+        """Do the units of a round that are left."""
+        run, record, state = self.run, self.record, self.state
+        with state.clock(record.phase):
+            units = run.units()
+            left = record.left(units)
+        if self._groups is not None:
+            self._groups.free()
+        with state.clock("setup"):
+            self._groups = scheduler.form(state.world, *run.group_sizes(), max(1, len(left)))
+        if crash is not None:
+            crash.round = number
+        with run.work(stack, self._groups, crash) as process:
+            self._meter = self._meter or Meter(state)
+            run_units(self._groups, process, left, len(units), record.books(len(units), len(left)))

@@ -136,12 +136,14 @@ def facts_of_ending(
     }
 
 
-def computed_by(folder: Path, done: Sequence[int], unit: str = "shot") -> dict[str, list[int]]:
-    """Return the finished shots by what has computed them, in words; shots of before, and sums reused, are left out."""
+def computed_by(folder: Path, rows: Sequence[Mapping[str, Any]], unit: str = "shot") -> dict[str, list[int]]:
+    """Return the finished units by what has computed them, in words; units of before, and sums reused, are left out."""
     out: dict[str, list[int]] = {}
-    for shot, event in done_events(folder, done, unit).items():
-        if "by" in event:
-            out.setdefault(str(event["by"]), []).append(shot)
+    for number in dict.fromkeys(row.get("round", 0) for row in rows):
+        done = [r["id"] for r in rows if r["state"] == "done" and r.get("round", 0) == number]
+        for done_unit, event in done_events(folder, done, unit, number).items():
+            if "by" in event and done_unit not in out.setdefault(str(event["by"]), []):
+                out[str(event["by"])].append(done_unit)
     return out
 
 

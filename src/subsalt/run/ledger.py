@@ -1,9 +1,10 @@
-"""The ledger of a run directory: which shots, or blocks of an image, are planned, running, done or quarantined.
+"""The ledger of a run directory: which units (shots, or blocks of an image) are planned, running, done or quarantined.
 
 An SQLite database (write-ahead log, every commit on disk before it returns) with one writer, the process that
-holds the lock of the directory. A shot counts as done only after its partial image is published, and only
-while that file has the checksum written here. A damaged ledger is set aside and rebuilt from `ledger.json`
-and `events.jsonl`, as far as the partial images have the checksums named there.
+holds the lock of the directory. A unit counts as done only after its partial result is published, and only
+while that file has the checksum written here. Units are numbered within their round; what has no rounds is round 0.
+A damaged ledger is set aside and rebuilt from `ledger.json` and `events.jsonl`, as far as the partial results have the
+checksums named there.
 """
 
 from __future__ import annotations
@@ -14,60 +15,25 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subsalt.errors import ConfigError, CorruptionError, DiskError
-from subsalt.io import own
+from subsalt.errors import ConfigError
 from subsalt.io.event_log import read_events
 from subsalt.io.publish import publish_text, remove_leftovers
+from subsalt.run.ledger_file import (
+    FORMAT,
+    ROUNDS,
+    Wavefield,
+    connect,
+    disk_errors,
+    is_damage,
+    make_file,
+    read_rows,
+    read_wavefields,
+)
 from subsalt.run.lock import RunLock
-from subsalt.run.settings import CHECK, COPY, NAME, check_of, hash_of, is_sound, read_only, sound_copy
-
-#: 1: partial images in NPZ files, hashed as a whole; 2: in files of planes, whose hash is that of head and table
-FORMAT = 2
-STATES = {"planned", "running", "done", "quarantined"}
-#: bytes of a path; SQLite opens files up to 512, its journal's suffix included
-LONGEST_PATH = 500
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS shot (
-    id INTEGER PRIMARY KEY,
-    place INTEGER NOT NULL,
-    state TEXT NOT NULL,
-    attempt INTEGER NOT NULL DEFAULT 0,
-    seconds REAL,
-    sha256 TEXT,
-    reason TEXT,
-    failures INTEGER NOT NULL DEFAULT 0,
-    deaths INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE IF NOT EXISTS wavefield (
-    shot INTEGER NOT NULL,
-    name TEXT NOT NULL,
-    folders TEXT NOT NULL,
-    sha256 TEXT NOT NULL,
-    bytes INTEGER NOT NULL,
-    PRIMARY KEY (shot, name)
-);
-"""
-
-#: what the columns of a shot may hold: a flip of one bit makes a text of a number, or nothing of either
-_SHOT: dict[str, Any] = {
-    "id": int,
-    "place": int,
-    "state": str,
-    "attempt": int,
-    "seconds": int | float | None,
-    "sha256": str | None,
-    "reason": str | None,
-    "failures": int,
-    "deaths": int,
-}
-#: columns that ledgers of before 0.4 lack
-_ADDED = ("failures", "deaths")
+from subsalt.run.settings import CHECK, COPY, NAME, check_of, hash_of, sound_copy
 
 _NOBODY_RUNS = "UPDATE shot SET state = 'planned' WHERE state = 'running'"
 
@@ -82,8 +48,10 @@ class Ledger:
 
     Attributes
     ----------
-    interrupted : list of int
-        Shots that were running when the owner before died without a word.
+    interrupted : list of (int, int)
+        Round and number of the units that were running when the owner before died without a word.
+    round : int
+        The round in hand: units are those of this round.
 
     Raises
     ------
@@ -96,7 +64,8 @@ class Ledger:
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)
         self.rebuilt = False
-        self.interrupted: list[int] = []
+        self.interrupted: list[tuple[int, int]] = []
+        self.round = 0
         #: where kept wavefields of this run go
         self.scratch: list[str] = []
         self.lock = RunLock(self.folder)
@@ -114,7 +83,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the database and give the directory free; a shot in hand is planned again."""
+        """Close the database and give the directory free; a unit in hand is planned again."""
         try:
             with suppress(sqlite3.Error):  # the next owner does it too
                 self._db.execute(_NOBODY_RUNS)
@@ -126,23 +95,22 @@ class Ledger:
 
     def _open(self) -> sqlite3.Connection:
         path = self.folder / NAME
-        _make_file(path)
-        with _disk_errors(path):
+        make_file(path)
+        with disk_errors(path):
             try:
-                db = _connect(path)
+                db = connect(path)
             except sqlite3.DatabaseError as error:
-                if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
+                if isinstance(error, sqlite3.OperationalError) and not is_damage(error):
                     raise
                 self._set_aside(path)
-                _make_file(path)
-                db = _connect(path)
+                make_file(path)
+                db = connect(path)
                 self._db = db
                 self._rebuild()
                 self.rebuilt = True
             # whoever was running is gone: this process holds the lock. Who leaves in order says so, see `close`
-            self.interrupted = [
-                r[0] for r in db.execute("SELECT id FROM shot WHERE state = 'running' ORDER BY place")
-            ]
+            running = "SELECT round, id FROM shot WHERE state = 'running' ORDER BY round, place"
+            self.interrupted = [(r[0], r[1]) for r in db.execute(running)]
             db.execute("UPDATE shot SET state = 'planned', deaths = deaths + 1 WHERE state = 'running'")
             found = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
             if found is None:
@@ -169,28 +137,43 @@ class Ledger:
         copy = sound_copy(self.folder)
         if copy is None:
             return  # damaged as well: what it says of the job cannot be trusted
-        meta, shots = copy
+        meta, rounds = copy
         for key, value in meta.items():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-        self.plan(shots)
-        unit, planned = self.unit, set(shots)
+        for number, ids in rounds.items():
+            self.round = number
+            self.plan(ids)
+        self.round = 0
+        name = self.unit
         for event in read_events(self.folder).known:
             if event.get("event") == "kept":
                 self._keep_wavefields(event)
-            number, sha, seconds = event.get(unit), event.get("sha256"), event.get("seconds")
-            if event.get("event") != "done" or type(number) is not int or not _is_hash(sha):
+            unit, sha, seconds = event.get(name), event.get("sha256"), event.get("seconds")
+            if event.get("event") != "done" or type(unit) is not int or not _is_hash(sha):
                 continue
-            if number not in planned:
+            number = event.get("round", 0)
+            if type(number) is not int or unit not in rounds.get(number, ()):
                 continue  # it may be larger than a number of SQLite
             self._db.execute(
-                "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE id = ?",
-                (sha, seconds if isinstance(seconds, float) else None, number),
+                "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE round = ? AND id = ?",
+                (sha, seconds if isinstance(seconds, float) else None, number, unit),
             )
 
     @property
     def unit(self) -> str:
-        """What its rows are: shots, or blocks of an image; the key of their numbers in the log of events."""
+        """Name of a unit, ``"shot"`` or ``"block"``: the key of its number in the log of events."""
         return self.get("unit") or "shot"
+
+    def named(self, unit: int) -> dict[str, int]:
+        """Return what names a unit in the log of events: its number, and its round where a run has several."""
+        return {self.unit: unit} | ({"round": self.round} if self.get(ROUNDS) is not None else {})
+
+    def named_all(self, units: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
+        """Return what names some units, given by round and number, in the log of events."""
+        several = self.get(ROUNDS) is not None
+        return {f"{self.unit}s": [unit for _, unit in units]} | (
+            {"rounds": [number for number, _ in units]} if several else {}
+        )
 
     # -- settings
 
@@ -214,98 +197,110 @@ class Ledger:
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECK, check_of(meta)))
         self._copy()
 
-    # -- shots
+    # -- units of the round in hand
 
     def plan(self, ids: Sequence[int]) -> None:
-        """Make these the shots of the run, in this order; what is known of them stays."""
-        order = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
+        """Make these the units of the round, in this order; what is known of them stays."""
+        order = [r[0] for r in self._units("id", "1 ORDER BY place")]
         if order == list(ids):
             return
         with self._at_once():
             self._db.execute("CREATE TEMP TABLE wanted (id INTEGER PRIMARY KEY)")
             self._db.executemany("INSERT INTO wanted VALUES (?)", [(int(i),) for i in ids])
-            self._db.execute("DELETE FROM shot WHERE id NOT IN (SELECT id FROM wanted)")
+            self._db.execute(
+                "DELETE FROM shot WHERE round = ? AND id NOT IN (SELECT id FROM wanted)", (self.round,)
+            )
             self._db.execute("DROP TABLE wanted")
             self._db.executemany(
-                "INSERT INTO shot (id, place, state) VALUES (?, ?, 'planned') "
-                "ON CONFLICT (id) DO UPDATE SET place = excluded.place",
-                [(int(i), place) for place, i in enumerate(ids)],
+                "INSERT INTO shot (round, id, place, state) VALUES (?, ?, ?, 'planned') "
+                "ON CONFLICT (round, id) DO UPDATE SET place = excluded.place",
+                [(self.round, int(i), place) for place, i in enumerate(ids)],
             )
         self._copy()
 
     def keep(self, good: Set[int]) -> None:
-        """Plan the done shots again that are not among `good`: their partial images lack their checksums."""
-        for shot in self.hashes():
-            if shot not in good:
-                self.release(shot)
+        """Plan the done units again that are not among `good`: their partial results lack their checksums."""
+        for unit in self.hashes():
+            if unit not in good:
+                self.release(unit)
 
-    def requeue(self, shots: Set[int]) -> None:
-        """Plan done shots again whose partial images are good, but do not hold what is wanted now."""
-        for shot in shots:
-            self._write("UPDATE shot SET state = 'planned' WHERE id = ? AND state = 'done'", (shot,))
+    def requeue(self, units: Set[int]) -> None:
+        """Plan done units again whose partial results are good, but do not hold what is wanted now."""
+        for unit in units:
+            self._set("state = 'planned'", (), unit, "state = 'done'")
 
-    def start(self, shot: int) -> None:
-        """Record that a shot is being computed."""
-        self._write(
-            "UPDATE shot SET state = 'running', attempt = attempt + 1, reason = NULL WHERE id = ?", (shot,)
-        )
+    def start(self, unit: int) -> None:
+        """Record that a unit is being computed."""
+        self._set("state = 'running', attempt = attempt + 1, reason = NULL", (), unit)
 
-    def finish(self, shot: int, sha256: str, seconds: float) -> None:
-        """Record that a shot's partial image is published."""
-        self._write(
-            "UPDATE shot SET state = 'done', sha256 = ?, seconds = ?, reason = NULL WHERE id = ?",
-            (sha256, seconds, shot),
-        )
+    def finish(self, unit: int, sha256: str, seconds: float) -> None:
+        """Record that the partial result of a unit is published."""
+        self._set("state = 'done', sha256 = ?, seconds = ?, reason = NULL", (sha256, seconds), unit)
 
-    def fail(self, shot: int, reason: str) -> int:
-        """Record that a shot has failed and put it back to planned; return how often it has by now."""
-        self._write(
-            "UPDATE shot SET state = 'planned', sha256 = NULL, failures = failures + 1, reason = ? WHERE id = ?",
-            (reason, shot),
-        )
-        return int(self._read("SELECT failures FROM shot WHERE id = ?", (shot,))[0][0])
+    def fail(self, unit: int, reason: str) -> int:
+        """Record that a unit has failed and put it back to planned; return how often it has by now."""
+        self._set("state = 'planned', sha256 = NULL, failures = failures + 1, reason = ?", (reason,), unit)
+        return int(self._units("failures", "id = ?", (unit,))[0][0])
 
     def reset_attempts(self) -> list[int]:
-        """Plan all quarantined shots again, as if they had never failed; return their ids."""
-        shots = self.failed()
-        for shot in shots:
-            self._write(
-                "UPDATE shot SET state = 'planned', failures = 0, deaths = 0, reason = NULL WHERE id = ?",
-                (shot,),
-            )
-        return shots
+        """Plan all quarantined units again, as if they had never failed; return their ids."""
+        units = self.failed()
+        for unit in units:
+            self._set("state = 'planned', failures = 0, deaths = 0, reason = NULL", (), unit)
+        return units
 
     def suspects(self) -> list[int]:
-        """Return the planned shots that have failed, or in which a run died more than once, in order."""
-        query = "SELECT id FROM shot WHERE state = 'planned' AND (failures > 0 OR deaths > 1) ORDER BY place"
-        return [r[0] for r in self._read(query)]
+        """Return the planned units that have failed, or in which a run died more than once, in order."""
+        return self._ids("state = 'planned' AND (failures > 0 OR deaths > 1)")
 
-    def quarantine(self, shot: int, reason: str) -> None:
-        """Set a shot aside for good: the survey goes on without it."""
-        self._write(
-            "UPDATE shot SET state = 'quarantined', sha256 = NULL, reason = ? WHERE id = ?", (reason, shot)
-        )
+    def quarantine(self, unit: int, reason: str) -> None:
+        """Set a unit aside for good: the survey goes on without it."""
+        self._set("state = 'quarantined', sha256 = NULL, reason = ?", (reason,), unit)
 
-    def release(self, shot: int) -> None:
-        """Put a shot back to planned."""
-        self._write("UPDATE shot SET state = 'planned', sha256 = NULL WHERE id = ?", (shot,))
+    def release(self, unit: int) -> None:
+        """Put a unit back to planned."""
+        self._set("state = 'planned', sha256 = NULL", (), unit)
+
+    def planned(self) -> list[int]:
+        """Return the ids of the units that are neither done nor quarantined, in order."""
+        return self._ids("state = 'planned'")
 
     def done(self) -> list[int]:
-        """Return the ids of finished shots, in order."""
-        return [r[0] for r in self._read("SELECT id FROM shot WHERE state = 'done' ORDER BY place")]
+        """Return the ids of finished units, in order."""
+        return self._ids("state = 'done'")
 
     def failed(self) -> list[int]:
-        """Return the ids of quarantined shots, in order."""
-        query = "SELECT id FROM shot WHERE state = 'quarantined' ORDER BY place"
-        return [r[0] for r in self._read(query)]
+        """Return the ids of quarantined units, in order."""
+        return self._ids("state = 'quarantined'")
 
     def hashes(self) -> dict[int, str]:
-        """Return the checksum of the partial image of every finished shot."""
-        return dict(self._read("SELECT id, sha256 FROM shot WHERE state = 'done' ORDER BY place"))
+        """Return the checksum of the partial result of every finished unit."""
+        return dict(self._units("id, sha256", "state = 'done' ORDER BY place"))
 
     def partials(self) -> dict[int, str]:
-        """Return the checksum of every partial image, also of shots that are to be done again."""
-        return dict(self._read("SELECT id, sha256 FROM shot WHERE sha256 IS NOT NULL ORDER BY place"))
+        """Return the checksum of every partial result, also of units that are to be done again."""
+        return dict(self._units("id, sha256", "sha256 IS NOT NULL ORDER BY place"))
+
+    def _ids(self, which: str) -> list[int]:
+        """Return the ids of the units of the round for which a condition holds, in order."""
+        return [r[0] for r in self._units("id", f"{which} ORDER BY place")]
+
+    def _units(self, columns: str, which: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        """Return columns of the units of the round for which a condition holds."""
+        return self._read(f"SELECT {columns} FROM shot WHERE round = ? AND {which}", (self.round, *values))
+
+    def _set(self, columns: str, values: tuple[Any, ...], unit: int, which: str = "1") -> None:
+        """Change a unit of the round, if a condition holds."""
+        with disk_errors(self.folder / NAME):
+            self._db.execute(
+                f"UPDATE shot SET {columns} WHERE round = ? AND id = ? AND {which}",
+                (*values, self.round, unit),
+            )
+
+    def forget_rounds_after(self, number: int) -> None:
+        """Remove the units of rounds behind a round: they are begun when that one is closed."""
+        with disk_errors(self.folder / NAME):
+            self._db.execute("DELETE FROM shot WHERE round > ?", (number,))
 
     # -- wavefields that stay
 
@@ -325,22 +320,22 @@ class Ledger:
 
     def wavefields(self) -> list[Wavefield]:
         """Return what is kept of all shots."""
-        with _disk_errors(self.folder / NAME):
+        with disk_errors(self.folder / NAME):
             return read_wavefields(self._db)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all that is known of every shot, in order."""
-        with _disk_errors(self.folder / NAME):
+        """Return all that is known of every unit, in order, round by round."""
+        with disk_errors(self.folder / NAME):
             return read_rows(self._db)
 
     def _read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        with _disk_errors(self.folder / NAME):
+        with disk_errors(self.folder / NAME):
             return self._db.execute(sql, values).fetchall()
 
     @contextmanager
     def _at_once(self) -> Iterator[None]:
         """Do what is in the block as a whole or not at all."""
-        with _disk_errors(self.folder / NAME):
+        with disk_errors(self.folder / NAME):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -350,157 +345,17 @@ class Ledger:
                     self._db.execute("ROLLBACK")
                 raise
 
-    def _write(self, sql: str, values: tuple[Any, ...]) -> None:
-        with _disk_errors(self.folder / NAME):
-            self._db.execute(sql, values)
-
     def _copy(self) -> None:
-        """Publish settings and shots beside the database, for the case that it is damaged."""
+        """Publish settings and units beside the database, for the case that it is damaged."""
         meta = dict(self._read("SELECT key, value FROM meta"))
-        shots = [r[0] for r in self._read("SELECT id FROM shot ORDER BY place")]
-        content = {"meta": meta, "shots": shots}
+        rounds: dict[int, list[int]] = {}
+        for number, unit in self._read("SELECT round, id FROM shot ORDER BY round, place"):
+            rounds.setdefault(number, []).append(unit)
+        content: dict[str, Any] = {"meta": meta, "shots": rounds.pop(0, [])}
+        if rounds:
+            content["rounds"] = {str(number): ids for number, ids in rounds.items()}
         publish_text(self.folder / COPY, json.dumps(content | {CHECK: hash_of(content)}, indent=1) + "\n")
-
-
-@dataclass(frozen=True)
-class Wavefield:
-    """A kept wavefield of a shot.
-
-    Parameters
-    ----------
-    shot : int
-        Its id.
-    name : {"source", "receiver"}
-        Which.
-    folders : tuple of str
-        Of the scratch it lies in; those inside the run directory relative to it.
-    sha256 : str
-        Of its published descriptions, one per rank.
-    bytes : int
-        Of its files.
-    """
-
-    shot: int
-    name: str
-    folders: tuple[str, ...]
-    sha256: str
-    bytes: int
-
-    @property
-    def row(self) -> tuple[int, str, str, str, int]:
-        """The values as they stand in the ledger."""
-        return self.shot, self.name, json.dumps(self.folders), self.sha256, self.bytes
-
-    @classmethod
-    def of(cls, shot: int, facts: Mapping[str, Any]) -> Wavefield:
-        """Return the wavefield that a message or an event tells of."""
-        folders = tuple(str(f) for f in facts["folders"])
-        return cls(shot, str(facts["name"]), folders, str(facts["sha256"]), int(facts["bytes"]))
-
-
-def read_wavefields(db: sqlite3.Connection) -> list[Wavefield]:
-    """Return the kept wavefields in an open ledger; none in one of an older version."""
-    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'wavefield'").fetchone() is None:
-        return []
-    rows = db.execute("SELECT shot, name, folders, sha256, bytes FROM wavefield ORDER BY shot, name")
-    # by their types again: what is no number raises ValueError or TypeError
-    return [
-        Wavefield(int(s), str(n), tuple(map(str, json.loads(f))), str(sha), int(size))
-        for s, n, f, sha, size in rows
-    ]
-
-
-def read_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
-    """Return the shots of an open ledger as dictionaries."""
-    have = {r[1] for r in db.execute("PRAGMA table_info(shot)")}
-    names = ("id", "state", "attempt", "seconds", "sha256", "reason", *(c for c in _ADDED if c in have))
-    return [
-        dict(zip(names, row, strict=True))
-        for row in db.execute(f"SELECT {', '.join(names)} FROM shot ORDER BY place")
-    ]
-
-
-def peek(folder: Path) -> list[dict[str, Any]]:
-    """Return the shots of a run directory without locking it; for watching and reports.
-
-    Returns an empty list when there is no readable ledger.
-    """
-    try:
-        with read_only(folder) as db:
-            return read_rows(db)
-    except (OSError, sqlite3.Error, ValueError, TypeError):
-        return []
-
-
-def _make_file(path: Path) -> None:
-    """Make the file of the database where it is missing, never at the other end of a link; SQLite would follow one."""
-    own.refuse_links(path.parent, (NAME, f"{NAME}-*"), in_place=(NAME, f"{NAME}-*"))
-    with suppress(OSError):  # SQLite says it, with its cure
-        os.close(own.open_file(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    # used by one thread at a time, though not always by the same one: see `scheduler`
-    db = sqlite3.connect(path, timeout=10.0, isolation_level=None, check_same_thread=False)
-    try:
-        # FULL, and the folder is synced too where the file system refuses the write-ahead log
-        db.execute("PRAGMA synchronous = EXTRA")
-        db.execute("PRAGMA journal_mode = WAL")
-        result = db.execute("PRAGMA integrity_check").fetchone()
-        if result is None or result[0] != "ok":
-            raise sqlite3.DatabaseError(f"integrity check: {result}")
-        db.executescript(_SCHEMA)
-        have = {r[1] for r in db.execute("PRAGMA table_info(shot)")}
-        for column in _ADDED:
-            if column not in have:
-                db.execute(f"ALTER TABLE shot ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
-        _refuse_damage(db)
-        os.chmod(path, 0o600)
-    except BaseException:
-        db.close()
-        raise
-    return db
 
 
 def _is_hash(text: object) -> bool:
     return isinstance(text, str) and re.fullmatch(r"[0-9a-f]{64}", text) is not None
-
-
-def _refuse_damage(db: sqlite3.Connection) -> None:
-    """Raise for damage that SQLite does not see: it has no checksums of what is in its cells."""
-    try:
-        meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-        rows = db.execute(f"SELECT {', '.join(_SHOT)} FROM shot").fetchall()
-        typed = all(isinstance(v, kind) for row in rows for v, kind in zip(row, _SHOT.values(), strict=True))
-        states = {r[2] for r in rows if typed}
-        read_wavefields(db)
-    except (sqlite3.OperationalError, ValueError, TypeError) as error:  # a text that is none
-        raise sqlite3.DatabaseError(f"malformed: {error}") from error
-    if not (typed and is_sound(meta) and states <= STATES and str(meta.get("format", "1")).isdigit()):
-        raise sqlite3.DatabaseError("malformed settings or states")
-
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    # the last two: names of columns with a flipped bit
-    words = ("malformed", "not a database", "corrupt", "decode", "no such column")
-    return any(word in str(error) for word in words)
-
-
-@contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's failures to read and write into errors with path and cure."""
-    try:
-        yield
-    except sqlite3.DatabaseError as error:
-        if _is_damage(error):
-            raise CorruptionError(
-                f"{path}: {error}", "start the same command again: the ledger is rebuilt", code="E641"
-            ) from error
-        if not isinstance(error, sqlite3.OperationalError):
-            raise
-        cure = "check space and permissions, then start the same command again"
-        if len(os.fsencode(os.path.abspath(path))) > LONGEST_PATH:
-            cure = (
-                f"choose a run directory whose whole path is shorter: SQLite opens up to {LONGEST_PATH} bytes"
-            )
-        raise DiskError(f"{path}: {error}", cure, code="E622") from error

@@ -28,9 +28,9 @@ from subsalt.errors import ConfigError, MissingInputError, ParallelError, Subsal
 from subsalt.io.publish import publish_text, show_text
 from subsalt.io.regular_files import read_json
 from subsalt.io.run_folder import own_run
-from subsalt.run.ledger import NAME as LEDGER
 from subsalt.run.lock import is_alive, read_lease
 from subsalt.run.scheduler import UnitQueue
+from subsalt.run.settings import NAME as LEDGER
 from subsalt.timing import Phases
 
 STOP_FILE = "stop.json"
@@ -189,7 +189,7 @@ LOOK, WRITE = 0.5, 1.0
 
 @dataclass
 class InHand:
-    """A shot that a group works on, as rank 0 knows it."""
+    """A unit that a group works on, as rank 0 knows it."""
 
     rank: int
     since: float
@@ -237,7 +237,8 @@ class Live:
         self._queue: UnitQueue | None = None
         self._in_hand: dict[int, InHand] = {}
         self._total = self._before = self._counted = 0
-        self._shots_begin: float | None = None
+        self._finished_before = 0
+        self._units_begin: float | None = None
         self._lock, self._end = threading.Lock(), threading.Event()
         #: held while a signal is sent: none is behind the end
         self._ending = threading.Lock()
@@ -246,30 +247,32 @@ class Live:
 
     # -- what the scheduling of units tells
 
-    def shots(self, queue: UnitQueue, left: int, total: int) -> None:
-        """Begin with the shots: `left` of `total` are not done."""
+    def begin_round(self, queue: UnitQueue, left: int, total: int, done: int) -> None:
+        """Begin with the units of a round: `left` of them are not done, `done` of the `total` of all rounds are."""
         with self._lock:
-            self._queue, self._total, self._before = queue, total, total - left
-            self._shots_begin = time.monotonic()
+            self._finished_before += self._queue.finished if self._queue is not None else 0
+            self._queue, self._total, self._before = queue, total, done - self._finished_before
+            if self._units_begin is None:
+                self._units_begin = time.monotonic()
             if self.request is not None and self.request.finish:
                 queue.halt()
 
-    def started(self, shot: int, rank: int) -> None:
-        """Note that a group, whose first rank this is, has got a shot."""
+    def started(self, unit: int, rank: int) -> None:
+        """Note that a group, whose first rank this is, has got a unit."""
         with self._lock:
-            self._in_hand[shot] = InHand(rank, time.monotonic())
+            self._in_hand[unit] = InHand(rank, time.monotonic())
 
-    def at(self, shot: int, fraction: float, phase: str = "", host: str = "", count: int = 0) -> None:
-        """Note how much of a shot is done, and what was counted for it in this start."""
+    def at(self, unit: int, fraction: float, phase: str = "", host: str = "", count: int = 0) -> None:
+        """Note how much of a unit is done, and what was counted for it in this start."""
         with self._lock:
-            if (known := self._in_hand.get(shot)) is not None:
+            if (known := self._in_hand.get(unit)) is not None:
                 known.fraction, known.phase, known.host = fraction, phase, host or known.host
                 known.count = count
 
-    def over(self, shot: int, count: int | None = None) -> None:
-        """Note that a group is through with a shot, and what was counted for it in this start."""
+    def over(self, unit: int, count: int | None = None) -> None:
+        """Note that a group is through with a unit, and what was counted for it in this start."""
         with self._lock:
-            known = self._in_hand.pop(shot, None)
+            known = self._in_hand.pop(unit, None)
             if known is not None:
                 self._counted += known.count if count is None else count
 
@@ -316,8 +319,8 @@ class Live:
                 if self.request is None:
                     raise  # somebody else's, such as Ctrl-C
 
-    def unfinished(self, left: int) -> RunStopped | None:
-        """Return why a run ends with `left` shots to be done, None when it has none left or nobody asked."""
+    def unfinished(self, left: bool) -> RunStopped | None:
+        """Return why a run ends with something left to do, None when nothing is left or nobody asked."""
         if self.request is None or not left:
             return None
         return self._stopped(self.request, f"the {self.unit}s in hand were finished first")
@@ -359,7 +362,7 @@ class Live:
     def _write(self, state: str, why: str = "") -> None:
         now = time.monotonic()
         with self._lock:
-            finished = 0 if self._queue is None else self._queue.finished
+            finished = self._finished_before + (0 if self._queue is None else self._queue.finished)
             content = {
                 "state": state,
                 "why": why,
@@ -371,17 +374,17 @@ class Live:
                 "finished": finished,
                 "unit": self.unit,
                 "counted": self._counted + sum(s.count for s in self._in_hand.values()),
-                "shots_seconds": None if self._shots_begin is None else round(now - self._shots_begin, 3),
+                "shots_seconds": None if self._units_begin is None else round(now - self._units_begin, 3),
                 "in_hand": [
                     {
-                        "shot": shot,
+                        "shot": unit,
                         "rank": s.rank,
                         "host": s.host,
                         "fraction": round(s.fraction, 4),
                         "phase": s.phase,
                         "seconds": round(now - s.since, 3),
                     }
-                    for shot, s in self._in_hand.items()
+                    for unit, s in self._in_hand.items()
                 ],
                 "lease": dict(self.lease),
                 **self.facts,

@@ -1,4 +1,27 @@
-"""The contract between the engine and a method of imaging: `MethodRun`, and the state of a run that both share."""
+"""The contract between the engine and a method: `MethodRun`, `ImagingRun`, and the state of a run that they share.
+
+A method that iterates sets `MethodRun.several_rounds`. Its rounds are numbered from 0; the engine takes them in order,
+in this and in later starts, and calls for each of them `units`, `work` and `close_round`::
+
+    class LeastSquares(ImagingRun):
+        several_rounds = True
+
+        def units(self):                    # the shots of round k = self.state.round
+            before = self.state.results     # of rounds 0 to k-1; their files are whole
+            self.model = read(self.state.folder / f"rounds/model_{k:03d}.npz") if before else first_guess
+            if self.state.ledger is not None:
+                self.state.ledger.plan(ids)
+                self.state.ledger.keep(those whose partial results in self.state.images are whole)
+            return shots
+
+        def close_round(self):              # all units of round k are done or quarantined
+            gradient = sum of partial results, in survey order
+            ... publish rounds/model_{k+1:03d}.npz ...
+            return RoundEnd(files, last=converged, facts={"misfit": misfit})
+
+Whatever a round begins with is read from published files, never kept in memory from the round before: a start that goes
+on has nothing else. Partial results of a round are in a folder of its own, and are removed when it is closed.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +31,26 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from subsalt import kernels
 from subsalt.errors import Finding
 from subsalt.io.stored_marks import StoredMarks
 from subsalt.kernels.device import Device
-from subsalt.parallel.comm import Comm
+from subsalt.parallel.comm import Comm, world
 from subsalt.propagation.halo import HaloTraffic
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
+from subsalt.run.lock import inputs_of
 from subsalt.run.result import Written
-from subsalt.run.resume import CrashNote, ResumeOptions
+from subsalt.run.resume import AS_IT_IS, CrashNote, ResumeOptions
+from subsalt.run.rounds import RoundEnd, RoundResult
 from subsalt.run.scheduler import Groups, Outcome
 from subsalt.run.units import Progress, Report
 from subsalt.timing import Phases
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
 
 
 @dataclass(frozen=True)
@@ -29,11 +58,11 @@ class RunRequest:
     """Options of a run; fields as the parameters of `migrate_job`."""
 
     run_dir: Path
-    progress: Progress | None
-    strict: bool
-    resume: ResumeOptions
-    say: Callable[[str], None]
-    recompute: bool
+    progress: Progress | None = None
+    strict: bool = False
+    resume: ResumeOptions = AS_IT_IS
+    say: Callable[[str], None] = lambda text: None
+    recompute: bool = False
 
 
 @dataclass
@@ -65,6 +94,12 @@ class RunState:
         On rank 0.
     live : Live or None
         On rank 0: tells of the run, and stops it when asked.
+    round : int
+        The round in hand.
+    several_rounds : bool
+        The method has rounds.
+    results : list of RoundResult
+        Of the rounds before the one in hand.
     """
 
     request: RunRequest
@@ -79,6 +114,14 @@ class RunState:
     by: str = ""
     ledger: Ledger | None = None
     live: Live | None = None
+    round: int = 0
+    several_rounds: bool = False
+    results: list[RoundResult] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, request: RunRequest) -> RunState:
+        """Return the state of a run that begins now, on all ranks of this program."""
+        return cls(request, world(), Phases())
 
     @property
     def folder(self) -> Path:
@@ -94,11 +137,12 @@ class RunState:
 
     @property
     def images(self) -> Path:
-        """Folder of the partial results."""
-        return self.folder / "images"
+        """Folder of the partial results of the round in hand."""
+        images = self.folder / "images"
+        return images / f"round_{self.round:03d}" if self.several_rounds else images
 
     def hashes(self) -> dict[int, str]:
-        """Return the checksums of the finished units, by id, on all ranks. Collective."""
+        """Return the checksums of the finished units of the round, by id, on all ranks. Collective."""
         mine = list(self.ledger.hashes().items()) if self.ledger else None
         return {int(unit): str(sha) for unit, sha in self.world.bcast(mine)}
 
@@ -108,16 +152,23 @@ class MethodRun(ABC):
 
     Parameters
     ----------
+    job : BaseJob
+        Checked.
     state : RunState
         Of the engine.
     """
 
+    #: name of a unit
+    unit = "shot"
+    #: the run has rounds, each closed by `close_round`; else one, whose result is that of the run
+    several_rounds = False
     #: predicate of the units in hand when the run stops at once, for people
     stop_message = "were given back"
     #: what the exchanges of ghost planes took on this rank, where there are some
     halo: HaloTraffic | None = None
 
-    def __init__(self, state: RunState) -> None:
+    def __init__(self, job: BaseJob, state: RunState) -> None:
+        self.job: Any = job
         self.state = state
 
     @abstractmethod
@@ -128,26 +179,29 @@ class MethodRun(ABC):
     def prepare(self) -> None:
         """Set up what all units share, and refuse what does not fit in memory or on disk."""
 
+    def identify(self) -> None:
+        """Set inputs, id and numerics of the run in the state."""
+        state = self.state
+        with state.clock("provenance"):
+            state.inputs = inputs_of(self.job, state.world)
+            state.run_id = self.job.run_id(state.inputs)
+            state.numerics = self.numerics()
+            state.by = kernels.label(state.numerics)
+            if state.device.OWN_MEMORY:
+                state.request.say(f"computing on {state.by}")
+
     def numerics(self) -> dict[str, object]:
         """Return what computes, with a class that names all that bits depend on."""
         described: dict[str, object] = self.state.device.describe()
         return described
 
-    def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
-        """Return what ties the run directory to the job beside inputs and numerics, for `begin_run`. On rank 0."""
-        return {}
-
     @abstractmethod
     def units(self) -> Sequence[Any]:
-        """Enter the units of the run into the ledger and return them; damaged ones are planned again."""
+        """Enter the units of the round in hand into the ledger and return them; damaged ones are planned again."""
 
-    @abstractmethod
-    def facts(self) -> dict[str, Any]:
-        """Return what run.json says before the first unit, beside what it says of every run. On rank 0."""
-
-    @abstractmethod
-    def predict(self, left: Sequence[Any]) -> dict[str, Any]:
-        """Return what the units that are left are predicted to take: seconds by phase, rates, notes."""
+    def units_ahead(self) -> int:
+        """Return the number of units in rounds after the one in hand, as far as it is known."""
+        return 0
 
     def group_sizes(self) -> tuple[int, int | None]:
         """Return the ranks that share a unit, and the most that can."""
@@ -155,9 +209,9 @@ class MethodRun(ABC):
 
     @abstractmethod
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote
+        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
     ) -> AbstractContextManager[Callable[[Any, Any, Report], Outcome]]:
-        """Return a context in which a function does one unit: ``process(unit, next_unit, report)``.
+        """Return a context in which a function does one unit of the round: ``process(unit, next_unit, report)``.
 
         Parameters
         ----------
@@ -165,17 +219,47 @@ class MethodRun(ABC):
             Closes at the end of the run what is needed beyond the last unit.
         groups : Groups
             The group of this rank.
-        crash : CrashNote
+        crash : CrashNote, optional
             Takes which unit this rank begins.
         """
 
-    @abstractmethod
-    def assemble(self) -> Written:
-        """Make the image of the partial results and write the outputs."""
+    def close_round(self) -> RoundEnd:
+        """Assemble and publish the result of the round in hand, of a method that has several; when no unit is left.
+
+        Called again, in this or a later start, it writes the same bytes. The result is that of all units that are not
+        quarantined; a method that cannot do without one raises.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has several rounds and does not close them")
 
     @abstractmethod
     def totals(self) -> dict[str, Any]:
         """Return what was computed, over all ranks: `contributions`, or `point_steps` and `grid_point_steps`."""
+
+
+class ImagingRun(MethodRun):
+    """A run that makes an image in a run directory, with ledger, run.json and report."""
+
+    def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
+        """Return what ties the run directory to the job beside inputs and numerics, for `begin_run`. On rank 0."""
+        return {}
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Return what run.json says before the first unit, beside what it says of every run. On rank 0."""
+
+    def predict(self, left: Sequence[Any]) -> dict[str, Any] | None:
+        """Return what this start is predicted to take: seconds by phase, rates, notes; None where nothing is computed.
+
+        Parameters
+        ----------
+        left : sequence of units
+            Those of the round in hand; what later rounds take is the method's to add.
+        """
+        return None
+
+    @abstractmethod
+    def assemble(self) -> Written:
+        """Make the image of the partial results, or of the result of the last round, and write the outputs."""
 
     def parallel_facts(self) -> dict[str, Any]:
         """Return what run.json says of this method's division of the work."""

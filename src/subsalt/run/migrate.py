@@ -6,10 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from subsalt.errors import raise_on_errors
+from subsalt.io.run_folder import claim_run, own_run
+from subsalt.methods import method_of
 from subsalt.run.engine import Engine
-from subsalt.run.method_run import RunRequest
+from subsalt.run.identity import pin_to_started_job
+from subsalt.run.method_run import ImagingRun, RunRequest, RunState
 from subsalt.run.result import RunResult
 from subsalt.run.resume import AS_IT_IS, ResumeOptions
+from subsalt.run.run_directory import RunDirectory
 from subsalt.run.units import Progress
 
 if TYPE_CHECKING:
@@ -56,6 +61,27 @@ def migrate_job(
     MemoryPlanError
         When the job does not fit; nothing was started.
     """
+    from subsalt.job.checking import check_job
+
     folder = job.default_run_dir if run_dir is None else Path(run_dir)
-    request = RunRequest(folder, progress, strict, resume, say, recompute)
-    return Engine(job, request).run()
+    state = RunState.of(RunRequest(folder, progress, strict, resume, say, recompute))
+    with state.clock("check"):
+        job = pinned_job(job, state)
+        state.findings = raise_on_errors(check_job(job).findings, strict)
+    return migrate_checked(job, state)
+
+
+def pinned_job(job: BaseJob, state: RunState) -> BaseJob:
+    """Return the job as it goes on in its run directory, which is reached through no link from now on. Collective."""
+    request = state.request
+    with state.world.together():
+        claim_run(state.folder)
+        if state.world.is_root:
+            own_run(state.folder, writing=True)
+    return pin_to_started_job(job, state.folder, state.world, request.say, request.recompute)
+
+
+def migrate_checked(job: BaseJob, state: RunState) -> RunResult:
+    """Migrate a job whose checks have passed. Collective."""
+    run: ImagingRun = method_of(job.method).open_run(job, state)
+    return Engine(run, RunDirectory(run)).carry()

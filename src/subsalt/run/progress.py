@@ -24,7 +24,7 @@ from subsalt.io.publish import free_bytes
 from subsalt.io.regular_files import read_json
 from subsalt.methods import method_of_run
 from subsalt.parallel.comm import speaks
-from subsalt.run.ledger import peek
+from subsalt.run.ledger_file import peek
 from subsalt.run.live import NAME as PROGRESS
 from subsalt.run.live import known_run, read_progress
 from subsalt.run.lock import is_alive, read_lease

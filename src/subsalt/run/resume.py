@@ -72,18 +72,19 @@ def words_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
-def record_path(folder: Path, shot: int) -> Path:
-    """Return the record of a shot's failures in a run directory."""
-    return folder / FOLDER / f"shot_{shot:06d}.json"
+def record_path(folder: Path, unit: int, number: int = 0) -> Path:
+    """Return the record of a unit's failures in a round of a run."""
+    of_round = f".round_{number:03d}" if number else ""
+    return folder / FOLDER / f"shot_{unit:06d}{of_round}.json"
 
 
-def read_record(folder: Path, shot: int) -> dict[str, Any]:
-    """Return the record of a shot's failures, empty when there is none."""
+def read_record(folder: Path, unit: int, number: int = 0) -> dict[str, Any]:
+    """Return the record of a unit's failures in a round, empty when there is none."""
     try:
-        found = json.loads(own.read_text(record_path(folder, shot)))
+        content = json.loads(own.read_text(record_path(folder, unit, number)))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def record(
@@ -93,6 +94,7 @@ def record(
     window: Box,
     error: BaseException,
     where: dict[str, object],
+    number: int = 0,
 ) -> None:
     """Publish what is known of a failure beside those before it; called by one rank.
 
@@ -108,6 +110,8 @@ def record(
         How.
     where : dict
         Rank and host.
+    number : int
+        The round in hand.
     """
     index = shot.trace_index
     facts: dict[str, Any] = {
@@ -124,26 +128,34 @@ def record(
     }
     failure = where | {"reason": words_of(error), "traceback": traceback.format_exception(error)}
     name = _copy_traces(folder, survey, shot)
-    add(folder, shot.id, failure, facts | ({"copy": name} if name else {}))
+    add(folder, shot.id, failure, facts | ({"copy": name} if name else {}), number)
 
 
-def add(folder: Path, shot: int, failure: dict[str, object], facts: dict[str, Any] | None = None) -> None:
-    """Publish one more failure of a shot.
+def add(
+    folder: Path,
+    unit: int,
+    failure: dict[str, object],
+    facts: dict[str, Any] | None = None,
+    number: int = 0,
+) -> None:
+    """Publish one more failure of a unit.
 
     Parameters
     ----------
     failure : dict
         ``reason``, and what else is known.
     facts : dict, optional
-        The shot's inputs.
+        The unit's inputs.
+    number : int
+        The round in which it failed.
     """
-    known = read_record(folder, shot)
+    known = read_record(folder, unit, number)
     failures = known.get("failures")
     now = {"time": datetime.now(UTC).isoformat(timespec="seconds"), **failure}
-    known |= {"shot": shot, **(facts or {})}
+    known |= {"shot": unit, **({"round": number} if number else {}), **(facts or {})}
     known["failures"] = [*(failures if isinstance(failures, list) else []), now]
     make_folder(folder / FOLDER)
-    publish_text(record_path(folder, shot), json.dumps(known, indent=1) + "\n")
+    publish_text(record_path(folder, unit, number), json.dumps(known, indent=1) + "\n")
 
 
 def _copy_traces(folder: Path, survey: Survey, shot: Shot) -> str:
@@ -160,20 +172,20 @@ def _copy_traces(folder: Path, survey: Survey, shot: Shot) -> str:
     return name
 
 
-def forget(folder: Path, shot: int) -> None:
-    """Remove the records of a shot that has succeeded after all."""
+def forget(folder: Path, unit: int, number: int = 0) -> None:
+    """Remove the records of a unit that has succeeded after all."""
     if not (folder / FOLDER).is_dir():
         return
-    for path in (record_path(folder, shot), folder / FOLDER / f"shot_{shot:06d}.traces.npy"):
+    for path in (record_path(folder, unit, number), folder / FOLDER / f"shot_{unit:06d}.traces.npy"):
         with suppress(FileNotFoundError):
             own.unlink(path)
 
 
-def fail(ledger: Ledger, shot: int, reason: str) -> bool:
-    """Write a failure into the ledger, and set the shot aside when it is one too many; return whether it was."""
-    aside = ledger.fail(shot, reason) >= TRIES
+def fail(ledger: Ledger, unit: int, reason: str) -> bool:
+    """Write a failure into the ledger, and set the unit aside when it is one too many; return whether it was."""
+    aside = ledger.fail(unit, reason) >= TRIES
     if aside:
-        ledger.quarantine(shot, reason)
+        ledger.quarantine(unit, reason)
     return aside
 
 
@@ -194,6 +206,8 @@ class CrashNote:
 
     def __init__(self, folder: Path, rank: int) -> None:
         self.path = folder / f"crash.r{rank:04d}.txt"
+        #: the round in hand
+        self.round = 0
         self._fd = -1
         self._ours = False
 
@@ -208,12 +222,13 @@ class CrashNote:
             self._ours = True
         return self
 
-    def now(self, shot: int) -> None:
-        """Say which shot this rank begins."""
+    def now(self, unit: int) -> None:
+        """Say which unit this rank begins."""
+        of_round = f" {self.round}" if self.round else ""
         if self._fd >= 0:
             with suppress(OSError):
                 os.ftruncate(self._fd, 0)
-                os.write(self._fd, f"{shot}\n".encode())
+                os.write(self._fd, f"{unit}{of_round}\n".encode())
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -227,23 +242,24 @@ class CrashNote:
             self._fd = -1
 
 
-def collect(folder: Path) -> dict[int, str]:
-    """Return the stacks that crashed ranks of an earlier start left, by shot, and remove all notes.
+def collect(folder: Path) -> dict[tuple[int, int], str]:
+    """Return the stacks that crashed ranks of an earlier start left, by round and unit, and remove all notes.
 
     Only for the owner of the run directory.
     """
-    found: dict[int, str] = {}
+    stacks: dict[tuple[int, int], str] = {}
     for path in sorted(folder.glob(PATTERN)):
         with suppress(OSError, ValueError):
             with open(
                 os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb"
             ) as file:
                 head, _, stack = file.read(MOST).decode(errors="replace").partition("\n")
+            unit, _, number = head.partition(" ")
             if stack.strip():
-                found.setdefault(int(head), stack.strip())
+                stacks.setdefault((int(number or 0), int(unit)), stack.strip())
         with suppress(OSError):
             path.unlink()
-    return found
+    return stacks
 
 
 def died_of_memory(lease: dict[str, object]) -> bool:
@@ -281,36 +297,41 @@ AS_IT_IS = ResumeOptions()
 
 
 def review_last_start(ledger: Ledger, resume: ResumeOptions) -> None:
-    """Write down how the start before ended, and which shots are tried again; on rank 0, which holds the lock.
+    """Write down how the start before ended, and which units are tried again; on rank 0, which holds the lock.
 
     Notes
     -----
-    A run that was killed from outside is no fault of the shots it was in: they are only planned again, and last when
-    it happened twice. A crash that left its stack, or an end for lack of memory, is a failure of its shot.
+    A run that was killed from outside is no fault of the units it was in: they are only planned again, and last when
+    it happened twice. A crash that left its stack, or an end for lack of memory, is a failure of its unit. Units of a
+    round that is closed are not tried again: what followed was made of its result.
     """
-    for shot, stack in collect(ledger.folder).items():
+    word = ledger.unit
+    for (number, unit), stack in collect(ledger.folder).items():
         first = stack.splitlines()[0]
-        _note(ledger, shot, f"the program crashed in this shot: {first}", {"stack": stack.splitlines()})
+        reason = f"the program crashed in this {word}: {first}"
+        _note(ledger, number, unit, {"reason": reason, "stack": stack.splitlines()})
     if len(ledger.interrupted) == 1 and died_of_memory(ledger.lock.previous):
-        _note(ledger, ledger.interrupted[0], "the system ended the run for lack of memory in this shot", {})
+        reason = f"the system ended the run for lack of memory in this {word}"
+        _note(ledger, *ledger.interrupted[0], {"reason": reason})
     elif ledger.interrupted:
-        log_event(ledger.folder, event="died", **{f"{ledger.unit}s": ledger.interrupted})
+        log_event(ledger.folder, event="died", **ledger.named_all(ledger.interrupted))
     if resume.retry_quarantined:
-        for shot in ledger.reset_attempts():
-            log_event(ledger.folder, event="tried again", shot=shot)
+        for unit in ledger.reset_attempts():
+            log_event(ledger.folder, event="tried again", **ledger.named(unit))
 
 
-def _note(ledger: Ledger, shot: int, reason: str, more: dict[str, object]) -> None:
-    # a crash after the shot was done, in the image sum say, is none of its doing
-    if not any(r["id"] == shot and r["state"] == "planned" for r in ledger.rows()):
+def _note(ledger: Ledger, number: int, unit: int, failure: dict[str, Any]) -> None:
+    """Count a failure that a start before has left evidence of."""
+    # a crash after the unit was done, in the image sum say, is none of its doing; nor counts one in a closed round
+    if number != ledger.round or unit not in ledger.planned():
         return
-    add(ledger.folder, shot, {"reason": reason, **more})
-    aside = fail(ledger, shot, reason)
-    log_event(ledger.folder, event="quarantined" if aside else "failed", shot=shot, reason=reason)
+    add(ledger.folder, unit, failure, number=number)
+    aside = fail(ledger, unit, failure["reason"])
+    what = "quarantined" if aside else "failed"
+    log_event(ledger.folder, event=what, **ledger.named(unit), reason=failure["reason"])
 
 
 def units_to_do(ledger: Ledger) -> list[int]:
-    """Return the units that are neither done nor quarantined, suspects last."""
+    """Return the units of the round that are neither done nor quarantined, suspects last."""
     suspects = set(ledger.suspects())
-    planned = [r["id"] for r in ledger.rows() if r["state"] == "planned"]
-    return sorted(planned, key=lambda shot: shot in suspects)
+    return sorted(ledger.planned(), key=lambda unit: unit in suspects)

@@ -1,10 +1,10 @@
-"""Scheduling of shots, or blocks of an image: rank 0 hands them out, one at a time, to whichever group asks next.
+"""Scheduling of units: rank 0 hands them out, one at a time, to whichever group asks next.
 
-Rank 0 alone knows what is planned, running and done. The first rank of another group reports the outcome of its shot
+Rank 0 alone knows what is planned, running and done. The first rank of another group reports the outcome of its unit
 and asks for the next one in one message; a thread on rank 0 answers while its main thread computes. Where the MPI
-library has no threads (MPI_THREAD_MULTIPLE), rank 0 answers between the time steps of its own shots.
+library has no threads (MPI_THREAD_MULTIPLE), rank 0 answers between the time steps of its own units.
 
-Groups of ranks: each takes a shot at a time, and cuts its window into slabs along x, one per rank.
+Groups of ranks: each takes a unit at a time; the window of a shot is cut into slabs along x, one per rank.
 """
 
 from __future__ import annotations
@@ -29,83 +29,83 @@ from subsalt.propagation import devices
 
 #: bytes of a message, and letters of a reason that surely fit
 MESSAGE, REASON = 4096, 600
-#: seconds between two looks for a message: nothing to a shot, and nothing to a core
+#: seconds between two looks for a message: nothing to a unit, and nothing to a core
 LOOK = 0.005
-#: seconds between two messages of a group about how far its shot is
+#: seconds between two messages of a group about how far its unit is
 TELL = 1.0
 
-#: what became of a shot: {"shot": id, "sha256": ..., "seconds": ...} or {"shot": id, "reason": ...}
+#: what became of a unit: {"unit": id, "sha256": ..., "seconds": ...} or {"unit": id, "reason": ...}
 Outcome = dict[str, Any]
 
 
 class UnitQueue:
-    """The shots still to be done, on rank 0; several threads may call.
+    """The units still to be done, on rank 0; several threads may call.
 
     Parameters
     ----------
-    shots : sequence of int
+    units : sequence of int
         Ids, in the order in which they are given out.
     groups : int
         Groups that ask.
     on_start : callable
-        ``on_start(shot, rank)`` before a shot is given out to the group whose first rank this is.
+        ``on_start(unit, rank)`` before a unit is given out to the group whose first rank this is.
     on_outcome : callable
-        ``on_outcome(outcome)`` when a group reports the outcome of a shot; returns whether it is to be tried again.
+        ``on_outcome(outcome)`` when a group reports the outcome of a unit; returns whether it is to be tried again.
     """
 
     def __init__(
         self,
-        shots: Sequence[int],
+        units: Sequence[int],
         groups: int = 1,
-        on_start: Callable[[int, int], None] = lambda shot, rank: None,
-        on_outcome: Callable[[Outcome], bool | None] = lambda told: None,
+        on_start: Callable[[int, int], None] = lambda unit, rank: None,
+        on_outcome: Callable[[Outcome], bool | None] = lambda outcome: None,
     ) -> None:
-        self._left = deque(shots)
+        self._left = deque(units)
         self._groups, self.on_start, self.on_outcome = groups, on_start, on_outcome
         self._lock = threading.Lock()
         self._halted = False
         self.finished = 0
-        #: gets what groups say of a shot on its way: ``on_heard(shot, fraction, phase, host, count)``
+        #: gets what groups say of a unit on its way: ``on_heard(unit, fraction, phase, host, count)``
         self.on_heard: Callable[[int, float, str, str, int], None] = lambda *said: None
 
     def halt(self) -> None:
-        """Give out no further shot; what is in hand is finished. Any thread may call it."""
+        """Give out no further unit; what is in hand is finished. Any thread may call it."""
         self._halted = True
 
     def next(
-        self, told: Outcome | None = None, ready: int | None = None, rank: int = 0
+        self, outcome: Outcome | None = None, ready: int | None = None, rank: int = 0
     ) -> dict[str, int | None]:
-        """Take what a group tells of its shot and return its next one, and the one to prepare for meanwhile.
+        """Take what became of a group's unit and return its next one, and the one to prepare for meanwhile.
 
         Parameters
         ----------
-        told : dict, optional
-            What became of the shot before.
+        outcome : dict, optional
+            Of the unit before.
         ready : int, optional
-            The shot that this group was told to prepare for.
+            The unit that this group has prepared for.
         rank : int
             First rank of the group.
 
         Returns
         -------
         dict
-            ``shot``: None when there is none left. ``ahead``: its traces may be read already; None while fewer shots
+            ``unit``: None when there is none left. ``next``: its traces may be read already; None while fewer units
             are left than groups, since then whoever is free first should have them.
         """
         with self._lock:
-            if told is not None:
-                if self.on_outcome(told):
+            if outcome is not None:
+                if self.on_outcome(outcome):
                     # at the end: what was wrong may have passed by then
-                    self._left.append(told["shot"])
+                    self._left.append(outcome["unit"])
                 else:
                     self.finished += 1
             if self._halted:
-                return {"shot": None, "ahead": None}
-            shot = ready if ready is not None else self._take()
-            if shot is not None:
-                self.on_start(shot, rank)
-            ahead = self._take() if shot is not None and len(self._left) >= self._groups else None
-            return {"shot": shot, "ahead": ahead}
+                return {"unit": None, "next": None}
+            unit = ready if ready is not None else self._take()
+            if unit is not None:
+                self.on_start(unit, rank)
+            following = self._take() if unit is not None and len(self._left) >= self._groups else None
+            return {"unit": unit, "next": following}
 
     def _take(self) -> int | None:
         return self._left.popleft() if self._left else None
@@ -151,10 +151,10 @@ class Scheduler:
             self._request.Wait()
             self._request = None
 
-    def next(self, told: Outcome | None = None, ready: int | None = None) -> dict[str, int | None]:
-        """Return the next shot of rank 0's own group, see `UnitQueue.next`."""
+    def next(self, outcome: Outcome | None = None, ready: int | None = None) -> dict[str, int | None]:
+        """Return the next unit of rank 0's own group, see `UnitQueue.next`."""
         self.poll()
-        return self.queue.next(told, ready)
+        return self.queue.next(outcome, ready)
 
     def poll(self) -> None:
         """Answer what has arrived, where no thread does; raise what went wrong while a thread answered."""
@@ -164,23 +164,23 @@ class Scheduler:
             while self._answer():
                 pass
 
-    def tell(self, shot: int, fraction: float, phase: str, count: int = 0) -> None:
-        """Say how much of a shot of rank 0's own group is done."""
-        self.queue.on_heard(shot, fraction, phase, self._host, count)
+    def tell(self, unit: int, fraction: float, phase: str, count: int = 0) -> None:
+        """Say how much of a unit of rank 0's own group is done."""
+        self.queue.on_heard(unit, fraction, phase, self._host, count)
 
-    def wait(self, told: Callable[[], None] = lambda: None) -> None:
+    def wait(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Return when no other group has anything left to do.
 
         Parameters
         ----------
-        told : callable, optional
-            Called now and then meanwhile.
+        meanwhile : callable, optional
+            Called now and then.
         """
         if self._asking:
             with announced():
                 while self._asking and self._failure is None:
                     self.poll()
-                    told()
+                    meanwhile()
                     time.sleep(LOOK)
         self.poll()
 
@@ -196,23 +196,23 @@ class Scheduler:
         """Answer one message, if there is one."""
         if self._request is None or not self._request.Test():
             return False
-        asked = _unpack(self._buffer)
-        if "fraction" in asked:
+        message = _unpack(self._buffer)
+        if "fraction" in message:
             self._request = self._mpi.Irecv(self._buffer)
-            said = (asked[k] for k in ("shot", "fraction", "phase", "host", "count"))
+            said = (message[k] for k in ("unit", "fraction", "phase", "host", "count"))
             self.queue.on_heard(*said)
             return True
         # the next message may come as soon as this one is answered
-        self._asking -= bool(asked["last"])
+        self._asking -= bool(message["last"])
         self._request = self._mpi.Irecv(self._buffer) if self._asking else None
-        if not asked["last"]:
-            answer = self.queue.next(asked["told"], asked["ready"], asked["rank"])
-            self._mpi.Send(_pack(answer), asked["rank"])
+        if not message["last"]:
+            answer = self.queue.next(message["outcome"], message["ready"], message["rank"])
+            self._mpi.Send(_pack(answer), message["rank"])
         return True
 
 
 class Worker:
-    """The first rank of another group: asks rank 0 for shots.
+    """The first rank of another group: asks rank 0 for units.
 
     Parameters
     ----------
@@ -232,10 +232,10 @@ class Worker:
     def __exit__(self, *error: object) -> None:
         return None
 
-    def next(self, told: Outcome | None = None, ready: int | None = None) -> dict[str, int | None]:
-        """Report the last shot and return the next one, see `UnitQueue.next`. Waits without using a core."""
-        if told is not None and "reason" in told:
-            told = {**told, "reason": told["reason"][:REASON]}
+    def next(self, outcome: Outcome | None = None, ready: int | None = None) -> dict[str, int | None]:
+        """Report the last unit and return the next one, see `UnitQueue.next`. Waits without using a core."""
+        if outcome is not None and "reason" in outcome:
+            outcome = {**outcome, "reason": outcome["reason"][:REASON]}
         if self._telling is not None:
             with announced():
                 while not self._telling.Test():
@@ -243,24 +243,24 @@ class Worker:
             self._telling = None
         answer = np.zeros(MESSAGE, np.uint8)
         request = self._mpi.Irecv(answer, 0)
-        asked = {"rank": self._channel.rank, "told": told, "ready": ready, "last": False}
-        self._mpi.Send(_pack(asked), 0)
+        message = {"rank": self._channel.rank, "outcome": outcome, "ready": ready, "last": False}
+        self._mpi.Send(_pack(message), 0)
         with announced():
             while not request.Test():
                 time.sleep(LOOK)
-        found: dict[str, int | None] = _unpack(answer)
-        if found["shot"] is None:
+        task: dict[str, int | None] = _unpack(answer)
+        if task["unit"] is None:
             self._mpi.Send(_pack({"last": True}), 0)
-        return found
+        return task
 
-    def tell(self, shot: int, fraction: float, phase: str, count: int = 0) -> None:
-        """Say how much of a shot is done, and what was counted for it, now and then, without waiting for anyone."""
+    def tell(self, unit: int, fraction: float, phase: str, count: int = 0) -> None:
+        """Say how much of a unit is done, and what was counted for it, now and then, without waiting for anyone."""
         now = time.monotonic()
         if now - self._told_at < TELL or (self._telling is not None and not self._telling.Test()):
             return
         self._told_at = now
         said = {
-            "shot": shot,
+            "unit": unit,
             "fraction": fraction,
             "phase": phase,
             "host": self._channel.host,
@@ -271,7 +271,7 @@ class Worker:
     def poll(self) -> None:
         """Do nothing: only rank 0 is asked."""
 
-    def wait(self, told: Callable[[], None] = lambda: None) -> None:
+    def wait(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         """Do nothing: rank 0 waits for the others."""
 
 
@@ -296,9 +296,9 @@ class Groups:
     world : Comm
         All ranks.
     group : Comm
-        The ranks that share a shot with this one. An idle rank is alone in it.
+        The ranks that share a unit with this one. An idle rank is alone in it.
     channel : Comm
-        All ranks, with messages of their own: for the scheduling of shots.
+        All ranks, with messages of their own: for the scheduling of units.
     index : int
         Which group this rank is in, from 0; -1 for an idle rank.
     sizes : list of int
@@ -313,7 +313,7 @@ class Groups:
 
     @property
     def idle(self) -> bool:
-        """Whether this rank takes no shots: it takes part in the image sum alone."""
+        """Whether this rank takes no units: it takes part in the image sum alone."""
         return self.index < 0
 
     def facts(self) -> dict[str, object]:
@@ -341,21 +341,21 @@ class Groups:
         self.group.free()
 
 
-def form(world: Comm, ranks_per_shot: int, largest: int | None = None, shots: int | None = None) -> Groups:
+def form(world: Comm, ranks_per_unit: int, largest: int | None = None, units: int | None = None) -> Groups:
     """Return the groups of all ranks; collective.
 
     Parameters
     ----------
     world : Comm
         All ranks.
-    ranks_per_shot : int
+    ranks_per_unit : int
         Wanted size; all ranks are one group when there are fewer.
     largest : int, optional
         Ranks among which the smallest window of the survey can be cut (`subsalt.parallel.decomp.largest_group`).
-    shots : int, optional
-        Shots to be done: groups beyond their number would have nothing to do.
+    units : int, optional
+        Units to be done: groups beyond their number would have nothing to do.
     """
-    sizes = group_sizes(world.size, ranks_per_shot, largest, shots)
+    sizes = group_sizes(world.size, ranks_per_unit, largest, units)
     # ranks of a node are neighbours, nodes in the order of their first rank: most halos stay inside a node
     hosts = world.allgather(world.host)
     order = sorted(range(world.size), key=lambda r: (hosts.index(hosts[r]), r))

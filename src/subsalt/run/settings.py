@@ -64,19 +64,21 @@ def _sound_settings(folder: Path) -> dict[str, str] | None:
     return meta if meta and is_sound(meta) else None
 
 
-def sound_copy(folder: Path) -> tuple[dict[str, str], list[int]] | None:
-    """Return settings and shots of the copy beside the ledger; None when it is missing or damaged."""
+def sound_copy(folder: Path) -> tuple[dict[str, str], dict[int, list[int]]] | None:
+    """Return settings and units by round of the copy beside the ledger; None when it is missing or damaged."""
     try:
         content = json.loads(own.read_text(folder / COPY))
-        meta, shots = dict(content["meta"]), list(dict.fromkeys(content["shots"]))
-        known = content.pop(CHECK, None)  # versions before 0.9 wrote none
+        meta, known = dict(content["meta"]), content.pop(CHECK, None)  # versions before 0.9 wrote none
+        rounds = {"0": content["shots"], **content.get("rounds", {})}
+        units = {int(number): list(dict.fromkeys(ids)) for number, ids in rounds.items()}
         whole = known is None or known == hash_of(content)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    plain = all(type(i) is int and abs(i) < 1 << 63 for i in shots) and all(
+    numbers = [i for number, ids in units.items() for i in (number, *ids)]
+    plain = all(type(i) is int and abs(i) < 1 << 63 for i in numbers) and all(
         isinstance(v, str) for v in meta.values()
     )
-    return (meta, shots) if whole and plain and is_sound(meta) else None
+    return (meta, units) if whole and plain and is_sound(meta) else None
 
 
 def resolved_of(settings: Mapping[str, str]) -> tuple[int, str]:

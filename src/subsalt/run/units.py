@@ -13,7 +13,8 @@ from subsalt.io.event_log import log_event
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.notes import note
 from subsalt.run import resume
-from subsalt.run.ledger import Ledger, Wavefield
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import Wavefield
 from subsalt.run.live import Live
 from subsalt.run.scheduler import Groups, Outcome, Scheduler, UnitQueue, Worker
 from subsalt.timing import Phases
@@ -37,7 +38,7 @@ Report = Callable[..., None]
 
 @dataclass
 class Bookkeeping:
-    """Where a run writes down what becomes of its units, and tells how far it is.
+    """Where a run writes down what becomes of the units of a round, and how far it is.
 
     Parameters
     ----------
@@ -50,7 +51,11 @@ class Bookkeeping:
     live : Live, optional
         On rank 0.
     unit : str
-        What a unit is called where people see it.
+        Name of a unit, for people.
+    round : int, optional
+        The round in hand; None where a run has only one.
+    earlier, ahead : int
+        Units of the rounds before, and of those after, as far as they are known.
     """
 
     clock: Phases
@@ -58,16 +63,26 @@ class Bookkeeping:
     progress: Progress | None = None
     live: Live | None = None
     unit: str = "shot"
+    round: int | None = None
+    earlier: int = 0
+    ahead: int = 0
 
     def queue(self, left: Sequence[HasId], groups: int, total: int) -> UnitQueue:
-        """Return the queue of the units that are left of `total`; on rank 0 it writes into the ledger."""
+        """Return the queue of the units that are left of `total` of the round; on rank 0 it writes into the ledger."""
         queue = UnitQueue([s.id for s in left], groups)
         if self.ledger is not None:
             queue.on_start, queue.on_outcome = self._start, self._record
         if self.live is not None:
             queue.on_heard = self.live.at
-            self.live.shots(queue, len(left), total)
+            if self.round is not None:
+                self.live.facts |= {"round": self.round, "ahead": self.ahead}
+            done = self.earlier + total - len(left)
+            self.live.begin_round(queue, len(left), self.earlier + total + self.ahead, done)
         return queue
+
+    def said(self, unit: HasId) -> str:
+        """Return a unit for people."""
+        return f"{'' if self.round is None else f'round {self.round}, '}{self.unit} {unit.id}"
 
     def _start(self, unit: int, rank: int) -> None:
         """Write into the ledger that a group has begun with a unit."""
@@ -78,29 +93,27 @@ class Bookkeeping:
 
     def _record(self, outcome: Outcome) -> bool:
         """Write into the ledger and the log of events what became of a unit; return whether it is tried again."""
-        ledger, number = self.ledger, outcome["shot"]
+        ledger, unit = self.ledger, outcome["unit"]
         assert ledger is not None
-        unit = {ledger.unit: number}
-        aside = "reason" in outcome and resume.fail(ledger, number, outcome["reason"])
+        named = ledger.named(unit)
+        aside = "reason" in outcome and resume.fail(ledger, unit, outcome["reason"])
         if self.live is not None:
-            self.live.over(number, outcome.get("counted"))
+            self.live.over(unit, outcome.get("counted"))
         if "reason" in outcome:
             what = "quarantined" if aside else "failed"
-            log_event(ledger.folder, event=what, **unit, reason=outcome["reason"])
+            log_event(ledger.folder, event=what, **named, reason=outcome["reason"])
             return not aside
-        resume.forget(ledger.folder, number)
+        resume.forget(ledger.folder, unit, ledger.round)
         if "damaged" in outcome:
-            log_event(ledger.folder, event="damaged", **unit, reason=outcome["damaged"])
+            log_event(ledger.folder, event="damaged", **named, reason=outcome["damaged"])
         if "wavefields" in outcome:
-            wavefields = [
-                Wavefield.of(number, w | {"folders": ledger.scratch}) for w in outcome["wavefields"]
-            ]
-            ledger.keep_wavefields(number, wavefields)
-            log_event(ledger.folder, event="kept", shot=number, wavefields=[vars(w) for w in wavefields])
-        ledger.finish(number, outcome["sha256"], outcome["seconds"])
+            wavefields = [Wavefield.of(unit, w | {"folders": ledger.scratch}) for w in outcome["wavefields"]]
+            ledger.keep_wavefields(unit, wavefields)
+            log_event(ledger.folder, event="kept", shot=unit, wavefields=[vars(w) for w in wavefields])
+        ledger.finish(unit, outcome["sha256"], outcome["seconds"])
         done = {"seconds": round(outcome["seconds"], 3), "sha256": outcome["sha256"]}
         done |= {k: outcome[k] for k in ("checkpoint", "facts", "by") if outcome.get(k)}
-        log_event(ledger.folder, event="done", **unit, **done)
+        log_event(ledger.folder, event="done", **named, **done)
         return False
 
 
@@ -122,11 +135,12 @@ def run_units(
     left : sequence of units
         To be done, in this order.
     total : int
-        Units of the run, those done before included.
+        Units of the round, those done before included.
     books : Bookkeeping
         Where it is written down.
     """
     queue = books.queue(left, len(groups.sizes), total)
+    before, of_all = books.earlier + total - len(left), books.earlier + total + books.ahead
     source: Scheduler | Worker
     if groups.world.is_root:
         source, progress = Scheduler(queue, groups.channel, len(groups.sizes) - 1), books.progress
@@ -136,12 +150,12 @@ def run_units(
     def report(work: HasId | None, fraction: float, count: int = 0) -> None:
         source.poll()
         if work is not None:
-            note(f"{books.unit} {work.id}, {fraction:.0%}")
+            note(f"{books.said(work)}, {fraction:.0%}")
             if groups.group.is_root:
                 source.tell(work.id, fraction, books.clock.current, count)
         if progress is not None:
-            message = "waiting for other groups" if work is None else f"{books.unit} {work.id}"
-            progress(total - len(left) + queue.finished + fraction, total, message)
+            message = "waiting for other groups" if work is None else books.said(work)
+            progress(before + queue.finished + fraction, of_all, message)
 
     with source:
         if not groups.idle:
@@ -151,7 +165,7 @@ def run_units(
             source.wait(lambda: report(None, 0.0))
             groups.rest()
     if progress is not None and left and queue.finished == len(left):
-        progress(total, total, "")
+        progress(before + len(left), of_all, "")
 
 
 def _take(
@@ -169,7 +183,7 @@ def _take(
     while True:
         with books.clock(f"waiting for a {books.unit}"):
             task = group.bcast(source.next(outcome, ready) if group.is_root else None)
-        if task["shot"] is None:
+        if task["unit"] is None:
             return
-        ready = task["ahead"]
-        outcome = process(units[task["shot"]], None if ready is None else units[ready], report)
+        ready = task["next"]
+        outcome = process(units[task["unit"]], None if ready is None else units[ready], report)

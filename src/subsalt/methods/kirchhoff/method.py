@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.job import KirchhoffJob
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
-    from subsalt.run.method_run import MethodRun, RunState
+    from subsalt.run.method_run import ImagingRun, RunState
     from subsalt.view.time_run import TimeRun
 
 
@@ -64,7 +64,7 @@ class KirchhoffTimeMigration:
 
         return BlocksOnNodes(job, run_dir)
 
-    def open_run(self, job: KirchhoffJob, state: RunState) -> MethodRun:
+    def open_run(self, job: KirchhoffJob, state: RunState) -> ImagingRun:
         """Return what a run of this method does beside the engine."""
         from subsalt.methods.kirchhoff.migrate import BlocksRun
 

@@ -49,9 +49,9 @@ from subsalt.plan.prediction import Prediction, Writes, predicted_for_run
 from subsalt.plan.program import agreed
 from subsalt.plan.world import World
 from subsalt.run.ledger import Ledger
-from subsalt.run.method_run import MethodRun, RunState
+from subsalt.run.method_run import ImagingRun, RunState
 from subsalt.run.result import Written
-from subsalt.run.resume import CrashNote, ResumeOptions, review_last_start
+from subsalt.run.resume import CrashNote
 from subsalt.run.scheduler import Groups, Outcome
 from subsalt.run.units import Report
 from subsalt.timing import Phases
@@ -174,8 +174,7 @@ class BlockRunner:
         self._finished = block
         facts = {"contributions": sums.contributions, "traces": sums.traces}
         return {
-            "block": block.id,
-            "shot": block.id,
+            "unit": block.id,
             "sha256": sha,
             "seconds": time.monotonic() - begin,
             "counted": sums.contributions - before,
@@ -319,8 +318,8 @@ def predict_blocks(
 BLOCKS = "blocks"
 
 
-class BlocksRun(MethodRun):
-    """See `MethodRun`.
+class BlocksRun(ImagingRun):
+    """See `ImagingRun`.
 
     Parameters
     ----------
@@ -328,9 +327,10 @@ class BlocksRun(MethodRun):
     state : RunState
     """
 
+    unit = "block"
+
     def __init__(self, job: KirchhoffJob, state: RunState) -> None:
-        super().__init__(state)
-        self.job = job
+        super().__init__(job, state)
         if job.kirchhoff.save_every:
             self.stop_message = "were stored as restart points"
 
@@ -362,7 +362,6 @@ class BlocksRun(MethodRun):
             self.layout,
             self.points,
             state.images,
-            state.request.resume,
             state.world,
         )
         return self.blocks
@@ -380,7 +379,7 @@ class BlocksRun(MethodRun):
 
     @contextmanager
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote
+        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
     ) -> Iterator[Callable[[Block, Block | None, Report], Outcome]]:
         """Sum the traces of blocks."""
         state = self.state
@@ -479,7 +478,6 @@ def blocks_of_run(
     layout: Layout,
     points: RestartPoints,
     images: Path,
-    resume: ResumeOptions,
     everybody: Comm,
 ) -> list[Block]:
     """Return the blocks of the run: those of the layout, or those of an earlier start, what is left of them cut anew.
@@ -502,7 +500,6 @@ def blocks_of_run(
             ledger.set(BLOCKS, json.dumps([b.to_list() for b in blocks]))
             ledger.plan([b.id for b in blocks])
             ledger.keep(good)
-            review_last_start(ledger, resume)
             # every block has its own place in the image: none is left out, whatever befell earlier starts
             ledger.reset_attempts()
             points.tidy([b for b in blocks if b.id not in good])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
-    from subsalt.run.method_run import MethodRun, RunState
+    from subsalt.run.method_run import ImagingRun, RunState
     from subsalt.view.run_image import RunImage
 
 
@@ -62,7 +62,7 @@ class ReverseTimeMigration:
 
         return ShotsOnNodes(job, run_dir)
 
-    def open_run(self, job: Job, state: RunState) -> MethodRun:
+    def open_run(self, job: Job, state: RunState) -> ImagingRun:
         """Return what a run of this method does beside the engine."""
         from subsalt.methods.rtm.migrate import ShotsRun
 

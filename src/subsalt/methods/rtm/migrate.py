@@ -54,9 +54,9 @@ from subsalt.propagation.halo import HaloTraffic
 from subsalt.run import resume
 from subsalt.run.identity import numerics_of, wavefield_id
 from subsalt.run.ledger import Ledger
-from subsalt.run.method_run import MethodRun, RunState
+from subsalt.run.method_run import ImagingRun
 from subsalt.run.result import Written
-from subsalt.run.resume import CrashNote, review_last_start
+from subsalt.run.resume import CrashNote
 from subsalt.run.scheduler import Groups, Outcome
 from subsalt.run.units import Report
 from subsalt.timing import Phases
@@ -201,7 +201,7 @@ class ShotRunner:
             if self.schemes is not None:
                 # what it left may be what was wrong
                 self.schemes.scratch.remove(shot.id)
-            return {"shot": shot.id, "reason": resume.words_of(error)}
+            return {"unit": shot.id, "reason": resume.words_of(error)}
         told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
         told["by"] = self.by
         if self.schemes is not None:
@@ -225,7 +225,7 @@ class ShotRunner:
         self.point_steps += part.point_steps
         self.grid_point_steps += part.grid_point_steps
         self.halo.add(part.traffic, HaloTraffic())
-        return {"shot": shot.id, "sha256": sha, "seconds": part.seconds}
+        return {"unit": shot.id, "sha256": sha, "seconds": part.seconds}
 
     def give_back(self) -> None:
         """Give the memory of snapshots back: no shot is left, and what comes then needs its own."""
@@ -260,8 +260,8 @@ def predict_shots(
     return predicted_for_run(predict)
 
 
-class ShotsRun(MethodRun):
-    """See `MethodRun`.
+class ShotsRun(ImagingRun):
+    """See `ImagingRun`.
 
     Parameters
     ----------
@@ -269,10 +269,6 @@ class ShotsRun(MethodRun):
         With `[data]`.
     state : RunState
     """
-
-    def __init__(self, job: Job, state: RunState) -> None:
-        super().__init__(state)
-        self.job = job
 
     def load(self) -> None:
         """Read the model, or open its files, and the headers of the survey."""
@@ -309,7 +305,6 @@ class ShotsRun(MethodRun):
         )
         if ledger is not None:
             ledger.plan([s.id for s in shots])
-            review_last_start(ledger, state.request.resume)
         hashes = state.hashes()
         self.reuse = Reuse.of_run(self.setup, state.folder, ledger, state.world)
         done = {shot for shot in hashes if not self.reuse.missing(shot)}
@@ -340,7 +335,7 @@ class ShotsRun(MethodRun):
 
     @contextmanager
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote
+        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
     ) -> Iterator[Callable[[Shot, Shot | None, Report], Outcome]]:
         """Migrate shots; traces are read ahead meanwhile."""
         job, state = self.job, self.state

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,15 +22,13 @@ from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.shot_input import reading_of, with_input
-from subsalt.parallel.comm import world
-from subsalt.parallel.watchdog import watch
-from subsalt.propagation import devices
-from subsalt.run import scheduler as ranks
+from subsalt.run.engine import Engine, Meter
 from subsalt.run.identity import numerics_of
-from subsalt.run.leftovers import noted_memory
-from subsalt.run.lock import RunLock, check_shared, inputs_of
+from subsalt.run.lock import RunLock, inputs_of
+from subsalt.run.method_run import MethodRun, RunRequest, RunState
+from subsalt.run.resume import CrashNote
 from subsalt.run.scheduler import Groups, Outcome
-from subsalt.run.units import Bookkeeping, Report, run_units
+from subsalt.run.units import Bookkeeping, Report
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -82,9 +80,7 @@ class ModelResult:
         }
 
 
-def model_job(
-    job: Job, out_dir: Path, progress: Callable[..., None] | None = None, *, checked: bool = False
-) -> ModelResult:
+def model_job(job: Job, out_dir: Path, progress: Callable[..., None] | None = None) -> ModelResult:
     """Model every shot of `[acquisition]` and write it as SEG-Y with full geometry headers.
 
     Started by mpiexec or srun, all ranks work on it together, and all return the result.
@@ -97,8 +93,6 @@ def model_job(
         Folder for the shot files; made when missing, refused when it holds shots of another job.
     progress : callable, optional
         ``progress(done, total, message)``.
-    checked : bool
-        The rules of `subsalt check` were applied already.
 
     Raises
     ------
@@ -107,50 +101,136 @@ def model_job(
     """
     from subsalt.job.checking import check_job
 
-    clock, everybody, folder = Phases(), world(), Path(out_dir)
-    if not checked:
-        with clock("check"):
-            raise_on_errors(check_job(job).findings)
-    with clock("model input"):
-        model = job.open_propagation_model()
-    with clock("setup"):
-        with everybody.together():
-            survey = replace(job.acquisition_survey(), frame=model.frame)
-        options, aperture = options_of(job, survey), job.imaging_options.aperture
-        threads = ranks.threads_for(everybody, options.threads)
-        device = devices.prepare(everybody, options.device, threads)
-        gated, _ = gate(model, options)
-        dt = gated.choose_dt(options.weights, options.dt, options.dt_reserve)
-        setup = ModellingSetup.build(model, job.wavelet(dt), survey.time, options, aperture)
-        plan = plan_ranks(job, setup, survey, everybody)
-        run_id = job.run_id(inputs_of(job, everybody))
-    numerics = numerics_of(device.describe(), options)
-    mine, by = {"run_id": run_id, "numerics": str(numerics["class"])}, kernels.label(numerics)
-    with ExitStack() as stack:
-        stack.enter_context(watch(everybody, job.parallel.patience))
-        with everybody.together():
-            if everybody.is_root:
-                make_folder(folder)
-                own.refuse_links(folder, (NOTE, LOCK, "shot_*.sgy"), in_place=(LOCK,))
-                _is_ours(folder, mine)  # before anything is written, the lock included
-                stack.enter_context(RunLock(folder, "--out", LOCK))
-                if not _is_ours(folder, mine):
-                    publish_text(folder / NOTE, json.dumps(mine) + "\n")
-                remove_leftovers(folder)
-        check_shared(folder, everybody, LOCK)
-        stack.enter_context(noted_memory(folder, everybody))
-        there = [s.id for s in survey.shots if shot_path(folder, s).exists()]
-        left = set(everybody.bcast([s.id for s in survey.shots if s.id not in there]))
-        parts = ranks.form(everybody, plan.group_size, plan.largest, max(1, len(left)))
-        setup = with_input(setup, reading_of(job.parallel.io, parts.group))
-        runner = _Runner(setup, survey, folder, _text(setup, run_id), parts, clock)
-        to_do = [s for s in survey.shots if s.id in left]
-        run_units(parts, runner.process, to_do, len(survey), Bookkeeping(clock, progress=progress))
-        point_steps, whole = everybody.sum(runner.point_steps), everybody.sum(runner.grid_point_steps)
-        parts.free()
-    return ModelResult(
-        folder, [shot_path(folder, s) for s in survey.shots], clock.table(), point_steps, dt, by, whole
-    )
+    state = RunState.of(RunRequest(Path(out_dir), progress))
+    with state.clock("check"):
+        raise_on_errors(check_job(job).findings)
+    return model_checked(job, state)
+
+
+def model_checked(job: Job, state: RunState) -> ModelResult:
+    """Model a job whose checks have passed. Collective."""
+    run = ModelRun(job, state)
+    return Engine(run, ShotsFolder(run)).carry()
+
+
+class ModelRun(MethodRun):
+    """See `MethodRun`: its units are the shots that are modelled, each to a file."""
+
+    def load(self) -> None:
+        """Read the model, or open its files."""
+        with self.state.clock("model input"):
+            self.model = self.job.open_propagation_model()
+
+    def prepare(self) -> None:
+        """Place the shots, choose the time step, and the ranks that share a shot."""
+        job, state = self.job, self.state
+        with state.world.together():
+            self.survey = replace(job.acquisition_survey(), frame=self.model.frame)
+        self.options, aperture = options_of(job, self.survey), job.imaging_options.aperture
+        gated, _ = gate(self.model, self.options)
+        self.dt = gated.choose_dt(self.options.weights, self.options.dt, self.options.dt_reserve)
+        self.setup = ModellingSetup.build(
+            self.model, job.wavelet(self.dt), self.survey.time, self.options, aperture
+        )
+        self.plan = plan_ranks(job, self.setup, self.survey, state.world)
+
+    def identify(self) -> None:
+        """Set inputs, id and numerics of the run."""
+        state = self.state
+        with state.clock("setup"):
+            state.inputs = inputs_of(self.job, state.world)
+            state.run_id = self.job.run_id(state.inputs)
+            state.numerics = numerics_of(state.device.describe(), self.options)
+            state.by = kernels.label(state.numerics)
+
+    def units(self) -> Sequence[Shot]:
+        """Return the shots."""
+        return self.survey.shots
+
+    def group_sizes(self) -> tuple[int, int | None]:
+        """Return the ranks that share a shot, and among how many the smallest window can be cut."""
+        return self.plan.group_size, self.plan.largest
+
+    @contextmanager
+    def work(
+        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+    ) -> Iterator[Callable[[Shot, Shot | None, Report], Outcome]]:
+        """Model shots."""
+        state = self.state
+        setup = with_input(self.setup, reading_of(self.job.parallel.io, groups.group))
+        text = _text(setup, state.run_id)
+        self.runner = _Runner(setup, self.survey, state.folder, text, groups, state.clock)
+        yield self.runner.process
+
+    def totals(self) -> dict[str, Any]:
+        """Return the points computed, and those of the grids."""
+        total = self.state.world.sum
+        return {
+            "point_steps": total(self.runner.point_steps),
+            "grid_point_steps": total(self.runner.grid_point_steps),
+        }
+
+
+class ShotsFolder:
+    """A folder of modelled shots, on one rank; a `Record` of the engine: a shot whose file is there is done.
+
+    Parameters
+    ----------
+    run : ModelRun
+    """
+
+    lock = LOCK
+    phase = "setup"
+
+    def __init__(self, run: ModelRun) -> None:
+        self.run, self.state = run, run.state
+
+    def open(self, stack: ExitStack) -> None:
+        """Tie the folder to the job, or refuse it."""
+        state, folder = self.state, self.state.folder
+        mine = {"run_id": state.run_id, "numerics": str(state.numerics["class"])}
+        make_folder(folder)
+        own.refuse_links(folder, (NOTE, LOCK, "shot_*.sgy"), in_place=(LOCK,))
+        _is_ours(folder, mine)  # before anything is written, the lock included
+        stack.enter_context(RunLock(folder, "--out", LOCK))
+        if not _is_ours(folder, mine):
+            publish_text(folder / NOTE, json.dumps(mine) + "\n")
+        remove_leftovers(folder)
+
+    def begin(self, stack: ExitStack) -> None:
+        """Do nothing: shots that are not there are modelled anew."""
+
+    def left(self, units: Sequence[Shot]) -> list[Shot]:
+        """Return the shots that have no file."""
+        missing = [s.id for s in units if not shot_path(self.state.folder, s).exists()]
+        left = set(self.state.world.bcast(missing))
+        return [s for s in units if s.id in left]
+
+    def books(self, units: int, left: int) -> Bookkeeping:
+        """Return the progress that is shown."""
+        return Bookkeeping(self.state.clock, progress=self.state.request.progress)
+
+    def end_of_units(self, more: bool = False) -> None:
+        """Do nothing: nobody asks modelling to stop but by a signal."""
+
+    def end(self, groups: Groups, meter: Meter) -> None:
+        """Sum what was computed."""
+        self._totals = self.run.totals()
+        groups.free()
+
+    def result(self) -> ModelResult:
+        """Return files, time and work."""
+        run, state = self.run, self.state
+        files = [shot_path(state.folder, s) for s in run.survey.shots]
+        return ModelResult(
+            state.folder,
+            files,
+            state.clock.table(),
+            self._totals["point_steps"],
+            run.dt,
+            state.by,
+            self._totals["grid_point_steps"],
+        )
 
 
 def shot_path(folder: Path, shot: Shot) -> Path:
@@ -192,7 +272,7 @@ class _Runner:
                 OwnTraces(modelled.rows, modelled.traces, group),
                 text=self.text,
             )
-        return {"shot": shot.id}
+        return {"unit": shot.id}
 
 
 def _above_sea_level(survey: Survey, shot: Shot) -> Shot:

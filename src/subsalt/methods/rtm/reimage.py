@@ -14,8 +14,8 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,6 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError, DataError
-from subsalt.io.input_traffic import TRACES
-from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.run_folder import claim_run, own_run
 from subsalt.methods.rtm.facts import beginning_facts, grid_facts
 from subsalt.methods.rtm.image import sum_image
@@ -37,20 +35,17 @@ from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot
-from subsalt.parallel.comm import Comm, world
-from subsalt.parallel.watchdog import watch
-from subsalt.propagation import devices
-from subsalt.run import scheduler as ranks
-from subsalt.run.engine import write_report
-from subsalt.run.facts import facts_of_ending, facts_of_job, over_ranks, write_facts
-from subsalt.run.identity import begin_run, numerics_of
+from subsalt.parallel.comm import Comm
+from subsalt.run.engine import Engine
+from subsalt.run.identity import numerics_of
 from subsalt.run.ledger import Ledger
-from subsalt.run.leftovers import noted_memory
-from subsalt.run.lock import check_shared
-from subsalt.run.result import RunResult
-from subsalt.run.scheduler import Outcome
+from subsalt.run.method_run import ImagingRun, RunRequest, RunState
+from subsalt.run.result import RunResult, Written
+from subsalt.run.resume import CrashNote
+from subsalt.run.run_directory import RunDirectory
+from subsalt.run.scheduler import Groups, Outcome
 from subsalt.run.settings import settings_of
-from subsalt.run.units import Bookkeeping, Progress, Report, run_units
+from subsalt.run.units import Progress, Report
 from subsalt.timing import Phases
 from subsalt.view.run_image import run_facts as run_facts_of
 
@@ -258,124 +253,145 @@ def reimage_run(
     ConfigError
         When what is kept cannot make the wished-for image, or `target` is taken by something else.
     """
-    clock, everybody, folder = Phases(), world(), Path(target)
-    with clock("check"), everybody.together():
-        claim_run(folder)
-        if everybody.is_root:
-            own_run(folder, writing=True)
+    request = RunRequest(Path(target), progress, say=say)
+    state = RunState.of(request)
+    with state.clock("check"), state.world.together():
+        claim_run(state.folder)
+        if state.world.is_root:
+            own_run(state.folder, writing=True)
         run = SourceRun.open(source)
-        if folder.exists() and folder.resolve() == Path(source).resolve():
+        if state.folder.exists() and state.folder.resolve() == Path(source).resolve():
             raise ConfigError(
                 f"the new image would go into {source} itself",
                 "name another directory with -o; or change the job file, and `subsalt migrate` it again",
                 code="E864",
             )
-        job = wish.job(run.job)
-        options = job.propagation_options
-    with clock("model input"):
-        model = job.open_propagation_model()
-    with clock("survey"), everybody.together():
-        survey = survey_of(job, model)
-    with clock("setup"):
-        threads = ranks.threads_for(everybody, options.threads)
-        device = devices.prepare(everybody, options.device, threads)
-        setup = migration_setup(job, model, survey)
-        with everybody.together():
-            region = None if wish.region is None else parse_region(wish.region, setup.image_grid)
-            check_formats(job, setup.image_grid, everybody, survey.frame)
-            numerics = numerics_of(device.describe(), options)
-            _check_source(run, wish, setup, numerics)
-    with ExitStack() as stack:
-        stack.enter_context(watch(everybody, job.parallel.patience))
-        ledger, facts, images = None, {}, folder / "images"
-        with clock("ledger"):
-            held = intact(run.folder / "images", run.partials, everybody)
-            reuse = _offer(run, wish, setup, held)
-            with everybody.together():
-                _refuse_impossible(reuse, survey, run)
-            origins = Counter(reuse.source_of(s.id) for s in survey.shots)
-            lossy = run.job.checkpoint.compression if origins[WAVEFIELDS] else "none"
-            run_id = id_of(job.run_id(run.inputs), wish, region, lossy)
-            with everybody.together():
-                if everybody.is_root:
-                    make_folder(folder, 0o700)
-                    ledger = stack.enter_context(Ledger(folder))
-                    asked = {"run": str(run.folder.resolve()), "wish": wish.said()}
-                    begin_run(
-                        ledger,
-                        job,
-                        run_id,
-                        run.inputs,
-                        numerics,
-                        more={REIMAGE: wish.beyond_a_job},
-                        also={REIMAGE: json.dumps(asked)},
-                        option="-o",
-                        place=survey.frame,
-                    )
-                    ledger.plan([s.id for s in survey.shots])
-                    publish_text(folder / "job.resolved.toml", job.resolved_toml())
-                    make_folder(images)
-                    facts = facts_of_job(job, run_id, run.inputs, numerics)
-                    facts |= beginning_facts(setup, survey) | {"memory_plan": {}}
-                    facts["reimage"] = asked | {"run_id": run.run_id}
-                    write_facts(folder, facts | {"state": "running"})
-            check_shared(folder, everybody)
-            stack.enter_context(noted_memory(folder, everybody))
-            hashes = dict(everybody.bcast(list(ledger.hashes().items()) if ledger else None))
-            there = intact(images, hashes, everybody)
-            done = {shot for shot, names in there.items() if set(reuse.wanted) <= set(names)}
-            if ledger is not None:
-                ledger.keep(set(there))
-        left = [s for s in survey.shots if s.id not in done]
-        say(_said(origins, len(done), len(survey)))
-        if lossy != "none":
-            say(
-                f"the wavefields were compressed by {lossy}: the image is that of a fresh run but for what it lost"
+    new = ReimageRun(wish.job(run.job), state, run, wish)
+    return Engine(new, RunDirectory(new)).carry()
+
+
+class ReimageRun(ImagingRun):
+    """See `ImagingRun`: its units are the shots of a run, imaged again from what that run has kept.
+
+    Parameters
+    ----------
+    job : Job
+        Of the new image.
+    state : RunState
+    source : SourceRun
+        What the image is made from.
+    wish : Wish
+        What is different.
+    """
+
+    def __init__(self, job: Job, state: RunState, source: SourceRun, wish: Wish) -> None:
+        super().__init__(job, state)
+        self.source, self.wish = source, wish
+
+    def load(self) -> None:
+        """Read the model, or open its files, and the headers of the survey."""
+        state = self.state
+        with state.clock("model input"):
+            self.model = self.job.open_propagation_model()
+        with state.clock("survey"), state.world.together():
+            self.survey = survey_of(self.job, self.model)
+
+    def prepare(self) -> None:
+        """Choose windows and the part of the image; refuse what the run cannot serve at all."""
+        job, state = self.job, self.state
+        self.setup = migration_setup(job, self.model, self.survey)
+        with state.world.together():
+            text = self.wish.region
+            self.region = None if text is None else parse_region(text, self.setup.image_grid)
+            check_formats(job, self.setup.image_grid, state.world, self.survey.frame)
+            state.numerics = numerics_of(state.device.describe(), job.propagation_options)
+            _check_source(self.source, self.wish, self.setup, state.numerics)
+
+    def identify(self) -> None:
+        """Look at what the run has kept: what it offers, and where it is lossy, is part of the id."""
+        state, source = self.state, self.source
+        with state.clock("ledger"):
+            held = intact(source.folder / "images", source.partials, state.world)
+            self.reuse = _offer(source, self.wish, self.setup, held)
+            with state.world.together():
+                _refuse_impossible(self.reuse, self.survey, source)
+            self.origins = Counter(self.reuse.source_of(s.id) for s in self.survey.shots)
+            self.lossy = source.job.checkpoint.compression if self.origins[WAVEFIELDS] else "none"
+            state.inputs = source.inputs
+            state.run_id = id_of(self.job.run_id(source.inputs), self.wish, self.region, self.lossy)
+            state.by = kernels.label(state.numerics)
+
+    @property
+    def _made_from(self) -> dict[str, Any]:
+        """The run and what was wished for, as ledger and run.json keep them."""
+        return {"run": str(self.source.folder.resolve()), "wish": self.wish.said()}
+
+    def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
+        """Return what the image is made from, and the frame of the partial images."""
+        return {
+            "more": {REIMAGE: self.wish.beyond_a_job},
+            "also": {REIMAGE: json.dumps(self._made_from)},
+            "option": "-o",
+            "place": self.survey.frame,
+        }
+
+    def units(self) -> Sequence[Shot]:
+        """Return the shots; those that failed are tried anew, for the run may have gone on since."""
+        state, ledger, shots = self.state, self.state.ledger, self.survey.shots
+        if ledger is not None:
+            ledger.plan([s.id for s in shots])
+        there = intact(state.images, state.hashes(), state.world)
+        done = {shot for shot, names in there.items() if set(self.reuse.wanted) <= set(names)}
+        if ledger is not None:
+            ledger.keep(set(there))
+            ledger.requeue(set(there) - done)
+            ledger.reset_attempts()
+        state.request.say(_said(self.origins, len(done), len(self.survey)))
+        if self.lossy != "none":
+            state.request.say(
+                f"the wavefields were compressed by {self.lossy}: the image is that of a fresh run but for what it lost"
             )
-        parts = ranks.form(everybody, 1, 1, max(1, len(left)))
-        imager = _Imager(setup, reuse, run, images, parts.group, clock)
-        before = TRACES.now()
-        books = Bookkeeping(clock, ledger, progress if everybody.is_root else None)
-        run_units(parts, imager.process, left, len(survey), books)
-        with clock("image sum"):
-            planes = sum_image(setup, survey, ledger, images, everybody)
-        outputs = RunOutputs(job, setup, survey, folder, run_id, everybody, region)
-        written = outputs.write(planes, clock)
-        with clock("facts"):
-            spent = over_ranks(everybody, clock.table(), TRACES.now() - before)
-            parallel = parts.facts()
-            parts.free()
-            rows = everybody.bcast(ledger.rows() if ledger else None)
-            failed = [r["id"] for r in rows if r["state"] == "quarantined"]
-            peak = spent["peak_memory_bytes"]["max"]
-            with everybody.together():
-                if everybody.is_root:
-                    facts["reimage"] |= {"shots_from": dict(origins)}
-                    if lossy != "none":
-                        facts["reimage"]["lossy"] = lossy
-                    if region is not None:
-                        facts["image_grid"] = grid_facts(setup.image_grid.window(region))
-                        if not setup.carries:
-                            facts["grid"] = facts["image_grid"]
-                    facts |= {
-                        "point_steps": 0,
-                        "grid_point_steps": 0,
-                        "parallel": parallel | {"threads": kernels.threads_to_use(threads)},
-                    }
-                    facts |= facts_of_ending(folder, "shot", rows, written.files, spent, clock.table())
-                    facts["image"] = {"path": written.image.name, "sha256": written.sha256}
-                    write_facts(folder, facts)
-    return RunResult(
-        folder,
-        written.image,
-        written.sha256,
-        clock.table(),
-        peak,
-        [r["id"] for r in rows if r["state"] == "done"],
-        failed,
-        report=write_report(folder, clock),
-        files=written.files,
-    )
+        return shots
+
+    def facts(self) -> dict[str, Any]:
+        """Return grid, time axes, model, and what the image is made from."""
+        facts = beginning_facts(self.setup, self.survey) | {"memory_plan": {}}
+        return facts | {"reimage": self._made_from | {"run_id": self.source.run_id}}
+
+    @contextmanager
+    def work(
+        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+    ) -> Iterator[Callable[[Shot, Shot | None, Report], Outcome]]:
+        """Sum shots again, on one rank each."""
+        state = self.state
+        imager = _Imager(self.setup, self.reuse, self.source, state.images, groups.group, state.clock)
+        yield imager.process
+
+    def assemble(self) -> Written:
+        """Sum the partial images, and write the part of the image that is wished for."""
+        state = self.state
+        with state.clock("image sum"):
+            planes = sum_image(self.setup, self.survey, state.ledger, state.images, state.world)
+        outputs = RunOutputs(
+            self.job, self.setup, self.survey, state.folder, state.run_id, state.world, self.region
+        )
+        self.written = outputs.write(planes, state.clock)
+        return self.written
+
+    def totals(self) -> dict[str, Any]:
+        """Return that nothing was propagated."""
+        return {"point_steps": 0, "grid_point_steps": 0}
+
+    def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
+        """Return where the sums came from, and the grid of the part."""
+        made = self._made_from | {"run_id": self.source.run_id, "shots_from": dict(self.origins)}
+        made |= {} if self.lossy == "none" else {"lossy": self.lossy}
+        facts = {"reimage": made, "image": {"path": self.written.image.name, "sha256": self.written.sha256}}
+        if self.region is not None:
+            facts["image_grid"] = grid_facts(self.setup.image_grid.window(self.region))
+            if not self.setup.carries:
+                facts["grid"] = facts["image_grid"]
+        return facts
 
 
 def id_of(run_id: str, wish: Wish, region: Box | None = None, lossy: str = "none") -> str:
@@ -477,15 +493,15 @@ class _Imager:
                 if shot.id not in self.run.partials
                 else f"its {lacking} is not kept"
             )
-            return {"shot": shot.id, "reason": f"shot {shot.id} cannot be imaged again: {why}; {CURE}"}
+            return {"unit": shot.id, "reason": f"shot {shot.id} cannot be imaged again: {why}; {CURE}"}
         begin = time.perf_counter()
         try:
             with self.clock(self.reuse.source_of(shot.id)):
                 sums = self.reuse.sums(shot, lambda fraction: report(shot, fraction))
         except CorruptionError as error:
-            return {"shot": shot.id, "reason": str(error)}
+            return {"unit": shot.id, "reason": str(error)}
         window = self.setup.window(shot)
         with self.clock("partial image"):
             part = ShotImage(shot.id, window, sums, 0, 0.0)
             sha = write_partial(self.images, part, window, self.group)
-        return {"shot": shot.id, "sha256": sha, "seconds": time.perf_counter() - begin}
+        return {"unit": shot.id, "sha256": sha, "seconds": time.perf_counter() - begin}

@@ -29,7 +29,8 @@ from subsalt.methods.rtm.rtm import ShotImage, window_taper
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import CURE, Kept, by_shot, open_wavefield
 from subsalt.parallel.comm import Comm
-from subsalt.run.ledger import Ledger, Wavefield
+from subsalt.run.ledger import Ledger
+from subsalt.run.ledger_file import Wavefield
 
 CORRELATION = "correlation"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from subsalt import kernels
 from subsalt.errors import CorruptionError, DeviceError, MissingInputError
 from subsalt.run.job_of_run import job_of_run
-from subsalt.run.ledger import Wavefield, read_rows, read_wavefields
+from subsalt.run.ledger_file import Wavefield, read_rows, read_wavefields
 from subsalt.run.settings import NAME, is_sound, read_only
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 from subsalt.checkpoint.storage.wavefield import StoredWavefield, is_complete, open_stored
 from subsalt.errors import CorruptionError, MissingInputError
 from subsalt.io import own
-from subsalt.run.ledger import Wavefield
+from subsalt.run.ledger_file import Wavefield
 
 Name = Literal["source", "receiver"]
 NAMES: tuple[Name, ...] = get_args(Name)
