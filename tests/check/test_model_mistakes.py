@@ -10,9 +10,11 @@ import pytest
 
 from job_files import shared_data, survey, write_job
 from subsalt.acquisition.survey import Survey
-from subsalt.check.orientation import Along, thinned
+from subsalt.check.context import Context
+from subsalt.check.orientation import Along, flipped_tables, thinned
 from subsalt.check.tilt_structure import FITS, misfits
 from subsalt.earth.grid import Grid
+from subsalt.earth.planes import Parameter
 from subsalt.errors import SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
@@ -325,6 +327,28 @@ def test_a_survey_that_lies_on_the_other_extent_makes_an_error_of_it(tmp_path):
     assert list(first) == ["E426"], first
     assert "none when these two are exchanged" in first["E426"].message
     assert not [c for c in found(tmp_path, pasted(model, first["E426"].fix), job) if c.startswith("E")]
+
+
+@pytest.mark.parametrize("header", ["as it was", "exchanged"])
+def test_as_many_columns_as_rows_with_other_spacings(tmp_path, header):
+    """Spacings that the header gives for x and z go with the values, or they do not: both are said."""
+    model = files(tmp_path, vp=VP)
+    spacing = (10.0, 9.5) if header == "as it was" else (9.5, 10.0)
+    volume.write(tmp_path / "vp.rsf", Grid(VP.shape, spacing), np.ascontiguousarray(VP.T, np.float32))
+    fix = found(tmp_path, model)["W426"].fix
+    assert f'axes = "zx", spacing = [{spacing[0]}, {spacing[1]}], origin = [0.0, 0.0]' in fix
+    assert 'or, if those are exchanged, too: [model] vp = {file = "vp.rsf", axes = "zx"}' in fix
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_model_whose_velocity_alone_runs_backward(alone):
+    """Epsilon and delta change where the layers of vp do: so they say whether they run as vp does."""
+    rock = np.where(VP > 1500.0, 0.1 + 0.05 * (VP > 2600.0), 0.0)
+    volumes = {"vp": VP[::-1], "epsilon": rock if alone else rock[::-1], "theta": THETA}
+    parameters = {n: Parameter(n, v, GRID, source=f"{n}.rsf") for n, v in volumes.items()}
+    text = flipped_tables(Context(parameters=parameters), parameters["vp"], "x")
+    assert text.startswith('vp = {file = "vp.rsf", flip = "x"}')
+    assert [f"{n} = " in text for n in ("epsilon", "theta")] == [not alone, not alone]
 
 
 def test_lengths_of_axes_exchanged_in_the_header(tmp_path):

@@ -23,7 +23,7 @@ from subsalt.check.echo_readings import Reading
 from subsalt.check.first_breaks import placed
 from subsalt.check.line import exchanged_in_3d, model_axes_key
 from subsalt.check.looked_at import samples, traces_of
-from subsalt.check.orientation import tables_with
+from subsalt.check.orientation import flipped_tables
 from subsalt.check.units import in_feet
 from subsalt.errors import Finding, SubsaltError
 
@@ -35,6 +35,8 @@ PERIODS = 3
 SHOTS, TRACES = 24, 6
 #: what others have said, and what makes the comparison meaningless
 SAID = ("_axes_wrong", "_mirrored", "_perhaps_feet", "_null_vp", "_corrected", "_reversed")
+#: share of the shots whose first breaks may come early, and from which those of another velocity are said to be of all
+FEW_SHOTS, MOST_SHOTS = 0.2, 2 / 3
 #: shares of the stations that must lie on a model for a reading of it to be tried
 MOST = 0.95
 
@@ -86,9 +88,12 @@ def near_enough(context: Context, near: Near) -> Near:
 def echoes_agree(context: Context) -> Iterator[Finding]:
     """The echoes of the model against those of the data: alike, not comparable, or alike in another reading only."""
     verdicts = context.facts.get("first_breaks", {}).get("verdicts", {})
-    if context.modelling or not context.judge_breaks or verdicts.keys() & {"interval", "shift", "early"}:
+    shots = sum(verdicts.values())
+    if context.modelling or not context.judge_breaks or verdicts.keys() & {"interval", "shift"}:
         return
-    if "velocity" in verdicts:
+    if verdicts.get("early", 0) > FEW_SHOTS * shots:
+        return
+    if verdicts.get("velocity", 0) >= MOST_SHOTS * shots > 0:
         yield unchecked(
             "echoes", "first breaks say that the velocities near the surface are wrong: correct them first"
         )
@@ -254,8 +259,7 @@ def _cure(context: Context, how: Reading) -> str:
         if "[model] vp" not in cure:
             return f"x and y are exchanged {cure}"
     else:
-        flip = "".join(sorted(set(vp.given.get("flip") or "") ^ set(how.flip))) or None
-        cure = f"[model] {tables_with(context, vp, 'flip', flip)}"
+        cure = f"[model] {flipped_tables(context, vp, how.flip)}"
     return (
         f"if it is stored so: {cure}; else look for the same in the coordinates of the survey ([data] frame)"
     )

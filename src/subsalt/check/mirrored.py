@@ -19,7 +19,7 @@ from subsalt.check.break_fits import onset, velocity
 from subsalt.check.context import Context, named, rule, warning
 from subsalt.check.first_breaks import breaks
 from subsalt.check.line import varies_along_x
-from subsalt.check.orientation import tables_with
+from subsalt.check.orientation import flipped_tables, tables_with
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
@@ -92,16 +92,15 @@ def _said(
             "W376",
             f"{text} spacing along x is that along z, {dz:g} m, not {dx:g} m, and {where}: the model is "
             f"{1 / stretch:.3g} times as long as the right one",
-            f"[model] {tables_with(context, vp, 'spacing', [dz, dz])}; else check where the line lies on the model "
+            f"[model] {tables_with(context, vp, spacing=[dz, dz])}; else check where the line lies on the model "
             "([data] frame)",
             misfit=now,
             stretched=best.misfit,
         )
-    flip = "".join(sorted(set(vp.given.get("flip") or "") ^ {"x"})) or None
     return warning(
         "W375",
         f"{text} x axis is turned around, and {where}: the x axis of the model looks mirrored",
-        f"if the model is stored backward along x: [model] {tables_with(context, vp, 'flip', flip)}; else check the "
+        f"if the model is stored backward along x: [model] {flipped_tables(context, vp, 'x')}; else check the "
         "direction of the line ([data] frame)",
         misfit=now,
         turned=best.misfit,

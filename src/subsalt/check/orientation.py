@@ -29,6 +29,11 @@ RISING, TREND, FASTER = 0.85, 0.7, 1.5
 HELD = 1 << 24
 #: water, m/s
 WATER = 1440.0, 1560.0
+#: correlation of the changes of two volumes across, and its excess over that of one turned around, from which they run
+#: the same way
+ALIKE = 0.1
+#: nodes over which changes across are taken together
+EDGE = 5
 #: share of the stations outside of a model from which a survey does not lie on it
 OUTSIDE = 0.01
 
@@ -119,7 +124,7 @@ def axes_in_order(context: Context) -> Iterator[Finding]:
         yield warning(
             "W443",
             f"{what}: the depth axis looks flipped",
-            f"[model] {tables_with(context, p, 'flip', 'z')} if the model is stored from the bottom up",
+            f"[model] {tables_with(context, p, flip='z')} if the model is stored from the bottom up",
             falling=down.falling,
             trend=down.trend,
         )
@@ -203,10 +208,15 @@ def _exchanged(context: Context, along: Along, down: Along, names: str, axis: in
         f"vp rises along {names[axis]} in {along.rising:.0%} of its lines and changes {rate} faster along "
         f"{names[axis]} than along z"
     )
-    cure = f"[model] {tables_with(context, vp, 'axes', None if stored == names else stored)}"
+    order = None if stored == names else stored
+    cure = f"[model] {tables_with(context, vp, axes=order)}"
     evidence = {"rising": along.rising, "ratio": along.change / down.change}
     if said := _on_the_survey(context, vp, axis):
         return error("E426", f"{what}, and {said}: {names[axis]} and z are exchanged", cure, **evidence)
+    if (header := _header_of_the_model(vp, axis)) is not None:
+        # of as many columns as rows the values alone may be exchanged
+        alone = f"[model] {tables_with(context, vp, axes=order, **header)}"
+        cure = f"{alone}, as its header gives spacing and origin of x and z; or, if those are exchanged, too: {cure}"
     return warning(
         "W426",
         f"{what}: {names[axis]} and z look exchanged",
@@ -215,10 +225,68 @@ def _exchanged(context: Context, along: Along, down: Along, names: str, axis: in
     )
 
 
-def tables_with(context: Context, vp: Parameter, key: str, value: object) -> str:
-    """Return the tables of all volumes of the model that have the shape of vp, with a key set."""
+def _header_of_the_model(vp: Parameter, axis: int) -> dict[str, object] | None:
+    """Return spacing and origin as the file of vp gives them; None where its axes have other lengths, or are alike.
+
+    A file whose axis `axis` and depth have one length may have its values exchanged and its header not.
+    """
+    grid = vp.grid
+    assert grid is not None
+    alike = all(v[axis] == v[-1] for v in (grid.spacing, grid.origin))
+    if grid.shape[axis] != grid.shape[-1] or alike or any(vp.given.get(k) for k in ("spacing", "origin")):
+        return None
+    return {"spacing": list(grid.spacing), "origin": list(grid.origin)}
+
+
+def tables_with(context: Context, vp: Parameter, **keys: object) -> str:
+    """Return the tables of all volumes of the model that have the shape of vp, with keys set."""
     same = [p for p in context.parameters.values() if p.grid is not None and p.grid.shape == vp.grid.shape]  # type: ignore[union-attr]
-    return "; ".join(p.table(**{key: value}) for p in same)
+    return "; ".join(p.table(**keys) for p in same)
+
+
+def flipped_tables(context: Context, vp: Parameter, letters: str) -> str:
+    """Return the tables of the volumes that run backward along axes when vp does.
+
+    Epsilon and delta change where vp does when they run as it does. Where they change with vp turned around, vp alone
+    is stored backward, and angles go with epsilon and delta.
+    """
+    names = "xyz" if len(vp.volume.shape) == 3 else "xz"
+    flip = "".join(sorted(set(vp.given.get("flip") or "") ^ set(letters))) or None
+    shape = vp.grid.shape if vp.grid is not None else None
+    same = [p for p in context.parameters.values() if p.grid is not None and p.grid.shape == shape]
+    values, axes = thinned(vp.volume)[0], [names.index(x) for x in letters]
+    witnesses = [p for p in same if p.name in ("epsilon", "delta")]
+    sides = [_runs_with(values, thinned(p.volume)[0], axes) for p in witnesses]
+    alone = False in sides and True not in sides
+    return "; ".join(p.table(flip=flip) for p in same if p is vp or not alone)
+
+
+def _runs_with(one: NDArray[np.float64], other: NDArray[np.float64], axes: list[int]) -> bool | None:
+    """Return whether a volume changes across where another does (True), or where it does turned around (False)."""
+    a, b, c = (_across(v) for v in (one, other, np.flip(other, axes)))
+    as_is, turned = _correlation(a, b), _correlation(a, c)
+    if max(as_is, turned) < ALIKE or abs(as_is - turned) < ALIKE:
+        return None
+    return as_is > turned
+
+
+def _across(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much values change across, between the nodes of a column and those beside it, over some nodes."""
+    from scipy.ndimage import uniform_filter
+
+    steps = [
+        np.abs(np.diff(values, axis=i, append=values.take([-1], axis=i))) for i in range(values.ndim - 1)
+    ]
+    # what has an edge of its own there is alike, however hard that of the other is
+    wide = uniform_filter(np.asarray(sum(steps)), EDGE)
+    return np.asarray(np.sqrt(wide))
+
+
+def _correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the correlation of two volumes of the same shape; 0 where one is constant."""
+    x, y = a - a.mean(), b - b.mean()
+    size = float(np.sqrt((x**2).sum() * (y**2).sum()))
+    return float((x * y).sum()) / size if size > 0 else 0.0
 
 
 def _water_below(values: NDArray[np.float64]) -> bool:

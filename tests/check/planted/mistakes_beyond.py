@@ -150,6 +150,21 @@ plants(
     deed=(AXES[0] + "|check", AGAIN),
 )(turned(1, 0))
 
+
+@plants(
+    61,
+    "as many columns as rows, the header as it was",
+    bases="square",
+    where="model",
+    says="ax(i|e)s|transpos|order|echo",
+    place="vp|model",
+    deed=(AXES[0] + "|check", AGAIN),
+)
+def values_turned(case, which):
+    for name, v in case.world.model.items():
+        write_volume(case.folder / f"{name}.rsf", case.world.grid, v.T)
+
+
 # 62: what is anisotropic
 
 

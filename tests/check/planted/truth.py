@@ -65,18 +65,27 @@ def _of_time(job) -> dict[str, object]:
     }
 
 
-def _key(t) -> list[tuple]:
-    """Return each pair of source and receiver, rounded."""
-    both = np.concatenate([t["src"][:, :2], t["rcv"][:, :2]], axis=1)
+def _key(t, axes: int) -> list[tuple]:
+    """Return each pair of source and receiver, rounded, by their first axes."""
+    both = np.concatenate([t["src"][:, :axes], t["rcv"][:, :axes]], axis=1)
     return [tuple(row) for row in np.round(both / CLOSE).astype(int).tolist()]
 
 
 def rows_of(now, then) -> np.ndarray:
-    """Return the trace of the clean survey at the place of each trace that a job holds; -1 where none is."""
-    known = {key: i for i, key in enumerate(_key(then))}
+    """Return the trace of the clean survey at the place of each trace that a job holds; -1 where none is.
+
+    On the map, so that depths may be off; by depth, too, where instruments stand above each other.
+    """
+    keys, axes = _key(then, 2), 2
+    if len(set(keys)) < len(keys):
+        keys, axes = _key(then, 3), 3
+    known = {key: i for i, key in enumerate(keys)}
     rows = []
-    for key in _key(now):
-        near = (key, *(tuple(k + d * (i == j) for j, k in enumerate(key)) for i in range(4) for d in (-1, 1)))
+    for key in _key(now, axes):
+        near = (
+            key,
+            *(tuple(k + d * (i == j) for j, k in enumerate(key)) for i in range(2 * axes) for d in (-1, 1)),
+        )
         rows.append(next((known[k] for k in near if k in known), -1))
     return np.array(rows)
 
