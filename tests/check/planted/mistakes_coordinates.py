@@ -93,6 +93,28 @@ def xy_exchanged(case, which):
     case.edit(exchanged, which)
 
 
+def no_bins(f):
+    """Leave the positions of bins out, as many files do."""
+    f.put(cdp_x=0, cdp_y=0)
+
+
+def unexchanged(case):
+    """Take the coordinates as they are in the clean survey."""
+    case.edit(exchanged)
+
+
+@plants(
+    4,
+    "x and y exchanged, no bins",
+    bases="patch",
+    where="all",
+    says=r"exchang[^|]*coordinates[^|]*model",
+    deed=(r"exchange them where they are wrong", unexchanged),
+)
+def xy_exchanged_without_bins(case, which):
+    case.edit(lambda f: (no_bins(f), exchanged(f)), which)
+
+
 @plants(
     4, "x and y exchanged, on the map", bases="far-line", where="all one", says=r"x and y|swap_xy|exchang"
 )
