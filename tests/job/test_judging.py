@@ -74,6 +74,31 @@ def test_cures_that_are_wrong_together_are_both_taken_out(job):
     assert [f.fix for f in found] == ["begin the model higher"] * 2
 
 
+def test_a_cure_that_breaks_the_check_is_seen(job):
+    """It is not offered, and what became of it stands in the evidence, where tests look for it."""
+
+    def look(other):
+        return [1 / 0] if other.data.fix.scalar == -10 else []
+
+    (found,) = judged(job, [SCALARS], look)
+    assert found.fix == "[data.fix] scalar = -100"
+    assert found.evidence["cures"][0]["then"] == ["E001"]
+
+
+def test_offsets_that_disagree_are_heard_while_other_errors_stand(job):
+    offsets = bad(
+        "W226", "if the offsets are wrong: [data.bytes] offset = 0; else correct the coordinates", "warning"
+    )
+    velocity = bad("E349", "correct the coordinates")
+
+    def look(other):
+        return [velocity] if other.data.bytes.get("offset") == 0 else [offsets, velocity]
+
+    found = judged(job, [offsets, velocity], look)
+    assert found[0].fix.endswith("correct the coordinates")
+    assert "offset" not in found[0].fix
+
+
 def test_bins_are_not_taken_away_where_another_cure_mends_more(job):
     """Bins that say that the receivers of a file are wrong, beside receivers that lie off the model."""
     bins = bad(

@@ -263,7 +263,7 @@ def flipped_tables(context: Context, vp: Parameter, letters: str) -> str:
 
 def _runs_with(one: NDArray[np.float64], other: NDArray[np.float64], axes: list[int]) -> bool | None:
     """Return whether a volume changes across where another does (True), or where it does turned around (False)."""
-    a, b, c = (_across(v) for v in (one, other, np.flip(other, axes)))
+    a, b, c = (_across(v) for v in (one, other, np.flip(other, tuple(axes))))
     as_is, turned = _correlation(a, b), _correlation(a, c)
     if max(as_is, turned) < ALIKE or abs(as_is - turned) < ALIKE:
         return None

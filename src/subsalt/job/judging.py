@@ -165,6 +165,9 @@ class _Trial:
         count = Counter(f.code for f in then)
         if count[finding.code] >= self.before[finding.code] and not _fewer(finding, then):
             return [finding.code]
+        if _silences(cure) and (errors := sorted({f.code for f in then if f.level == "error"})):
+            # what is wrong besides may be what the witness speaks of
+            return errors
         return [] if finding.code in CERTAIN else self._left(DEPTH, cure)
 
     def mended(self, finding: Finding, cure: list[Key]) -> list[str]:

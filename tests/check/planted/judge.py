@@ -45,6 +45,11 @@ def look(case: Case, judged: bool = True) -> tuple[list[Finding], object]:
         return [Finding(e.code, "error", e.message, e.fix)], None
     except Exception as e:  # a check that breaks says nothing
         return [Finding(BROKE, "error", f"{type(e).__name__}: {e}")], None
+    for f in found:
+        # a cure with which the check breaks is not offered, but the check is to be mended
+        for cure in f.evidence.get("cures", []):
+            if "E001" in cure["then"]:
+                return [Finding(BROKE, "error", f"with {', '.join(cure['keys'])} of {f.code}")], None
     return [f for f in found if f.is_fault], job
 
 
