@@ -36,7 +36,7 @@ from subsalt.errors import SubsaltError
 from subsalt.io.geometry.survey import read_geometry
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume

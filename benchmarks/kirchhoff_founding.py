@@ -43,7 +43,7 @@ from subsalt import __version__, analytic  # noqa: E402
 from subsalt.acquisition.survey import TimeAxis  # noqa: E402
 from subsalt.acquisition.wavelet import ricker  # noqa: E402
 from subsalt.io.segy.rev1 import trace_rows  # noqa: E402
-from subsalt.io.segy.writing import write_traces  # noqa: E402
+from subsalt.io.segy.trace_writing import write_traces  # noqa: E402
 from subsalt.machine import records  # noqa: E402
 from subsalt.machine.launcher import Launcher  # noqa: E402
 

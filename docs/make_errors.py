@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from subsalt.errors import entries
+from subsalt.error_texts import entries
 
 PAGE = Path(__file__).with_name("reference") / "errors.md"
 HEAD = """# Errors and warnings

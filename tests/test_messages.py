@@ -8,10 +8,10 @@ import pytest
 
 import subsalt
 import subsalt_lab
-from subsalt import errors
+from subsalt import error_texts, errors
 
 PACKAGES = [Path(package.__file__).parent for package in (subsalt, subsalt_lab)]
-FILES = [errors.TEXTS, subsalt_lab.MESSAGES]
+FILES = [error_texts.TEXTS, subsalt_lab.MESSAGES]
 
 
 def codes_in_source():
@@ -25,17 +25,17 @@ def codes_in_source():
 
 
 def test_every_code_is_explained():
-    missing = {code: files for code, files in codes_in_source().items() if code not in errors.entries()}
+    missing = {code: files for code, files in codes_in_source().items() if code not in error_texts.entries()}
     assert not missing
 
 
 def test_every_entry_is_used():
-    assert set(errors.entries()) <= set(codes_in_source())
+    assert set(error_texts.entries()) <= set(codes_in_source())
 
 
-@pytest.mark.parametrize("code", sorted(errors.entries()))
+@pytest.mark.parametrize("code", sorted(error_texts.entries()))
 def test_entries_are_complete(code):
-    entry = errors.lookup(code.lower())
+    entry = error_texts.lookup(code.lower())
     assert re.fullmatch(r"[EW]\d{3}", code)
     assert entry.title
     assert not entry.title.endswith(".")
@@ -68,8 +68,8 @@ def test_entries_stand_under_the_heading_of_their_hundred(file):
 
 
 def test_unknown_codes_get_a_suggestion():
-    assert errors.lookup("E999") is None
-    assert "did you mean" in errors.suggest("E41")
+    assert error_texts.lookup("E999") is None
+    assert "did you mean" in error_texts.suggest("E41")
 
 
 def test_a_cure_with_a_long_list_of_traces_is_printed_with_its_beginning():

@@ -3,14 +3,6 @@
 An error states the problem with the names and values that matter (`message`), then the cure (`fix`), and carries a
 stable `code`, explained in `messages.toml`. Every class also derives from the natural builtin, so that
 ``except ValueError`` works for callers who do not know subsalt.
-
-What other distributions add to the program by entry points: the lab brings commands, messages, and a counter of MPI
-calls. Nothing of them is imported before it is asked for.
-
-What the code of every error and warning means and how to fix it (`subsalt explain CODE`).
-
-The texts are data, in ``messages.toml`` beside this module, and in the files that other installed packages name by
-the entry point ``subsalt.messages``. They are read when the first code is looked up.
 """
 
 from __future__ import annotations
@@ -18,66 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
-from typing import Any, Literal
-
-TEXTS = Path(__file__).with_name("messages.toml")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One code with its texts.
-
-    Parameters
-    ----------
-    code : str
-        ``E...`` for errors, ``W...`` for warnings.
-    title, meaning, cure : str
-        What it is called, what it means, how to fix it.
-    """
-
-    code: str
-    title: str
-    meaning: str
-    cure: str
-
-    @property
-    def level(self) -> str:
-        """``"error"`` or ``"warning"``."""
-        return "error" if self.code.startswith("E") else "warning"
-
-
-@cache
-def entries() -> dict[str, Entry]:
-    """Return all entries by code, sorted by number."""
-    import tomllib
-
-    files = [TEXTS, *extensions(MESSAGES).values()]
-    tables = {
-        code: t for file in files for code, t in tomllib.loads(file.read_text(encoding="utf-8")).items()
-    }
-    # a text is one paragraph: its line breaks are spaces
-    return {
-        code: Entry(code, **{k: " ".join(v.split()) for k, v in tables[code].items()})
-        for code in sorted(tables, key=lambda c: (c[1:], c[0]))
-    }
-
-
-def lookup(code: str) -> Entry | None:
-    """Return the entry of a code, None when there is none; case does not matter."""
-    return entries().get(code.strip().upper())
-
-
-def suggest(text: str) -> str:
-    """Return a cure for a code that does not exist."""
-    import difflib
-
-    close = difflib.get_close_matches(text.upper(), list(entries()), n=3)
-    if close:
-        return f"did you mean {', '.join(close)}?"
-    return "codes look like E412; keys like imaging.aperture"
-
+from typing import Literal
 
 Level = Literal["error", "warning", "unchecked", "ok"]
 
@@ -316,17 +249,6 @@ def raise_on_errors(findings: Iterable[Finding], strict: bool = False) -> list[F
     if any(f.level == "error" or (strict and f.level != "ok") for f in found):
         raise FindingsError(found)
     return found
-
-
-#: groups of entry points: sub-commands, files of messages, and the class that counts the MPI calls of a process
-COMMANDS, MESSAGES, MPI_PROFILE = "subsalt.commands", "subsalt.messages", "subsalt.mpi_profile"
-
-
-def extensions(group: str) -> dict[str, Any]:
-    """Return what is installed of a group, by name."""
-    from importlib.metadata import entry_points
-
-    return {point.name: point.load() for point in entry_points(group=group)}
 
 
 def lab_missing(what: str) -> DeviceError:

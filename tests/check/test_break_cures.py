@@ -12,7 +12,8 @@ from subsalt.acquisition.first_breaks import first_breaks
 from subsalt.check.channel_fits import reversed_order
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume

@@ -18,7 +18,7 @@ from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.starter import write_job as init_job
-from subsalt.view.cuts import placed
+from subsalt.view.placing import placed
 
 UTM = Frame(431_234.5, 6_781_020.25, 0.7)
 #: the same 800 m of map, x growing to the other end

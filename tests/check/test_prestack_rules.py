@@ -14,7 +14,8 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.io.prestack.positions import LineGeometry
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.segy.exclude import Exclusion
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.job.signal.edit import Edit
 from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.flow import Flow

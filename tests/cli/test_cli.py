@@ -260,7 +260,7 @@ def test_internal_errors_write_a_bug_report(run, monkeypatch, tmp_path):
         raise RuntimeError("odd, at https://store/line.sgy?key=9f8e")
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("subsalt.errors.lookup", broken)
+    monkeypatch.setattr("subsalt.error_texts.lookup", broken)
     monkeypatch.setattr(
         sys, "argv", ["subsalt", "explain", "s3://me:hunter2@store/line.sgy", "--api-key", "abc123"]
     )
@@ -294,7 +294,7 @@ def test_system_errors_have_their_exit_codes(run, monkeypatch, error, code):
     def broken(*args):
         raise error
 
-    monkeypatch.setattr("subsalt.errors.lookup", broken)
+    monkeypatch.setattr("subsalt.error_texts.lookup", broken)
     assert run("explain", "E412")[0] == code
     assert code in EXIT_CODES
 
@@ -478,7 +478,7 @@ def test_view_of_a_folder_of_shots_names_a_file(run, tmp_path):
 
 @pytest.mark.parametrize("words", [("lab",), ("lab", "memory", "--threads", "1"), ("lab", "--help")])
 def test_the_lab_that_is_not_installed_says_how_to_get_it(run, monkeypatch, words):
-    monkeypatch.setattr("subsalt.errors.extensions", lambda group: {})
+    monkeypatch.setattr("subsalt.extensions.extensions", lambda group: {})
     code, _, err = run(*words)
     assert code == 69
     assert "E904  subsalt lab is part of the package subsalt-lab, which is not installed" in err
@@ -486,7 +486,7 @@ def test_the_lab_that_is_not_installed_says_how_to_get_it(run, monkeypatch, word
 
 
 def test_commands_that_another_package_brings_are_listed_without_it(run, monkeypatch):
-    monkeypatch.setattr("subsalt.errors.extensions", lambda group: {})
+    monkeypatch.setattr("subsalt.extensions.extensions", lambda group: {})
     code, out, _ = run("--help")
     assert code == 0
     assert "Measure this machine, and programs on it." in out

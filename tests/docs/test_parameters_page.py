@@ -5,7 +5,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from subsalt import errors
+from subsalt import error_texts
 from subsalt.methods.kirchhoff.sections import KirchhoffSection
 from subsalt.methods.rtm.job import Job
 
@@ -23,6 +23,6 @@ def test_the_tables_are_those_of_the_sections():
 
 
 def test_codes_and_the_smallest_job_are_real():
-    assert all(errors.lookup(code) for code in re.findall(r"\b[EW]7\d\d\b", PAGE))
+    assert all(error_texts.lookup(code) for code in re.findall(r"\b[EW]7\d\d\b", PAGE))
     (smallest,) = re.findall(r"```toml\n(.*?)```", PAGE, re.S)
     assert Job.from_dict(tomllib.loads(smallest)).method == "kirchhoff"

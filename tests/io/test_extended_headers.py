@@ -12,8 +12,9 @@ from subsalt.errors import SegyError
 from subsalt.io.input_file import InputFile
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import POSITION_NAMES, open_headers
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.volumes.segy_volume import open_segy_volume
 

@@ -10,7 +10,7 @@ from shot_records import CHANNELS, NS, cured, found, pasted, problems, records, 
 from subsalt.errors import SegyError
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.reading import read_survey
 
 

@@ -11,8 +11,9 @@ from segy_maker import line_headers, make_segy
 from job_files import MIGRATE, survey, write_files, write_job
 from subsalt.io.input_file import InputFile
 from subsalt.io.segy import index
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import POSITION_NAMES, open_headers
-from subsalt.io.segy.headers import Fix, HeaderBytes, place_of, read_headers, save_index
+from subsalt.io.segy.headers import HeaderBytes, place_of, read_headers, save_index
 from subsalt.methods.rtm.job import Job
 
 BESIDE = Fix(index="beside")

@@ -10,7 +10,8 @@ from shot_records import CHANNELS, SHOTS, cured, found, pasted, problems, record
 from subsalt.errors import ConfigError, SegyError
 from subsalt.io.input_file import InputFile
 from subsalt.io.prestack.table import open_traces
-from subsalt.io.segy.headers import Fix, read_headers, save_index
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import read_headers, save_index
 from subsalt.io.segy.index import BESIDE
 from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.reading import read_survey

@@ -170,7 +170,7 @@ def test_without_a_version_the_bytes_themselves_tell(store, monkeypatch):
 
 
 def test_a_header_index_is_saved_in_a_folder(store, tmp_path):
-    from subsalt.io.segy.headers import Fix
+    from subsalt.io.segy.fix import Fix
 
     near, plain = scan(store.folder / "bucket" / "shots.sgy"), scan(http(store), fix=Fix(index=str(tmp_path)))
     assert plain.n_traces == near.n_traces

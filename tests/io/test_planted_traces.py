@@ -9,7 +9,7 @@ from subsalt.errors import GeometryError, SegyError
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spans
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.reading import read_survey, refuse
 from subsalt.job.data import header_options
 from subsalt.job.signal.first_break_edge import edge_of

@@ -9,8 +9,9 @@ from subsalt.errors import ConfigError, DataError, GeometryError, MissingInputEr
 from subsalt.io.prestack.positions import BinGeometry, LineGeometry
 from subsalt.io.prestack.table import azimuths, open_traces
 from subsalt.io.scan.scan import scan
-from subsalt.io.segy.geometry import find_repeats, first_of_repeats
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import HeaderBytes
+from subsalt.io.segy.shot_table import find_repeats, first_of_repeats
 
 OFFSETS = (100.0, 200.0, 300.0)
 DT = 0.004

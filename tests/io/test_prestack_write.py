@@ -8,7 +8,7 @@ import pytest
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
 from subsalt.io.prestack.table import open_traces
-from subsalt.io.segy.writing import BLOCK, write_traces
+from subsalt.io.segy.trace_writing import BLOCK, write_traces
 
 
 def test_traces_come_back_as_they_were_written(tmp_path):

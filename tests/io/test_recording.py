@@ -10,7 +10,7 @@ from shot_records import CHANNELS, DT, NS, SHOTS, cured, found, problems, record
 from subsalt.errors import SegyError
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.copied import limit_of_size
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
 
 
 def refused(path):

@@ -10,7 +10,8 @@ from segy_maker import line_headers, make_segy
 from subsalt.errors import MemoryPlanError, MissingInputError, ResourceError, SegyError
 from subsalt.io import faults
 from subsalt.io.scan.scan import scan
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.segy.words import PRESETS
 
 RNG = np.random.default_rng(7)

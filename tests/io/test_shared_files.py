@@ -134,7 +134,7 @@ def test_fine_spacing_and_depths_stored_upside_down():
 
 
 def _fix(**values):
-    from subsalt.io.segy.headers import Fix
+    from subsalt.io.segy.fix import Fix
 
     return Fix(**values)
 

@@ -11,9 +11,11 @@ from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Frame
 from subsalt.errors import CorruptionError, DataError, GeometryError, SegyError
 from subsalt.io.segy import rev1
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.conversion import stream_su
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.segy.reading import read_survey
-from subsalt.io.segy.writing import stream_su, write_survey
+from subsalt.io.segy.writing import write_survey
 
 RNG = np.random.default_rng(11)
 

@@ -144,7 +144,7 @@ def test_leaving_early_stops_the_thread(survey):
 def test_dead_traces_are_zeros_in_blocks(tmp_path):
     from segy_maker import line_headers, make_segy
 
-    from subsalt.io.segy.headers import Fix
+    from subsalt.io.segy.fix import Fix
 
     kind = np.ones(12, int)
     kind[[2, 9]] = 2

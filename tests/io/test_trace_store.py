@@ -12,7 +12,7 @@ from subsalt.io import trace_store
 from subsalt.io.input_file import InputFile
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.reading import read_survey
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume

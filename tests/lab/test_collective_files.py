@@ -9,9 +9,9 @@ from collective_choices import intel, mpich, openmpi
 from subsalt.errors import SubsaltError
 from subsalt.io.faults import set_fault
 from subsalt.machine.launcher import Launcher
-from subsalt_lab.collectives import known_calls, verify, writers
+from subsalt_lab.collectives import known_calls, proof, writers
 from subsalt_lab.collectives.known_calls import Answers
-from subsalt_lab.collectives.mpich_files import FILE, read
+from subsalt_lab.collectives.openmpi_rules import FILE, read
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 
@@ -139,7 +139,7 @@ def test_intel_is_proven_by_what_it_says_at_its_start(tmp_path, monkeypatch, pla
 
     monkeypatch.setattr(known_calls, "run", run)
     written = writers.write(of("intel"), [intel("bcast", 3)], tmp_path)
-    assert verify.examine(of("intel"), written).loaded == loaded
+    assert proof.examine(of("intel"), written).loaded == loaded
 
 
 @pytest.mark.parametrize(
@@ -149,4 +149,4 @@ def test_intel_is_proven_by_what_it_says_at_its_start(tmp_path, monkeypatch, pla
 def test_a_proof_calls_with_data(collective, low, nbytes):
     choice = mpich(collective, "any", 4, low)
     # a call without data returns before an algorithm is looked for
-    assert verify._inside(choice).bytes == nbytes
+    assert proof._inside(choice).bytes == nbytes

@@ -9,7 +9,7 @@ from launch import MPI
 from openmpi_environment import openmpi as openmpi_fixture
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt_lab.collectives import known_calls, mpich_files, verify, writers
+from subsalt_lab.collectives import known_calls, openmpi_rules, proof, writers
 from subsalt_lab.collectives.known_calls import Step
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
@@ -37,26 +37,26 @@ def open_mpi(other, monkeypatch):
 def test_mpich_comes_to_every_choice(mine, tmp_path):
     choices = [mpich("allreduce", "recexch", 2, 0, 1024), mpich("allgather", "k_brucks")]
     written = writers.write(mine, choices, tmp_path)
-    proof = verify.prove(mine, written)
-    assert proof.loaded
-    assert len(proof.tried) == 2
+    shown = proof.prove(mine, written)
+    assert shown.loaded
+    assert len(shown.tried) == 2
     # nothing of the mines is left
     assert not [p for p in tmp_path.iterdir() if "mined" in p.name or p.name.startswith(".")]
 
 
 def test_mpich_without_threads_comes_past_the_shared_memory_level(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "pipelined_tree")], tmp_path, threads="single")
-    assert verify.examine(mine, written).loaded
+    assert proof.examine(mine, written).loaded
     # without the table of the node, shared memory takes the calls after the first few
     general = {n: v for n, v in written.environment.items() if "POSIX" not in n}
-    alone = verify.examine(mine, replace(written, environment=general))
+    alone = proof.examine(mine, replace(written, environment=general))
     assert not alone.loaded
     assert "does not come to the choice" in alone.failed
 
 
 def test_mpich_variables_are_proven_by_a_name_that_does_not_exist(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path, as_variables=True)
-    assert verify.examine(mine, written).loaded
+    assert proof.examine(mine, written).loaded
 
 
 def test_mpich_that_does_not_start_with_the_file_is_told(mine, tmp_path):
@@ -64,14 +64,14 @@ def test_mpich_that_does_not_start_with_the_file_is_told(mine, tmp_path):
     text = written.files[0].read_text()
     written.files[0].write_text(text.replace("MPIR_Bcast_intra_binomial", "MPIR_Bcast_intra_by_pigeon", 1))
     with pytest.raises(DeviceError, match=r"without a mine, barrier .* ended with exit code") as wrong:
-        verify.prove(mine, written)
+        proof.prove(mine, written)
     assert wrong.value.code == "E942"
 
 
 def test_variables_that_do_not_reach_the_ranks_prove_nothing(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
     with pytest.raises(DeviceError, match="does not use what was written") as wrong:
-        verify.prove(mine, replace(written, environment={}))
+        proof.prove(mine, replace(written, environment={}))
     assert wrong.value.code == "E942"
 
 
@@ -90,17 +90,17 @@ def test_mpich_gives_right_answers_at_every_edge(mine, tmp_path):
 
 def test_open_mpi_comes_to_every_choice(open_mpi, tmp_path):
     written = writers.write(open_mpi, [openmpi("alltoall", "pairwise")], tmp_path)
-    assert verify.prove(open_mpi, written).tried == ("alltoall of 1024 bytes on 2 ranks",)
+    assert proof.prove(open_mpi, written).tried == ("alltoall of 1024 bytes on 2 ranks",)
 
 
 def test_open_mpi_says_nothing_about_a_file_that_it_does_not_read(open_mpi, tmp_path):
     written = writers.write(open_mpi, [openmpi("bcast", "pipeline")], tmp_path)
     name = "OMPI_MCA_coll_tuned_dynamic_rules_filename"
     elsewhere = replace(written, environment=written.environment | {name: str(tmp_path / "missing")})
-    assert "does not come to the choice" in verify.examine(open_mpi, elsewhere).failed
+    assert "does not come to the choice" in proof.examine(open_mpi, elsewhere).failed
     if open_mpi.version.startswith("5."):
         # before version 6, JSON is left aside as silently
-        rule = {"msg_size_min": 0, "alg": mpich_files.MINE}
+        rule = {"msg_size_min": 0, "alg": openmpi_rules.MINE}
         path = tmp_path / "rules.json"
         path.write_text(json.dumps({"collectives": {"bcast": [{"comm_size_min": 0, "rules": [rule]}]}}))
         answers = known_calls.run(
@@ -123,7 +123,7 @@ def test_a_ring_of_open_mpi_is_wrong_for_operations_that_do_not_commute(open_mpi
 def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
     broken = replace(mine, launcher=replace(mine.launcher, words=("false",)))
-    for check in (known_calls.safety, verify.prove):
+    for check in (known_calls.safety, proof.prove):
         with pytest.raises(DeviceError, match="fails without any choice of ours") as wrong:
             check(broken, written)
         assert wrong.value.code == "E943"
@@ -132,15 +132,15 @@ def test_a_launcher_that_does_not_start_is_no_reason_to_take_rules_out(mine, tmp
 
 def test_what_an_earlier_measurement_wrote_is_proven_before_it_is_used(mine, tmp_path):
     written = writers.write(mine, [mpich("bcast", "binomial")], tmp_path)
-    assert verify.proven(mine, writers.read(tmp_path), print).tried == ("bcast of 1024 bytes on 2 ranks",)
+    assert proof.proven(mine, writers.read(tmp_path), print).tried == ("bcast of 1024 bytes on 2 ranks",)
     with pytest.raises(SubsaltError, match="for an MPI of the family openmpi, this is MPICH"):
-        verify.proven(mine, replace(written, family="openmpi"), print)
+        proof.proven(mine, replace(written, family="openmpi"), print)
 
 
 def test_a_crash_of_one_rule_costs_the_others_nothing(mine, tmp_path):
     # recursive doubling of an allgather is for powers of two; the library asks, a file is believed
     good, bad = mpich("bcast", "binomial", 3), mpich("allgather", "recursive_doubling", 3)
-    outcome = verify.proven_and_safe(mine, writers.write(mine, [bad, good], tmp_path), print)
+    outcome = proof.proven_and_safe(mine, writers.write(mine, [bad, good], tmp_path), print)
     assert [r.choice for r in outcome.removed] == [bad]
     assert outcome.written.choices == (good,) == writers.read(tmp_path).choices
     assert outcome.tried == ("bcast of 1024 bytes on 3 ranks",)
@@ -152,18 +152,18 @@ def test_files_with_which_nothing_starts_are_told_before_rules_are_blamed(mine, 
         writers, "publish_text", lambda path, text: path.write_text(text.replace("MPIR_", "X_"))
     )
     with pytest.raises(DeviceError, match="programs do not start with it") as wrong:
-        verify.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
+        proof.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
     assert wrong.value.code == "E942"
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_not_used_does_not_stay(mine, tmp_path, monkeypatch):
-    monkeypatch.setattr(verify, "mine", lambda mpi, written, choice: replace(written, files=()))
+    monkeypatch.setattr(proof, "mine", lambda mpi, written, choice: replace(written, files=()))
     with pytest.raises(DeviceError, match="does not come to the choice"):
-        verify.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
+        proof.proven_and_safe(mine, writers.write(mine, [mpich("bcast", "binomial")], tmp_path), print)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_barrier_of_a_program_without_threads_comes_to_its_choice(mine, tmp_path):
     written = writers.write(mine, [mpich("barrier", "recexch")], tmp_path, threads="single")
-    assert verify.examine(mine, written).loaded
+    assert proof.examine(mine, written).loaded

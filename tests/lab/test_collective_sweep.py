@@ -171,7 +171,7 @@ def test_ranks_load_the_library_that_is_to_be_measured(monkeypatch):
         started.append(words)
         raise SubsaltError("stop here", "", code="E781")
 
-    monkeypatch.setattr("subsalt.machine.launcher.run", run)
+    monkeypatch.setattr("subsalt.machine.programs.run", run)
     mpi = MpiInUse("openmpi", "4.1.4", Path("/nowhere/libmpi.so.40"), None, None, Launcher(("mpiexec",)))
     with pytest.raises(SubsaltError, match="stop here"):
         starter(mpi, request())(2, Start("list", ()), {"coll_tuned_x": "1"})

@@ -13,8 +13,8 @@ from subsalt.errors import SubsaltError
 from subsalt_lab.cli import collectives as commands
 from subsalt_lab.collectives import tuning
 from subsalt_lab.collectives import writers as real_writers
+from subsalt_lab.collectives.proof import Outcome
 from subsalt_lab.collectives.request import Wanted, heavy, wanted
-from subsalt_lab.collectives.verify import Outcome
 from subsalt_lab.collectives.writers import Written
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.pmpi.records import CallRow, Profile, SizeBin

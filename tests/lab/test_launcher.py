@@ -7,7 +7,7 @@ import pytest
 
 from patience import wait_for
 from subsalt.errors import SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import launcher, programs
 from subsalt.machine.launcher import Launcher
 
 
@@ -32,35 +32,35 @@ def test_a_launcher_that_is_not_there_is_refused(monkeypatch):
 
 
 def test_words_are_not_given_to_a_shell():
-    ran = launcher.run([sys.executable, "-c", "import sys; print(sys.argv[1])", "$HOME; `id`"], what="it")
+    ran = programs.run([sys.executable, "-c", "import sys; print(sys.argv[1])", "$HOME; `id`"], what="it")
     assert ran.stdout == "$HOME; `id`\n"
     assert ran.seconds > 0
 
 
 def test_variables_reach_the_program():
     program = [sys.executable, "-c", "import os; print(os.environ['OMP_NUM_THREADS'])"]
-    assert launcher.run(program, what="it", extra={"OMP_NUM_THREADS": "7"}).stdout == "7\n"
+    assert programs.run(program, what="it", extra={"OMP_NUM_THREADS": "7"}).stdout == "7\n"
 
 
 def test_a_failure_is_told_with_its_last_lines():
     program = [sys.executable, "-c", "import sys; print('why', file=sys.stderr); sys.exit(3)"]
     with pytest.raises(SubsaltError, match="the thing ended with exit code 3: why") as caught:
-        launcher.run(program, what="the thing")
+        programs.run(program, what="the thing")
     assert caught.value.code == "E781"
     with pytest.raises(SubsaltError, match="cannot be started: No such file"):
-        launcher.run(["/nowhere/program"], what="it")
+        programs.run(["/nowhere/program"], what="it")
     with pytest.raises(SubsaltError, match="No closing quotation"):
         launcher.split("mpiexec 'x")
 
 
 def test_a_program_that_takes_too_long_ends_with_all_it_started(tmp_path, monkeypatch):
-    monkeypatch.setattr(launcher, "GRACE", 0.2)
+    monkeypatch.setattr(programs, "GRACE", 0.2)
     # a child that ignores TERM, as a launcher may
     child = "trap '' TERM; sleep 3600 & echo $! > \"$1\"; wait"
     pid = tmp_path / "pid"
     # a shell starts in a few thousandths of a second
     with pytest.raises(SubsaltError, match="did not end within 2 s"):
-        launcher.run(["/bin/sh", "-c", child, "sh", str(pid)], what="it", timeout=2.0)
+        programs.run(["/bin/sh", "-c", child, "sh", str(pid)], what="it", timeout=2.0)
     wait_for(lambda: not _alive(int(pid.read_text())))
 
 

@@ -137,14 +137,14 @@ def test_a_launcher_of_another_mpi_is_refused(family, name):
 
 @needs_mpi
 def test_imb_of_another_mpi_is_refused(monkeypatch, tmp_path):
-    from subsalt.machine import launcher
+    from subsalt.machine import programs
 
     (tmp_path / "IMB-MPI1").write_text("#!/bin/sh\n")
     (tmp_path / "IMB-MPI1").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     mpi = MpiInUse.find()
     other = "libmpi.so.12" if mpi.family == "openmpi" else "libmpi.so.40"
-    monkeypatch.setattr(launcher, "answer", lambda words: f"\t{other} => /lib/{other} (0x7f)\n")
+    monkeypatch.setattr(programs, "answer", lambda words: f"\t{other} => /lib/{other} (0x7f)\n")
     with pytest.raises(DeviceError, match="is linked to") as caught:
         imb.executable(mpi)
     assert caught.value.code == "E956"

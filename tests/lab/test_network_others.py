@@ -9,7 +9,7 @@ import pytest
 from openmpi_environment import SETTINGS, clean_environment
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import launcher, programs
 from subsalt_lab.network import balance, hpcc, imb
 from subsalt_lab.network import hpcc as hpcc_input
 from subsalt_lab.network import hpcc as hpcc_output
@@ -166,7 +166,7 @@ def test_the_blas_is_named(monkeypatch, tmp_path, file, name, slow):
     path.parent.mkdir(exist_ok=True)
     path.write_text("")
     said = f"\tlibm.so.6 => /lib/libm.so.6 (0x7f)\n\t{path.name} => {path} (0x7f)\n"
-    monkeypatch.setattr(launcher, "answer", lambda words: said)
+    monkeypatch.setattr(programs, "answer", lambda words: said)
     assert hpcc.blas_of(Path("hpcc")) == (name, slow)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from collective_choices import openmpi
 
-from subsalt_lab.collectives.mpich_files import MINE, Rule, chosen, factor, read, rules_of, text_of
+from subsalt_lab.collectives.openmpi_rules import MINE, Rule, chosen, factor, read, rules_of, text_of
 
 CHOICES = [
     openmpi("bcast", "pipeline", 2, 1000, 2001),

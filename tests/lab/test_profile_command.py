@@ -16,8 +16,8 @@ from openmpi_environment import openmpi  # noqa: F401
 
 from patience import PATIENCE, wait_for
 from subsalt.errors import SubsaltError
-from subsalt.machine import launcher
-from subsalt_lab.pmpi import program as programs
+from subsalt.machine import programs
+from subsalt_lab.pmpi import program as mpi_program
 from subsalt_lab.pmpi import run as build
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse, family_of
 from subsalt_lab.pmpi.records import load
@@ -255,8 +255,8 @@ def test_what_was_built_before_is_taken(mpi, monkeypatch):
         pytest.skip("needs a C compiler and mpi.h")
     first = build.interposer(mpi)
     started = []
-    before = launcher.run
-    monkeypatch.setattr(launcher, "run", lambda words, **more: started.append(words) or before(words, **more))
+    before = programs.run
+    monkeypatch.setattr(programs, "run", lambda words, **more: started.append(words) or before(words, **more))
     assert build.interposer(mpi) == first
     assert not [words for words in started if "-shared" in words]
 
@@ -276,7 +276,7 @@ def test_a_change_of_a_header_builds_anew(mpi, monkeypatch):
 def test_the_interposer_is_not_linked_to_an_mpi(mpi):
     if mpi.include is None or shutil.which("cc") is None or shutil.which("readelf") is None:
         pytest.skip("needs a C compiler, mpi.h and readelf")
-    said = launcher.run(["readelf", "-d", str(build.interposer(mpi))], what="readelf").stdout
+    said = programs.run(["readelf", "-d", str(build.interposer(mpi))], what="readelf").stdout
     assert "libmpi" not in said
     assert "RPATH" not in said
     assert "RUNPATH" not in said
@@ -319,16 +319,16 @@ def test_an_mpi_starts_with_variables_for_the_ranks_alone(mpi):
     ],
 )
 def test_what_is_behind_wrappers(words, left):
-    assert programs._unwrapped(words) == left
+    assert mpi_program._unwrapped(words) == left
 
 
 def test_python_is_found_behind_a_first_line(tmp_path):
     script = tmp_path / "waves"
     script.write_text(f"#!{sys.executable}\nimport mpi4py\n")
     script.chmod(0o755)
-    assert programs.find([str(script)]) == programs.Program("python", Path(sys.executable))
+    assert mpi_program.find([str(script)]) == mpi_program.Program("python", Path(sys.executable))
     # what pip writes where the path of an interpreter is too long for a first line
     script.write_text(f"#!/bin/sh\n'''exec' {sys.executable} \"$0\" \"$@\"\n' '''\n")
-    assert programs.find([str(script)]) == programs.Program("python", Path(sys.executable))
+    assert mpi_program.find([str(script)]) == mpi_program.Program("python", Path(sys.executable))
     script.write_text("#!/bin/sh\nexec waves\n")
-    assert programs.find([str(script)]).kind == "unknown"
+    assert mpi_program.find([str(script)]).kind == "unknown"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from subsalt.earth.grid import Box
-from subsalt.machine import launcher
-from subsalt.machine.launcher import Queued
+from subsalt.machine import programs
+from subsalt.machine.programs import Queued
 from subsalt_lab import external, job_queue, migrations, scaling, scaling_worker, whole
 from subsalt_lab.layouts import Layout, WorkRule
 
@@ -224,10 +224,10 @@ def test_a_job_of_a_queue_that_fails_ends_the_others(tmp_path):
         ]
 
     with pytest.raises(Exception, match=r"job 2 of q ended with exit code 1: broken") as caught:
-        launcher.queue(words, 2, 2, what="q")
+        programs.queue(words, 2, 2, what="q")
     assert caught.value.code == "E781"
     with pytest.raises(Exception, match=r"a job of q did not end within 0\.2 s"):
-        launcher.queue(words, 1, 1, what="q", timeout=0.2)
+        programs.queue(words, 1, 1, what="q", timeout=0.2)
 
 
 def test_weak_scaling_of_a_command_counts_the_work_of_the_ranks():

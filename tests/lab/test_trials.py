@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from subsalt.errors import SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt_lab import trials
 from subsalt_lab.outputs import STDOUT, Outputs, bytes_differ, lines_differ
 
@@ -17,7 +17,7 @@ B = trials.Way("changed", ["b", "{folder}"])
 
 
 class Program:
-    """Stands for `launcher.run`: says, for each run, what it prints, takes and leaves in its folder."""
+    """Stands for `programs.run`: says, for each run, what it prints, takes and leaves in its folder."""
 
     def __init__(
         self, a=lambda n: {}, b=lambda n: {}, seconds=lambda way, n: 1.0, says=lambda way, n: "done\n"
@@ -35,7 +35,7 @@ class Program:
         assert not list(folder.iterdir())
         for name, content in self.leaves[way](number).items():
             (folder / name).write_bytes(content)
-        return launcher.Ran(self.says(way, number), "", self.seconds(way, number))
+        return programs.Ran(self.says(way, number), "", self.seconds(way, number))
 
 
 FILES = Outputs(["{folder}/*.bin"])
@@ -168,7 +168,7 @@ def test_files_in_the_working_folder_are_compared_when_written_anew(tmp_path, mo
         (tmp_path / "out.dat").unlink(missing_ok=True)
         if words[0] == "a":
             (tmp_path / "out.dat").write_bytes(b"1")
-        return launcher.Ran("", "", 1.0)
+        return programs.Ran("", "", 1.0)
 
     found = trials.trials(A, B, trials.Settings(outputs=Outputs(["*.dat"])), run=run)
     assert [str(d) for d in found.differences] == ["out.dat: was not written"]
@@ -179,8 +179,8 @@ def test_files_in_the_working_folder_are_compared_when_written_anew(tmp_path, mo
 def test_a_changed_program_that_fails_or_hangs(what):
     def run(words, **named):
         if words[0] == "b":
-            raise launcher.failed(f"the run changed {what}", "")
-        return launcher.Ran("", "", 1.0)
+            raise programs.failed(f"the run changed {what}", "")
+        return programs.Ran("", "", 1.0)
 
     with pytest.raises(SubsaltError, match=what) as error:
         trials.trials(A, B, trials.Settings(), run=run)
@@ -189,7 +189,7 @@ def test_a_changed_program_that_fails_or_hangs(what):
 
 def test_a_program_that_fails_as_it_is_keeps_its_own_error():
     def run(words, **named):
-        raise launcher.failed("the run as it is ended with exit code 3", "out of cheese")
+        raise programs.failed("the run as it is ended with exit code 3", "out of cheese")
 
     with pytest.raises(SubsaltError, match="out of cheese") as error:
         trials.trials(A, B, trials.Settings(), run=run)
@@ -222,7 +222,7 @@ def test_the_time_that_is_printed_counts_and_may_be_left_out_of_the_comparison()
 def test_lines_of_ranks_may_come_in_any_order_and_the_folder_has_no_name():
     def run(words, **named):
         lines = ["rank 0\n", "rank 1\n", f"wrote {words[1]}/image\n"]
-        return launcher.Ran("".join(reversed(lines) if words[0] == "b" else lines), "", 1.0)
+        return programs.Ran("".join(reversed(lines) if words[0] == "b" else lines), "", 1.0)
 
     assert trials.trials(A, B, trials.Settings(), run=run).identical
 

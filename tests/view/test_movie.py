@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError
-from subsalt.view.movie import PERCENTILES, TOP, Frames, ordinal, quantise, raw_bytes, thinning
+from subsalt.view.frame_thinning import ordinal, raw_bytes, thinning
+from subsalt.view.movie import PERCENTILES, TOP, Frames, quantise
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from subsalt import view
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, ModelError
-from subsalt.view import style
+from subsalt.view import palettes
 from subsalt.view.cuts import cuts_at
 from subsalt.view.gate import COLOURS, Flag, worst
 from subsalt.view.pages import LEFT, TOP, fit
@@ -75,9 +75,9 @@ def test_3d_gives_overview_and_three_planes(area, tmp_path):
 
 def test_tint_keeps_black_and_white_and_leaves_grey_without_it():
     values, vp = np.array([[-1.0, 0.0, 1.0]]), np.array([[2000.0, 3000.0, 4000.0]])
-    plain, _ = style.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 0.0)
+    plain, _ = palettes.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 0.0)
     np.testing.assert_allclose(plain[0, :, 0] / 255, [1.0, 0.5, 0.0], atol=0.01)
-    full, key = style.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 1.0)
+    full, key = palettes.tinted(values, (-1.0, 1.0), "grey", vp, (2000.0, 4000.0), 1.0)
     np.testing.assert_allclose(full[0, [0, 2], :3] / 255, [[1.0] * 3, [0.0] * 3], atol=0.01)
     # the colour bar shows the colour that zero amplitude takes there, to the two steps of a palette of 256
     np.testing.assert_allclose(full[0, 1, :3] / 255, key.to_rgba(3000.0)[:3], atol=0.01)
@@ -86,14 +86,14 @@ def test_tint_keeps_black_and_white_and_leaves_grey_without_it():
 
 def test_a_large_section_is_drawn_by_means_and_some_rows_at_a_time():
     values = np.arange(7.0 * 10, dtype=np.float32).reshape(7, 10)
-    np.testing.assert_array_equal(style.reduced(values, (100, 100)), values)
-    small = style.reduced(values, (1.5, 2.5))
+    np.testing.assert_array_equal(palettes.reduced(values, (100, 100)), values)
+    small = palettes.reduced(values, (1.5, 2.5))
     assert small.shape == (3, 5)
     # bins that differ by a point at most, of which every point has a place
     np.testing.assert_allclose(small[0, 0], values[:2, :2].mean())
     np.testing.assert_allclose(small[2, 4], values[4:, 8:].mean())
-    large = np.linspace(-1, 1, style.COLOURED + 300, dtype=np.float32).reshape(-1, 4)
-    whole = style.in_bytes(large.shape, lambda rows: np.abs(large[rows, :, None].repeat(3, 2)))
+    large = np.linspace(-1, 1, palettes.COLOURED + 300, dtype=np.float32).reshape(-1, 4)
+    whole = palettes.in_bytes(large.shape, lambda rows: np.abs(large[rows, :, None].repeat(3, 2)))
     np.testing.assert_array_equal(whole[..., 0], np.rint(255 * np.abs(large)))
 
 

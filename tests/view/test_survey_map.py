@@ -7,7 +7,7 @@ from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Box, Frame
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.view.acquisition import facts
-from subsalt.view.cuts import fold, placed
+from subsalt.view.placing import fold, placed
 
 
 def reds(path):

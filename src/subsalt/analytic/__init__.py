@@ -6,13 +6,8 @@ wavelet's samples, and everything is float64. None of it is needed to make an im
 that users can measure their own setups against it.
 """
 
-from subsalt.analytic.layered import (
-    dipping_reflection_point,
-    mirror_source,
-    reflection_coefficient,
-    reflection_time,
-    reflection_waveform,
-)
+from subsalt.analytic.dipping import dipping_reflection_point, mirror_source, reflection_time
+from subsalt.analytic.layered import reflection_coefficient, reflection_waveform
 from subsalt.analytic.primaries import Diffractor, Plane, primaries
 from subsalt.analytic.uniform import elliptical_waveform, isotropic_waveform
 from subsalt.analytic.vti import group_velocity, phase_velocity, traveltime, vti_waveform

@@ -24,8 +24,8 @@ from subsalt.check.context import (
 )
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import DEEPEST
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile, positions
-from subsalt.io.segy.headers import Fix
 
 #: m by which surfaces of land may lie below sea level
 LOWEST_LAND = 100.0

@@ -39,8 +39,8 @@ from subsalt.io.geometry.join import described
 from subsalt.io.scan import cures
 from subsalt.io.scan.traces import GAP_LENGTH
 from subsalt.io.segy.exclude import leave_out, spans
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile
-from subsalt.io.segy.headers import Fix
 from subsalt.io.segy.reading import TraceReader
 
 

@@ -18,7 +18,8 @@ from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
 
 if TYPE_CHECKING:
     from subsalt.io.geometry.join import SurveyGeometry
-    from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.fix import Fix
+    from subsalt.io.segy.headers import HeaderBytes
     from subsalt.job.base import BaseJob
     from subsalt.job.starter import InitResult
 
@@ -131,7 +132,8 @@ def scan(
     interval, and a wrong time zero.
     """
     from subsalt.io.scan.scan import scan as read
-    from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.fix import Fix
+    from subsalt.io.segy.headers import HeaderBytes
     from subsalt.io.segy.index import SUFFIX
 
     if out is not None and not first_breaks:
@@ -173,8 +175,9 @@ def save_indexes(
     """Save the header values of files; return the fix under which they are read, and what was saved where."""
     from subsalt.host import human
     from subsalt.io.input_file import InputFile
+    from subsalt.io.segy.fix import Fix
     from subsalt.io.segy.geometry import header_for
-    from subsalt.io.segy.headers import Fix, save_index
+    from subsalt.io.segy.headers import save_index
     from subsalt.io.segy.index import BESIDE
     from subsalt.io.segy.layout import find_layout
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from subsalt import errors
+from subsalt import errors, extensions
 
 if TYPE_CHECKING:
     from subsalt.run.resume import ResumeOptions
@@ -29,7 +29,7 @@ class Commands(TyperGroup):
         """Return a sub-command, None when there is none of that name."""
         if cmd_name not in BROUGHT:
             return super().get_command(ctx, cmd_name)
-        found = errors.extensions(errors.COMMANDS).get(cmd_name)
+        found = extensions.extensions(extensions.COMMANDS).get(cmd_name)
         return typer.main.get_command(found or _not_installed(cmd_name))
 
 

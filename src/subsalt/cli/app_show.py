@@ -171,10 +171,10 @@ def explain(
     json: Json = False,
 ) -> None:
     """Explain an error or warning code, or a key of the job file."""
-    from subsalt import errors
+    from subsalt import error_texts
 
     out = Out(json)
-    entry = errors.lookup(what)
+    entry = error_texts.lookup(what)
     if entry is not None:
         out.say(f"{entry.code}  {entry.title}\n\n{entry.meaning}\n\nfix: {entry.cure}")
         out.json(entry)
@@ -184,7 +184,7 @@ def explain(
     found = explain_key(what)
     if found is None:
         raise ConfigError(
-            f"{what!r} is neither a code nor a key of the job file", errors.suggest(what), code="E126"
+            f"{what!r} is neither a code nor a key of the job file", error_texts.suggest(what), code="E126"
         )
     out.say(found["text"])
     out.json(found)

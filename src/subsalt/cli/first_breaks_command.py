@@ -27,7 +27,7 @@ def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: 
         PNG to write; ``first-breaks.png`` in this folder when left out.
     """
     from subsalt.acquisition.first_breaks import first_breaks
-    from subsalt.view.records import first_breaks as draw
+    from subsalt.view.break_panels import first_breaks as draw
 
     survey, places = _survey(files, header)
     found = first_breaks(survey)

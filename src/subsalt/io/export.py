@@ -16,8 +16,8 @@ from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.input_file import InputFile
 from subsalt.io.publish import atomic_write, publish_text
 from subsalt.io.regular_files import read_json
+from subsalt.io.segy.conversion import convert_traces, stream_su
 from subsalt.io.segy.samples import TEXT_HEADER, decode_text
-from subsalt.io.segy.writing import convert_traces, stream_su
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.npy import grid_file, write_npz
 from subsalt.io.volumes.rsf import data_of, header_text

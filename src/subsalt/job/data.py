@@ -53,7 +53,8 @@ def open_geometry(job: BaseJob) -> SurveyGeometry | None:
 
 def header_options(section: TracesSection, base: Path = Path()) -> tuple[Any, Any]:
     """Return the header bytes and the fixes of `[data]` in the form of `subsalt.io.segy`; names count from `base`."""
-    from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.fix import Fix
+    from subsalt.io.segy.headers import HeaderBytes
     from subsalt.io.segy.index import BESIDE
 
     header = HeaderBytes.preset(section.preset)

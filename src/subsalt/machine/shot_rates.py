@@ -23,8 +23,8 @@ from subsalt.host import available_memory
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels import cpu
 from subsalt.kernels.work import Correlation, Snapshots
-from subsalt.machine.launcher import run
 from subsalt.machine.load import Watch
+from subsalt.machine.programs import run
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from subsalt import errors
+from subsalt import errors, extensions
 from subsalt.errors import ParallelError, install
 from subsalt.parallel import waiting
 from subsalt.parallel.waiting import wait
@@ -249,7 +249,7 @@ def _count(path: str, mpi: Any | None = None) -> Any:
     global _counter
     if preloaded := _preloaded():
         preloaded(PROFILE)  # it makes some calls of its own first
-    wrapper = next(iter(errors.extensions(errors.MPI_PROFILE).values()), None)
+    wrapper = next(iter(extensions.extensions(extensions.MPI_PROFILE).values()), None)
     if wrapper is None:
         raise errors.lab_missing(f"a profile of MPI calls ({COUNTING})")
     _counter = wrapper(path, mpi, "no MPI" if mpi is None else version(), preloaded)

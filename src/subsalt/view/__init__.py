@@ -4,15 +4,16 @@ All are PNG files, and the same input gives the same bytes.
 """
 
 from subsalt.view.acquisition import survey_map
-from subsalt.view.cuts import fold
+from subsalt.view.comparison import compare
 from subsalt.view.flatness import scan_map, scan_panels
-from subsalt.view.fold_maps import fold_map
 from subsalt.view.gate import Flag, gate_map
+from subsalt.view.image_fold import fold_map
 from subsalt.view.image_gathers import ImageGather, image_gathers
+from subsalt.view.placing import fold
 from subsalt.view.reading import gather_file, picture, time_file
 from subsalt.view.records import gather, gathers
 from subsalt.view.signal import Stage, signal_steps
-from subsalt.view.slices import compare, model, sections
+from subsalt.view.slices import model, sections
 from subsalt.view.time_pictures import time_pictures
 from subsalt.view.time_run import read_time_run
 from subsalt.view.time_sections import time_sections

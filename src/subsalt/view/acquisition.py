@@ -18,9 +18,10 @@ from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
-from subsalt.view import style
-from subsalt.view.cuts import Placed, cuts_at, fold, last_point, moved, place_text, placed, volume_of
+from subsalt.view import palettes, style
+from subsalt.view.cuts import cuts_at, place_text, volume_of
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, Sheet, fit, legend, png_path
+from subsalt.view.placing import Placed, fold, last_point, moved, placed
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
@@ -163,9 +164,9 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
     left, right, bottom, top = cut.extent
     h, v = axes
     if scene.turn is None:
-        values = style.reduced(values, style.pixels_of(ax))
+        values = palettes.reduced(values, palettes.pixels_of(ax))
         common: dict[str, Any] = {"extent": tuple(unit(cut.extent)), "aspect": "auto", "origin": "lower"}
-        return style.laid(ax, values, (low, high), style.veil(), "nearest", alpha=0.8, **common)
+        return palettes.laid(ax, values, (low, high), palettes.veil(), "nearest", alpha=0.8, **common)
     # turned into map coordinates: a mesh rather than a picture
     x, y = np.meshgrid(
         np.linspace(left, right, values.shape[1] + 1), np.linspace(bottom, top, values.shape[0] + 1)
@@ -174,7 +175,7 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
     points[:, h], points[:, v] = x.ravel(), y.ravel()
     points = scene(points)
     mesh = [unit(points[:, i]).reshape(x.shape) for i in (h, v)]
-    return ax.pcolormesh(*mesh, values, cmap=style.veil(), vmin=low, vmax=high, alpha=0.8, rasterized=True)
+    return ax.pcolormesh(*mesh, values, cmap=palettes.veil(), vmin=low, vmax=high, alpha=0.8, rasterized=True)
 
 
 #: height of the panel that shows a line on the map, inches
@@ -316,7 +317,9 @@ def _fold_map(
     points = scene(np.stack([x.ravel(), y.ravel(), np.zeros(x.size)], axis=1))
     mesh = [unit(points[:, i]).reshape(x.shape) for i in (0, 1)]
     shown = np.ma.masked_equal(fold_of.T, 0)
-    drawn = ax.pcolormesh(*mesh, shown, cmap=style.palette("fold"), vmin=0, vmax=max(1, int(fold_of.max())))
+    drawn = ax.pcolormesh(
+        *mesh, shown, cmap=palettes.palette("fold"), vmin=0, vmax=max(1, int(fold_of.max()))
+    )
     size = f"{ex[1] - ex[0]:.4g} x {ey[1] - ey[0]:.4g} m"
     style.colour_bar(fig, drawn, bar, f"fold: midpoints per bin of {size}")
     edge = scene(corners(scene.where.grid, (0, 1)))

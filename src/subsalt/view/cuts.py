@@ -1,7 +1,4 @@
-"""Plane cuts through a volume: which values, which two axes, where; and drawing one of them on given axes.
-
-Where a survey lies on a model: positions in its local coordinates, what lies outside, and the fold.
-"""
+"""Plane cuts through a volume: which values, which two axes, where; and drawing one of them on given axes."""
 
 from __future__ import annotations
 
@@ -13,140 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Frame, Grid, map_corners
 from subsalt.earth.planes import Planes
-from subsalt.errors import ConfigError, GeometryError, ModelError
-from subsalt.view import style
+from subsalt.errors import ConfigError, ModelError
+from subsalt.view import palettes, style
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A survey in the local coordinates of a model.
-
-    Parameters
-    ----------
-    grid : Grid
-        Of the model.
-    src : ndarray, (ns, 3)
-        One source per shot, m.
-    ids : list of int
-        Shot number of each source.
-    rcv : ndarray, (nr, 3)
-        Distinct receiver positions, m.
-    src_out, rcv_out : ndarray of bool
-        Which of them lie outside the grid (its points, half a cell of tolerance).
-    """
-
-    grid: Grid
-    src: NDArray[np.float64]
-    ids: list[int]
-    rcv: NDArray[np.float64]
-    src_out: NDArray[np.bool_]
-    rcv_out: NDArray[np.bool_]
-
-    @property
-    def beyond(self) -> float:
-        """How far, m, the farthest source or receiver lies outside the grid (horizontally or in depth)."""
-        points = np.concatenate([self.src, self.rcv])
-        low, high = np.array(self.grid.origin3), last_point(self.grid)
-        gap = np.maximum(np.maximum(low - points, points - high), 0.0)[:, _used(self.grid)]
-        return float(np.sqrt((gap**2).sum(axis=1)).max()) if len(points) else 0.0
-
-
-def placed(survey: Survey, grid: Grid, frame: Frame | None = None) -> Placed:
-    """Return where a survey lies on a grid.
-
-    Parameters
-    ----------
-    survey : Survey
-        At least one shot.
-    grid : Grid
-        Local coordinates, m.
-    frame : Frame, optional
-        Frame of the grid; the survey's own when left out.
-    """
-    if not len(survey):
-        raise GeometryError("the survey has no shots", "check the selection of shots", code="E304")
-    src = np.array([s.src for s in survey])
-    rcv = style.unique_points([s.rcv for s in survey])
-    src, rcv = (moved(p, survey, frame) for p in (src, rcv))
-    out = [_outside(p, grid) for p in (src, rcv)]
-    return Placed(grid, src, [s.id for s in survey], rcv, out[0], out[1])
-
-
-def moved(points: NDArray[np.float64], survey: Survey, frame: Frame | None) -> NDArray[np.float64]:
-    """Return points (n, 3) of a survey in the local coordinates of `frame`, m.
-
-    A section without a place on the map (the frame `Frame()`) lies where the line is: its coordinates are the survey's.
-    """
-    if frame is None or frame == survey.frame or (survey.ndim == 2 and frame == Frame()):
-        return points
-    return frame.to_local(survey.frame.to_world(points))
-
-
-def _used(grid: Grid) -> list[int]:
-    return [0, 2] if grid.ndim == 2 else [0, 1, 2]
-
-
-def last_point(grid: Grid) -> NDArray[np.float64]:
-    """Return the coordinates of the last grid point, (3,), m."""
-    return np.array(grid.origin3) + (np.array(grid.shape3) - 1) * np.array(grid.spacing3)
-
-
-def _outside(points: NDArray[np.float64], grid: Grid) -> NDArray[np.bool_]:
-    """Return which points (n, 3) lie more than half a cell outside the grid."""
-    half = 0.5 * np.array(grid.spacing3) + 1e-9
-    low, high = np.array(grid.origin3) - half, last_point(grid) + half
-    bad = (points < low) | (points > high)
-    return np.asarray(bad[:, _used(grid)].any(axis=1))
-
-
-def fold(
-    survey: Survey, grid: Grid, bins: Sequence[float] | None = None, frame: Frame | None = None
-) -> tuple[NDArray[np.int64], list[NDArray[np.float64]]]:
-    """Count source-receiver midpoints per bin over the grid's horizontal extent.
-
-    Parameters
-    ----------
-    survey : Survey
-        Shots with their receivers.
-    grid : Grid
-        The bins cover it.
-    bins : sequence of float, optional
-        Bin size along x (and y), m; by default two cells of the grid, more where that would make more than
-        a hundred bins along an axis.
-    frame : Frame, optional
-        Frame of the grid.
-
-    Returns
-    -------
-    counts : ndarray, (nbx, nby), int64
-        Traces per bin; nby is 1 in 2-D.
-    edges : list of two ndarray
-        Bin edges along x and y, m.
-    """
-    edges: list[NDArray] = []
-    for i in range(2):
-        o, n, d = grid.origin3[i], grid.shape3[i], grid.spacing3[i]
-        # whole cells: bins of another size would beat with midpoints that lie on the grid
-        size = bins[i] if bins is not None and i < len(bins) else max(2, -(-n // 100)) * d
-        count = 1 if i == 1 and grid.ndim == 2 else max(1, int(np.ceil(n * d / size - 1e-9)))
-        edges.append(o - d / 2 + size * np.arange(count + 1))
-    if grid.ndim == 2:
-        edges[1] = np.array([-np.inf, np.inf])
-    counts: NDArray[np.int64] = np.zeros((len(edges[0]) - 1, len(edges[1]) - 1), dtype=np.int64)
-    for shot in survey:
-        mid = 0.5 * (shot.rcv + shot.src)
-        mid = moved(mid, survey, frame)
-        ix, iy = (np.searchsorted(e, mid[:, i], side="right") - 1 for i, e in enumerate(edges))
-        good = (ix >= 0) & (ix < counts.shape[0]) & (iy >= 0) & (iy < counts.shape[1])
-        np.add.at(counts, (ix[good], iy[good]), 1)
-    return counts, edges
 
 
 NAMES = "xyz"
@@ -288,7 +159,7 @@ class Look:
     limit : float or tuple of float
         Symmetric limit, or low and high.
     palette : str
-        Name of the colour map, see `style.palette`; or ``"veil"``, velocity lightened for what is drawn over it.
+        Name of the colour map, see `palettes.palette`; or ``"veil"``, velocity lightened for what is drawn over it.
     vp : ndarray or Planes, optional
         Velocity laid over it, m/s.
     vp_limits : tuple of float
@@ -322,29 +193,20 @@ def place_text(grid: Grid, frame: Frame | None) -> str:
     return f" · x runs {turn:.2f}° from map x{side}; on the map from ({x0:.2f}, {y0:.2f}) to ({x1:.2f}, {y1:.2f})"
 
 
-def survey_points(survey: Survey | None, frame: Frame | None = None) -> tuple[NDArray, NDArray]:
-    """Return the distinct source and receiver positions (n, 3) of a survey, local to `frame`, m."""
-    if survey is None or not len(survey):
-        return np.zeros((0, 3)), np.zeros((0, 3))
-    src = style.unique_points([s.src[None] for s in survey])
-    rcv = style.unique_points([s.rcv for s in survey])
-    return moved(src, survey, frame), moved(rcv, survey, frame)
-
-
 def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
     """Draw one cut; return what a colour bar needs, by name (``values`` or ``vp``)."""
     left, right, low, high = (float(v) for v in unit(cut.extent))
     common: dict[str, Any] = {"extent": (left, right, low, high), "aspect": "auto", "origin": "lower"}
-    pixels = style.pixels_of(ax)
-    values = style.reduced(cut.values(look.values), pixels)
+    pixels = palettes.pixels_of(ax)
+    values = palettes.reduced(cut.values(look.values), pixels)
     lo, hi = look.limit if isinstance(look.limit, tuple) else (-look.limit, look.limit)
     smooth = "nearest" if look.palette in ("velocity", "veil") else _interpolation(values, pixels)
     if look.vp is None:
-        colours: Any = style.veil() if look.palette == "veil" else style.palette(look.palette)
-        drawn = {"values": style.laid(ax, values, (lo, hi), colours, smooth, **common)}
+        colours: Any = palettes.veil() if look.palette == "veil" else palettes.palette(look.palette)
+        drawn = {"values": palettes.laid(ax, values, (lo, hi), colours, smooth, **common)}
     else:
-        vp = style.reduced(cut.values(look.vp), pixels)
-        colours, key = style.tinted(values, (lo, hi), look.palette, vp, look.vp_limits, look.tint)
+        vp = palettes.reduced(cut.values(look.vp), pixels)
+        colours, key = palettes.tinted(values, (lo, hi), look.palette, vp, look.vp_limits, look.tint)
         ax.imshow(colours, interpolation=smooth, **common)
         drawn = {"vp": key}
     _draw_reflectors(ax, cut, look.reflectors, unit)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, ModelError
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.pages import BOTTOM, LEFT, TOP, Sheet, png_path
 from subsalt.view.records import Traces
 
@@ -362,7 +362,7 @@ def scan_map(
     with sheet.page((5.2, _TOP + _TALL + BOTTOM)) as fig:
         ax = style.place(fig, (LEFT, _TOP, 3.2, _TALL))
         common: dict[str, Any] = {
-            "cmap": style.palette("fold"),
+            "cmap": palettes.palette("fold"),
             "vmin": max(0.0, float(np.nanmin(shown))),
             "vmax": 1,
         }

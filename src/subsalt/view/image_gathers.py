@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.flatness import Moveout, residual_moveout
 from subsalt.view.pages import BOTTOM, LEFT, Sheet, png_path
 from subsalt.view.records import Traces, TraceStyle
@@ -128,7 +128,7 @@ def image_gathers(
                 left += width + _GAP
             left += _BETWEEN - _GAP
             traces = np.asarray(g.traces, dtype=np.float64) * weight
-            pixels = style.pixels_of(axes["gather"])[1] / len(traces)
+            pixels = palettes.pixels_of(axes["gather"])[1] / len(traces)
             kind = how.chosen(pixels >= 7)
             muted = MUTED if kind != "wiggle" else None
             Traces(traces, time, limit, kind, g.offset, muted).draw(axes["gather"])
@@ -182,7 +182,7 @@ def _moveout(ax: Axes, rest: Moveout, time: TimeAxis) -> None:
     """Draw the semblance by ratio of velocity, and the picks."""
     step = (rest.ratio[1] - rest.ratio[0]) / 2
     extent = (rest.ratio[0] - step, rest.ratio[-1] + step, time.duration, time.t0)
-    shown: dict[str, Any] = {"cmap": style.palette("fold"), "vmin": 0, "vmax": 1, "aspect": "auto"}
+    shown: dict[str, Any] = {"cmap": palettes.palette("fold"), "vmin": 0, "vmax": 1, "aspect": "auto"}
     ax.imshow(rest.spectrum.T, extent=extent, interpolation="bilinear", **shown)
     ax.axvline(1.0, color=style.INK, linewidth=0.7)
     if len(rest.picks):

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import CannotCreateError, ResourceError
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.movie import FIELDS, PERCENTILES, Frames, Movie
 
 #: what HTML changes or ends a script with: NUL, CR and <; they go out with the eighth bit, hence as two bytes of UTF-8
@@ -196,7 +196,7 @@ def _velocity_colours() -> str:
     """Return the colours of slow to fast as hexadecimal digits, six each; no lighter than white waves stand out of."""
     from matplotlib import colormaps
 
-    rgb = colormaps[style.PALETTES["velocity"]](np.linspace(0, 1, COLOURS))[:, :3]
+    rgb = colormaps[palettes.PALETTES["velocity"]](np.linspace(0, 1, COLOURS))[:, :3]
     return np.rint((0.08 + 0.72 * rgb) * 255).astype(np.uint8).tobytes().hex()
 
 

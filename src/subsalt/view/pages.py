@@ -12,7 +12,7 @@ import numpy as np
 
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.cuts import Cut, Look, cuts_at, draw_cut
 from subsalt.view.style import Length
 
@@ -96,7 +96,7 @@ def picture_bytes(grid: Grid) -> int:
     for cut in cuts_at(grid).values():
         wide, tall, _ = fit(*cut.lengths, None if cut.axes[1] == 2 else 1.0, PICTURE)
         across, down = (grid.shape3[i] for i in cut.axes)
-        room = style.PER_PIXEL * style.DPI
+        room = palettes.PER_PIXEL * style.DPI
         most = max(most, min(across, round(room * wide)) * min(down, round(room * tall)))
     return DRAWING + POINT_DRAWN * most
 

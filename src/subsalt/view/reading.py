@@ -236,8 +236,9 @@ def holds_shots(path: Path) -> bool:
 def first_traces(path: Path) -> tuple[NDArray, TimeAxis, int]:
     """Return the first traces of a SEG-Y or SU file, their time axis, and how many there are."""
     from subsalt.io.input_file import InputFile
+    from subsalt.io.segy.fix import Fix
     from subsalt.io.segy.geometry import open_headers
-    from subsalt.io.segy.headers import Fix, HeaderBytes, read_traces
+    from subsalt.io.segy.headers import HeaderBytes, read_traces
 
     with InputFile(path) as file:
         one = open_headers(file, HeaderBytes(), Fix())

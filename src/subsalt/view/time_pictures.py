@@ -14,7 +14,7 @@ from subsalt.acquisition.image_grid import ImageGrid, LocationBox
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
-from subsalt.view.fold_maps import fold_map
+from subsalt.view.image_fold import fold_map
 from subsalt.view.image_gathers import MOST_GATHERS, ImageGather, image_gathers
 from subsalt.view.pages import Sheet, png_path
 from subsalt.view.records import TraceStyle

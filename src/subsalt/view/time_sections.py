@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, ModelError
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.pages import BOTTOM, DRAWING, GAP, LEFT, POINT_DRAWN, RIGHT, TOP, Sheet, png_path
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
 def time_picture_bytes(grid: ImageGrid) -> int:
     """Return the memory that pictures of a time migration on `grid` take, gathers and maps included."""
     across, down = round(style.DPI * _WIDE), round(style.DPI * _TALL)
-    points = min(max(grid.shape), style.PER_PIXEL * across) * min(grid.time.nt, style.PER_PIXEL * down)
+    points = min(max(grid.shape), palettes.PER_PIXEL * across) * min(grid.time.nt, palettes.PER_PIXEL * down)
     # a section of fewer points than pixels is drawn in as many points as it has pixels
     most = max(points, across * down)
     return DRAWING + GATHERS_DRAWN + POINT_DRAWN * most
@@ -118,7 +118,7 @@ class TimeStyle:
     clip : float
         Percentile of |a| at which a symmetric palette ends.
     palette, label : str
-        Colours, see `style.palette`, and what the values are.
+        Colours, see `palettes.palette`, and what the values are.
     title, run_id : str
         Heading, and the run that made the image; both also in the PNG's metadata.
     planes : bool
@@ -281,21 +281,21 @@ class _Drawing:
         values = self.cuts[name] if name == "slice" else self.cuts[name].T
         down, across = self._ends(name)
         common: dict[str, Any] = {"extent": (*across, down[1], down[0]), "aspect": "auto"}
-        pixels = style.pixels_of(ax)
-        values = style.reduced(values, pixels)
+        pixels = palettes.pixels_of(ax)
+        values = palettes.reduced(values, pixels)
         many = values.shape[0] > pixels[0] or values.shape[1] > pixels[1]
         smooth = "hanning" if many else "bilinear"
         low, high = self.look.limits
         if self.over:
-            over = style.reduced(self.over[name] if name == "slice" else self.over[name].T, pixels)
-            colours, drawn = style.tinted(
+            over = palettes.reduced(self.over[name] if name == "slice" else self.over[name].T, pixels)
+            colours, drawn = palettes.tinted(
                 values, (low, high), self.look.palette, over, self.look.velocity_limits, 0.9
             )
             ax.imshow(colours, interpolation=smooth, **common)
         else:
             smooth = smooth if self.look.palette in SYMMETRIC else "nearest"
-            palette = style.palette(self.look.palette)
-            drawn = style.laid(ax, values, (low, high), palette, smooth, **common)
+            palette = palettes.palette(self.look.palette)
+            drawn = palettes.laid(ax, values, (low, high), palette, smooth, **common)
         lines = "inline" if name == "crossline" else line_name(self.grid)
         ax.set_xlabel(lines)
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from subsalt.errors import DeviceError, DiskError, ResourceError, SubsaltError
 from subsalt.io.publish import make_folder, publish_bytes
-from subsalt.machine import launcher
 from subsalt.machine import machine_file as machine
+from subsalt.machine import programs
 
 #: seconds that a compiler may take
 PATIENCE = 300.0
@@ -62,7 +62,7 @@ def compiled(
     with tempfile.TemporaryDirectory(prefix="subsalt-compile-") as made:
         out = Path(made) / name
         try:
-            launcher.run(
+            programs.run(
                 [*words, *map(str, sources), "-o", str(out)], what=f"compiling {name}", timeout=PATIENCE
             )
         except SubsaltError as error:
@@ -83,7 +83,7 @@ def _describe(compiler: Sequence[str]) -> str:
     said = []
     for option in ("--version", "-show"):
         try:
-            said.append(launcher.run([*compiler, option], what=compiler[0], timeout=PATIENCE).stdout)
+            said.append(programs.run([*compiler, option], what=compiler[0], timeout=PATIENCE).stdout)
         except SubsaltError:
             continue
     return "\n".join(said)

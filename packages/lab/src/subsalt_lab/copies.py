@@ -15,7 +15,7 @@ from typing import Any
 
 from subsalt.errors import MemoryPlanError
 from subsalt.host import machine_facts
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
@@ -97,10 +97,10 @@ def run(work: Work, timeout: float) -> dict[str, Any]:
         When one fails (E781).
     """
     words = [sys.executable, "-m", "subsalt_lab.copies_worker", work.text()]
-    ran = launcher.run(words, what=f"the run of {len(work.threads)} copies", timeout=timeout)
+    ran = programs.run(words, what=f"the run of {len(work.threads)} copies", timeout=timeout)
     answers = [line[len(ANSWER) :] for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
     if len(answers) != 1:
-        raise launcher.failed("the run of copies printed no answer", ran.stderr)
+        raise programs.failed("the run of copies printed no answer", ran.stderr)
     answer: dict[str, Any] = json.loads(answers[0])
     return answer
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import SubsaltError
-from subsalt.machine import launcher, records
+from subsalt.machine import programs, records
 from subsalt.machine.stats import ratio, summary
 from subsalt_lab.campaign import CLOCK, UNITS, Campaign
 from subsalt_lab.layouts import Layout, WorkRule
@@ -191,7 +191,7 @@ def once(settings: Settings, start: Start, per_socket: int = 1) -> tuple[float, 
     """
     if settings.places and not settings.cached:
         records.drop_from_cache(_files_in(start.place))
-    ran = launcher.run(
+    ran = programs.run(
         words_of(settings, start, per_socket),
         what=f"the command with {start.layout.ranks} ranks x {start.layout.threads} threads",
         extra={"OMP_NUM_THREADS": str(start.layout.threads)},

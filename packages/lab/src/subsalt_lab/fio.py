@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.machine import launcher, records
+from subsalt.machine import programs, records
 
 #: the first version whose JSON has times in nanoseconds
 OLDEST = 3
@@ -58,7 +58,7 @@ class Fio:
         program = path or shutil.which("fio")
         if program is None:
             raise DeviceError("fio is not on PATH", CURE, code="E960")
-        said = launcher.answer([str(program), "--version"], ANSWERS)
+        said = programs.answer([str(program), "--version"], ANSWERS)
         version = re.search(r"^fio-((\d+)\.\d+\S*)\s*$", said, re.MULTILINE)
         if version is None or int(version[2]) < OLDEST:
             raise DeviceError(
@@ -66,7 +66,7 @@ class Fio:
                 CURE,
                 code="E960",
             )
-        known = launcher.answer([str(program), "--enghelp"], ANSWERS)
+        known = programs.answer([str(program), "--enghelp"], ANSWERS)
         return cls(
             Path(program), version[1], frozenset(w for line in known.splitlines()[1:] for w in line.split())
         )
@@ -95,7 +95,7 @@ class Fio:
         words = [f"--{key}={value}" for key, value in ({"name": "test"} | dict(options)).items()]
         before = records.storage_bytes()
         try:
-            launcher.run(
+            programs.run(
                 [str(self.path), *words, "--output-format=json+", f"--output={file}"],
                 what=what,
                 timeout=seconds + SLACK,

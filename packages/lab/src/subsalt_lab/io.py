@@ -19,8 +19,9 @@ from typing import Any
 from subsalt.errors import SubsaltError
 from subsalt.host import human, usable_cores
 from subsalt.io.publish import publish_text
-from subsalt.machine.launcher import Launcher, run
+from subsalt.machine.launcher import Launcher
 from subsalt.machine.load import Watch
+from subsalt.machine.programs import run
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
 from subsalt.parallel.decomp import largest_group

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from subsalt.machine import launcher
-from subsalt.machine.launcher import Queued
+from subsalt.machine import programs
+from subsalt.machine.programs import Queued
 from subsalt.machine.stats import summary
 from subsalt_lab.campaign import CLOCK, UNITS, Campaign
 from subsalt_lab.external import wrong_use
@@ -85,7 +85,7 @@ def check(settings: Settings) -> None:
 
 def once(settings: Settings, nodes: int) -> Queued:
     """Run all jobs on a number of nodes."""
-    return launcher.queue(
+    return programs.queue(
         settings.words_of,
         settings.jobs,
         nodes,

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from subsalt.machine import launcher
+from subsalt.machine import programs
 
 Kind = Literal["hydra", "openmpi", "srun", "other", "none"]
 
@@ -160,7 +160,7 @@ def kind_of(word: str) -> Kind:
 @cache
 def _kind_by_version(path: str) -> Kind:
     # Intel's and Debian's launchers are links and scripts; the one text that tells them apart is this
-    text = launcher.answer([path, "--version"])
+    text = programs.answer([path, "--version"])
     if re.search(r"hydra|intel\(r\) mpi|mpich", text, re.IGNORECASE):
         return "hydra"
     if re.search(r"open ?mpi|openrte|prte", text, re.IGNORECASE):

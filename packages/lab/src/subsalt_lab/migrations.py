@@ -19,21 +19,12 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from subsalt.errors import DiskError
 from subsalt.io.publish import make_folder
-from subsalt.machine import launcher, records
+from subsalt.machine import programs, records
 from subsalt.machine.launcher import ALONE, Launcher
 from subsalt.machine.stats import summary
-from subsalt_lab.campaign import (
-    CLOCK,
-    UNITS,
-    Campaign,
-    located,
-    marks_of,
-    notes,
-    plain,
-    run_ranks,
-    same_bits,
-)
+from subsalt_lab.campaign import CLOCK, UNITS, Campaign, marks_of, notes, plain, same_bits
 from subsalt_lab.layouts import Layout
+from subsalt_lab.rank_programs import located, run_ranks
 from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_rates, rows
 
@@ -233,7 +224,7 @@ def migrate(settings: Migrations, case: Case) -> Answer:
         shutil.rmtree(case.run_dir, ignore_errors=True)
     lines = [line for line in ran.stdout.splitlines() if line.startswith("{")]
     if len(lines) != 1:
-        raise launcher.failed(
+        raise programs.failed(
             f"the migration with layout {case.layout.name} printed {len(lines)} results", ran.stderr
         )
     said, spent = json.loads(lines[0]), facts["over_ranks"]

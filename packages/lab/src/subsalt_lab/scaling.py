@@ -7,19 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from subsalt.machine.launcher import ALONE, Launcher
-from subsalt_lab.campaign import (
-    CLOCK,
-    UNITS,
-    Campaign,
-    key_of,
-    located,
-    marks_of,
-    notes,
-    plain,
-    same_bits,
-    start,
-)
+from subsalt_lab.campaign import CLOCK, UNITS, Campaign, key_of, marks_of, notes, plain, same_bits
 from subsalt_lab.layouts import Layout
+from subsalt_lab.rank_programs import located, start
 from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_rates, add_sockets, rows
 from subsalt_lab.scaling_worker import Work

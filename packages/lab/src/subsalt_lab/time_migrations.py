@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.io.publish import publish_text
-from subsalt.io.segy.writing import write_traces
+from subsalt.io.segy.trace_writing import write_traces
 from subsalt.machine.stats import ratio, summary
 from subsalt_lab.campaign import UNITS, key_of
 from subsalt_lab.layouts import Layout

@@ -16,7 +16,7 @@ from typing import Any
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.host import usable_cores
-from subsalt.machine import launcher, stats
+from subsalt.machine import programs, stats
 from subsalt.machine.load import Watch
 from subsalt.machine.stats import Paired
 from subsalt_lab.external import printed_time
@@ -153,8 +153,8 @@ def trials(
     b: Way,
     settings: Settings,
     *,
-    after: Callable[[str, launcher.Ran], None] | None = None,
-    run: Callable[..., launcher.Ran] = launcher.run,
+    after: Callable[[str, programs.Ran], None] | None = None,
+    run: Callable[..., programs.Ran] = programs.run,
     say: Say = lambda text: None,
 ) -> Trials:
     """Run a command in two ways, interleaved, and compare times and outputs.
@@ -168,7 +168,7 @@ def trials(
     after : callable, optional
         Told of every timed run, after it: "a" or "b", and what it printed.
     run : callable
-        As `launcher.run`.
+        As `programs.run`.
     say : callable
         Told what is being run.
 
@@ -216,7 +216,7 @@ def trials(
 class _Bench:
     """The runs of one comparison: their folders, the outputs of the first one, and how long they may take."""
 
-    def __init__(self, folder: Path, settings: Settings, run: Callable[..., launcher.Ran]) -> None:
+    def __init__(self, folder: Path, settings: Settings, run: Callable[..., programs.Ran]) -> None:
         self.folder, self.settings, self.run = folder, settings, run
         self.reference_files: dict[str, Path] = {}
         self.timeout = settings.timeout
@@ -238,7 +238,7 @@ class _Bench:
             raise _unsteady(own[0])
         return differing
 
-    def once(self, way: Way, is_changed: bool) -> tuple[launcher.Ran, float, list[Difference]]:
+    def once(self, way: Way, is_changed: bool) -> tuple[programs.Ran, float, list[Difference]]:
         """Run a way; return what it printed, its seconds, and the differences from the first run."""
         with self._place() as place:
             before = self.settings.outputs.stamps(place)
@@ -251,7 +251,7 @@ class _Bench:
             return ran, ran.seconds, differing
         return ran, printed_time(ran.stdout + "\n" + ran.stderr, self.settings.time_from)[0], differing
 
-    def _start(self, way: Way, place: Path) -> launcher.Ran:
+    def _start(self, way: Way, place: Path) -> programs.Ran:
         return self.run(
             way.in_folder(place),
             what=f"the run {way.name}",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import Finding
-from subsalt.io.segy.geometry import SAME_PLACE
+from subsalt.io.segy.shot_table import SAME_PLACE
 
 #: point numbers are counted in hundredths, as SPS writes them (F10.2)
 PER_POINT = 100

@@ -26,7 +26,7 @@ from subsalt.io.geometry.spreads import ListedSpread, Relations, RelationSpread
 from subsalt.io.geometry.sps import read_sps
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations, find_sorted, point_text, without_repeats
 from subsalt.io.input_file import InputFile
-from subsalt.io.segy.geometry import SAME_PLACE
+from subsalt.io.segy.shot_table import SAME_PLACE
 
 #: shots, channels or points that a message lists
 LISTED = 5

@@ -18,6 +18,7 @@ from subsalt.io.input_file import InputFile
 from subsalt.io.reading_progress import each, tell
 from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
 from subsalt.io.segy.exclude import refuse_unmatched
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import (
     POSITION_NAMES,
     ScannedFile,
@@ -28,9 +29,9 @@ from subsalt.io.segy.geometry import (
     needed_for,
     refuse_depth,
 )
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_headers, save_index, settled_values
+from subsalt.io.segy.headers import FileLayout, HeaderBytes, read_headers, save_index, settled_values
+from subsalt.io.segy.interval import settle_dt
 from subsalt.io.segy.layout import find_layout
-from subsalt.io.segy.sampling import settle_dt
 from subsalt.io.segy.words import as_numbers
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain

@@ -24,8 +24,9 @@ from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
 from subsalt.io.read_ahead import ReadAhead
 from subsalt.io.scan.findings import late_findings, said_once
 from subsalt.io.scan.traces import TraceSet
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import GEOMETRY_STATIC, unit_factor
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.segy.reading import refuse
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
 from subsalt.io.segy.trace_files import GAP, PIECE, TraceFiles

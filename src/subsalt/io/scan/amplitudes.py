@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subsalt.errors import Finding
 from subsalt.io.scan.statistics import STEADY, SWELL, TraceMeasures
 from subsalt.io.segy.exclude import leave_out, spans
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
 
 #: a trace this many times stronger than its neighbours, and this many robust deviations, is none of the survey
 STRONGER, DEVIATIONS = 10.0, 6.0

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import leave_out, spans
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile, column, positions, trace_kinds, unit_factor
-from subsalt.io.segy.headers import Fix, apply_scalar, fix_text
+from subsalt.io.segy.headers import apply_scalar, fix_text
 
 #: traces of all files on which a correction is tried
 _TRIED = 20_000

@@ -27,18 +27,10 @@ from subsalt.io.scan.upright import upright, upright_findings
 from subsalt.io.scan.witnesses import EXPLAINED, distances_of_bins, witness_findings
 from subsalt.io.scan.word_types import word_type_findings
 from subsalt.io.segy.exclude import short_names, spans
-from subsalt.io.segy.geometry import (
-    FOOT,
-    LIVE,
-    PRESSURE,
-    SAME_PLACE,
-    SENSORS,
-    VERTICAL,
-    ScannedFile,
-    column,
-    shot_table,
-)
-from subsalt.io.segy.headers import FileLayout, Fix
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.geometry import FOOT, LIVE, PRESSURE, SENSORS, VERTICAL, ScannedFile, column
+from subsalt.io.segy.headers import FileLayout
+from subsalt.io.segy.shot_table import SAME_PLACE, shot_table
 
 #: m; ten times the longest streamers and lines
 _LONGEST_OFFSET = 200_000.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import Exclusion, runs, spans
-from subsalt.io.segy.geometry import shot_table
+from subsalt.io.segy.shot_table import shot_table
 
 if TYPE_CHECKING:
     from subsalt.io.scan.traces import TraceSet

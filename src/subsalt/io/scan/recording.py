@@ -14,8 +14,9 @@ from subsalt.errors import Finding
 from subsalt.io.input_file import InputFile
 from subsalt.io.scan.amplitudes import MeasuredFile, MeasuredSet
 from subsalt.io.segy.exclude import Exclusion, runs, spans
-from subsalt.io.segy.geometry import SAME_PLACE, ScannedFile, column
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.geometry import ScannedFile, column
+from subsalt.io.segy.shot_table import SAME_PLACE
 
 #: share of the stations of a survey that must have two traces each, and of these that differ the same way
 PAIRED, ONE_WAY = 0.95, 0.8

@@ -14,8 +14,8 @@ from subsalt.acquisition.line import MAP_X, described
 from subsalt.errors import Finding
 from subsalt.host import human
 from subsalt.io.scan.statistics import SampleStatistics
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile
-from subsalt.io.segy.headers import Fix
 
 
 @dataclass(frozen=True)

@@ -25,16 +25,10 @@ from subsalt.io.scan.recording import ShotTimes, recording_findings, shot_times
 from subsalt.io.scan.result import FileFacts, ScanResult
 from subsalt.io.scan.statistics import SampleStatistics, TraceMeasures, sample_statistics
 from subsalt.io.scan.witnesses import sides_with_coordinates
-from subsalt.io.segy.geometry import (
-    POSITION_NAMES,
-    ScannedFile,
-    ShotTable,
-    column,
-    open_headers,
-    positions,
-    shot_table,
-)
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.geometry import POSITION_NAMES, ScannedFile, column, open_headers, positions
+from subsalt.io.segy.headers import FileLayout, HeaderBytes
+from subsalt.io.segy.shot_table import ShotTable, shot_table
 
 #: bytes of traces read for statistics, over all files: all traces of smaller surveys, a sample of larger ones
 _STATISTICS_TOTAL = 1 << 30

@@ -13,8 +13,9 @@ from subsalt.io.scan.missing import missing
 from subsalt.io.scan.odd_files import odd_files
 from subsalt.io.scan.witnesses import constant_bias
 from subsalt.io.segy.exclude import Exclusion, leave_out, runs, short_names, spans
-from subsalt.io.segy.geometry import SAME_PLACE, ScannedFile, column, find_repeats, shot_table
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.geometry import ScannedFile, column
+from subsalt.io.segy.shot_table import SAME_PLACE, find_repeats, shot_table
 
 #: factor by which nominal offsets differ from distances at most
 NOMINAL = 1.1

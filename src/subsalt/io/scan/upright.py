@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import DEEPEST, DEEPEST_SEA
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import ScannedFile, column
-from subsalt.io.segy.headers import Fix
 
 #: m and share of a distance that whole metres and feathers leave between offsets and distances
 ROUNDED, NOMINAL = 1.5, 0.01

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from subsalt.errors import Finding
 from subsalt.io.segy.exclude import spans
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import FOOT, ScannedFile, bin_positions, column, unit_factor
-from subsalt.io.segy.headers import Fix, apply_scalar
+from subsalt.io.segy.headers import apply_scalar
 
 #: m and share of the distance that whole metres and feathers leave between offsets and distances
 ROUNDED, NOMINAL = 1.5, 0.01

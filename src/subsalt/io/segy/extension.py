@@ -13,7 +13,8 @@ import numpy as np
 
 from subsalt.errors import SegyError
 from subsalt.io.input_file import InputFile
-from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import TRACE_HEADER, FileLayout
 
 #: name of the extension, in its last eight bytes
 _FIRST = "SEG00001"

@@ -20,7 +20,8 @@ from subsalt.io.input_file import InputFile
 from subsalt.io.scan.statistics import USUAL_FORMATS, likeliest_format
 from subsalt.io.segy.copied import refuse_text_copy
 from subsalt.io.segy.extension import extended_ns, take_extensions
-from subsalt.io.segy.headers import TRACE_HEADER, Endian, FileLayout, Fix, HeaderBytes, fix_text
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.headers import TRACE_HEADER, Endian, FileLayout, HeaderBytes, fix_text
 from subsalt.io.segy.samples import FORMATS, READABLE, TEXT_HEADER, decode_text
 from subsalt.io.segy.sampling import agreement, explained, find_dt, find_ns, text_headers
 

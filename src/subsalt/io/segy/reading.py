@@ -21,20 +21,19 @@ from subsalt.io.objects import as_paths
 from subsalt.io.reading_progress import each
 from subsalt.io.scan.findings import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import (
     GEOMETRY_STATIC,
     ScannedFile,
-    ShotTable,
     column,
-    first_of_repeats,
     header_column,
     needed_for,
     open_headers,
     refuse_depth,
-    shot_table,
 )
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes
+from subsalt.io.segy.headers import FileLayout, HeaderBytes
 from subsalt.io.segy.sampling import common_time_axis, refuse_mixed_samples
+from subsalt.io.segy.shot_table import ShotTable, first_of_repeats, shot_table
 from subsalt.io.segy.trace_files import TraceFiles
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.relay import plain
@@ -128,7 +127,7 @@ def read_survey(
     frame : Frame, optional
         Local coordinates to use, such as those of the model; 2-D lines are then projected on its x axis.
     shot_key : {"auto", "ffid", "source"}
-        What tells shots apart; see `subsalt.io.segy.geometry.shot_table`.
+        What tells shots apart; see `subsalt.io.segy.shot_table.shot_table`.
     receivers : {"coordinates", "offset"}
         Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the
         source.

@@ -1,8 +1,4 @@
-"""Surveys to SEG-Y rev 1 (IEEE floats, full geometry headers) and to SU; trace files from one to the other, header by
-header, for programs at the other end of a pipe.
-
-Prestack traces of any order to one SEG-Y rev 1 file: positions in map coordinates, samples block by block.
-"""
+"""Surveys to SEG-Y rev 1 (IEEE floats, full geometry headers) and to SU, and shots with positions of their own."""
 
 from __future__ import annotations
 
@@ -11,18 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from subsalt.acquisition.survey import Shot, Survey, TimeAxis
-from subsalt.errors import DataError, SegyError, SubsaltError
+from subsalt.acquisition.survey import Shot, Survey
+from subsalt.errors import DataError, SubsaltError
 from subsalt.io.array_bytes import raw_bytes
-from subsalt.io.input_file import InputFile
 from subsalt.io.publish import make_folder
-from subsalt.io.segy.headers import TRACE_HEADER, FileLayout, Fix, HeaderBytes, read_traces
-from subsalt.io.segy.layout import find_layout
 from subsalt.io.segy.rev1 import (
     Expectation,
     binary_header,
@@ -34,7 +26,6 @@ from subsalt.io.segy.rev1 import (
     trace_rows,
 )
 from subsalt.io.segy.samples import encode_text
-from subsalt.io.segy.sampling import settle_dt
 from subsalt.io.shared_file import write_together
 from subsalt.parallel.comm import Comm
 
@@ -294,217 +285,3 @@ def write_shot(
         for lo, hi in pairwise([0, *breaks, len(index)]):
             if hi > lo:
                 f.write_at(len(head) + int(index[lo]) * block.shape[1], raw_bytes(block[lo:hi]))
-
-
-#: (number of values, bytes of each) of the first 180 bytes of a trace header, which SEG-Y and SU share
-_SHARED = ((7, 4), (4, 2), (8, 4), (2, 2), (4, 4), (46, 2))
-
-
-def _header_type(order: str) -> np.dtype:
-    kinds = [f"{order}i{width}" for count, width in _SHARED for _ in range(count)]
-    return np.dtype([(f"f{i}", kind) for i, kind in enumerate(kinds)] + [("rest", "V60")])
-
-
-def _swap(raw: NDArray[np.uint8], source: str, target: str) -> NDArray[np.uint8]:
-    """Return headers (n, 240) in the byte order `target`; the 60 bytes that the formats use differently are
-    zero.
-    """
-    a, b = (_header_type(">" if e == "big" else "<") for e in (source, target))
-    values = raw.reshape(-1).view(a)
-    out = np.zeros(len(raw), b)
-    for name in (n for n in (b.names or ()) if n != "rest"):
-        out[name] = values[name]
-    return out.view(np.uint8).reshape(len(raw), TRACE_HEADER)
-
-
-def _converted(
-    file: InputFile, lay: FileLayout, endian: Literal["big", "little"]
-) -> Iterator[NDArray[np.uint8]]:
-    """Yield headers and float samples of all traces in `endian` order, a few megabytes at a time."""
-    step = max(1, (8 << 20) // lay.trace_bytes)
-    order = ">" if endian == "big" else "<"
-    for start in range(0, lay.n_traces, step):
-        index = np.arange(start, min(start + step, lay.n_traces))
-        block = np.empty((len(index), lay.trace_bytes), np.uint8)
-        file.read_into(lay.first_trace + start * lay.trace_bytes, raw_bytes(block))
-        out = np.empty((len(index), TRACE_HEADER + 4 * lay.ns), np.uint8)
-        head = np.ascontiguousarray(block[:, :TRACE_HEADER])
-        out[:, :TRACE_HEADER] = _swap(head, lay.endian, endian)
-        # the numbers that were found to be right, whatever the headers said
-        ns = np.array([lay.ns, min(round(lay.dt * 1e6), 65535)], order + "u2")
-        out[:, 114:118] = ns.view(np.uint8)
-        samples = read_traces(file, lay, index)
-        out[:, TRACE_HEADER:] = samples.astype(order + "f4").view(np.uint8).reshape(len(index), -1)
-        yield out
-
-
-def _checked(file: InputFile, header: HeaderBytes | None, fix: Fix | None) -> FileLayout:
-    header = header or HeaderBytes()
-    lay = find_layout(file, header, fix or Fix())
-    if not lay.dt:
-        first = file.read_at(lay.first_trace, TRACE_HEADER)
-        value = int.from_bytes(first[header.dt - 1 : header.dt + 1], lay.endian)
-        settle_dt(lay, header, [value])
-    if lay.ns > 65535:
-        raise SegyError(
-            f"{lay.path} has {lay.ns} samples per trace; SU holds 65535", "cut the traces", code="E273"
-        )
-    return lay
-
-
-def stream_su(
-    source: str | os.PathLike[str],
-    out: IO[bytes],
-    *,
-    endian: Literal["big", "little"] = "little",
-    header: HeaderBytes | None = None,
-    fix: Fix | None = None,
-) -> int:
-    """Write the traces of a SEG-Y or SU file as SU to a stream such as ``sys.stdout.buffer``; return their
-    number.
-
-    Parameters
-    ----------
-    endian : {"little", "big"}
-        SU programs use the byte order of their machine.
-    """
-    with InputFile(source) as file:
-        lay = _checked(file, header, fix)
-        for part in _converted(file, lay, endian):
-            view = raw_bytes(part)
-            # a raw stream may take only part of it
-            while len(view):
-                n = out.write(view)
-                view = view[n if n is not None else len(view) :]
-    out.flush()
-    return lay.n_traces
-
-
-def convert_traces(
-    source: str | os.PathLike[str],
-    target: str | os.PathLike[str],
-    *,
-    header: HeaderBytes | None = None,
-    fix: Fix | None = None,
-) -> int:
-    """Write the traces of a SEG-Y or SU file as SU (``.su``, little-endian) or SEG-Y rev 1; return their
-    number.
-
-    Bytes 181 to 240 of the trace headers mean different things in the two formats and are set to zero.
-    """
-    su = Path(target).suffix.lower() == ".su"
-    with InputFile(source) as file:
-        lay = _checked(file, header, fix)
-        interval = min(round(lay.dt * 1e6), 65535)
-        head = b""
-        if not su:
-            head = encode_text(["TRACES CONVERTED BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (FORMAT 5)"])
-            head += binary_header(lay.ns, interval, 1, lay.sorting)
-        blocks = _converted(file, lay, "little" if su else "big")
-        publish_traces(Path(target), head, blocks, Expectation(su, lay.n_traces, lay.ns, interval))
-    return lay.n_traces
-
-
-#: traces formed and written at a time
-BLOCK = 4096
-
-#: header numbers that a caller may give
-NUMBERS = ("ffid", "channel", "cdp", "inline", "crossline")
-
-
-def write_traces(
-    path: str | os.PathLike[str],
-    src: ArrayLike,
-    rcv: ArrayLike,
-    time: TimeAxis,
-    samples: Callable[[slice], NDArray],
-    **numbers: ArrayLike,
-) -> Path:
-    """Write traces with a source and a receiver each, in the order given.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; its folder exists.
-    src, rcv : array_like, (n, 2)
-        Map positions, m; depth and elevation are 0.
-    time : TimeAxis
-        Samples of the traces.
-    samples : callable
-        ``samples(block)`` returns the traces of a slice, (n, nt); asked for once each, in order.
-    **numbers : array_like, (n,)
-        Header numbers `ffid`, `channel`, `cdp`, `inline`, `crossline`; what is not given is the number of the trace
-        (ffid, channel) or 0.
-
-    Raises
-    ------
-    DataError, GeometryError
-        When arrays do not fit together, or SEG-Y cannot hold what they say.
-    DiskError, CannotCreateError
-        When the file cannot be written; no half-written file remains.
-    """
-    target, s, r = Path(path), np.asarray(src, np.float64), np.asarray(rcv, np.float64)
-    given = {name: np.asarray(values) for name, values in numbers.items()}
-    n = len(s)
-    shapes = {"src": s.shape, "rcv": r.shape} | {name: (*v.shape, 2) for name, v in given.items()}
-    wrong = [f"{name} {shape[:-1]}" for name, shape in shapes.items() if shape != (n, 2)]
-    if wrong or not n or set(given) - set(NUMBERS):
-        raise DataError(
-            f"{n} traces, but {', '.join(wrong) or sorted(set(given) - set(NUMBERS))}",
-            f"give src and rcv as (n, 2), and numbers {', '.join(NUMBERS)} as (n,)",
-            code="E272",
-        )
-    middle = 0.5 * (s + r)
-    scalar = choose_scalar(np.unique(np.concatenate([s, r, middle])), "coordinates")
-    interval = microseconds(time.dt)
-
-    def blocks() -> Iterator[NDArray[np.uint8]]:
-        for a in range(0, n, BLOCK):
-            block = slice(a, min(n, a + BLOCK))
-            raw, t = trace_rows(block.stop - a, time.nt)
-            order = np.arange(a, block.stop) + 1
-            t["line_sequence"] = t["file_sequence"] = t["ffid"] = order
-            t["channel"] = t["trace_id"] = t["use"] = t["coordinate_units"] = 1
-            for name, values in given.items():
-                t[name] = values[block]
-            t["offset"] = np.round(np.sqrt(((r - s)[block] ** 2).sum(axis=1)))
-            t["coordinate_scalar"] = scalar
-            for name, points in (("source", s), ("receiver", r), ("cdp", middle)):
-                for i, axis in enumerate("xy"):
-                    t[f"{name}_{axis}"] = scaled(points[block, i], scalar)
-            t["delay"], t["time_scalar"] = delay(time.t0)
-            t["ns"], t["dt"] = time.nt, interval
-            t["samples"] = _checked_numbers(samples(block), block, time)
-            yield raw
-
-    head = encode_text(_text(n, time, scalar)) + binary_header(time.nt, interval, 1, sorting=-1)
-    publish_traces(target, head, blocks(), Expectation(False, n, time.nt, interval))
-    return target
-
-
-def _checked_numbers(traces: NDArray, block: slice, time: TimeAxis) -> NDArray:
-    """Return the traces of a block, or say what is wrong with them."""
-    if traces.shape != (block.stop - block.start, time.nt):
-        raise DataError(
-            f"traces {block.start} to {block.stop - 1} have shape {traces.shape}",
-            f"give them as ({block.stop - block.start}, {time.nt})",
-            code="E272",
-        )
-    if not np.isfinite(traces).all():
-        raise DataError(
-            f"traces {block.start} to {block.stop - 1}: samples are not finite",
-            "look for what made them",
-            code="E250",
-        )
-    return traces
-
-
-def _text(n: int, time: TimeAxis, scalar: int) -> list[str]:
-    """Return the lines of the textual header."""
-    return [
-        "PRESTACK TRACES WRITTEN BY SUBSALT. SEG-Y REV 1, IEEE FLOAT (5), METRES",
-        f"TRACES {n}  SAMPLES {time.nt}  INTERVAL {time.dt * 1e3:g} MS  FIRST AT {time.t0 * 1e3:g} MS",
-        "BYTES: FFID 9, CHANNEL 13, CDP 21, OFFSET 37 (M), SOURCE X 73, Y 77,",
-        "RECEIVER X 81, Y 85, MIDPOINT X 181, Y 185, INLINE 189, CROSSLINE 193",
-        f"COORDINATE SCALAR (71) {scalar}",
-    ]

@@ -13,8 +13,9 @@ from subsalt.earth.grid import Frame
 from subsalt.earth.planes import Held, Planes
 from subsalt.errors import Finding, ModelError
 from subsalt.io.input_file import InputFile
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import column, open_headers, unit_factor
-from subsalt.io.segy.headers import Fix, HeaderBytes
+from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.volumes.lattice import fit_lattice
 from subsalt.io.volumes.npy import NpzFile
 from subsalt.io.volumes.rsf import Axis, read_header

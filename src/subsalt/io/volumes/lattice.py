@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame
 from subsalt.errors import Finding, ModelError
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import column, lengths
-from subsalt.io.segy.headers import FileLayout, Fix, apply_scalar, wide
+from subsalt.io.segy.headers import FileLayout, apply_scalar, wide
 
 
 @dataclass

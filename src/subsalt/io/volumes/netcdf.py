@@ -17,17 +17,16 @@ from subsalt.host import human
 from subsalt.io.input_file import InputFile
 from subsalt.io.publish import atomic_write
 from subsalt.io.volumes.planes import (
-    DEPTH,
     MAP_NAMES,
     FileBytes,
     OpenVolume,
     RawPlanes,
     VolumeLabel,
-    VolumeRequest,
     frame_from,
     map_axes,
     to_float32,
 )
+from subsalt.io.volumes.request import DEPTH, VolumeRequest
 
 
 class _Borrowed:

@@ -32,9 +32,9 @@ from subsalt.io.volumes.planes import (
     OwnPlanes,
     RawPlanes,
     VolumeLabel,
-    VolumeRequest,
     frame_from,
 )
+from subsalt.io.volumes.request import VolumeRequest
 
 #: arrays beyond this are not models of a machine this runs on: a bound for what a hostile header may claim
 _LARGEST = 1 << 42

@@ -29,10 +29,10 @@ from subsalt.io.volumes.planes import (
     OwnPlanes,
     RawPlanes,
     VolumeLabel,
-    VolumeRequest,
     frame_from,
     to_float32,
 )
+from subsalt.io.volumes.request import VolumeRequest
 
 _TOKEN = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"]*)"|'(?:[^']*)'|\S+)""")
 _MAX_HEADER = 1 << 20

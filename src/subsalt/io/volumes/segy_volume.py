@@ -13,11 +13,13 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import Finding, ModelError, SegyError
 from subsalt.io.input_file import InputFile
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import column, open_headers, unit_factor
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_traces
+from subsalt.io.segy.headers import FileLayout, HeaderBytes, read_traces
 from subsalt.io.segy.samples import FORMATS
 from subsalt.io.volumes.lattice import Lattice, fit_lattice
-from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume, VolumeRequest, spacing_cure
+from subsalt.io.volumes.planes import BLOCK, FilePlanes, OpenVolume
+from subsalt.io.volumes.request import VolumeRequest, spacing_cure
 from subsalt.io.volumes.segy_image import PLACE, SIGNATURE
 
 _PLACE = re.compile(r"\s+C\s*\d+ +".join(re.escape(line).replace(r"\{\}", r"(\S+)") for line in PLACE))

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError, SegyError
 from subsalt.io.input_file import InputFile
+from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import column, lengths, open_headers, unit_factor
-from subsalt.io.segy.headers import FileLayout, Fix, HeaderBytes, read_traces
+from subsalt.io.segy.headers import FileLayout, HeaderBytes, read_traces
 from subsalt.io.segy.rev1 import binary_header, choose_scalar, delay, microseconds, scaled, trace_rows
 from subsalt.io.segy.samples import encode_text
 

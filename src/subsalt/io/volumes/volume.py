@@ -19,7 +19,8 @@ from subsalt.io.objects import as_path, is_url, refuse_url
 from subsalt.io.segy.headers import FileLayout
 from subsalt.io.volumes.netcdf import open_netcdf, write_netcdf
 from subsalt.io.volumes.npy import open_npy, open_npz, write_npy, write_npz_volume
-from subsalt.io.volumes.planes import DEPTH, OpenVolume, OwnPlanes, VolumeLabel, VolumeRequest
+from subsalt.io.volumes.planes import OpenVolume, OwnPlanes, VolumeLabel
+from subsalt.io.volumes.request import DEPTH, VolumeRequest
 from subsalt.io.volumes.rsf import open_rsf_volume, write_rsf_volume
 from subsalt.io.volumes.segy_image import write_image
 from subsalt.io.volumes.segy_volume import SegyPlanes, open_segy_volume

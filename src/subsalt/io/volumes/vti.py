@@ -22,7 +22,8 @@ from subsalt.errors import ModelError
 from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.input_file import InputFile
 from subsalt.io.publish import atomic_write
-from subsalt.io.volumes.planes import AcrossPlanes, Bytes, FileBytes, OpenVolume, VolumeLabel, VolumeRequest
+from subsalt.io.volumes.planes import AcrossPlanes, Bytes, FileBytes, OpenVolume, VolumeLabel
+from subsalt.io.volumes.request import VolumeRequest
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET

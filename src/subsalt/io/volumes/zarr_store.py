@@ -18,11 +18,11 @@ from subsalt.io.volumes.planes import (
     FilePlanes,
     OpenVolume,
     VolumeLabel,
-    VolumeRequest,
     frame_from,
     map_axes,
     to_float32,
 )
+from subsalt.io.volumes.request import VolumeRequest
 from subsalt.io.volumes.segy_volume import open_segy_volume
 
 

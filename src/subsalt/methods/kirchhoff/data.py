@@ -40,7 +40,7 @@ def open_prestack(job: BaseJob, comm: Comm | None = None, more: tuple[str, ...] 
     """
     from subsalt.io.prestack.positions import BinGeometry
     from subsalt.io.prestack.table import open_traces
-    from subsalt.io.segy.geometry import first_of_repeats
+    from subsalt.io.segy.shot_table import first_of_repeats
 
     section: PrestackDataSection = job.data
     files, geometry = data_files(job), open_geometry(job)

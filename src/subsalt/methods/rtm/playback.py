@@ -34,7 +34,8 @@ from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import by_shot, open_wavefield
 from subsalt.propagation.propagator import Propagator
 from subsalt.run.progress import duration
-from subsalt.view.movie import FIELDS, Axis, Frames, Movie, ordinal, thinning
+from subsalt.view.frame_thinning import ordinal, thinning
+from subsalt.view.movie import FIELDS, Axis, Frames, Movie
 
 #: which points of a window are taken, per axis
 Cut = tuple[slice, slice, slice]

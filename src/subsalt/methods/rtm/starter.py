@@ -85,7 +85,8 @@ class _Guess:
 
     def __init__(self, paths: list[Path], preset: str, positions: Sequence[str]) -> None:
         from subsalt.io.scan.scan import scan
-        from subsalt.io.segy.headers import Fix, HeaderBytes
+        from subsalt.io.segy.fix import Fix
+        from subsalt.io.segy.headers import HeaderBytes
         from subsalt.io.segy.reading import read_survey
 
         header = HeaderBytes.preset(preset)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import ConfigError, DataError, SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt.machine.load import Watch
 from subsalt_lab.barriers.classes import Judgement, bound, judge
 from subsalt_lab.barriers.records import BarrierRecord
@@ -370,10 +370,10 @@ def attempt(
     ):
         profiles = {"a": Profiles(with_all.read), "b": Profiles(without.read)}
 
-        def run(given: Sequence[str], **options: Any) -> launcher.Ran:
-            return launcher.run(given, **options)
+        def run(given: Sequence[str], **options: Any) -> programs.Ran:
+            return programs.run(given, **options)
 
-        def after(key: str, ran: launcher.Ran) -> None:
+        def after(key: str, ran: programs.Ran) -> None:
             profiles[key].take()
             if key == "b":
                 _reached(profiles["b"].taken[-1], sites)

@@ -19,7 +19,7 @@ from subsalt.machine.launcher import Launcher
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
 from subsalt_lab.cli.lab import Json, Table, lab
-from subsalt_lab.collectives import hint_programs, io_hints, tuning, verify, writers
+from subsalt_lab.collectives import hint_programs, io_hints, proof, tuning, writers
 from subsalt_lab.collectives import request as requests
 from subsalt_lab.collectives import verify as verification
 from subsalt_lab.collectives.choice import Algorithm
@@ -313,7 +313,7 @@ def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how:
     written = writers.write(
         mpi, result.choices, given.folder, threads=given.thread_level, as_variables=given.as_variables
     )
-    outcome = verify.proven_and_safe(mpi, written, progress, built_in_only=given.built_in_operations)
+    outcome = proof.proven_and_safe(mpi, written, progress, built_in_only=given.built_in_operations)
     if how != "csv" and not (outcome.written.empty and not outcome.removed):
         out.say()
         for line in outcome.lines():
@@ -351,7 +351,7 @@ def _apply(given: Options, folder: Path, how: str, file: Path | None, as_json: b
     written = writers.read(folder)
     out = Out(as_json)
     with results_lost_on_stop():
-        outcome = verify.proven(mpi_for(given.launch, given.launcher, given.mpi), written, progress)
+        outcome = proof.proven(mpi_for(given.launch, given.launcher, given.mpi), written, progress)
     if how != "csv":
         for line in outcome.lines():
             out.say(line)

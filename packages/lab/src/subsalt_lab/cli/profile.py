@@ -20,7 +20,7 @@ import typer
 
 from subsalt.cli.output import spread
 from subsalt.errors import SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt.parallel.mpi_library import COUNTING
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, lab
@@ -70,7 +70,7 @@ def profile_built_in(
     with tempfile.TemporaryDirectory(prefix=".subsalt-profile-", dir=Path.cwd()) as folder:
         out = Path(folder, "profile.json")
         given, environment = line.with_variables({COUNTING: str(out)})
-        ended = launcher.watch(
+        ended = programs.watch(
             given, what=programs_name(line), extra=environment, stdout=stdout, timeout=timeout
         )
         if ended.code:

@@ -20,7 +20,7 @@ from typing import Any
 from subsalt.errors import DeviceError, DiskError, MissingInputError
 from subsalt.host import human, usable_cores
 from subsalt.io.publish import explain_os_error, free_bytes, publish_text
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt_lab.option_values import wrong
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
@@ -152,7 +152,7 @@ class Programs:
             program,
             {"MPI4PY_LIBMPI": str(self.mpi.library), "OMP_NUM_THREADS": "1", **environment},
         )
-        ran = launcher.run(words, what=f"MPI-IO with {name}", timeout=self.request.timeout)
+        ran = programs.run(words, what=f"MPI-IO with {name}", timeout=self.request.timeout)
         answer: dict[str, Any] = json.loads(ran.stdout.strip().splitlines()[-1])
         return answer
 

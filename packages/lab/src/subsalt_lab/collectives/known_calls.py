@@ -18,7 +18,7 @@ from pathlib import Path
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.io.publish import make_folder, publish_text
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt_lab.collectives import writers
 from subsalt_lab.collectives.choice import Choice
 from subsalt_lab.collectives.known_calls_worker import ELEMENT
@@ -149,7 +149,7 @@ def run(
         program = [sys.executable, "-m", "subsalt_lab.collectives.known_calls_worker", str(request)]
         variables = {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1", **environment}
         try:
-            ran = launcher.run(mpi.start(ranks, program, variables), what="the program", timeout=TIMEOUT)
+            ran = programs.run(mpi.start(ranks, program, variables), what="the program", timeout=TIMEOUT)
             printed = ran.stdout + ran.stderr
         except SubsaltError as error:
             ended = BACKTRACE.sub("", error.message)

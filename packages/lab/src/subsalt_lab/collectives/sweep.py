@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.errors import SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt.machine.launcher import Launcher
 from subsalt.machine.load import TOLERATED_CORES, Watch
 from subsalt_lab.collectives import knobs
@@ -179,14 +179,14 @@ def starter(mpi: MpiInUse, request: Request) -> Starter:
             limit = min(limit, TRY_SECONDS + TRY_EACH * len(what.work()))
         # the ranks compute nothing that threads would help
         fixed = {"MPI4PY_LIBMPI": str(mpi.library), "OMP_NUM_THREADS": "1"}
-        ran = launcher.run(
+        ran = programs.run(
             mpi.start(ranks, program, fixed | knobs.environment(mpi.family, variables)),
             what=f"the start of {ranks} ranks",
             timeout=limit,
         )
         lines = [line for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
         if not lines:
-            raise launcher.failed(f"the start of {ranks} ranks printed no answer", ran.stderr)
+            raise programs.failed(f"the start of {ranks} ranks printed no answer", ran.stderr)
         answer = Answer.read(lines[-1])
         if answer.ranks != ranks:
             raise _not_together(ranks, len(lines), mpi.launcher)

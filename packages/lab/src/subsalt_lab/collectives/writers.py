@@ -24,8 +24,8 @@ from typing import Any
 from subsalt import __version__
 from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.io.publish import make_folder, publish_text
-from subsalt.machine import launcher
-from subsalt_lab.collectives import mpich_files, mpich_table
+from subsalt.machine import programs
+from subsalt_lab.collectives import mpich_files, mpich_table, openmpi_rules
 from subsalt_lab.collectives.choice import Algorithm, Choice
 from subsalt_lab.collectives.mpit import Tool
 from subsalt_lab.option_values import wrong
@@ -71,7 +71,7 @@ def values(mpi: MpiInUse, names: Sequence[str]) -> dict[str, str]:
 
 @cache
 def _values(library: Path, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    ran = launcher.run(
+    ran = programs.run(
         [sys.executable, "-m", "subsalt_lab.collectives.writers", str(library), *names],
         what=f"asking {library.name} for its control variables",
         timeout=60.0,
@@ -230,7 +230,7 @@ def record(written: Written) -> None:
 
 def remove(folder: Path) -> None:
     """Remove what an earlier `write` left in a folder, so that nobody goes on using it."""
-    for name in (RECORD, SHELL, mpich_files.FILE, *mpich_table.FILES.values()):
+    for name in (RECORD, SHELL, openmpi_rules.FILE, *mpich_table.FILES.values()):
         with suppress(FileNotFoundError):
             (folder / name).unlink()
 
@@ -318,10 +318,10 @@ def _openmpi(mpi: MpiInUse, choices: Sequence[Choice], mined: Choice | None) -> 
     environment = {}
     files = {}
     if tuned:
-        files[mpich_files.FILE] = mpich_files.text_of(mpich_files.rules_of(tuned, mined), remark)
+        files[openmpi_rules.FILE] = openmpi_rules.text_of(openmpi_rules.rules_of(tuned, mined), remark)
         environment = {
             "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-            "OMPI_MCA_coll_tuned_dynamic_rules_filename": f"{{folder}}/{mpich_files.FILE}",
+            "OMPI_MCA_coll_tuned_dynamic_rules_filename": f"{{folder}}/{openmpi_rules.FILE}",
         }
     notes: list[str] = []
     if any("coll_han_priority" in _bare(c.algorithm.settings) for c in choices):

@@ -21,7 +21,7 @@ from typing import Any
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.host import cache_bytes, machine_facts, usable_cores
 from subsalt.io.publish import publish_text
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt.report.table import Column
 from subsalt_lab.memory import USUAL_CACHE
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -330,7 +330,7 @@ def executable() -> Path:
 
 def blas_of(program: Path) -> tuple[str, bool]:
     """Return the BLAS that a program loads, in words, and whether it is the slow reference."""
-    for line in launcher.answer(["ldd", str(program)]).splitlines():
+    for line in programs.answer(["ldd", str(program)]).splitlines():
         name, _, rest = line.strip().partition(" => ")
         if "blas" in name.lower() or "mkl" in name.lower():
             file = Path(rest.split(" (")[0]).resolve()
@@ -385,7 +385,7 @@ def measure(
         start(folder)
         file = folder / "hpccoutf.txt"
         if not file.exists():
-            raise launcher.failed("hpcc wrote no hpccoutf.txt", "")
+            raise programs.failed("hpcc wrote no hpccoutf.txt", "")
         entries = summary(file.read_text(errors="replace"))
     check(entries)
     cache = cache or max(cache_bytes().values(), default=USUAL_CACHE)
@@ -419,12 +419,12 @@ def starts(ranks: int) -> tuple[Start, list[str]]:
     def start(folder: Path) -> None:
         words = mpi.start(ranks, [str(program)], THREADS)
         try:
-            launcher.run(words, what="hpcc", timeout=PATIENCE, folder=folder)
+            programs.run(words, what="hpcc", timeout=PATIENCE, folder=folder)
         except SubsaltError as error:
             out = folder / "hpccoutf.txt"
             last = [
                 w for w in (out.read_text(errors="replace").splitlines() if out.exists() else []) if w.strip()
             ]
-            raise launcher.failed(error.message, "\n".join(last[-2:])) from None
+            raise programs.failed(error.message, "\n".join(last[-2:])) from None
 
     return start, said

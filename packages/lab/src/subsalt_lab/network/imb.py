@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt.report.table import Column
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
@@ -195,7 +195,7 @@ def executable(mpi: MpiInUse) -> Path:
             "put the folder of a built one, or of the impi-rt wheel's, on PATH, or leave --imb out",
             code="E956",
         )
-    wants_openmpi = "libmpi.so.40" in launcher.answer(["ldd", program])
+    wants_openmpi = "libmpi.so.40" in programs.answer(["ldd", program])
     if wants_openmpi != (mpi.family == "openmpi"):
         raise DeviceError(
             f"{program} is linked to {'Open MPI' if wants_openmpi else 'MPICH or Intel MPI'}, "
@@ -210,7 +210,7 @@ def start(run: Run, mpi: MpiInUse) -> str:
     """Run IMB-MPI1 with the MPI in use, whichever it was linked to, and return what it printed."""
     folders = {"LD_LIBRARY_PATH": str(mpi.library.parent)}
     words = mpi.start(run.ranks, [str(executable(mpi)), *run.words()], folders)
-    return launcher.run(words, what="IMB-MPI1", timeout=PATIENCE).stdout
+    return programs.run(words, what="IMB-MPI1", timeout=PATIENCE).stdout
 
 
 def beside(rows: Iterable[Mapping[str, Any]], lines: Iterable[Line]) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from subsalt.errors import DeviceError, MemoryPlanError, SubsaltError
 from subsalt.host import machine_facts
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt_lab.compiled import compiled
 from subsalt_lab.launch_line import kind_of
 from subsalt_lab.network import rows as make
@@ -109,7 +109,7 @@ def explained(error: SubsaltError, what: str) -> SubsaltError:
     Parameters
     ----------
     error : SubsaltError
-        Of `launcher.run`.
+        Of `programs.run`.
     what : str
         What was measured.
     """
@@ -135,7 +135,7 @@ def starts(settings: Settings) -> tuple[MpiInUse, Start]:
         command = mpi.start(ranks, [str(path), *words])
         what = f"messages between {ranks} ranks"
         try:
-            return launcher.run(command, what=what, timeout=PATIENCE).stdout
+            return programs.run(command, what=what, timeout=PATIENCE).stdout
         except SubsaltError as error:
             raise explained(error, what) from None
 

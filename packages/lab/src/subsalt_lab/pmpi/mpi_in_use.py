@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt.machine import launcher as programs
+from subsalt.machine import programs
 from subsalt.machine.launcher import Launcher
 from subsalt_lab.launch_line import kind_of
 from subsalt_lab.pmpi import program as whose

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from subsalt.machine import launcher
+from subsalt.machine import programs
 
 #: a place as sites.c writes it
 PLACE = re.compile(r"(.+)\+0x([0-9a-f]+)$")
@@ -34,7 +34,7 @@ def places(sites: Iterable[str], objects: Iterable[str]) -> dict[str, str]:
     if tool is None:
         return lines
     for name, addresses in wanted.items():
-        said = launcher.answer([tool, "-e", paths[name], *(hex(a) for a in addresses.values())])
+        said = programs.answer([tool, "-e", paths[name], *(hex(a) for a in addresses.values())])
         for site, line in zip(addresses, said.splitlines(), strict=False):
             if m := re.match(r"(.+):(\d+)", line):
                 lines[site] = f"{Path(m[1]).name}:{m[2]}"

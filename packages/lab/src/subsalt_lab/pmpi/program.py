@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from subsalt.errors import MissingInputError, SubsaltError
-from subsalt.machine import launcher
+from subsalt.machine import programs
 
 #: libraries of MPI by the names that programs are linked to; libmpich.so.12 is Debian's name of libmpi.so.12
 LIBRARY = re.compile(r"lib(?:mpi|mpich|mpi_abi|mpi_cray)\.so(?:\.\d+)*$")
@@ -157,7 +157,7 @@ def libraries(path: Path) -> list[Path]:
     SubsaltError
         When it is linked statically (E901).
     """
-    said = launcher.answer(["ldd", str(path)])
+    said = programs.answer(["ldd", str(path)])
     if re.search(r"not a dynamic executable|statically linked", said) or not said:
         raise _static(path)
     paths = []

@@ -22,11 +22,11 @@ from typing import IO
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt.host import usable_cores
 from subsalt.io.publish import publish_text
-from subsalt.machine import launcher
+from subsalt.machine import programs
 from subsalt_lab.compiled import compiled
 from subsalt_lab.launch_line import LaunchLine, preloaded
 from subsalt_lab.pmpi import generate
-from subsalt_lab.pmpi import program as programs
+from subsalt_lab.pmpi import program as mpi_program
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse, no_mpi
 from subsalt_lab.pmpi.raw import profile_of
 from subsalt_lab.pmpi.records import Profile
@@ -84,7 +84,7 @@ def preprocessed(mpi: MpiInUse) -> str:
             f"{mpi.name} ({mpi.library}) has no mpi.h beside it", PACKAGES[mpi.family], code="E905"
         )
     words = [str(compiler()), "-E", "-P", *_header_flags(mpi), str(mpi.include / "mpi.h")]
-    return launcher.run(words, what="reading mpi.h").stdout
+    return programs.run(words, what="reading mpi.h").stdout
 
 
 def interposer(mpi: MpiInUse) -> Path:
@@ -193,7 +193,7 @@ def profile(
     with arranged(words, sites=sites, extra=extra, library=library) as ready:
         for text in ready.notes:
             say(text)
-        ended = launcher.watch(
+        ended = programs.watch(
             ready.words, what=programs_name(line), extra=ready.environment, stdout=stdout, timeout=timeout
         )
         other = _read(ready.out.with_name(ready.out.name + ".other"))
@@ -326,7 +326,7 @@ def mpi_of(line: LaunchLine, library: Path | None = None) -> MpiInUse:
     SubsaltError
         When the program is not there (E900), is linked statically (E901), or has no MPI (E902).
     """
-    program = programs.find(line.program)
+    program = mpi_program.find(line.program)
     # the launcher is the user's own: none is looked for
     own = shlex.join(line.launcher[:1]) if line.launcher else "env"
     if library is not None:

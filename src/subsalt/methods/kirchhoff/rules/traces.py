@@ -20,8 +20,8 @@ from subsalt.io.scan.missing import missing
 from subsalt.io.scan.odd_files import odd_files
 from subsalt.io.scan.statistics import sample_statistics
 from subsalt.io.scan.traces import ends_apart, far_away, records_of_receivers, shots_twice
-from subsalt.io.segy.geometry import SAME_PLACE, find_repeats
-from subsalt.io.segy.headers import Fix
+from subsalt.io.segy.fix import Fix
+from subsalt.io.segy.shot_table import SAME_PLACE, find_repeats
 from subsalt.methods.kirchhoff.rules.midpoints import fold_facts, numbers_agree, on_the_grid
 
 if TYPE_CHECKING:
