@@ -43,7 +43,7 @@ OF_OS = ("system", "popen", "exec", "spawn", "posix_spawn", "fork", "startfile")
 #: what reads objects from the stores that a job names
 OBJECTS = PACKAGE / "io" / "objects.py"
 #: what starts the programs that the user asks to be measured; a shell is forbidden there too
-LAUNCHER = PACKAGE / "machine" / "launcher.py"
+STARTER = PACKAGE / "machine" / "programs.py"
 #: what listens on 127.0.0.1, for `play --serve`
 SERVER = PACKAGE / "view" / "movie_server.py"
 #: where a profile of MPI calls is looked for that was loaded before, and whether MPI reaches GPUs; it opens nothing
@@ -125,7 +125,7 @@ def test_the_search_finds(code: str) -> None:
 )
 def test_no_code_from_data(path: Path) -> None:
     exceptions = {
-        LAUNCHER: {"subprocess"},
+        STARTER: {"subprocess"},
         SERVER: {"http", "socket"},
         OBJECTS: {"fsspec"},
         ANSWERS: {"aiohttp"},
