@@ -41,7 +41,7 @@ def option(
     return field(default=default, metadata=facts)
 
 
-class Options:
+class CheckedOptions:
     """Base of frozen dataclasses whose fields are made by `option`."""
 
     def __post_init__(self) -> None:

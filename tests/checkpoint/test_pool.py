@@ -15,9 +15,9 @@ from scratch_faults import content, fill, is_right, native_faults
 
 from patience import PATIENCE, wait_for
 from subsalt import _native
-from subsalt.checkpoint.storage.record import BLOCK, Layout
+from subsalt.checkpoint.storage.record import BLOCK, RecordLayout
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.checkpoint.storage.transfers import Buffer, Pool, Where
+from subsalt.checkpoint.storage.transfers import Buffer, Pool, SlotInFile
 from subsalt.errors import CannotCreateError, DiskError, SnapshotDamaged, SubsaltError
 from subsalt.io.faults import FaultCounter, set_fault
 
@@ -117,7 +117,7 @@ def test_short_and_interrupted_calls_are_invisible(store_in, faults, direct):
 
 
 def test_the_kth_failing_write_is_told_and_what_was_done_stays(store_in):
-    keys, blocks = range(4), Layout.of(BLOCK // 2).blocks
+    keys, blocks = range(4), RecordLayout.of(BLOCK // 2).blocks
     calls = len(keys) * (blocks + 1)  # a trailer each
     for k in range(1, calls + 1):
         store = store_in(record=BLOCK // 2, threads=2)
@@ -269,13 +269,13 @@ def test_a_signal_ends_a_wait(store_in):
 
 def test_stopping_leaves_what_has_not_begun(tmp_path):
     pool = Pool(1)
-    layout = Layout.of(1000)
+    layout = RecordLayout.of(1000)
     fd = os.open(tmp_path / "f", os.O_RDWR | os.O_CREAT)
     try:
         with native_faults(wait=HELD) as (calls, _):
             buffers = [Buffer(layout, 1000) for _ in range(4)]
             tickets = [
-                pool.write(Where(fd, i * layout.total, tmp_path / "f", False), b, layout, i)
+                pool.write(SlotInFile(fd, i * layout.total, tmp_path / "f", False), b, layout, i)
                 for i, b in enumerate(buffers)
             ]
             wait_for(lambda: calls() == 1)
@@ -290,7 +290,7 @@ def test_stopping_leaves_what_has_not_begun(tmp_path):
         assert all(pool.is_over(t) for t in tickets)
         assert [o.error for o in outcomes] == [0, *3 * [errno.ECANCELED]]
         with pytest.raises(RuntimeError, match="have ended"):
-            pool.write(Where(fd, 0, tmp_path / "f", False), buffers[0], layout, 1)
+            pool.write(SlotInFile(fd, 0, tmp_path / "f", False), buffers[0], layout, 1)
     finally:
         os.close(fd)
 
@@ -355,9 +355,9 @@ for key in range(3):
 
 def test_a_record_that_does_not_fit_its_buffer_is_refused(tmp_path):
     pool = Pool(1)
-    small = Buffer(Layout.of(10), 10)
+    small = Buffer(RecordLayout.of(10), 10)
     with pytest.raises(ValueError, match="does not fit"):
-        pool.write(Where(0, 0, tmp_path / "f", False), small, Layout.of(100000), 1)
+        pool.write(SlotInFile(0, 0, tmp_path / "f", False), small, RecordLayout.of(100000), 1)
     with pytest.raises(ValueError, match="threads must be"):
         Pool(0)
     pool.stop()

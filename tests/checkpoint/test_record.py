@@ -9,7 +9,7 @@ import pytest
 from scratch_faults import content, fill
 
 from subsalt import _native
-from subsalt.checkpoint.storage.record import BLOCK, PAGE, Identity, Layout
+from subsalt.checkpoint.storage.record import BLOCK, PAGE, Identity, RecordLayout
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.store import file_bytes, record_of, store_memory
 
@@ -88,7 +88,7 @@ def test_what_a_store_takes_is_known_beforehand(tmp_path):
         assert store.files.sizes() == [file_bytes(record, 5)]
         store.close()
     assert record_of([(2, 3, 4), (5, 1, 1)]) == 29
-    assert Layout.of(0).total == 3 * PAGE
+    assert RecordLayout.of(0).total == 3 * PAGE
 
 
 def _buffer_bytes(floats):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scratch_faults import content, fill, is_right
 
-from subsalt.checkpoint.storage.record import BLOCK, PAGE, Layout
+from subsalt.checkpoint.storage.record import BLOCK, PAGE, RecordLayout
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.wavefield import open_stored
 from subsalt.errors import SnapshotDamaged
@@ -47,7 +47,7 @@ def flip(path, at, bit):
 def test_a_flipped_bit_in_any_byte_is_found(opened):
     record = 3000
     store = opened(record, [5, 6])
-    path, total = store.files.paths[0], Layout.of(record).total
+    path, total = store.files.paths[0], RecordLayout.of(record).total
     bits = np.random.default_rng(1).integers(0, 8, total)
     found = 0
     for at, bit in enumerate(bits):
@@ -93,7 +93,7 @@ def test_a_file_that_ends_early_is_found_wherever_it_ends(opened, direct):
 def test_a_tail_of_zeros_is_found_wherever_it_begins(opened):
     record = 3000
     store = opened(record, [1])
-    path, total = store.files.paths[0], Layout.of(record).total
+    path, total = store.files.paths[0], RecordLayout.of(record).total
     data = path.read_bytes()[:total]
     for begin in range(0, total, 512):
         with open(path, "r+b", buffering=0) as f:

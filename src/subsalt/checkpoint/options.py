@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from subsalt.errors import ConfigError
-from subsalt.options import Options, documented, number, one_of, option, whole
+from subsalt.options import CheckedOptions, documented, number, one_of, option, whole
 
 Strategy = Literal["auto", "store", "revolve", "boundary"]
 Place = Literal["auto", "device", "memory", "disk", "both"]
@@ -17,7 +17,7 @@ Keep = Literal["none", "source", "both"]
 
 @documented
 @dataclass(frozen=True)
-class CheckpointOptions(Options):
+class CheckpointOptions(CheckedOptions):
     """How the source wavefield is recovered when the receiver wavefield needs it."""
 
     strategy: Strategy = option(

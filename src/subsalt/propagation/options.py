@@ -10,7 +10,7 @@ from subsalt.acquisition.injection import Window, window_of
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import Kind, Stencil, default_kind
-from subsalt.options import Options, documented, number, one_of, option, whole
+from subsalt.options import CheckedOptions, documented, number, one_of, option, whole
 
 if TYPE_CHECKING:
     from subsalt.earth.topography import Topography
@@ -25,7 +25,7 @@ ModelStorage = Literal["f32", "u16"]
 
 @documented
 @dataclass(frozen=True)
-class PropagationOptions(Options):
+class PropagationOptions(CheckedOptions):
     """How wavefields are computed."""
 
     medium: ModelMedium = option(
@@ -138,7 +138,7 @@ class PropagationOptions(Options):
 
 @documented
 @dataclass(frozen=True)
-class ImagingOptions(Options):
+class ImagingOptions(CheckedOptions):
     """How the image is made from wavefields."""
 
     mode: Mode = option(

@@ -212,7 +212,7 @@ def with_slots(scheme: Scheme, place: str, sizes: Sizes, inputs: ChoiceInputs) -
         return replace(scheme, memory_slots=memory)
     left = useful - memory
     if place == "both" and left <= 0:
-        return _as_asked(replace(scheme, memory_slots=memory), options)
+        return _if_both_is_meant(replace(scheme, memory_slots=memory), options)
     if place == "both" and memory == 0 and options.place != "both":
         return None
     disk = (
@@ -228,14 +228,14 @@ def with_slots(scheme: Scheme, place: str, sizes: Sizes, inputs: ChoiceInputs) -
             return None
     if disk <= 0:
         if place == "both":
-            return _as_asked(replace(scheme, memory_slots=memory), options)
+            return _if_both_is_meant(replace(scheme, memory_slots=memory), options)
         return _on_disk(replace(scheme, disk_slots=max(0, min(1, left))), left > 0)
     write, read = (not_hidden(scheme, sizes, inputs, rate) / inputs.step for rate in (inputs.put, inputs.get))
     # slots that somebody asked for are used; others where they are worth their time
     costs = (0, 0) if options.disk_slots is not None else (round(100 * write), round(100 * read))
     spread = replace(scheme, memory_slots=memory, disk_slots=disk, disk_costs=costs)
     if place == "both" and not spread.moves.disk:
-        return _as_asked(replace(scheme, memory_slots=memory), options)
+        return _if_both_is_meant(replace(scheme, memory_slots=memory), options)
     return spread if place == "both" else _on_disk(spread, options.place != "disk")
 
 
@@ -244,7 +244,7 @@ def _on_disk(scheme: Scheme, must: bool) -> Scheme | None:
     return None if must and scheme.blocks > 1 and not scheme.moves.disk else scheme
 
 
-def _as_asked(scheme: Scheme, options: CheckpointOptions) -> Scheme | None:
+def _if_both_is_meant(scheme: Scheme, options: CheckpointOptions) -> Scheme | None:
     """Return what ``both`` is where no state is worth its way to disk, or all fit into memory: for who asks for it."""
     return scheme if options.place == "both" else None
 
@@ -274,7 +274,7 @@ def with_device_slots(scheme: Scheme, place: str, sizes: Sizes, inputs: ChoiceIn
     else:
         disk = min(left, inputs.disk // sizes.state_file)
     if place == "both" and (device + host == 0 or disk <= 0):
-        return _as_asked(replace(scheme, memory_slots=device + host, device_slots=device), options)
+        return _if_both_is_meant(replace(scheme, memory_slots=device + host, device_slots=device), options)
     if disk <= 0:
         return replace(scheme, disk_slots=max(0, min(1, left)))
     if options.slots is None and host:
@@ -290,4 +290,4 @@ def with_device_slots(scheme: Scheme, place: str, sizes: Sizes, inputs: ChoiceIn
         costs = round(100 * write), round(100 * read)
     plain = replace(scheme, memory_slots=device + host, device_slots=device)
     spread = replace(plain, disk_slots=disk, disk_costs=costs)
-    return _as_asked(plain, options) if place == "both" and not spread.moves.disk else spread
+    return _if_both_is_meant(plain, options) if place == "both" and not spread.moves.disk else spread

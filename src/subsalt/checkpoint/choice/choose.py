@@ -65,7 +65,7 @@ class Choice:
         }
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 12)
 def choose(sizes: Sizes, inputs: ChoiceInputs) -> Choice:
     """Return the fastest way to do a shot that fits; the same numbers give the same answer everywhere.
 

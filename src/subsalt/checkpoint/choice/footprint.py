@@ -15,7 +15,7 @@ from typing import NamedTuple
 from subsalt.checkpoint.schedule.scheme import STATE_BUFFERS, Scheme
 from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.checkpoint.schedule.two_level import memory_uses
-from subsalt.checkpoint.storage.record import Layout
+from subsalt.checkpoint.storage.record import RecordLayout
 from subsalt.checkpoint.storage.shell import FLOAT, Chunks, chunk_samples, reversal_disk, reversal_memory
 from subsalt.checkpoint.storage.states import STAMP, cut, stored_bytes
 from subsalt.checkpoint.storage.store import store_memory
@@ -55,13 +55,13 @@ class Sizes:
     @property
     def snapshot_file(self) -> int:
         """Bytes of a snapshot on disk, header and checksums included."""
-        return Layout(self.snapshot).total
+        return RecordLayout(self.snapshot).total
 
     @property
     def state_file(self) -> int:
         """Bytes of a state on disk, which may be cut into several records."""
         count, record = cut(self.state // FLOAT)
-        return count * Layout(FLOAT * record).total
+        return count * RecordLayout(FLOAT * record).total
 
     @property
     def state_buffers(self) -> int:
@@ -84,7 +84,7 @@ class Footprint:
     #: bytes of scratch while a shot is done, without what stays
     disk: int = 0
     #: bytes of files that stay after it
-    kept: int = 0
+    stays: int = 0
     #: bytes of the memory of a GPU by array
     on_device: dict[str, int] = field(default_factory=dict)
 
@@ -122,11 +122,11 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         disk = moves.disk * sizes.state_file
     held = 0 if scheme.snapshots_on == "disk" else min(scheme.block, scheme.samples)
     files = scheme.samples * sizes.snapshot_file
-    kept = {"none": 0, "source": 1, "both": 2}[scheme.keep] * files
+    stays = {"none": 0, "source": 1, "both": 2}[scheme.keep] * files
     if scheme.strategy != "boundary":
         arrays["snapshots"] = held * sizes.snapshot
         buffers += (scheme.writes_source + (scheme.keep == "both")) * scheme.buffers * sizes.snapshot_file
-        disk += files if scheme.writes_source and not kept else 0
+        disk += files if scheme.writes_source and not stays else 0
     if scheme.restart_every:
         buffers += sizes.state_buffers
         # two points: the state under way with the accumulators, and the states of memory slots
@@ -134,7 +134,7 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
     if buffers:
         arrays["buffers of files"] = buffers
     host, device = split(arrays, scheme, sizes) if sizes.on_device else (arrays, {})
-    return Footprint(host, disk, kept, device)
+    return Footprint(host, disk, stays, device)
 
 
 def shell_traffic(scheme: Scheme, sizes: Sizes) -> int:

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from subsalt.checkpoint.options import Keep
 from subsalt.checkpoint.schedule.two_level import Action, Moves, Slots, moves_of, two_level
 from subsalt.errors import ConfigError
+
+if TYPE_CHECKING:
+    from subsalt.checkpoint.options import Keep
 
 Strategy = Literal["store", "revolve", "boundary"]
 SamplesPlace = Literal["device", "memory", "disk"]

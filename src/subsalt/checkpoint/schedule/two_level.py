@@ -375,10 +375,10 @@ def best_way(length: int, slots: Slots) -> Way:
     """Return the cheapest of: multistage with some or all disk slots, segments."""
     if not slots.disk:
         return Way(0, 0)
-    ways = [Way(0, d) for d in sorted({*_some(min(slots.disk, max(0, length - 2 - slots.memory)))})]
+    candidates = [Way(0, d) for d in sorted({*_some(min(slots.disk, max(0, length - 2 - slots.memory)))})]
     if slots.memory and slots.disk and length > 1:
-        ways.append(Way(best_count(length, slots, most=slots.disk + 2), 0))
-    return min(ways, key=lambda way: way_cost(length, slots, way))
+        candidates.append(Way(best_count(length, slots, most=slots.disk + 2), 0))
+    return min(candidates, key=lambda way: way_cost(length, slots, way))
 
 
 def _some(most: int) -> Sequence[int]:

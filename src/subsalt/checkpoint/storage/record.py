@@ -41,14 +41,14 @@ def whole_pages(nbytes: int) -> int:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RecordLayout:
     """Where the parts of a record lie, by the bytes of its payload."""
 
     payload: int
     block: int = BLOCK
 
     @classmethod
-    def of(cls, record: int, block: int = BLOCK) -> Layout:
+    def of(cls, record: int, block: int = BLOCK) -> RecordLayout:
         """Return the layout of `record` floats; a rank that owns no point of a window stores one all the same."""
         return cls(max(4, 4 * record), block)
 
@@ -124,9 +124,9 @@ class Identity:
         """Return in words how a header whose checksum is right is another than that of `key`; empty when it is it."""
         if header[: _IDENTITY.size] == self.bytes_of(key) and header_numbers(header)[1] == payload:
             return ""
-        found = _IDENTITY.unpack_from(header)
+        actual = _IDENTITY.unpack_from(header)
         expected = _IDENTITY.unpack(self.bytes_of(key))
-        for what, a, b in zip(_NAMES, found, expected, strict=False):
+        for what, a, b in zip(_NAMES, actual, expected, strict=False):
             if a != b:
                 return f"it has {what} {_word(a)} in place of {_word(b)}"
         return f"it has {header_numbers(header)[1]} bytes in place of {payload}"
@@ -170,6 +170,6 @@ def key_of(header: bytes) -> int:
     return int(_IDENTITY.unpack_from(header)[7])
 
 
-def trailer_head(sequence: int, layout: Layout) -> bytes:
+def trailer_head(sequence: int, layout: RecordLayout) -> bytes:
     """Return the head of a trailer; the checksums of the blocks follow it."""
     return TAIL_HEAD.pack(TAIL_MAGIC, sequence, layout.payload, layout.blocks, layout.block)

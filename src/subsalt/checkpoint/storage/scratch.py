@@ -22,7 +22,7 @@ from subsalt.checkpoint.storage.record import (
     TAIL_HEAD,
     TAIL_MAGIC,
     Identity,
-    Layout,
+    RecordLayout,
     header_numbers,
     key_of,
 )
@@ -172,7 +172,7 @@ class Scratch:
         if not resume:
             discard(index)
         paths = [folder / f"{snap_name(name, self.rank)}.snap" for folder in folders]
-        files = Stripes(paths, Layout.of(record).total, direct=self.direct, resume=resume)
+        files = Stripes(paths, RecordLayout.of(record).total, direct=self.direct, resume=resume)
 
         def complete(store: FileStore) -> None:
             store.index_sha256 = publish_index(store, folders[0], {**meta, "shape": list(shape)})
@@ -283,8 +283,8 @@ def find_records(files: Stripes, identity: Identity) -> dict[int, Slot]:
     A record counts when its header and trailer are whole, belong together and are of this run, shot, rank and size: a
     put that was cut off has no trailer yet. Its payload is compared with its checksums when it is read.
     """
-    largest = Layout.of(identity.record).payload
-    found: dict[int, Slot] = {}
+    largest = RecordLayout.of(identity.record).payload
+    slots: dict[int, Slot] = {}
     for number in files.slots():
         head = _pages(files, number, 0, PAGE)
         if len(head) < PAGE or not sealed(head):
@@ -292,16 +292,16 @@ def find_records(files: Stripes, identity: Identity) -> dict[int, Slot]:
         key, (sequence, payload) = key_of(head), header_numbers(head)
         if not 0 < payload <= largest or identity.differs(head, key, payload):
             continue
-        layout = Layout(payload, identity.block)
+        layout = RecordLayout(payload, identity.block)
         tail = _pages(files, number, PAGE + layout.padded, layout.trailer)
         if len(tail) < layout.trailer or not sealed(tail):
             continue
         magic, put, nbytes, _, _ = TAIL_HEAD.unpack_from(tail)
         if (magic, put, nbytes) == (TAIL_MAGIC, sequence, payload) and (
-            key not in found or sequence > found[key].sequence
+            key not in slots or sequence > slots[key].sequence
         ):
-            found[key] = Slot(number, sequence, payload)
-    return found
+            slots[key] = Slot(number, sequence, payload)
+    return slots
 
 
 def _pages(files: Stripes, slot: int, offset: int, nbytes: int) -> bytes:

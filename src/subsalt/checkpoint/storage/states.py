@@ -122,7 +122,7 @@ class Pieces:
 Level = Literal["memory", "disk"]
 
 
-class Place(NamedTuple):
+class StatePlace(NamedTuple):
     """A slot that holds a state: its level, its number there, the block whose start the state is."""
 
     level: Level
@@ -174,7 +174,7 @@ class StateSlots:
         self.disk: Pieces | None = None
         self._new, self._copy, self._steps, self._apart = new, copy, steps, apart
         self._memory: dict[int, State] = {}
-        self._places: dict[tuple[Level, int], Place] = {}
+        self._places: dict[tuple[Level, int], StatePlace] = {}
         #: with restart points: blocks dropped since the last one, and between the two before
         self._held: tuple[set[int], set[int]] | None = None
         #: stores and loads by level
@@ -187,7 +187,7 @@ class StateSlots:
             if level == "disk":
                 held.discard(block)
         self.mend(level, slot, block, state)
-        self._places[level, slot] = Place(level, slot, block)
+        self._places[level, slot] = StatePlace(level, slot, block)
         self.stored[level] += 1
 
     def load(self, level: Level, slot: int, block: int, state: State) -> None:
@@ -199,8 +199,8 @@ class StateSlots:
             When it cannot be read back from disk as it was; the state is then of no use.
         """
         if level == "memory":
-            for a, kept in zip(state.arrays(), self.room(slot).arrays(), strict=True):
-                self._copy(a, kept)
+            for a, held in zip(state.arrays(), self.room(slot).arrays(), strict=True):
+                self._copy(a, held)
             state.whole = self.room(slot).whole
         else:
             self._on_disk().get(self._key(block), state.arrays())
@@ -216,11 +216,11 @@ class StateSlots:
         if self._apart(slot):
             self.load("memory", slot, block, state)
             return
-        kept = self.room(slot)
-        state.prev, kept.prev = kept.prev, state.prev
-        state.curr, kept.curr = kept.curr, state.curr
-        state.memory, kept.memory = kept.memory, state.memory
-        state.it, state.whole = block * self._steps, kept.whole
+        held = self.room(slot)
+        state.prev, held.prev = held.prev, state.prev
+        state.curr, held.curr = held.curr, state.curr
+        state.memory, held.memory = held.memory, state.memory
+        state.it, state.whole = block * self._steps, held.whole
         self.loaded["memory"] += 1
 
     def mend(self, level: Level, slot: int, block: int, state: State) -> None:
@@ -228,8 +228,8 @@ class StateSlots:
         if level == "disk":
             self._on_disk().put(self._key(block), state.arrays())
             return
-        for a, kept in zip(state.arrays(), self.room(slot).arrays(), strict=True):
-            self._copy(kept, a)
+        for a, held in zip(state.arrays(), self.room(slot).arrays(), strict=True):
+            self._copy(held, a)
         self.room(slot).whole = state.whole
 
     def drop(self, level: Level, slot: int) -> None:
@@ -248,7 +248,7 @@ class StateSlots:
         return self._memory[slot]
 
     @property
-    def places(self) -> list[Place]:
+    def places(self) -> list[StatePlace]:
         """The slots that hold states, by block."""
         return sorted(self._places.values(), key=lambda place: place.block)
 
@@ -266,7 +266,7 @@ class StateSlots:
                 self._forget(block)
             self._held = set(), dropped
 
-    def adopt(self, places: list[Place]) -> None:
+    def adopt(self, places: list[StatePlace]) -> None:
         """Say which slots hold states: their memory has been filled, or they lie on disk."""
         self._places = {(place.level, place.slot): place for place in places}
         if self.disk is not None:

@@ -21,7 +21,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.checkpoint.storage.record import Layout
+from subsalt.checkpoint.storage.record import RecordLayout
 from subsalt.errors import SnapshotDamaged
 
 #: records in memory beside the buffers where they are compressed: two on their way to and from the files, one
@@ -192,12 +192,12 @@ def store_memory(record: int, buffers: int, compression: str = "none") -> int:
     compression : {"none", "zfp", "f16"}
         With zfp five more records pass through memory.
     """
-    return (buffers + (PACKING if compression == "zfp" else 0)) * Layout.of(record).total
+    return (buffers + (PACKING if compression == "zfp" else 0)) * RecordLayout.of(record).total
 
 
 def file_bytes(record: int, records: int) -> int:
     """Return the bytes of scratch files that hold `records` records at a time, of `record` floats each."""
-    return records * Layout.of(record).total
+    return records * RecordLayout.of(record).total
 
 
 def record_of(shapes: Sequence[Sequence[int]]) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt import _native
-from subsalt.checkpoint.storage.record import PAGE, Identity, Layout
+from subsalt.checkpoint.storage.record import PAGE, Identity, RecordLayout
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import SubsaltError
 from subsalt.host import human
@@ -44,7 +44,7 @@ class Buffer:
 
     Parameters
     ----------
-    layout : Layout
+    layout : RecordLayout
         Of the largest record that is to fit.
     record : int
         Floats of it.
@@ -52,7 +52,9 @@ class Buffer:
         Makes memory known to a device, as long as what it returns lives.
     """
 
-    def __init__(self, layout: Layout, record: int, lock: Callable[[NDArray], object] | None = None) -> None:
+    def __init__(
+        self, layout: RecordLayout, record: int, lock: Callable[[NDArray], object] | None = None
+    ) -> None:
         try:
             self.native = _native.scratch.Buffer(layout.total)
         except MemoryError as e:
@@ -87,7 +89,7 @@ class Buffers:
     lock: Callable[[NDArray], object] | None = None
 
 
-class Where(NamedTuple):
+class SlotInFile(NamedTuple):
     """Where a slot lies; the descriptor is -1 where its file is missing."""
 
     fd: int
@@ -119,7 +121,7 @@ class Pool:
     def __init__(self, threads: int) -> None:
         self._native = _native.scratch.Pool(threads, CHECKSUMS)
 
-    def write(self, where: Where, buffer: Buffer, layout: Layout, sequence: int) -> Ticket:
+    def write(self, where: SlotInFile, buffer: Buffer, layout: RecordLayout, sequence: int) -> Ticket:
         """Write the record in a buffer."""
         fd, offset, _, direct = where
         return self._native.submit(
@@ -127,7 +129,7 @@ class Pool:
         )
 
     def read(
-        self, where: Where, buffer: Buffer, layout: Layout, sequence: int, urgent: bool = False
+        self, where: SlotInFile, buffer: Buffer, layout: RecordLayout, sequence: int, urgent: bool = False
     ) -> Ticket:
         """Read a record into a buffer and compare its checksums; an urgent one goes before all that wait."""
         fd, offset, _, direct = where
@@ -222,10 +224,10 @@ class Stripes:
         """Whether all files are direct."""
         return all(self._direct)
 
-    def place(self, slot: int) -> Where:
+    def place(self, slot: int) -> SlotInFile:
         """Return where a slot lies."""
         i = slot % len(self.paths)
-        return Where(self._fds[i], slot // len(self.paths) * self.slot, self.paths[i], self._direct[i])
+        return SlotInFile(self._fds[i], slot // len(self.paths) * self.slot, self.paths[i], self._direct[i])
 
     def sizes(self) -> list[int]:
         """Return the bytes of each file; 0 where one is missing."""
@@ -333,7 +335,7 @@ class Flight:
     ) -> None:
         self.pool, self.files, self.buffers, self.counts = pool, files, buffers, counts
         self.record = identity.record
-        self.layout = Layout.of(identity.record, identity.block)
+        self.layout = RecordLayout.of(identity.record, identity.block)
         self._made = 0
         self.free: list[Buffer] = []
         self.free_slots: list[int] = []
@@ -373,7 +375,7 @@ class Flight:
     def write(self, key: int, buffer: Buffer, slot: Slot) -> None:
         """Send a buffer to its slot."""
         where = self.files.place(slot.number)
-        layout = Layout(slot.payload, self.layout.block)
+        layout = RecordLayout(slot.payload, self.layout.block)
         try:
             ask("pwrite", str(where.path), layout.total)
         except OSError as e:
@@ -386,7 +388,7 @@ class Flight:
     def read(self, key: int, buffer: Buffer, slot: Slot, urgent: bool = False) -> None:
         """Fetch a slot into a buffer; OSError when it cannot even begin."""
         where = self.files.place(slot.number)
-        layout = Layout(slot.payload, self.layout.block)
+        layout = RecordLayout(slot.payload, self.layout.block)
         try:
             if where.fd < 0:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(where.path))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage.file_store import FileStore
 from subsalt.checkpoint.storage.packed import CODECS, open_packed
-from subsalt.checkpoint.storage.record import BLOCK, Identity, Layout
+from subsalt.checkpoint.storage.record import BLOCK, Identity, RecordLayout
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.checkpoint.storage.transfers import Buffers, Pool, Slot, Stripes
 from subsalt.earth.grid import Box
@@ -90,7 +90,7 @@ class _Part:
             index["codec"],
             index["block"],
         )
-        layout = Layout.of(identity.record, identity.block)
+        layout = RecordLayout.of(identity.record, identity.block)
         paths = [folder / f"{snap_name(name, rank)}.snap" for folder in folders]
         files = Stripes(paths, layout.total, direct=False, resume=True, writing=False)
         slots = {int(k): Slot(*v) for k, v in index["records"].items()}
@@ -319,7 +319,8 @@ def _wrong(index: Any, shot: int, name: str, rank: int) -> str:
     if index["codec"] not in CODECS or index["block"] != BLOCK or rank >= index["ranks"]:
         return "unknown compression or block size"
     if any(
-        len(r) != 3 or not 0 < r[2] <= Layout.of(index["record"]).payload for r in index["records"].values()
+        len(r) != 3 or not 0 < r[2] <= RecordLayout.of(index["record"]).payload
+        for r in index["records"].values()
     ):
         return "a record is longer than it can be"
     float(index["dt"])

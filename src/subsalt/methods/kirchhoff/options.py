@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from subsalt.errors import ConfigError
-from subsalt.options import Options, documented, one_of, option
+from subsalt.options import CheckedOptions, documented, one_of, option
 
 Amplitude = Literal["3d", "2.5d", "none"]
 Antialias = Literal["bands", "triangle", "none"]
@@ -36,7 +36,7 @@ def _part(name: str, value: object) -> None:
 
 @documented
 @dataclass(frozen=True)
-class KirchhoffOptions(Options):
+class KirchhoffOptions(CheckedOptions):
     """How traces are summed into the image."""
 
     amplitude: Amplitude = option(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.schedule.scheme import STATE_BUFFERS, Scheme
 from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.checkpoint.storage.states import STAMP, Copy, Pieces, Place, StateSlots, cut, state_floats
+from subsalt.checkpoint.storage.states import STAMP, Copy, Pieces, StatePlace, StateSlots, cut, state_floats
 from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, SnapshotDamaged
 from subsalt.io import own
@@ -47,7 +47,7 @@ class Point:
         Whether the receiver wavefield is under way.
     it : int
         Time index of the wavefield under way.
-    places : list of Place
+    places : list of StatePlace
         Slots that hold states.
     counts : Counts
         What was done so far.
@@ -56,7 +56,7 @@ class Point:
     task: int
     receiving: bool
     it: int
-    places: list[Place]
+    places: list[StatePlace]
     counts: Counts
 
 
@@ -200,7 +200,7 @@ class RestartPoints:
     def _sums(self) -> list[NDArray]:
         return [self.sums[name] for name in sorted(self.sums)]
 
-    def _key(self, place: Place) -> int:
+    def _key(self, place: StatePlace) -> int:
         """Return the first key of the state of a memory slot: its time index tells all of it."""
         it = place.block * self.scheme.block * self.scheme.image_step
         return SLOT_KEYS + it * self._pieces.count
@@ -297,6 +297,6 @@ def _check_of(told: Mapping[str, Any]) -> str:
 
 def _point(told: dict[str, Any]) -> Point:
     """Return a point from its description."""
-    places = [Place(str(level), int(slot), int(block)) for level, slot, block in told["places"]]  # type: ignore[arg-type]
+    places = [StatePlace(str(level), int(slot), int(block)) for level, slot, block in told["places"]]  # type: ignore[arg-type]
     counts = Counts(**{name: int(n) for name, n in told["counts"].items()})
     return Point(int(told["task"]), bool(told["receiving"]), int(told["it"]), places, counts)

@@ -85,9 +85,9 @@ class RunSchemes:
         """Return what a shot does; the same on all ranks of the group."""
         if shot.id in self._left:
             return self._left[shot.id]
-        found = self.decision.choice_of(shot, self.group.size)
-        assert found is not None
-        return found
+        choice = self.decision.choice_of(shot, self.group.size)
+        assert choice is not None
+        return choice
 
     def of(self, shot: Shot) -> dict[str, Any]:
         """Return what `migrate_shot` is told of it. Collective over the group."""

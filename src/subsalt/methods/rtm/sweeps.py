@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import Counts, Task, receiver_time, steps_of
 from subsalt.checkpoint.storage.scratch import Scratch
-from subsalt.checkpoint.storage.states import Place, StateSlots
+from subsalt.checkpoint.storage.states import StatePlace, StateSlots
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Snapshots, Source
@@ -268,8 +268,8 @@ class Sweeps:
             slots.drop(task.level, task.slot)
         elif task.level == "memory" and self._last_use(after):
             slots.take(task.slot, task.block, self.source)
-        elif not self._loaded(Place(task.level, task.slot, task.block)):
-            self._make_again(Place(task.level, task.slot, task.block))
+        elif not self._loaded(StatePlace(task.level, task.slot, task.block)):
+            self._make_again(StatePlace(task.level, task.slot, task.block))
 
     def _last_use(self, after: Task | None) -> bool:
         """Return whether a state that is loaded now is not loaded again: its own block is visited next.
@@ -280,7 +280,7 @@ class Sweeps:
         own = after is not None and after.kind == "take"
         return own and self.shooting.group is None and self.points is None
 
-    def _loaded(self, place: Place) -> bool:
+    def _loaded(self, place: StatePlace) -> bool:
         """Make the source wavefield what a slot holds; return whether that went well on all ranks."""
         assert self.slots is not None
         damaged = False
@@ -290,7 +290,7 @@ class Sweeps:
             damaged = True
         return place.level == "memory" or not self.shooting.anywhere(damaged)
 
-    def _make_again(self, place: Place) -> None:
+    def _make_again(self, place: StatePlace) -> None:
         """Compute the state of a slot that is damaged from the nearest earlier one that is not."""
         assert self.slots is not None
         for earlier in reversed(self.slots.places):
