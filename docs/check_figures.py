@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "docs" / "performance"
 #: page, heading of the section whose tables are checked
 SECTIONS = (
-    ("README.md", "## How fast"),
     ("docs/comparison.md", "## Speed"),
     ("docs/performance.md", "## Where it stands against its own targets"),
 )

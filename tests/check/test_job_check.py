@@ -367,6 +367,16 @@ def test_noise_that_a_step_zeroes_is_no_error(tmp_path):
     assert noise.message.endswith("[[signal]] 1 (edit) leaves 1 of the 1 in these shots")
 
 
+@pytest.mark.parametrize("steps", ["", '\n[[signal]]\nstep = "edit"\nwhere = "peak > 100*median"\n'])
+def test_noise_in_shots_that_are_not_used_is_no_error(tmp_path, steps):
+    write_files(tmp_path)
+    spiked(tmp_path)
+    for shots, code in (("1, 3", "I000"), ("2-3", "W246" if steps else "E246")):
+        text = MIGRATE.replace('line = "2d"', f'line = "2d"\nshots = "{shots}"')
+        (noise,) = (f for f in found(tmp_path, text + steps).findings if "far stronger" in f.message)
+        assert noise.code == code
+
+
 def test_a_file_named_twice_is_refused(tmp_path):
     write_files(tmp_path)
     (tmp_path / "again.sgy").write_bytes((tmp_path / "shots.sgy").read_bytes())

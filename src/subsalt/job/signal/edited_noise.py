@@ -44,16 +44,26 @@ def knowing_edits(findings: Sequence[Finding], source: Survey | TraceTable) -> l
     -----
     Looks at no more than `MOST` of the traces.
     """
+    findings = [_of_these(f, source) if f.code == "E246" else f for f in findings]
     flow = flow_of(source)
     kills = (
         [] if flow is None else [m for m in flow.operators if isinstance(m, Edited) and m.step.do == "kill"]
     )
     if flow is None:
-        return list(findings)
+        return findings
     findings = [_calmed(f, flow) if f.code in ("W270", "E246", "W246") else f for f in findings]
     if not kills:
         return findings
     return [_known(f, flow, kills, source) if f.code == "E246" else f for f in findings]
+
+
+def _of_these(finding: Finding, source: Survey | TraceTable) -> Finding:
+    """Return a finding on noise as in order where all noisy traces are in shots that are not used."""
+    numbers = cast("dict[str, str]", finding.evidence["numbers"])
+    if not _are_counted(source) or len(_rows(numbers, source)):
+        return finding
+    said = f"{finding.message}; none of them is in the shots that are used"
+    return replace(finding, code="I000", level="ok", message=said, fix="")
 
 
 def _calmed(finding: Finding, flow: Flow) -> Finding:
@@ -104,11 +114,23 @@ def _known(finding: Finding, flow: Flow, kills: list[Edited], source: Survey | T
     )
 
 
+def _files(source: Survey | TraceTable) -> Any:
+    """Return the reader of the files of a survey or of a table, below the steps on its traces."""
+    if not isinstance(source, Survey):
+        return source.files
+    return getattr(source.reader, "inner", source.reader)
+
+
+def _are_counted(source: Survey | TraceTable) -> bool:
+    """Return whether it is known which trace of which file is which trace of the source."""
+    return hasattr(_files(source), "first")
+
+
 def _rows(numbers: dict[str, str], source: Survey | TraceTable) -> NDArray[np.int64]:
     """Return which traces of a survey, counted shot by shot, or which rows of a table have these numbers in files."""
-    files = source.reader.inner if isinstance(source, Survey) else source.files  # type: ignore[union-attr]
-    if not hasattr(files, "first"):
+    if not _are_counted(source):
         return np.empty(0, np.int64)
+    files = _files(source)
     first = dict(zip(files.paths, files.first.tolist(), strict=False))
     wanted = [
         first[path] + np.arange(a, b + 1, step) - 1
