@@ -22,7 +22,7 @@ from subsalt import EarthModel, Grid, Survey, forward, migrate
 from subsalt.numerics import filters, fixedmath
 from subsalt.numerics.interpolation import Resampling, shifted
 from subsalt.acquisition import wavelet
-from subsalt.propagation.tapers import Layer, decay
+from subsalt.propagation.absorbing_layer import Layer, decay
 from subsalt.earth import building as director, volumes as regrid
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.propagation.options import PropagationOptions

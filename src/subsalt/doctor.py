@@ -370,7 +370,8 @@ def dot_product() -> tuple[bool, str]:
 
     from subsalt.earth.grid import Grid
     from subsalt.earth.model import EarthModel
-    from subsalt.methods.rtm.operators import ModellingOperator, dot_test
+    from subsalt.methods.rtm.linear_operator import dot_test
+    from subsalt.methods.rtm.operators import ModellingOperator
     from subsalt.propagation.options import PropagationOptions
 
     rng = np.random.default_rng(1)

@@ -82,18 +82,18 @@ LAYER = [
     Mutant(
         "Layer",
         "profile",
-        "src/subsalt/propagation/tapers.py",
+        "src/subsalt/propagation/absorbing_layer.py",
         "d = np.arange(1, width + 1, dtype=np.float64) / width",
         "d = np.arange(width, dtype=np.float64) / width",
-        "test_boundary.py",
+        "test_absorbing_layer.py",
     ),
     Mutant(
         "Layer",
         "decay",
-        "src/subsalt/propagation/tapers.py",
+        "src/subsalt/propagation/absorbing_layer.py",
         "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt)",
         "return fixedmath.exp(-np.asarray(sigma, dtype=np.float64) * dt * 0.99)",
-        "test_boundary.py",
+        "test_absorbing_layer.py",
     ),
 ]
 

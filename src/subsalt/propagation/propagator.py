@@ -32,7 +32,7 @@ from subsalt.kernels.work import Correlation, Hook, Recorder, Shells, Snapshots,
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
 from subsalt.physics import storage
-from subsalt.propagation import tapers
+from subsalt.propagation import absorbing_layer, tapers
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import Halo, HaloTraffic
 from subsalt.propagation.march import by_step, march, stepper_of
@@ -127,7 +127,7 @@ class Propagator:
     def _profiles(self, spacing3: tuple[float, float, float], vmax: float) -> list[NDArray[np.float64]]:
         """Return the damping profile of every axis on the planes held, 1/s."""
         opts, widths = self.options, self.domain.widths
-        layer = tapers.Layer(opts.boundary, opts.layer_cells)
+        layer = absorbing_layer.Layer(opts.boundary, opts.layer_cells)
         sigma = [
             layer.profile(n, widths[2 * i], widths[2 * i + 1], spacing3[i], vmax)
             for i, n in enumerate(self.comp_grid.shape3)
@@ -140,7 +140,7 @@ class Propagator:
         sigma = decay = None
         if opts.boundary != "none":
             sigma = tuple(self._profiles(local.grid.spacing3, vmax))
-            decay = tuple(tapers.decay(s, self.dt) for s in sigma)
+            decay = tuple(absorbing_layer.decay(s, self.dt) for s in sigma)
         scales: dict[str, Scale] = {}
         if opts.model_storage == "u16":
             storage.refuse_tti(self.medium, opts.model_storage)

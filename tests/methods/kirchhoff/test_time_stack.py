@@ -8,7 +8,7 @@ import pytest
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
-from subsalt.methods.kirchhoff.weights import live_classes, stack
+from subsalt.methods.kirchhoff.stacking import live_classes, stack
 
 TIME = TimeAxis(40, 0.05)
 

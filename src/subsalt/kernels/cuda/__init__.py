@@ -26,9 +26,7 @@ from subsalt.kernels.cuda.arrays import (
     to_host,
     zeros,
 )
-from subsalt.kernels.cuda.library import allocated, availability, call, chosen, corner
-from subsalt.kernels.cuda.parts import (
-    SlabParts,
+from subsalt.kernels.cuda.imaging import (
     correlate,
     imaged,
     is_finite,
@@ -38,6 +36,8 @@ from subsalt.kernels.cuda.parts import (
     snapshot,
     square,
 )
+from subsalt.kernels.cuda.library import allocated, availability, call, chosen, corner
+from subsalt.kernels.cuda.parts import SlabParts
 from subsalt.kernels.cuda.plan import fields_of, inject, levels, plan_of, record, record_shares
 from subsalt.kernels.cuda.segment import Segment, counters, settle
 from subsalt.kernels.problem import Layout, Problem, State

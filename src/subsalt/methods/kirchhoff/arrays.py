@@ -21,8 +21,9 @@ from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import migrate_block, select, start, trace_block, velocities
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
+from subsalt.methods.kirchhoff.stacking import live_classes, stack
 from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity, VelocityFunction
-from subsalt.methods.kirchhoff.weights import Weighting, live_classes, stack, trace_weights
+from subsalt.methods.kirchhoff.weights import Weighting, trace_weights
 from subsalt.propagation.array_checks import KM_PER_S, refuse_bad_traces
 from subsalt.timing import Phases
 

@@ -13,7 +13,7 @@ from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import velocities
 from subsalt.methods.kirchhoff.partial import SumsFile
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.weights import live_classes, stack
+from subsalt.methods.kirchhoff.stacking import live_classes, stack
 
 #: bytes of image traces that are held at one time
 PIECE = 16 << 20

@@ -29,7 +29,7 @@ from subsalt.methods.kirchhoff.assemble import Assembly, Piece
 from subsalt.methods.kirchhoff.cutting import reach
 from subsalt.methods.kirchhoff.engine import antialias_spacing, velocities
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.weights import leg, mute_weight
+from subsalt.methods.kirchhoff.stacking import leg, mute_weight
 from subsalt.parallel.comm import Comm
 from subsalt.run.blank import KEPT, TRACES, Contents, not_finite
 from subsalt.run.result import Written

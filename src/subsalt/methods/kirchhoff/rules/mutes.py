@@ -11,7 +11,7 @@ import numpy as np
 from subsalt.check.context import error, warning
 from subsalt.check.mutes import LITTLE
 from subsalt.errors import Finding
-from subsalt.methods.kirchhoff.weights import leg, mute_weight
+from subsalt.methods.kirchhoff.stacking import leg, mute_weight
 
 if TYPE_CHECKING:
     from subsalt.acquisition.image_grid import ImageGrid

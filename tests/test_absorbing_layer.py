@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from subsalt.errors import ConfigError
-from subsalt.propagation.tapers import Layer, decay, profile
+from subsalt.propagation.absorbing_layer import Layer, decay, profile
 
 
 def test_defaults():
