@@ -250,17 +250,17 @@ def run_demo(
     say(f"survey     {len(modelled.files)} shots as SEG-Y   {modelled.shots_dir}")
     result = migrate_job(Job.from_toml(out / "job.toml"), out / "run", progress)
     image = volume.read(result.image).values
-    found = [read_reflector(image, r) for r in REFLECTORS]
+    reflectors = [read_reflector(image, r) for r in REFLECTORS]
     job = Job.from_toml(out / "job.toml")
     pictures = draw(out / "run", image, truth, job)
     write_report(out / "run")  # again, with the pictures that show the truth
     digest = hashlib.sha256(image.tobytes()).hexdigest()
     said = compare_hash(digest, shots)
-    for line in [*lines(found, modelled, result, pictures), f"{said.level:<11}{said.message}"]:
+    for line in [*lines(reflectors, modelled, result, pictures), f"{said.level:<11}{said.message}"]:
         say(line)
-    judge(found)
+    judge(reflectors)
     return {
-        "reflectors": [vars(f) for f in found],
+        "reflectors": [vars(f) for f in reflectors],
         "seconds": modelled.phases["wall"] + result.phases["wall"],
         "point_steps": modelled.point_steps + result.point_steps,
         "out": str(out),
@@ -299,10 +299,10 @@ def compare_hash(digest: str, shots: tuple[int, int]) -> Finding:
     )
 
 
-def judge(found: list[ImagedReflector]) -> None:
+def judge(reflectors: list[ImagedReflector]) -> None:
     """Refuse an image whose reflectors are not where they are known to be."""
     most = MOST_CELLS_OFF * GRID.spacing[2]
-    wrong = [f for f in found if not abs(f.error) <= most]
+    wrong = [f for f in reflectors if not abs(f.error) <= most]
     if wrong:
         each = ", ".join(f"{f.name} by {f.error:+.1f} m" for f in wrong)
         raise DemoFailure(
@@ -355,7 +355,7 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
     a parabola through it and its two neighbours.
     """
     dz = GRID.spacing[2]
-    true_depths, found = [], []
+    true_depths, depths = [], []
     for x, y in reflector.where:
         ix, iy = round(x / GRID.spacing[0]), round(y / GRID.spacing[1])
         at = np.array([ix * GRID.spacing[0]]), np.array([iy * GRID.spacing[1]])
@@ -367,8 +367,8 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
         a, b, c = trace[k - 1], trace[k], trace[k + 1]
         shift = 0.5 * (a - c) / (a - 2 * b + c) if a - 2 * b + c < 0 else 0.0
         true_depths.append(depth)
-        found.append((k + shift) * dz)
-    errors = np.array(found) - np.array(true_depths)
+        depths.append((k + shift) * dz)
+    errors = np.array(depths) - np.array(true_depths)
     return ImagedReflector(
         reflector.name,
         float(np.mean(true_depths)),
@@ -402,11 +402,11 @@ def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> 
 
 
 def lines(
-    found: list[ImagedReflector], modelled: ModelResult, result: RunResult, pictures: list[Path]
+    reflectors: list[ImagedReflector], modelled: ModelResult, result: RunResult, pictures: list[Path]
 ) -> list[str]:
     """Return what the demo says in the end."""
     out = ["", f"{'reflector':<28}{'true m':>9}{'imaged m':>10}{'off m':>8}{'worst m':>9}"]
-    for f in found:
+    for f in reflectors:
         out.append(
             f"{f.name:<28}{f.true_depth:>9.1f}{f.imaged_depth:>10.1f}{f.error:>+8.1f}{f.largest:>9.1f}"
         )

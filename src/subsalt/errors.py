@@ -245,10 +245,10 @@ def raise_on_errors(findings: Iterable[Finding], strict: bool = False) -> list[F
     strict : bool
         Treat warnings, and what could not be checked, as errors.
     """
-    found = list(findings)
-    if any(f.level == "error" or (strict and f.level != "ok") for f in found):
-        raise FindingsError(found)
-    return found
+    listed = list(findings)
+    if any(f.level == "error" or (strict and f.level != "ok") for f in listed):
+        raise FindingsError(listed)
+    return listed
 
 
 def lab_missing(what: str) -> DeviceError:

@@ -163,9 +163,9 @@ def onsets(
     late = time.values()[None, :] >= end[:, None] + 0.5 * period
     cut = np.where(late, np.float32(0), data)
     at, _, _ = pick(cut, time.dt, period)
-    found: NDArray[np.float64] = at + time.t0 - travel
+    delays: NDArray[np.float64] = at + time.t0 - travel
     # far from the arrival it is something else that was picked
-    return np.where(np.abs(found) < 4.0 * period, found, np.nan)
+    return np.where(np.abs(delays) < 4.0 * period, delays, np.nan)
 
 
 def moveout(distance: NDArray[np.float64], time: NDArray[np.float64]) -> float | None:

@@ -29,8 +29,8 @@ class Commands(TyperGroup):
         """Return a sub-command, None when there is none of that name."""
         if cmd_name not in BROUGHT:
             return super().get_command(ctx, cmd_name)
-        found = extensions.extensions(extensions.COMMANDS).get(cmd_name)
-        return typer.main.get_command(found or _not_installed(cmd_name))
+        command = extensions.extensions(extensions.COMMANDS).get(cmd_name)
+        return typer.main.get_command(command or _not_installed(cmd_name))
 
 
 def _not_installed(name: str) -> typer.Typer:

@@ -180,7 +180,7 @@ def plan(
     job: JobFile,
     here: plan_command.Layout,
     cluster: plan_command.Cluster,
-    asked: plan_command.Asked,
+    options: plan_command.Asked,
     json: Json = False,
     measure: Annotated[
         bool,
@@ -190,8 +190,8 @@ def plan(
     """Say what memory, disk and time a job takes on so many ranks, and whether it fits; nothing is started."""
     if cluster.nodes is not None:
         here.refuse_ranks()
-        asked.refuse_with_nodes()
+        options.refuse_with_nodes()
         plan_command.nodes(job, cluster, here, json, measure)
         return
     cluster.refuse_alone()
-    plan_command.plan(job, here, asked, json, measure)
+    plan_command.plan(job, here, options, json, measure)

@@ -25,11 +25,11 @@ from subsalt.errors import ConfigError
 @spread
 def reimage(
     run: RunDir,
-    asked: reimage_command.Options,
+    options: reimage_command.Options,
     json: Json = False,
 ) -> None:
     """Make another image of a run from its partial images and kept wavefields: other condition, filter, part."""
-    reimage_command.reimage(run, asked, json)
+    reimage_command.reimage(run, options, json)
 
 
 @app.command(
@@ -51,7 +51,7 @@ def view(
             readable=False,
         ),
     ],
-    asked: view_command.Options,
+    options: view_command.Options,
     json: Json = False,
 ) -> None:
     """Draw pictures of a run (also of a partial image) or of any volume, shot or gather file.
@@ -59,7 +59,7 @@ def view(
     A time migration gives its image, image gathers beside their stack with the moveout that is left, the fold map and
     the hit count.
     """
-    view_command.view(what, asked, json)
+    view_command.view(what, options, json)
 
 
 @app.command(
@@ -72,7 +72,7 @@ def view(
 @spread
 def play(
     run: RunDir,
-    asked: play_command.Options,
+    options: play_command.Options,
     json: Json = False,
 ) -> None:
     """Play back a shot in a browser: source, receivers and the growing image over the velocity model.
@@ -80,7 +80,7 @@ def play(
     The frames come from kept wavefields ([checkpoint] keep), or the shot is propagated again. The page is one
     file that needs no network; a box drawn in it gives the --region of `subsalt reimage`.
     """
-    play_command.play(run, asked, json)
+    play_command.play(run, options, json)
 
 
 @app.command(
@@ -181,10 +181,10 @@ def explain(
         return
     from subsalt.job.text import explain_key
 
-    found = explain_key(what)
-    if found is None:
+    explanation = explain_key(what)
+    if explanation is None:
         raise ConfigError(
             f"{what!r} is neither a code nor a key of the job file", error_texts.suggest(what), code="E126"
         )
-    out.say(found["text"])
-    out.json(found)
+    out.say(explanation["text"])
+    out.json(explanation)

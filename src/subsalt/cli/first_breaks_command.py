@@ -30,25 +30,25 @@ def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: 
     from subsalt.view.break_panels import first_breaks as draw
 
     survey, places = _survey(files, header)
-    found = first_breaks(survey)
+    breaks = first_breaks(survey)
     if out.quiet:
         return {}
     out.say()
     out.say(
-        f"first breaks  {len(found)} of {len(survey.shots)} shots, up to "
-        f"{max((len(b.rows) for b in found), default=0)} "
+        f"first breaks  {len(breaks)} of {len(survey.shots)} shots, up to "
+        f"{max((len(b.rows) for b in breaks), default=0)} "
         f"traces of each; offsets from {places}"
     )
     out.say(
         "    shot  picked     offsets (m)    v (m/s)  t0 (ms)  off line (ms)   left of source    right of source  notes"
     )
-    for b in found[:SHOWN]:
+    for b in breaks[:SHOWN]:
         out.say(_row(b))
-    if len(found) > SHOWN:
-        out.say(f"  and {len(found) - SHOWN} shots more (--json has all)")
-    drawn = draw(found, picture or Path("first-breaks.png"), title="first breaks")
+    if len(breaks) > SHOWN:
+        out.say(f"  and {len(breaks) - SHOWN} shots more (--json has all)")
+    drawn = draw(breaks, picture or Path("first-breaks.png"), title="first breaks")
     out.row("picture", str(drawn))
-    return {"picture": drawn, "offsets_from": places, "shots": [to_dict(b) for b in found]}
+    return {"picture": drawn, "offsets_from": places, "shots": [to_dict(b) for b in breaks]}
 
 
 def _survey(files: Sequence[Path], header: HeaderBytes) -> tuple[Survey, str]:

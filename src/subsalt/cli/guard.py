@@ -124,9 +124,9 @@ def _again(otherwise: Callable[[Any], object]) -> Callable[[Any], None]:
 
 def only_asked(app: typer.Typer, argv: list[str]) -> typer.Typer:
     """Return the application with only the command that was asked for: building the options of all takes 0.1 s."""
-    asked = argv[0] if argv else ""
-    commands = [c for c in app.registered_commands if _name(c) == asked]
-    groups = [g for g in app.registered_groups if g.typer_instance and g.typer_instance.info.name == asked]
+    name = argv[0] if argv else ""
+    commands = [c for c in app.registered_commands if _name(c) == name]
+    groups = [g for g in app.registered_groups if g.typer_instance and g.typer_instance.info.name == name]
     if not commands and not groups:  # help, completion, or a mistake that is answered with the nearest name
         return app
     one = copy.copy(app)
@@ -182,8 +182,8 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 def _told(error: Exception) -> Terminated | None:
     """Return the stop that an error holds as text alone, as those of pydantic's schemas do."""
-    found = re.search(r"\bTerminated: (\d+)\s*$", str(error))
-    return None if found is None else _ARRIVED.get(int(found[1]))
+    match = re.search(r"\bTerminated: (\d+)\s*$", str(error))
+    return None if match is None else _ARRIVED.get(int(match[1]))
 
 
 def _ended(stop: BaseException, out: Any, argv: list[str]) -> int:

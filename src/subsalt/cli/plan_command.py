@@ -140,7 +140,7 @@ class Asked:
         return Device(self.device or given, self.gpu, memory)
 
 
-def plan(job_file: Path, here: Layout, asked: Asked, as_json: bool, measure: bool) -> None:
+def plan(job_file: Path, here: Layout, options: Asked, as_json: bool, measure: bool) -> None:
     """Plan a job."""
     from subsalt.plan import plan_job
 
@@ -156,7 +156,7 @@ def plan(job_file: Path, here: Layout, asked: Asked, as_json: bool, measure: boo
         run_dir=here.run,
         measure=measure,
         say=out.say,
-        on=asked.of(job),
+        on=options.of(job),
     )
     for line in result.lines():
         out.say(line)
@@ -173,7 +173,7 @@ def nodes(job_file: Path, cluster: Cluster, here: Layout, as_json: bool, measure
 
     out = Out(as_json)
     counts = counts_of(cluster.nodes or "")
-    asked: dict[str, Any] = {
+    request: dict[str, Any] = {
         "ranks_per_node": cluster.ranks_per_node,
         "threads": here.threads,
         "memory_per_rank": here.memory(),
@@ -181,7 +181,7 @@ def nodes(job_file: Path, cluster: Cluster, here: Layout, as_json: bool, measure
         "seen": cluster.measured or [],
     }
     if cluster.files is not None:
-        asked["files"] = links.given(cluster.files, "--files").rate
+        request["files"] = links.given(cluster.files, "--files").rate
     result = plan_job_on_nodes(
         here.job(job_file),
         counts,
@@ -189,7 +189,7 @@ def nodes(job_file: Path, cluster: Cluster, here: Layout, as_json: bool, measure
         run_dir=here.run,
         measure=measure,
         say=out.say,
-        **asked,
+        **request,
     )
     for line in result.lines():
         out.say(line)
@@ -204,9 +204,9 @@ def counts_of(text: str, option: str = "--nodes") -> list[int]:
     ConfigError
         When one is not a whole positive number, or absurdly large (E971).
     """
-    found = list(dict.fromkeys(text.replace(",", " ").split()))
-    bad = [w for w in found if not w.isdecimal() or not 1 <= int(w) <= 1_000_000]
-    if bad or not found:
+    numbers = list(dict.fromkeys(text.replace(",", " ").split()))
+    bad = [w for w in numbers if not w.isdecimal() or not 1 <= int(w) <= 1_000_000]
+    if bad or not numbers:
         raise ConfigError(
             f"{option} {' '.join(bad) or 'is empty'}: not numbers of nodes from 1 to 1000000"
             if bad
@@ -214,7 +214,7 @@ def counts_of(text: str, option: str = "--nodes") -> list[int]:
             f"write such as {option} 24,100,1000",
             code="E971",
         )
-    return sorted({int(w) for w in found})
+    return sorted({int(w) for w in numbers})
 
 
 def memory_bytes(text: str, option: str = "--memory-per-rank") -> int:
@@ -227,9 +227,9 @@ def memory_bytes(text: str, option: str = "--memory-per-rank") -> int:
     """
     from subsalt.job.units import UNITS
 
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]+)\s*", text)
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-zA-Z]+)\s*", text)
     known = {name.lower(): factor for name, factor in UNITS["memory"].items()}
-    unit = known.get(found[2].lower()) if found else None
-    if found is None or unit is None or float(found[1]) * unit < 1:
+    unit = known.get(match[2].lower()) if match else None
+    if match is None or unit is None or float(match[1]) * unit < 1:
         raise ConfigError(f"{option} {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662")
-    return int(float(found[1]) * unit)
+    return int(float(match[1]) * unit)

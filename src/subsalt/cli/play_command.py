@@ -64,18 +64,18 @@ class Options:
     force: Annotated[bool, typer.Option("--force", help="Serve on a node of a batch system too.")] = False
 
 
-def play(run: Path, asked: Options, as_json: bool) -> None:
+def play(run: Path, options: Options, as_json: bool) -> None:
     """Write or serve the movie of a shot."""
-    _refuse_together(asked)
-    fields = field_names(asked.fields)
-    start, stop = _seconds(asked.start, "--from"), _seconds(asked.stop, "--to")
-    most = memory_bytes(asked.max_size or (SERVED_BYTES if asked.serve else PAGE_BYTES), "--max-size")
-    if asked.out is not None:
-        _refuse_target(asked.out)
-    if asked.serve:
+    _refuse_together(options)
+    fields = field_names(options.fields)
+    start, stop = _seconds(options.start, "--from"), _seconds(options.stop, "--to")
+    most = memory_bytes(options.max_size or (SERVED_BYTES if options.serve else PAGE_BYTES), "--max-size")
+    if options.out is not None:
+        _refuse_target(options.out)
+    if options.serve:
         from subsalt.view.movie_server import refuse_batch_node
 
-        refuse_batch_node(asked.force)
+        refuse_batch_node(options.force)
     from subsalt.methods.rtm.playback import movie_of
     from subsalt.run import progress
 
@@ -83,46 +83,46 @@ def play(run: Path, asked: Options, as_json: bool) -> None:
     with progress.for_stream("play") as bar:
         movie = movie_of(
             run,
-            asked.shot,
+            options.shot,
             fields=fields,
-            every=asked.every,
-            size=asked.size,
+            every=options.every,
+            size=options.size,
             max_bytes=most,
             start=start,
             stop=stop,
-            folder=_scratch(run) if asked.serve else None,
+            folder=_scratch(run) if options.serve else None,
             # its stages are parts of the one shot
             progress=lambda done, total, message="": bar(done / total, 1, message),
             say=out.say,
         )
     movie.reimage = f"subsalt reimage {shlex.quote(str(run))}"
-    if asked.serve:
-        _serve(movie, asked, out)
+    if options.serve:
+        _serve(movie, options, out)
     else:
-        _write(movie, asked.out or Path(f"{run.resolve().stem}-shot{movie.shot}.html"), out)
+        _write(movie, options.out or Path(f"{run.resolve().stem}-shot{movie.shot}.html"), out)
 
 
 def field_names(text: str) -> tuple[str, ...]:
     """Return the fields of a list such as "source,image", in the order in which they are shown."""
     from subsalt.view.movie import FIELDS
 
-    asked = [name.strip() for name in text.split(",") if name.strip()]
-    wrong = [name for name in asked if name not in FIELDS]
-    if wrong or not asked:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    wrong = [name for name in names if name not in FIELDS]
+    if wrong or not names:
         what = f"no field is called {wrong[0]!r}" if wrong else "no field is named"
         raise ConfigError(f"--fields {text!r}: {what}", f"give some of {','.join(FIELDS)}", code="E853")
-    return tuple(name for name in FIELDS if name in asked)
+    return tuple(name for name in FIELDS if name in names)
 
 
-def _refuse_together(asked: Options) -> None:
+def _refuse_together(options: Options) -> None:
     """Refuse options that say nothing together."""
-    if asked.serve and asked.out is not None:
+    if options.serve and options.out is not None:
         raise ConfigError(
             "-o writes a page, --serve serves one: not both", "leave one of them out", code="E853"
         )
-    alone = {"--port": asked.port is not None, "--open": asked.open, "--force": asked.force}
+    alone = {"--port": options.port is not None, "--open": options.open, "--force": options.force}
     given = [name for name, there in alone.items() if there]
-    if given and not asked.serve:
+    if given and not options.serve:
         raise ConfigError(f"{given[0]} is for the server", "add --serve, or leave it out", code="E853")
 
 
@@ -173,17 +173,17 @@ def _write(movie: Movie, target: Path, out: Out) -> None:
     )
 
 
-def _serve(movie: Movie, asked: Options, out: Out) -> None:
+def _serve(movie: Movie, options: Options, out: Out) -> None:
     from subsalt.view.movie_server import IDLE, MovieServer
 
-    server = MovieServer(movie, asked.port or 0)
+    server = MovieServer(movie, options.port or 0)
     out.row("open", server.address)
     port = server.port
     out.row("", f"for this machine only; from another one first: ssh -L {port}:127.0.0.1:{port} HOST")
     out.row("", f"Ctrl-C ends it, and {IDLE / 60:.0f} minutes without a look")
     out.json({"address": server.address, "port": server.port, "shot": movie.shot, "frames": len(movie.times)})
     with ExitStack() as stack:
-        if asked.open:
+        if options.open:
             _open(
                 server.address, Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="subsalt-play-")))
             )

@@ -64,13 +64,13 @@ class Options:
     ] = False
 
 
-def reimage(run: Path, asked: Options, as_json: bool) -> None:
+def reimage(run: Path, options: Options, as_json: bool) -> None:
     """Make a new image from what a run has kept."""
     from subsalt.methods.rtm.reimage import Wish
 
-    given = {f.name: getattr(asked, f.name) for f in fields(asked) if f.name not in ("out", "time_range")}
-    wish = Wish(times=None if asked.time_range is None else times_of(asked.time_range), **given)
-    make(run, asked.out or default_name(run, wish), wish, as_json)
+    given = {f.name: getattr(options, f.name) for f in fields(options) if f.name not in ("out", "time_range")}
+    wish = Wish(times=None if options.time_range is None else times_of(options.time_range), **given)
+    make(run, options.out or default_name(run, wish), wish, as_json)
 
 
 def go_on(folder: Path, as_json: bool) -> bool:
@@ -78,10 +78,10 @@ def go_on(folder: Path, as_json: bool) -> bool:
     from subsalt.io.run_folder import own_run
     from subsalt.methods.rtm.reimage import made_of
 
-    found = made_of(own_run(folder), Out(as_json).say)
-    if found is None:
+    earlier = made_of(own_run(folder), Out(as_json).say)
+    if earlier is None:
         return False
-    make(found[0], folder, found[1], as_json)
+    make(earlier[0], folder, earlier[1], as_json)
     return True
 
 

@@ -128,17 +128,17 @@ def write(options: Options, job_file: Path, start: Start, again: Again) -> None:
         "mpiexec" if library or options.mpi != "mpiexec" else Launcher.find().words[0],
         list(options.sbatch or ()),
     )
-    asked = (
+    wanted = (
         None
         if options.memory_per_node is None
         else memory_bytes(options.memory_per_node, "--memory-per-node")
     )
-    each = (asked or ANY_MEMORY) // batch.ranks_per_node
+    each = (wanted or ANY_MEMORY) // batch.ranks_per_node
     plan = plan_job(job, batch.ranks, each, options.threads, run_dir=run_dir)
     if plan.memory_error is not None:
         raise plan.memory_error
     need = plan.bytes_per_rank
-    memory = asked or int(need * batch.ranks_per_node / COMFORT)
+    memory = wanted or int(need * batch.ranks_per_node / COMFORT)
     group = plan.ranks_together
     shared = (
         f"{group} ranks share a shot"

@@ -80,13 +80,13 @@ class Options:
     ] = None
 
 
-def wavelet(path: Path, asked: Options, as_json: bool) -> None:
+def wavelet(path: Path, given: Options, as_json: bool) -> None:
     """Estimate, write and draw the wavelet of a job."""
     from subsalt.methods.rtm import wavelet_job
     from subsalt.methods.rtm.job import Job
     from subsalt.view.source_wavelet import source_wavelet
 
-    out, options = Out(as_json), options_of(asked)
+    out, options = Out(as_json), options_of(given)
     job = Job.from_toml(path)
     if not isinstance(job, Job):
         raise usage(
@@ -94,12 +94,12 @@ def wavelet(path: Path, asked: Options, as_json: bool) -> None:
             "name a job of RTM of these traces: with its wavelet comes the [[signal]] step that turns them to zero "
             "phase for a time migration",
         )
-    if asked.shots is not None:
-        job = job.with_shots(asked.shots)
-    target = asked.out or job.base / f"{job.name}.wavelet.txt"
+    if given.shots is not None:
+        job = job.with_shots(given.shots)
+    target = given.out or job.base / f"{job.name}.wavelet.txt"
     if target.suffix not in (".txt", ".dat", ".csv"):
         raise usage(f"--out {target}: a wavelet is written as text", "end its name in .txt")
-    made = _estimate(job, asked, options)
+    made = _estimate(job, given, options)
     wavelet_job.write(made, target)
     title = f"{job.title or job.name}: source wavelet from {'its ' * (made.way == 'spectrum')}{made.way}"
     picture = source_wavelet(
@@ -145,27 +145,27 @@ def _zero_phase(out: Out, job: Job, made: SourceWavelet, target: Path) -> list[s
     return lines
 
 
-def options_of(asked: Options) -> WaveletOptions:
+def options_of(request: Options) -> WaveletOptions:
     """Return the options in SI, or refuse what makes no sense, before any file is read."""
     from subsalt.job import units
     from subsalt.methods.rtm.wavelet_job import WaveletOptions
 
-    if asked.signature is not None and asked.phase is not None:
+    if request.signature is not None and request.phase is not None:
         raise usage("--signature and --phase", "give one of them: a signature keeps its phase")
-    if asked.phase not in (None, "zero", "minimum"):
-        raise usage(f"--phase {asked.phase}", "use zero or minimum")
-    if asked.signature_dt is not None and asked.signature is None:
+    if request.phase not in (None, "zero", "minimum"):
+        raise usage(f"--phase {request.phase}", "use zero or minimum")
+    if request.signature_dt is not None and request.signature is None:
         raise usage("--signature-dt without --signature", "name the file of the signature")
-    if asked.spreading not in ("auto", "2d", "3d"):
-        raise usage(f"--spreading {asked.spreading}", "use auto, 2d or 3d")
+    if request.spreading not in ("auto", "2d", "3d"):
+        raise usage(f"--spreading {request.spreading}", "use auto, 2d or 3d")
     of_direct = ("velocity", "offsets", "start", "free_surface")
-    given = [name for name in of_direct if getattr(asked, name) is not None]
-    if given and (asked.signature is not None or asked.phase is not None):
-        other = "--signature" if asked.signature is not None else "--phase"
+    given = [name for name in of_direct if getattr(request, name) is not None]
+    if given and (request.signature is not None or request.phase is not None):
+        other = "--signature" if request.signature is not None else "--phase"
         raise usage(f"--{given[0].replace('_', '-')} is for direct waves, not for {other}", "leave it out")
 
     def value(name: str, kind: str, low: float = 0.0) -> float | None:
-        text = getattr(asked, name)
+        text = getattr(request, name)
         number = None if text is None else units.parse(_number(text), kind)
         if number is not None and not low < number < math.inf:
             raise usage(f"--{name} {text} is out of range", "give a positive number, or one with its unit")
@@ -173,11 +173,11 @@ def options_of(asked: Options) -> WaveletOptions:
 
     return WaveletOptions(
         velocity=value("velocity", "velocity"),
-        offsets=_span(asked.offsets),
+        offsets=_span(request.offsets),
         start=value("start", "time", -math.inf),
         length=value("length", "time"),
-        free_surface=asked.free_surface,
-        spreading=asked.spreading,  # type: ignore[arg-type]
+        free_surface=request.free_surface,
+        spreading=request.spreading,  # type: ignore[arg-type]
     )
 
 
@@ -202,18 +202,18 @@ def _span(text: str | None) -> tuple[float, float] | None:
     return span
 
 
-def _estimate(job: Job, asked: Options, options: WaveletOptions) -> SourceWavelet:
+def _estimate(job: Job, request: Options, options: WaveletOptions) -> SourceWavelet:
     """Return the wavelet by the way that is asked for."""
     from subsalt.job import units
     from subsalt.methods.rtm.wavelet_direct import from_direct_waves
     from subsalt.methods.rtm.wavelet_job import from_signature, from_spectrum
     from subsalt.run import progress
 
-    if asked.signature is not None:
-        dt = None if asked.signature_dt is None else units.parse(_number(asked.signature_dt), "time")
-        return from_signature(job, asked.signature, dt)
-    if asked.phase is not None:
-        return from_spectrum(job, asked.phase, options)  # type: ignore[arg-type]
+    if request.signature is not None:
+        dt = None if request.signature_dt is None else units.parse(_number(request.signature_dt), "time")
+        return from_signature(job, request.signature, dt)
+    if request.phase is not None:
+        return from_spectrum(job, request.phase, options)  # type: ignore[arg-type]
     with progress.for_stream("wavelet") as bar:
         return from_direct_waves(job, options, bar)
 
@@ -231,11 +231,11 @@ def _summary(made: SourceWavelet) -> list[str]:
     return out
 
 
-def _ghosts(found: dict[str, Any]) -> str:
+def _ghosts(readings: dict[str, Any]) -> str:
     """Return which of the two readings of the ghosts the direct waves want."""
     from subsalt.methods.rtm.wavelet_ghosts import Both
 
-    both = Both(**found)
+    both = Both(**readings)
     if both.wanted is None:
         return f"{both.said()}: the direct waves do not tell"
     if both.wanted == both.used:
@@ -266,10 +266,10 @@ def _rows(made: SourceWavelet, path: Path) -> list[tuple[str, str]]:
             words = ", ".join(f"{n} {name}" for name, n in facts["traces_left_out"].items())
             rows.append(("traces", f"left out in their shots: {words}"))
         seen = facts["first_break_velocity_m_per_s"]
-        told = "" if seen is None else f", first breaks {seen:.0f} m/s"
+        breaks = "" if seen is None else f", first breaks {seen:.0f} m/s"
         ghost = "with" if facts["free_surface"] else "without"
         rows.append(
-            ("modelled", f"{facts['spreading']}, {ghost} ghost, {facts['velocity_m_per_s']:.0f} m/s{told}")
+            ("modelled", f"{facts['spreading']}, {ghost} ghost, {facts['velocity_m_per_s']:.0f} m/s{breaks}")
         )
         if facts["ghosts"] is not None:
             rows.append(("ghosts", _ghosts(facts["ghosts"])))

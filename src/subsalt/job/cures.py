@@ -166,14 +166,14 @@ def without(fix: str, dropped: list[list[Key]]) -> str:
     gone = {(group[0].at, group[-1].end) for group in dropped}
     fix, gone = _with_tables(fix, gone)
     every = [(group[0].at, group[-1].end) for group in cures_in(fix)]
-    kept = []
+    parts = []
     for begin, end in clauses(fix):
         own = [span for span in every if begin <= span[0] < end]
         if not gone & set(own):
-            kept.append(fix[begin:end])
+            parts.append(fix[begin:end])
         elif set(own) - gone:
-            kept.append(_part(fix, begin, end, own, gone))
-    text = "; ".join(kept)
+            parts.append(_part(fix, begin, end, own, gone))
+    text = "; ".join(parts)
     return re.sub(r"^(?:or|else|or else|and),? (?:,\s*)?", "", text)
 
 

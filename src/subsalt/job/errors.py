@@ -80,13 +80,13 @@ def _tagged(loc: list[str | int], job: type[BaseModel]) -> list[str | int]:
 
 def _kinds_in(annotation: object) -> dict[str, type[BaseModel]]:
     """Return the tables of a union told apart by a key, by the value of that key."""
-    found: dict[str, type[BaseModel]] = {}
+    kinds: dict[str, type[BaseModel]] = {}
     for inner in typing.get_args(annotation):
         if isinstance(inner, type) and issubclass(inner, BaseModel) and "step" in inner.model_fields:
-            found |= dict.fromkeys(typing.get_args(inner.model_fields["step"].annotation), inner)
+            kinds |= dict.fromkeys(typing.get_args(inner.model_fields["step"].annotation), inner)
         else:
-            found |= _kinds_in(inner)
-    return found
+            kinds |= _kinds_in(inner)
+    return kinds
 
 
 def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseModel], line: int) -> Finding:
@@ -156,10 +156,10 @@ def raise_from(
         The content of the file: where its method is left out, and its tables are those of another one, that is what
         is said, and not what the default method misses.
     """
-    found = _unique(findings_from(error, job, text))
-    if raw is not None and "method" not in raw and any(f.code == "E769" for f in found):
-        found = [f for f in found if f.code != "E102"]
-    raise FindingsError(found, exit_code=ConfigError.exit_code) from None
+    findings = _unique(findings_from(error, job, text))
+    if raw is not None and "method" not in raw and any(f.code == "E769" for f in findings):
+        findings = [f for f in findings if f.code != "E102"]
+    raise FindingsError(findings, exit_code=ConfigError.exit_code) from None
 
 
 def _unique(findings: list[Finding]) -> list[Finding]:
@@ -189,12 +189,12 @@ def other_methods(loc: Sequence[str | int], job: type[BaseModel]) -> list[str]:
     kinds = {method: method_of(method).job_class() for method in METHODS}
     if job not in kinds.values() or any(isinstance(part, int) for part in loc):
         return []
-    found = []
+    methods = []
     for method, kind in kinds.items():
         parent = model_at(kind, loc[:-1])
         if kind is not job and parent is not None and loc[-1] in parent.model_fields:
-            found.append(method)
-    return found
+            methods.append(method)
+    return methods
 
 
 def suggestion(loc: Sequence[str | int], job: type[BaseModel]) -> str:
@@ -243,9 +243,9 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         return annotation if issubclass(annotation, BaseModel) else None
     for inner in typing.get_args(annotation):
-        found = _model_in(inner)
-        if found is not None:
-            return found
+        model = _model_in(inner)
+        if model is not None:
+            return model
     return None
 
 

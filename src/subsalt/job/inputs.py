@@ -33,9 +33,9 @@ def expand_files(job: BaseJob, patterns: list[str], key: str = "data.files") -> 
     for pattern in patterns:
         path = job.resolve(pattern)
         if glob.has_magic(pattern):
-            found = sorted(matching(str(path)), key=natural_key)
+            files = sorted(matching(str(path)), key=natural_key)
             if (
-                not found
+                not files
                 and not is_url(path)
                 and path.parent.is_dir()
                 and not os.access(path.parent, os.R_OK | os.X_OK)
@@ -43,9 +43,9 @@ def expand_files(job: BaseJob, patterns: list[str], key: str = "data.files") -> 
                 raise MissingInputError(
                     f"{key}: {path.parent} cannot be read", "check its permissions", code="E111"
                 )
-            if not found:
+            if not files:
                 raise MissingInputError(f"no file matches {path}", f"check the pattern in {key}", code="E112")
-            paths = [as_path(f) for f in found if not f.endswith(SUFFIX)]
+            paths = [as_path(f) for f in files if not f.endswith(SUFFIX)]
             out += [p for p in paths if is_url(p) or not p.is_dir() or p.suffix in STORES]
         else:
             out.append(existing(path, key, stored=True))
@@ -62,13 +62,13 @@ def data_files(job: BaseJob) -> list[Path]:
     """
     from subsalt.io.segy.exclude import refuse_unmatched
 
-    found = expand_files(job, job.data.files)
+    files = expand_files(job, job.data.files)
     whole = [e for e in job.data.excluded() if e.whole_file]
-    refuse_unmatched(whole, [any(e.names(str(p)) for p in found) for e in whole])
-    left = [p for p in found if not any(e.names(str(p)) for e in whole)]
+    refuse_unmatched(whole, [any(e.names(str(p)) for p in files) for e in whole])
+    left = [p for p in files if not any(e.names(str(p)) for e in whole)]
     if not left:
         raise GeometryError(
-            f"[data] exclude leaves none of {len(found)} files", "leave out fewer", code="E244"
+            f"[data] exclude leaves none of {len(files)} files", "leave out fewer", code="E244"
         )
     return left
 

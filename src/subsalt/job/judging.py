@@ -96,9 +96,11 @@ def judged(job: BaseJob, findings: list[Finding], look: Look) -> list[Finding]:
         return findings
     trial = _Trial(job, findings, look)
     verdicts = [[(cure, trial.contradicts(f, cure)) for cure in _tried_of(f)] for f in findings]
-    one = any(_mends_all(told, f, trial) for f, told in zip(findings, verdicts, strict=True))
-    best = [_best(told, f, trial, one) for f, told in zip(findings, verdicts, strict=True)]
-    return causes_first([_without_wrong(f, told, trial) for f, told in zip(findings, best, strict=True)])
+    one = any(_mends_all(verdict, f, trial) for f, verdict in zip(findings, verdicts, strict=True))
+    best = [_best(verdict, f, trial, one) for f, verdict in zip(findings, verdicts, strict=True)]
+    return causes_first(
+        [_without_wrong(f, verdict, trial) for f, verdict in zip(findings, best, strict=True)]
+    )
 
 
 def _tried_of(f: Finding) -> list[list[Key]]:
@@ -202,10 +204,10 @@ class _Trial:
         if not depth or not more:
             return codes
         # a second scalar after a first one would go round in a circle: `taken` keeps from it
-        found = [self._left(depth - 1, *cures, other) for other in more[:BRANCHES]]
-        if not all(found):
+        left = [self._left(depth - 1, *cures, other) for other in more[:BRANCHES]]
+        if not all(left):
             return []
-        return codes or min(found, key=len)
+        return codes or min(left, key=len)
 
     def _wrong_alone(self, cure: list[Key]) -> bool:
         """Return whether something new disagrees with one cure: then it says nothing of others."""
@@ -236,7 +238,7 @@ def _without_wrong(f: Finding, verdicts: Verdicts, trial: _Trial) -> Finding:
     """Return a finding without the cures that do not hold."""
     if not verdicts:
         return f
-    told = [
+    cures = [
         {
             "keys": [f"[{k.section}] {k.key}" for k in cure],
             "tried": codes is not None,
@@ -248,7 +250,7 @@ def _without_wrong(f: Finding, verdicts: Verdicts, trial: _Trial) -> Finding:
     ]
     wrong = [(cure, codes) for cure, codes in verdicts if codes]
     fix = without(f.fix, [cure for cure, _ in wrong]) if wrong else f.fix
-    return replace(f, fix=fix or _none_left(wrong), evidence={**f.evidence, "cures": told})
+    return replace(f, fix=fix or _none_left(wrong), evidence={**f.evidence, "cures": cures})
 
 
 def _best(verdicts: Verdicts, f: Finding, trial: _Trial, one_mends_all: bool) -> Verdicts:

@@ -59,10 +59,10 @@ def expand(names: Sequence[str]) -> list[Path]:
 
     out: list[Path] = []
     for name in names:
-        found = sorted(matching(name), key=natural_key) if glob.has_magic(name) else [name]
-        if not found:
+        files = sorted(matching(name), key=natural_key) if glob.has_magic(name) else [name]
+        if not files:
             raise MissingInputError(f"no file matches {name}", "check the pattern", code="E112")
-        out += [as_path(f) for f in found if not f.endswith(SUFFIX)]
+        out += [as_path(f) for f in files if not f.endswith(SUFFIX)]
     return list(dict.fromkeys(out))
 
 

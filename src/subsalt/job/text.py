@@ -110,18 +110,20 @@ def explain_key(key: str) -> dict[str, str] | None:
     """
     from subsalt.methods import METHODS, method_of
 
-    found = {m: e for m in METHODS if (e := _explained(key, method_of(m).job_class())) is not None}
-    if not found:
+    by_method = {m: e for m in METHODS if (e := _explained(key, method_of(m).job_class())) is not None}
+    if not by_method:
         return None
-    texts = {m: e["text"] for m, e in found.items()}
-    first = next(iter(found.values()))
+    texts = {m: e["text"] for m, e in by_method.items()}
+    first = next(iter(by_method.values()))
     if len(set(texts.values())) == 1:
         text = (
-            first["text"] if len(found) == len(METHODS) else f"{first['text']}\n(method {next(iter(found))})"
+            first["text"]
+            if len(by_method) == len(METHODS)
+            else f"{first['text']}\n(method {next(iter(by_method))})"
         )
     else:
         text = "\n\n".join(f"method {m}\n{t}" for m, t in texts.items())
-    return first | {"text": text, "methods": ", ".join(found)}
+    return first | {"text": text, "methods": ", ".join(by_method)}
 
 
 def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
@@ -172,13 +174,13 @@ def _explained_inside(key: str, job: type[BaseModel]) -> dict[str, str] | None:
             within = model_at(job, [table, inner])
             if within is not None and key in within.model_fields:
                 places.setdefault(within.model_fields[key].description, []).append(f"{table}.{inner}.{key}")
-    found = []
+    explained = []
     for first, *others in places.values():
         said = _explained(first, job)
         assert said is not None
         also = f"\nalso: {', '.join(others)}" if others else ""
-        found.append(said | {"text": said["text"] + also})
-    return found[0] | {"text": "\n\n".join(e["text"] for e in found)} if found else None
+        explained.append(said | {"text": said["text"] + also})
+    return explained[0] | {"text": "\n\n".join(e["text"] for e in explained)} if explained else None
 
 
 def _explained_step(parts: list[str]) -> dict[str, str] | None:

@@ -112,16 +112,16 @@ def _selected() -> Chosen:
     """Return the GPU when there is one that can be used, else the processor and what is to be said of it."""
     from subsalt.kernels.cuda import library
 
-    found = library.availability()
-    if found.devices:
+    available = library.availability()
+    if available.devices:
         # an emulated device is there for tests, which ask for it by name
-        return Chosen("cpu" if found.emulated else "cuda")
+        return Chosen("cpu" if available.emulated else "cuda")
     if library.switched_off():
         return Chosen("cpu")
-    if found.plugin:
-        return Chosen("cpu", found.why, found.fix)
+    if available.plugin:
+        return Chosen("cpu", available.why, available.fix)
     names = gpus_of_driver()
-    return Chosen("cpu", f"{', '.join(names)}: {found.why}", found.fix) if names else Chosen("cpu")
+    return Chosen("cpu", f"{', '.join(names)}: {available.why}", available.fix) if names else Chosen("cpu")
 
 
 def get(device: str = "cpu") -> Device:
@@ -143,9 +143,9 @@ def prepare(device: str, threads: int | None) -> Device:
 
 def prepare_or_warn(device: str, threads: int | None) -> Device:
     """Do `prepare` for a caller of functions, whom no check of a job tells that a GPU is not used (W980)."""
-    found = chosen(device)
-    if found.note:
-        warnings.warn(f"no GPU is used: {found.note}; {found.fix}", stacklevel=3)
+    choice = chosen(device)
+    if choice.note:
+        warnings.warn(f"no GPU is used: {choice.note}; {choice.fix}", stacklevel=3)
     return prepare(device, threads)
 
 
@@ -163,14 +163,14 @@ def threads_to_use(threads: int | None = None) -> int:
         When it is absurd: more than `MOST_THREADS` per core.
     """
     # a list gives the threads of nested regions; the outer one is ours
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    env = int(asked) if asked.isdigit() else 0
-    found, here = threads or env or cores(), cores()
-    if found > max(FREE_THREADS, MOST_THREADS * here):
+    setting = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    env = int(setting) if setting.isdigit() else 0
+    wanted, here = threads or env or cores(), cores()
+    if wanted > max(FREE_THREADS, MOST_THREADS * here):
         where = "threads" if threads else "OMP_NUM_THREADS"
         raise DeviceError(
-            f"{where} = {found}, but this process may use {here} core{'s' * (here != 1)}",
+            f"{where} = {wanted}, but this process may use {here} core{'s' * (here != 1)}",
             f"use at most {here}, or leave it out",
             code="E703",
         )
-    return found
+    return wanted

@@ -454,9 +454,9 @@ _point_sets: dict[tuple[int, tuple[int, int, int]], tuple[weakref.ref, Any]] = {
 def _points(problem: Problem, points: Points) -> Any:
     """Return the compiled form of `points` on this grid, built once."""
     key = id(points), problem.layout.shape3
-    found = _point_sets.get(key)
-    if found is not None and found[0]() is points:
-        return found[1]
+    stored = _point_sets.get(key)
+    if stored is not None and stored[0]() is points:
+        return stored[1]
     base = np.ascontiguousarray(points.base, dtype=np.int32)
     weights = np.ascontiguousarray(points.weights, dtype=np.float32)
     made = _native.PointSet(base, weights, problem.layout.shape3)

@@ -173,8 +173,8 @@ class TraceGeometry:
         )
 
 
-def _misfit(name: str, found: object, wanted: str) -> ConfigError:
-    return ConfigError(f"{name} is {found}, wanted: {wanted}", "make the arrays fit together", code="E705")
+def _misfit(name: str, actual: object, wanted: str) -> ConfigError:
+    return ConfigError(f"{name} is {actual}, wanted: {wanted}", "make the arrays fit together", code="E705")
 
 
 def check_arguments(
@@ -227,8 +227,8 @@ def check_arguments(
         if not fits or array.dtype != dtype or not array.flags.c_contiguous:
             sizes = ", ".join("any" if s is None else str(s) for s in shape)
             order = "" if array.flags.c_contiguous else " (not contiguous)"
-            found = f"{array.dtype} of shape {array.shape}{order}"
-            raise _misfit(name, found, f"contiguous {np.dtype(dtype)} of shape ({sizes})")
+            actual = f"{array.dtype} of shape {array.shape}{order}"
+            raise _misfit(name, actual, f"contiguous {np.dtype(dtype)} of shape ({sizes})")
     if time.nt != nt or time.dt <= 0 or time.t0 < 0:
         raise _misfit("time", time, f"{nt} samples as medium.v has, dt > 0, t0 >= 0")
     _check_traces(image, fold, prepared, geometry.slot, group, options)
@@ -258,9 +258,9 @@ def _check_traces(
     if options.antialias == "triangle":
         integrals = prepared.integrals
         if integrals is None or integrals.shape != (n, padded) or integrals.dtype != np.float64:
-            found = None if integrals is None else f"{integrals.dtype} of shape {integrals.shape}"
+            actual = None if integrals is None else f"{integrals.dtype} of shape {integrals.shape}"
             raise _misfit(
-                "prepared.integrals", found, f"float64 of shape ({n}, {padded}) for the triangle filter"
+                "prepared.integrals", actual, f"float64 of shape ({n}, {padded}) for the triangle filter"
             )
     for name, index, end in (("slot", slot, image.shape[1]), ("group", group, fold.shape[1])):
         used = index[slot >= 0]

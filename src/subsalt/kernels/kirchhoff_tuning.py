@@ -59,8 +59,8 @@ class SumTuner(tuning.Tuner):
         isa = cpu.in_use()[1] or os.environ.get("SUBSALT_ISA", "").strip()
         sets = [n for n, name in ISAS.items() if name in cpu.available() and isa in ("", name)]
         self.key = " | ".join((tuning.machine(), isa or _native.isa(), kind, size, f"t{threads}"))
-        ways = tuple((tile, lanes) for lanes in sets for tile in TILES)
-        self.choose_among(ways, worth_it=self.points >= SMALLEST)
+        choices = tuple((tile, lanes) for lanes in sets for tile in TILES)
+        self.choose_among(choices, worth_it=self.points >= SMALLEST)
 
     def steps(self, tried: Way) -> int:
         """Return the traces of a trial."""

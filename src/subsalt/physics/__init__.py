@@ -13,12 +13,12 @@ from subsalt.physics import isotropic, tti, vti
 MEDIA = {"isotropic": isotropic, "vti": vti, "tti": tti}
 
 
-def medium_of(model: ModelLike, asked: str = "auto") -> str:
+def medium_of(model: ModelLike, medium: str = "auto") -> str:
     """Return the medium to propagate `model` as.
 
     Parameters
     ----------
-    asked : str
+    medium : str
         ``"auto"`` takes the model's own; a name is checked against the model. ``"vti"`` ignores a tilt.
 
     Raises
@@ -26,12 +26,14 @@ def medium_of(model: ModelLike, asked: str = "auto") -> str:
     ConfigError
         When the name is unknown, or ``"vti"`` or ``"tti"`` is asked for a model without Thomsen parameters.
     """
-    if asked == "auto":
+    if medium == "auto":
         return model.medium
-    if asked not in MEDIA:
-        raise ConfigError(f"medium {asked!r} is not one of {', '.join(MEDIA)}", "use auto", code="E121")
-    if asked != "isotropic" and model.medium == "isotropic":
+    if medium not in MEDIA:
+        raise ConfigError(f"medium {medium!r} is not one of {', '.join(MEDIA)}", "use auto", code="E121")
+    if medium != "isotropic" and model.medium == "isotropic":
         raise ConfigError(
-            f"medium is {asked}, but the model has no epsilon or delta", "give them, or use isotropic", "E122"
+            f"medium is {medium}, but the model has no epsilon or delta",
+            "give them, or use isotropic",
+            "E122",
         )
-    return asked
+    return medium

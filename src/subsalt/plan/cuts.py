@@ -44,11 +44,11 @@ class Side:
 
 def sides_of(slabs: Sequence[Slab], width: int) -> list[Side]:
     """Return the parts of an axis with layers of `width` points at its ends."""
-    found = []
+    sides = []
     for slab in slabs:
         first, last = slab.clip(width, slab.nx - width)
-        found.append(Side(slab.hi - slab.lo, max(0, last - first), asked_of(slabs, slab)))
-    return found
+        sides.append(Side(slab.hi - slab.lo, max(0, last - first), asked_of(slabs, slab)))
+    return sides
 
 
 @dataclass(frozen=True)
@@ -228,9 +228,9 @@ class StepModel:
     def _fastest(self, ranks: int, most: tuple[int, int]) -> CutStep:
         """Return the fastest step on as many of the ranks as have a part, of which `most` lie along x and y."""
         for n in range(min(ranks, most[0] * most[1]), 1, -1):
-            found = [s for s in map(self._possible, shapes(n, most)) if s is not None]
-            if found:
-                return min(found, key=lambda s: (s.seconds, s.cut[1]))
+            possible = [s for s in map(self._possible, shapes(n, most)) if s is not None]
+            if possible:
+                return min(possible, key=lambda s: (s.seconds, s.cut[1]))
         return self.of((1, 1))
 
     def efficiency(self, step: CutStep, ranks: int) -> float:
@@ -299,18 +299,18 @@ class StepRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON and for the table."""
-        found = self.found
+        step = self.found
         return {
             "nodes": self.nodes,
             "cores": self.cores,
-            "cut": f"{self.kind} {found.cut[0]} x {found.cut[1]}",
-            "ranks": found.ranks,
-            "part": " x ".join(map(str, found.part)),
-            "ghosts": found.ghosts,
-            "kernel": found.kernel,
-            "halo": found.halo,
-            "exposed": found.exposed,
-            "step": found.seconds,
+            "cut": f"{self.kind} {step.cut[0]} x {step.cut[1]}",
+            "ranks": step.ranks,
+            "part": " x ".join(map(str, step.part)),
+            "ghosts": step.ghosts,
+            "kernel": step.kernel,
+            "halo": step.halo,
+            "exposed": step.exposed,
+            "step": step.seconds,
             "efficiency": self.efficiency,
         }
 

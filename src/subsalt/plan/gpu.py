@@ -82,17 +82,17 @@ class Gpu:
     def agreed(self, comm: Comm) -> Gpu:
         """Return the GPU that all ranks plan with: the least memory, as many ranks on it as any has. Collective."""
         places = comm.allgather((comm.host, self.bus))
-        told = Gpu.from_dict(comm.bcast(self.to_dict()))
-        return replace(told, memory=int(comm.min(self.memory)), sharing=max(map(places.count, places)))
+        shared = Gpu.from_dict(comm.bcast(self.to_dict()))
+        return replace(shared, memory=int(comm.min(self.memory)), sharing=max(map(places.count, places)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Gpu:
+    def from_dict(cls, values: Mapping[str, Any]) -> Gpu:
         """Return what `to_dict` told."""
-        return cls(**told)
+        return cls(**values)
 
 
 def _kind(gib: float, copy: float, link: float) -> Gpu:
@@ -178,10 +178,8 @@ def here(machine: Machine | None = None, sharing: int = 1) -> Gpu:
     key = kind_of(device.name)
     like = KNOWN[key] if key else UNKNOWN
     # what the driver has taken for this process is gone from what is free
-    found = replace(
-        like, name=device.name, memory=free, context=0, sharing=sharing, there=True, bus=device.bus
-    )
-    return with_rates(found, machine)
+    gpu = replace(like, name=device.name, memory=free, context=0, sharing=sharing, there=True, bus=device.bus)
+    return with_rates(gpu, machine)
 
 
 def of_run(device: str, machine: Machine | None = None) -> Gpu | None:

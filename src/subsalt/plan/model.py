@@ -199,10 +199,10 @@ def slabs(shape: Shape, parts: int) -> Blocks:
 @lru_cache(maxsize=256)
 def cubes(shape: Shape, parts: int) -> Blocks:
     """Return the cut into `parts` blocks that has the least to exchange, of equals the most even one."""
-    found = [Blocks(shape, c) for c in _factors(parts) if all(a <= n for a, n in zip(c, shape, strict=True))]
-    if not found:
+    cuts = [Blocks(shape, c) for c in _factors(parts) if all(a <= n for a, n in zip(c, shape, strict=True))]
+    if not cuts:
         raise ValueError(f"{parts} blocks do not fit a grid of {shape}")
-    return min(found, key=lambda b: (b.exchanged(1)[1], b.imbalance, b.counts))
+    return min(cuts, key=lambda b: (b.exchanged(1)[1], b.imbalance, b.counts))
 
 
 def _factors(n: int) -> list[Shape]:
@@ -444,10 +444,10 @@ class Network:
     @classmethod
     def of(cls, machine: Machine | None, given: Link | None = None) -> Network:
         """Return what the lab measured; `given` stands for what lies between nodes."""
-        found = {where: network.link_of(machine, where) for where in ("node", "across")}
+        links = {where: network.link_of(machine, where) for where in ("node", "across")}
         if given is not None:
-            found["across"] = given
-        return cls({where: link for where, link in found.items() if link is not None})
+            links["across"] = given
+        return cls({where: link for where, link in links.items() if link is not None})
 
     def between(self, ranks: int, per_node: int) -> Link | None:
         """Return the slowest link of a group of ranks that follow each other, `per_node` of them on a node."""

@@ -103,12 +103,12 @@ def link_of(machine: Machine | None, where: str) -> Link | None:
 def _points(machine: Machine, line: Mapping[str, Any]) -> tuple[tuple[float, float], ...]:
     """Return bytes and seconds of the messages that a line was drawn through."""
     rows = machine.find("network", what="latency", where=line["where"], mpi=line.get("mpi"))
-    found = {
+    seconds = {
         float(r["bytes"]): float(r["value"])
         for r in reversed(rows)  # the best come first, and stay
         if r.get("ranks", 2) == 2 and r.get("value") and isinstance(r.get("bytes"), int)
     }
-    return tuple(sorted(found.items()))
+    return tuple(sorted(seconds.items()))
 
 
 def given(text: str, option: str = "--network") -> Link:
@@ -122,14 +122,14 @@ def given(text: str, option: str = "--network") -> Link:
         When it is no rate (E970).
     """
     number = r"([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)"
-    found = re.fullmatch(rf"\s*{number}\s*([a-zA-Z]+/s)?\s*(?:,\s*{number}\s*us\s*)?", text)
+    match = re.fullmatch(rf"\s*{number}\s*([a-zA-Z]+/s)?\s*(?:,\s*{number}\s*us\s*)?", text)
     units = {name.lower(): factor for name, factor in UNITS.items()}
-    unit = units.get((found[2] or "GB/s").lower()) if found else None
-    if found is None or unit is None or float(found[1]) <= 0:
+    unit = units.get((match[2] or "GB/s").lower()) if match else None
+    if match is None or unit is None or float(match[1]) <= 0:
         raise ConfigError(
             f"{option} {text!r} is no rate",
             f"write 12.5 or 100Gbit/s (units: {', '.join(UNITS)}), with a latency 20GB/s,2us",
             code="E970",
         )
-    latency = GIVEN_LATENCY if found[3] is None else 1e-6 * float(found[3])
-    return Link(latency, float(found[1]) * unit, "across", "given")
+    latency = GIVEN_LATENCY if match[3] is None else 1e-6 * float(match[3])
+    return Link(latency, float(match[1]) * unit, "across", "given")

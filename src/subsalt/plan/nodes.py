@@ -91,20 +91,20 @@ def points_of(path: Path) -> list[Point]:
     file = path / "run.json" if path.is_dir() else path
     content = _read(file)
     if content.get("schema") == SCHEMA and content.get("measurement") == "scaling":
-        found = of_scaling(content)
+        points = of_scaling(content)
         why = "no two layouts of time steps that differ in cores and are not oversubscribed"
     elif "phases" in content and "parallel" in content:
-        found = of_run(content, file.absolute().parent.name)
+        points = of_run(content, file.absolute().parent.name)
         why = "its run made no prediction: the machine was not measured when it began"
     else:
-        found, why = [], "neither the run.json of a finished run nor a result of subsalt lab scaling"
-    if not found:
+        points, why = [], "neither the run.json of a finished run nor a result of subsalt lab scaling"
+    if not points:
         raise DataError(
             f"{path} cannot be held against the model: {why}",
             "give a run directory made by subsalt migrate behind subsalt plan, or subsalt lab scaling --out FILE",
             code="E972",
         )
-    return found
+    return points
 
 
 def of_run(content: Mapping[str, Any], name: str) -> list[Point]:
@@ -114,11 +114,13 @@ def of_run(content: Mapping[str, Any], name: str) -> list[Point]:
     spent = content.get("phases")
     if not isinstance(said, dict) or not isinstance(spent, dict) or not said or not spent.get("wall"):
         return []
-    found = compare(said, spent)
+    compared = compare(said, spent)
     ranks = int(content["parallel"].get("ranks", 1)) if isinstance(content["parallel"], dict) else 1
-    assert found.wall.predicted is not None
-    assert found.wall.measured is not None
-    return [Point(f"run {name}", ranks, found.wall.predicted, found.wall.measured, found.wall.rescaled)]
+    assert compared.wall.predicted is not None
+    assert compared.wall.measured is not None
+    return [
+        Point(f"run {name}", ranks, compared.wall.predicted, compared.wall.measured, compared.wall.rescaled)
+    ]
 
 
 def of_scaling(content: Mapping[str, Any]) -> list[Point]:
@@ -173,7 +175,7 @@ def largest_error(points: Sequence[Point]) -> float | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise MissingInputError(f"{path} does not exist", "check the name", code="E110") from None
     except OSError as error:
@@ -181,10 +183,10 @@ def _read(path: Path) -> dict[str, Any]:
             f"{path} cannot be read: {error.strerror}", "check its permissions", code="E111"
         ) from error
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        content = None
+    if not isinstance(content, dict):
         raise DataError(f"{path} is no result: it is not a JSON object", "check the name", code="E972")
-    return found
+    return content
 
 
 #: in front of everything: what is extrapolated is no result

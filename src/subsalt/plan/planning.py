@@ -90,7 +90,7 @@ def plan_job(
     ranks: int = 1,
     memory_per_rank: int | None = None,
     threads: int | None = None,
-    **asked: Any,
+    **options: Any,
 ) -> Plan[Any]:
     """Plan the migration of a job, or its modelling when it has no `[data]`.
 
@@ -111,11 +111,11 @@ def plan_job(
     SubsaltError
         When the job cannot be set up, or asks for more ranks per shot than there are or than slabs allow.
     """
-    plan: Plan[Any] = method_of(job.method).plan(job, PlanRequest(ranks, memory_per_rank, threads, **asked))
+    plan: Plan[Any] = method_of(job.method).plan(job, PlanRequest(ranks, memory_per_rank, threads, **options))
     return plan
 
 
-def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> NodesPlan:
+def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **options: Any) -> NodesPlan:
     """Extrapolate the migration of a job to numbers of nodes like the one that was measured: a model, never a result.
 
     Parameters
@@ -134,4 +134,4 @@ def plan_job_on_nodes(job: BaseJob, counts: Sequence[int], **asked: Any) -> Node
     """
     from subsalt.plan.nodes import tabulate
 
-    return tabulate(job, NodesRequest(counts, **asked))
+    return tabulate(job, NodesRequest(counts, **options))

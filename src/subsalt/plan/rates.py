@@ -130,12 +130,12 @@ def machine_of(path: Path | None = None, how: str = MEASURES) -> tuple[Machine |
     if path is not None:
         return machines.read(path), ""
     try:
-        found = machines.read(machines.default_path())
+        machine = machines.read(machines.default_path())
     except MissingInputError:
         return None, f"no time: this machine was not measured; {how}"
-    if not found.is_same(machines.Machine.here()):
+    if not machine.is_same(machines.Machine.here()):
         return None, f"no time: {machines.default_path()} describes another machine; {how}"
-    return found, ""
+    return machine, ""
 
 
 def machine_if_known() -> Machine | None:

@@ -106,12 +106,12 @@ class Plane:
     def _sides(self, axis: int, slabs: Sequence[Slab]) -> list[tuple[int, int, int]]:
         """Return points owned, those of them in the layer, and those sent, of every kind of part along an axis."""
         width = 0 if axis == 1 and self.ny == 1 else self.layer
-        found: dict[tuple[int, int, int], None] = {}
+        sides: dict[tuple[int, int, int], None] = {}
         for slab in slabs:
             first, last = slab.clip(width, slab.nx - width)
             own = slab.hi - slab.lo
-            found[own, own - max(0, last - first), sum(asked_of(slabs, slab))] = None
-        return list(found)
+            sides[own, own - max(0, last - first), sum(asked_of(slabs, slab))] = None
+        return list(sides)
 
     def _part(self, x: tuple[int, int, int], y: tuple[int, int, int], pace: float) -> float:
         extra = LAYER_TENTHS[self.medium] / 10 - 1

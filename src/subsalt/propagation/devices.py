@@ -64,12 +64,12 @@ class Gpus:
     idle: dict[str, int]
 
     @classmethod
-    def of(cls, told: Sequence[dict[str, Any]]) -> Gpus:
+    def of(cls, by_rank: Sequence[dict[str, Any]]) -> Gpus:
         """Return them from what every rank says of its GPUs (`look`); each must have one."""
         taken: Counter[tuple[str, str]] = Counter()
         seen: dict[str, set[str]] = {}
         seats = []
-        for one in told:
+        for one in by_rank:
             host, here = one["host"], one["gpus"]
             seen.setdefault(host, set()).update(bus for bus, _ in here)
             number = min(range(len(here)), key=lambda i: (taken[host, here[i][0]], i))
@@ -135,17 +135,17 @@ def findings() -> list[Finding]:
 def no_gpu(device: str) -> list[Finding]:
     """Return why a job computes on the processor although there is something of a GPU; nothing where there is none."""
     try:
-        found = kernels.chosen(device)
+        choice = kernels.chosen(device)
     except SubsaltError:
         return []  # said by whoever asks for the kernels
-    if not found.note:
+    if not choice.note:
         return []
     return [
         Finding(
             "W980",
             "warning",
-            f"no GPU is used: {found.note}",
-            f'{found.fix}; [parallel] device = "cpu" wants none',
+            f"no GPU is used: {choice.note}",
+            f'{choice.fix}; [parallel] device = "cpu" wants none',
         )
     ]
 
@@ -165,19 +165,19 @@ def settle(world: Comm, device: str) -> None:
     kernels.decide(None)
     if not kernels.may_use_gpu(device):
         return
-    told = look(world, device)
-    without = [r for r, one in enumerate(told) if not one["gpus"]]
+    by_rank = look(world, device)
+    without = [r for r, one in enumerate(by_rank) if not one["gpus"]]
     if not without:
         from subsalt.kernels.cuda import library
 
-        _settled.gpus = Gpus.of(told)
+        _settled.gpus = Gpus.of(by_rank)
         try:
             library.choose(_settled.gpus.seats[world.rank].number)
             library.begin()
         except DeviceError as error:  # one of an earlier run is in use
             _settled.error = error
     elif len(without) < world.size:
-        first = told[without[0]]
+        first = by_rank[without[0]]
         said = (
             f"{len(without)} of {world.size} ranks without GPU: rank {without[0]} on {first['host']} "
             f"({first['why'] or 'switched off'})"
@@ -199,8 +199,8 @@ def describe(device: str) -> dict[str, Any]:
     """
     if kernels.requires_gpu(device) and _settled.device == device and _settled.error is not None:
         raise _settled.error
-    found: dict[str, Any] = kernels.get(device).describe()
-    return found
+    facts: dict[str, Any] = kernels.get(device).describe()
+    return facts
 
 
 def prepare(world: Comm, device: str, threads: int | None) -> Device:
@@ -245,9 +245,9 @@ def look(world: Comm, device: str = "cuda") -> list[dict[str, Any]]:
     """
     from subsalt.kernels.cuda import library
 
-    found = library.availability()
-    seen = [[g.bus, g.name] for g in found.devices] if kernels.is_gpu(device) else []
-    return world.allgather({"host": world.host, "gpus": seen, "why": found.why})
+    available = library.availability()
+    seen = [[g.bus, g.name] for g in available.devices] if kernels.is_gpu(device) else []
+    return world.allgather({"host": world.host, "gpus": seen, "why": available.why})
 
 
 def _count(n: int, what: str) -> str:

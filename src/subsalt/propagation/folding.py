@@ -147,11 +147,11 @@ def _on_grid(
     """Return the wavenumber of a wave on the grid by its true one, and the slope of the symbol there."""
     q = np.linspace(0.0, np.pi, 4001)
     frequency = np.maximum.accumulate(np.sqrt(symbol(c, q)))
-    found = np.interp(kh, frequency, q)
-    slope = np.zeros_like(found)
+    wavenumber = np.interp(kh, frequency, q)
+    slope = np.zeros_like(wavenumber)
     for k, ck in enumerate(c[1:], 1):
-        slope = slope + 2.0 * k * ck * fixedmath.sin(k * found)
-    return found, slope
+        slope = slope + 2.0 * k * ck * fixedmath.sin(k * wavenumber)
+    return wavenumber, slope
 
 
 def _fastest(c: tuple[float, ...]) -> float:

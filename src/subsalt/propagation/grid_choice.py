@@ -120,10 +120,10 @@ def points_needed(
     ConfigError
         When no grid of up to `MOST` points reaches it, with weights that do.
     """
-    found = _found(stencil, tilted, accuracy, wavelet, imaging)
-    if isinstance(found, Needed):
-        return found
-    what, best = found
+    needed = _found(stencil, tilted, accuracy, wavelet, imaging)
+    if isinstance(needed, Needed):
+        return needed
+    what, best = needed
     others = _that_reach(stencil, tilted, accuracy, wavelet, imaging)
     raise ConfigError(
         f"[propagation] accuracy = {accuracy:g} cannot be reached with {stencil}: its smallest error of a {what} after "
@@ -141,8 +141,8 @@ def _found(
     if not imaging:
         errors["reflection"] = reflection_error(stencil, tilted, Waves.of(wavelet), _POINTS) / _MISS
     points = {what: _coarsest(error, accuracy) for what, error in errors.items()}
-    for what, found in points.items():
-        if found is None:
+    for what, reach in points.items():
+        if reach is None:
             return what, float(errors[what].min())
     direct, standard = points["direct wave"], _coarsest(errors["direct wave"], TABULATED)
     assert direct is not None
@@ -156,10 +156,10 @@ def _that_reach(stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavele
     reached: dict[Stencil, float] = {}
     for order in FITTED_ORDERS:
         for other in (Stencil(order, "fitted"), Stencil(order, "taylor")):
-            found = _found(other, tilted, accuracy, wavelet, imaging)
-            if isinstance(found, Needed):
+            needed = _found(other, tilted, accuracy, wavelet, imaging)
+            if isinstance(needed, Needed):
                 # points and steps, and about the time of one in proportion to its neighbours
-                reached[other] = found.points**4 * math.sqrt(other.nyquist(tilted)) * order
+                reached[other] = needed.points**4 * math.sqrt(other.nyquist(tilted)) * order
     if not reached:
         return ""
     fitted = [s for s in reached if s.kind == "fitted"]

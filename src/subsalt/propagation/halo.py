@@ -275,12 +275,12 @@ class _Share:
             up = TAG + 4 * axis + 2 * number
             down = up + 1
             if me > 0:
-                asked = slabs[me - 1].ghost_hi
-                sent, received = some(a, lo, asked), some(a, 0, own.ghost_lo)
+                ghosts = slabs[me - 1].ghost_hi
+                sent, received = some(a, lo, ghosts), some(a, 0, own.ghost_lo)
                 out.append(_Link(self.rank - apart, sent, received, (up, down)))
             if me < len(slabs) - 1:
-                asked = slabs[me + 1].ghost_lo
-                sent, received = some(a, hi - asked, asked), some(a, hi, own.ghost_hi)
+                ghosts = slabs[me + 1].ghost_lo
+                sent, received = some(a, hi - ghosts, ghosts), some(a, hi, own.ghost_hi)
                 out.append(_Link(self.rank + apart, sent, received, (down, up)))
         return out
 

@@ -58,13 +58,13 @@ def not_with(
     computes : bool
         The device has kernels for it (`Device.mirror`).
     """
-    asked = {
+    requested = {
         f"{medium} medium": medium != "isotropic",
         "ranks that share a shot": shared,
         f'device = "{options.device}"': not computes,
         'model_storage = "u16"': options.model_storage == "u16",
     }
-    return [what for what, so in asked.items() if so]
+    return [what for what, so in requested.items() if so]
 
 
 def room(radius: int, support: int, ndim: int) -> int:
@@ -294,10 +294,10 @@ def _along_axes(mask: NDArray[np.bool_], axes: tuple[int, ...], cells: int) -> N
     return out
 
 
-def _columns(weights: csr_array, kept: NDArray[np.bool_]) -> csr_array:
+def _columns(weights: csr_array, columns: NDArray[np.bool_]) -> csr_array:
     """Return the weights without the columns that are not kept."""
     out = weights.copy()
-    out.data[~kept[out.indices]] = 0
+    out.data[~columns[out.indices]] = 0
     out.eliminate_zeros()
     return out
 

@@ -147,8 +147,8 @@ class Comparison:
             )
         miss = self.largest_miss
         if miss is not None:
-            told = "no prediction" if miss.rescaled is None else f"{miss.rescaled:.2f} s predicted"
-            out.append(f"largest miss: {miss.phase}, {told}, {miss.measured or 0.0:.2f} s measured")
+            prediction = "no prediction" if miss.rescaled is None else f"{miss.rescaled:.2f} s predicted"
+            out.append(f"largest miss: {miss.phase}, {prediction}, {miss.measured or 0.0:.2f} s measured")
         return out
 
 

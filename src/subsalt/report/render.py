@@ -127,8 +127,8 @@ def visible(text: str) -> str:
     return re.sub(r"[^\t\n -~]", _escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    c = found[0]
+def _escape(match: re.Match[str]) -> str:
+    c = match[0]
     harmless = unicodedata.category(c)[0] != "C" and c not in "\u2028\u2029"
     return c if harmless else f"\\u{ord(c):04x}"
 

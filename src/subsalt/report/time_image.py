@@ -166,8 +166,8 @@ def _job(key: str, unit: str = "") -> Value:
 
 def _trace_block(facts: RunFacts) -> str:
     n = section(facts.run, "parallel").get("trace_block")
-    asked = _job("trace_block")(facts)
-    return f"{render.count(n)} traces ({asked})" if render.is_number(n) and asked == "auto" else asked
+    wanted = _job("trace_block")(facts)
+    return f"{render.count(n)} traces ({wanted})" if render.is_number(n) and wanted == "auto" else wanted
 
 
 def _scale(facts: RunFacts) -> str:
@@ -181,8 +181,8 @@ def _eta(facts: RunFacts) -> str:
 
 def _datum(facts: RunFacts) -> str:
     """Return from where times count, if not from the datum of the data."""
-    found = section(facts.run, "floating_datum")
-    heights, flat, v = listed(found, "elevations"), found.get("flat"), found.get("velocity")
+    datum = section(facts.run, "floating_datum")
+    heights, flat, v = listed(datum, "elevations"), datum.get("flat"), datum.get("velocity")
     if len(heights) != 2:
         return ""
     at = "" if flat is None else f"{flat:g} m; "

@@ -52,9 +52,9 @@ class Contents:
     @classmethod
     def of(cls, values: NDArray[Any]) -> Contents:
         """Return the contents of an array."""
-        found = cls()
-        found.add(values)
-        return found
+        contents = cls()
+        contents.add(values)
+        return contents
 
     def on_all(self, world: Comm) -> Contents:
         """Return the contents of the parts of all ranks together. Collective."""
@@ -62,10 +62,10 @@ class Contents:
         return Contents(*(sum(p[i] for p in parts) for i in range(3)))
 
 
-def not_finite(what: str, found: Contents, step: str) -> SubsaltError:
+def not_finite(what: str, contents: Contents, step: str) -> SubsaltError:
     """Return the error of a result with values that are not finite."""
     return NumericalFailure(
-        f"{found.bad} of {found.size} values of the {what} are not finite, after the step: {step}",
+        f"{contents.bad} of {contents.size} values of the {what} are not finite, after the step: {step}",
         f"look for absurd amplitudes in the traces (`subsalt scan`) and for zeros in the model; {KEPT}",
         code="E846",
     )

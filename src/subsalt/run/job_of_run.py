@@ -47,22 +47,22 @@ def job_of_run(folder: Path, say: Callable[[str], None] = lambda text: None) -> 
         raise MissingInputError(f"{folder} {what}", "give the directory that `migrate` made", code="E110")
     own_run(folder)
     known = settings_of(folder)
-    _, kept = resolved_of(known)
-    raw = _raw_job(folder, kept, say)
+    _, stored = resolved_of(known)
+    raw = _raw_job(folder, stored, say)
     job = _job_from(raw, folder, known)
-    if not kept:
+    if not stored:
         _refuse_another(folder, job, known, say)
     job.goes_on_at(place_of(known, job))
     return job
 
 
-def _raw_job(folder: Path, kept: str, say: Callable[[str], None]) -> dict[str, Any]:
+def _raw_job(folder: Path, stored: str, say: Callable[[str], None]) -> dict[str, Any]:
     """Return the tables of the job that the ledger holds, or of job.resolved.toml when it holds none."""
     path, text, error = folder / RESOLVED, "", None
     try:
         text = own.read_text(path)
     except FileNotFoundError:
-        if not kept:
+        if not stored:
             raise MissingInputError(
                 f"{folder} holds no run: {RESOLVED} is not in it",
                 "give the directory that `migrate` made",
@@ -71,10 +71,10 @@ def _raw_job(folder: Path, kept: str, say: Callable[[str], None]) -> dict[str, A
     except (OSError, ValueError) as unreadable:
         error = unreadable
     try:
-        if kept:
-            if text != kept:
+        if stored:
+            if text != stored:
                 say(f"{path} is not as the run wrote it: the job is the one in the ledger")
-            return tomllib.loads(kept)
+            return tomllib.loads(stored)
         if error is not None:
             raise error
         return tomllib.loads(text)

@@ -112,15 +112,15 @@ class Ledger:
             running = "SELECT round, id FROM shot WHERE state = 'running' ORDER BY round, place"
             self.interrupted = [(r[0], r[1]) for r in db.execute(running)]
             db.execute("UPDATE shot SET state = 'planned', deaths = deaths + 1 WHERE state = 'running'")
-            found = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-            if found is None:
+            row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
+            if row is None:
                 db.execute("INSERT INTO meta VALUES ('format', ?)", (str(FORMAT),))
-            elif int(found[0]) < FORMAT:
+            elif int(row[0]) < FORMAT:
                 db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(FORMAT),))
-            elif int(found[0]) > FORMAT:
+            elif int(row[0]) > FORMAT:
                 db.close()
                 raise ConfigError(
-                    f"{path} has format {found[0]}, this version knows {FORMAT}",
+                    f"{path} has format {row[0]}, this version knows {FORMAT}",
                     "use the newer subsalt that wrote it, or another directory",
                     code="E803",
                 )
@@ -179,8 +179,8 @@ class Ledger:
 
     def get(self, key: str) -> str | None:
         """Return a setting, None when it was never set."""
-        found = self._read("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(found[0][0]) if found else None
+        rows = self._read("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
 
     def set(self, key: str, value: str) -> None:
         """Store a setting."""
@@ -314,9 +314,9 @@ class Ledger:
         """Record what an event says of kept wavefields, if it is complete."""
         with suppress(KeyError, TypeError, ValueError, OverflowError):
             shot = int(event["shot"])
-            found = [Wavefield.of(shot, w) for w in event["wavefields"]]
-            if abs(shot) < 1 << 63 and all(0 <= w.bytes < 1 << 63 for w in found):
-                self.keep_wavefields(shot, found)
+            wavefields = [Wavefield.of(shot, w) for w in event["wavefields"]]
+            if abs(shot) < 1 << 63 and all(0 <= w.bytes < 1 << 63 for w in wavefields):
+                self.keep_wavefields(shot, wavefields)
 
     def wavefields(self) -> list[Wavefield]:
         """Return what is kept of all shots."""

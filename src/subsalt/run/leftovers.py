@@ -34,25 +34,25 @@ def noted_memory(folder: Path, world: Comm) -> Iterator[None]:
     here = {"host": platform.node(), "boot": boot_id()}
     remove_left(n for one in before if {k: one.get(k) for k in here} == here for n in _names(one))
     now = world.allgather({**here, "names": mapped()})
-    told = [
+    blocks = [
         dict(one) for one in {json.dumps(one, sort_keys=True): one for one in now}.values() if one["names"]
     ]
-    if world.is_root and told:
-        show_text(folder / NAME, json.dumps(told) + "\n")
+    if world.is_root and blocks:
+        show_text(folder / NAME, json.dumps(blocks) + "\n")
     elif world.is_root and before:
         remove(folder / NAME)
     yield
-    if world.is_root and told:
+    if world.is_root and blocks:
         remove(folder / NAME)
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
     """Return the note of the start before; empty when there is none that can be read."""
     try:
-        found = json.loads(own.read_text(folder / NAME))
+        note = json.loads(own.read_text(folder / NAME))
     except (OSError, ValueError, RecursionError):
         return []
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in note if isinstance(one, dict)] if isinstance(note, list) else []
 
 
 def _names(one: dict[str, Any]) -> list[str]:

@@ -64,12 +64,12 @@ class Request:
 def read_request(folder: Path, lease: dict[str, object]) -> Request | None:
     """Return the request that is meant for the start of the run with this lease, None when there is none."""
     try:
-        found = read_json(folder / STOP_FILE)
+        values = read_json(folder / STOP_FILE)
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or not lease or found.get("token") != lease.get("token"):
+    if not isinstance(values, dict) or not lease or values.get("token") != lease.get("token"):
         return None
-    return Request(found.get("finish") is True, str(found.get("why", "subsalt stop"))[:200])
+    return Request(values.get("finish") is True, str(values.get("why", "subsalt stop"))[:200])
 
 
 def forget_request(folder: Path) -> None:
@@ -103,7 +103,7 @@ def ask(
     folder: Path,
     finish: bool = False,
     patience: float = 60.0,
-    told: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Answer:
     """Ask the run in a directory to stop, and wait until it has.
 
@@ -115,7 +115,7 @@ def ask(
         Let the shots in hand be finished.
     patience : float
         Seconds to wait; 0 returns as soon as the request lies there.
-    told : callable, optional
+    report : callable, optional
         Gets a line for people when the request has been left.
 
     Raises
@@ -134,7 +134,7 @@ def ask(
     why = f"subsalt stop, by process {os.getpid()} on {platform.node()}"
     content = {"token": lease.get("token"), "finish": finish, "why": why}
     publish_text(folder / STOP_FILE, json.dumps(content) + "\n")
-    told(f"asked {owner} to stop")
+    report(f"asked {owner} to stop")
     begin = time.monotonic()
     while True:
         now = read_lease(folder)

@@ -185,8 +185,8 @@ def inputs_of(job: BaseJob, world: Comm) -> list[dict[str, object]]:
             return input_facts(key, path)
 
         mine = dict(zip(numbers, each(facts_of, numbers), strict=True))
-    found = {int(i): facts for some in world.allgather(mine) for i, facts in some.items()}
-    return [found[i] for i in range(len(files))]
+    by_index = {int(i): facts for some in world.allgather(mine) for i, facts in some.items()}
+    return [by_index[i] for i in range(len(files))]
 
 
 def check_shared(folder: Path, world: Comm, lock: str = NAME) -> None:

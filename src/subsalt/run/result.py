@@ -93,5 +93,5 @@ class RunResult:
         """Return the run against what it was predicted to take, phase by phase; None when nothing was predicted."""
         from subsalt.report.time_spent import comparison_of
 
-        found = comparison_of({"predicted": self.predicted, "phases": self.phases})
-        return None if found is None else found.to_dict()
+        compared = comparison_of({"predicted": self.predicted, "phases": self.phases})
+        return None if compared is None else compared.to_dict()

@@ -369,8 +369,8 @@ def form(world: Comm, ranks_per_unit: int, largest: int | None = None, units: in
     return Groups(world, group, world.duplicate(), index, sizes)
 
 
-def threads_for(world: Comm, asked: int | None) -> int | None:
-    """Return the threads of this rank: `asked`, or its share of the cores that it may use. Collective.
+def threads_for(world: Comm, wanted: int | None) -> int | None:
+    """Return the threads of this rank: `wanted`, or its share of the cores that it may use. Collective.
 
     Returns
     -------
@@ -379,8 +379,8 @@ def threads_for(world: Comm, asked: int | None) -> int | None:
     """
     mine = [world.host, sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []]
     ranks = world.allgather(mine)
-    if asked is not None or world.size == 1 or os.environ.get("OMP_NUM_THREADS"):
-        return asked
+    if wanted is not None or world.size == 1 or os.environ.get("OMP_NUM_THREADS"):
+        return wanted
     return share_of_cores(ranks, world.rank, cores())
 
 

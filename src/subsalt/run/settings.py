@@ -47,11 +47,11 @@ def settings_of(folder: Path) -> dict[str, str]:
     Those of the ledger, or of the copy beside it where the ledger is damaged or older than the copy: what stands in a
     log of the database that is damaged is lost without a word.
     """
-    found = _sound_settings(folder)
+    settings = _sound_settings(folder)
     copy = sound_copy(folder)
-    if copy is not None and (found is None or resolved_of(copy[0])[0] > resolved_of(found)[0]):
+    if copy is not None and (settings is None or resolved_of(copy[0])[0] > resolved_of(settings)[0]):
         return copy[0]
-    return found or {}
+    return settings or {}
 
 
 def _sound_settings(folder: Path) -> dict[str, str] | None:

@@ -243,11 +243,11 @@ def seconds_of(text: str) -> int:
     ConfigError
         When it is none, or shorter than a minute (E786).
     """
-    found = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
-    if found is not None:
-        days = int(found[1] or 0)
-        a, b, c = int(found[2]), int(found[3] or 0), int(found[4] or 0)
-        if found[1] is not None or found[4] is not None:
+    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
+    if match is not None:
+        days = int(match[1] or 0)
+        a, b, c = int(match[2]), int(match[3] or 0), int(match[4] or 0)
+        if match[1] is not None or match[4] is not None:
             total = ((days * 24 + a) * 60 + b) * 60 + c
         else:
             total = a * 60 + b

@@ -281,10 +281,10 @@ def measure(folder: Path, scales: Sequence[float], runs: Sequence[Path]) -> Velo
     At most `MEASURED` locations are looked at, evenly over the image. Semblance of a window is the energy of the sums
     of gathers over the energy of their traces, both summed over window and locations.
     """
-    found = [_opened(s, r) for s, r in zip(scales, runs, strict=True)]
-    time = found[0].image.time
+    scanned = [_opened(s, r) for s, r in zip(scales, runs, strict=True)]
+    time = scanned[0].image.time
     sums = []
-    for one in found:
+    for one in scanned:
         total = Flatness(time)
         places = one.image.locations
         # locations of several scales are the same: the grid does not depend on the velocity
@@ -299,7 +299,7 @@ def measure(folder: Path, scales: Sequence[float], runs: Sequence[Path]) -> Velo
     best, at_end = best_scales(np.asarray(scales, dtype=np.float64), power, semblance)
     t = time.values()
     spans = [(float(t[a]), float(t[b - 1])) for a, b in windows]
-    scan = VelocityScan(folder, found, time, spans, power, semblance, best, at_end)
+    scan = VelocityScan(folder, scanned, time, spans, power, semblance, best, at_end)
     publish_text(folder / "vscan.json", json.dumps(scan.to_dict(), indent=1, sort_keys=True) + "\n")
     return scan
 
@@ -307,5 +307,5 @@ def measure(folder: Path, scales: Sequence[float], runs: Sequence[Path]) -> Velo
 def _opened(scale: float, run: Path) -> Scanned:
     """Open image and gathers of a run."""
     gathers = run / "gathers.sgy"
-    found = open_image_traces(gathers) if gathers.is_file() else None
-    return Scanned(float(scale), run, open_image_traces(run / "image.sgy"), found)
+    opened = open_image_traces(gathers) if gathers.is_file() else None
+    return Scanned(float(scale), run, open_image_traces(run / "image.sgy"), opened)

@@ -133,11 +133,11 @@ def forget() -> None:
 
 def plugin_path() -> Path | None:
     """Return where the plug-in is: SUBSALT_CUDA_PLUGIN, else beside the package; None: nowhere, or switched off."""
-    asked = os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip()
+    setting = os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip()
     if switched_off():
         return None
-    if asked:
-        return Path(asked)
+    if setting:
+        return Path(setting)
     from subsalt import _native  # installed where the compiled kernels are
 
     here = Path(_native.__file__ or "").parent / PLUGIN
@@ -263,9 +263,9 @@ def free_memory() -> tuple[int, int]:
 
 def allocated() -> dict[str, int]:
     """Return the bytes that this process has on the GPU and page-locked on the host, and had at most."""
-    found = [ctypes.c_int64() for _ in range(4)]
-    call("subsalt_cuda_allocated", *map(ctypes.byref, found))
-    return dict(zip(("device", "device_peak", "host", "host_peak"), (n.value for n in found), strict=True))
+    counters = [ctypes.c_int64() for _ in range(4)]
+    call("subsalt_cuda_allocated", *map(ctypes.byref, counters))
+    return dict(zip(("device", "device_peak", "host", "host_peak"), (n.value for n in counters), strict=True))
 
 
 def call(name: str, *arguments: Any) -> None:

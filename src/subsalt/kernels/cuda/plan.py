@@ -93,9 +93,9 @@ def on_device(problem: Problem, points: Points) -> int:
     """Return the plug-in's form of `points` on this grid, built once."""
     plugin = library()
     key = id(points), problem.layout.shape3, id(plugin)
-    found = _known.get(key)
-    if found is not None and found[0]() is points:
-        return found[1]
+    stored = _known.get(key)
+    if stored is not None and stored[0]() is points:
+        return stored[1]
     out = pointers([None])
     host = cpu.host_points(problem, points)
     call("subsalt_cuda_points", plan_of(problem).pointer, host.address, _native.PointSet.size, out)
