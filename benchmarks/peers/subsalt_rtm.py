@@ -124,7 +124,9 @@ class SubsaltMigration:
         setup = MigrationSetup.build(self.model, self.wavelet, self.survey.time, options, imaging)
         shot, steps = self.survey.shots[0], setup.axis.nt - 1
         arrays = RankArrays.of(setup, shot)
-        scheme = scheme_within(self.limit, steps, setup.image_step, arrays.state, arrays.snapshot)
+        scheme = scheme_within(
+            self.limit, steps, setup.image_step, arrays.propagator.state, arrays.snapshot()
+        )
         total = ImageSum(setup)
         total.add(migrate_shot(setup, shot, self.survey.traces(shot), pool=SnapshotPool(), scheme=scheme))
         return total.finish()

@@ -113,7 +113,7 @@ def test_the_next_shot_is_prepared_where_memory_has_room_for_it():
     assert roomy.need.ahead
     assert roomy.need.total <= HOST
     arrays = roomy.needs.arrays(survey().shots[0])
-    assert more + roomy.need.arrays.get("working space", 0) >= arrays.model_arrays
+    assert more + roomy.need.arrays.get("working space", 0) >= arrays.propagator.model_arrays
     tight = decided(H200, memory=roomy.need.total - 1)
     assert not tight.need.ahead
     assert tight.need.total == roomy.need.total - more

@@ -47,7 +47,7 @@ def test_receivers_planes_and_arrays_are_those_of_the_slab(medium, ranks):
         assert prop.layout == domain.layout
         have = sum(a.nbytes for a in cpu.new_memory(prop.problem).values())
         assert len(prop.problem.memory_kinds) == len(MEMORY[medium])
-        assert have == arrays.layer_held
+        assert have == arrays.propagator.layer_held
         recorder = SlabRecorder.of(domain.points(shot.rcv), domain, 4, np.float32, flushes=True)
         own, planes = arrays.recorded
         assert own == len(recorder.begun.points)

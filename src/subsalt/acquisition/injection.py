@@ -189,6 +189,14 @@ def window_of(weights: Stencil, chosen: bool = False) -> Window:
     return window._replace(band=BANDS[window]) if chosen else window
 
 
+def supports(x: NDArray[np.float64], radius: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first and the last node of an axis on which points at `x`, in cells, have weights (`sinc_points`)."""
+    near = np.rint(x)
+    node = np.abs(x - near) <= ON_NODE
+    first = np.where(node, near, np.floor(x) - radius + 1)
+    return first.astype(np.int64), np.where(node, near, np.floor(x) + radius).astype(np.int64)
+
+
 def sinc_points(
     shape3: tuple[int, int, int],
     index: ArrayLike,

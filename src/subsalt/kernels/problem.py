@@ -155,6 +155,11 @@ class Layout:
         return nx + 2 * self.radius, rows, self.row
 
     @property
+    def numbers(self) -> int:
+        """Numbers of a padded array."""
+        return math.prod(self.padded_shape)
+
+    @property
     def interior(self) -> tuple[slice, slice, slice]:
         """Slices that select the (nx, ny, nz) points of a padded array."""
         nx, ny, nz = self.shape3

@@ -300,6 +300,15 @@ class Domain:
         some, here = some.between(1, y.lo, y.hi, y.first)
         return some, rows[here]
 
+    def mine_count(self, index: NDArray[np.float64]) -> int:
+        """Return how many points `mine` selects of positions in cells of the whole grid, before weights are made."""
+        here = np.ones(len(index), bool)
+        for axis, side in enumerate((self.slab, self.across)):
+            if side.ranks > 1:
+                first, last = injection.supports(index[:, axis], self.options.support)
+                here &= (last >= side.lo) & (first < side.hi)
+        return int(here.sum())
+
     def _window_part(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return the planes and rows of the window that are owned, counted on the whole computational grid."""
         (x, y), (nx, ny, _) = self.pad[0:4:2], self.window.shape

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.injection import Points
+from subsalt.acquisition.injection import Points, supports
 from subsalt.kernels.work import Recorder
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.decomp import Slab
@@ -127,6 +127,30 @@ class SlabRecorder:
                 total = data[at] + block[of_plane]
                 data[at] = flushed(total) if self.flushes else total
         return self.rows, data
+
+
+def recorded_counts(index: NDArray[np.float64], domain: Domain) -> tuple[int, int]:
+    """Return how many series `SlabRecorder` allocates for positions in cells of the grid, before weights are made.
+
+    Returns
+    -------
+    own : int
+        Receivers that the rank records for itself.
+    single : int
+        Single planes of receivers that it sends and gets; what it sends, it has twice.
+    """
+    support = domain.options.support
+    first, last = supports(index[:, 0], support)
+    if len(domain.rows) > 1:
+        low, high = supports(index[:, 1], support)
+        middle, across = (low + high) // 2, domain.across
+        mine = (middle >= across.lo) & (middle < across.hi)
+        first, last = first[mine], last[mine]
+    lo, hi = domain.slab.lo, domain.slab.hi
+    own = (first >= lo) & (first < hi)
+    sent = np.minimum(last, hi - 1)[first < lo] - lo + 1
+    got = last[own] - hi + 1
+    return int(own.sum()), int(2 * np.maximum(sent, 0).sum() + np.maximum(got, 0).sum())
 
 
 def flushed(values: NDArray) -> NDArray:

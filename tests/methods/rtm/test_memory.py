@@ -13,7 +13,8 @@ import pytest
 import subsalt as ss
 from subsalt.kernels import cpu
 from subsalt.kernels.problem import FIELDS, Layout, parameter_names
-from subsalt.methods.rtm.arrays import RankArrays, allocated
+from subsalt.kernels.sizes import allocated
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.physics import MEDIA
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
@@ -89,7 +90,7 @@ def test_the_layer_is_planned_as_it_is_allocated(shape, free_surface, medium) ->
     middle = np.array([5.0 * n for n in shape] if len(shape) == 3 else [5.0 * shape[0], 0.0, 5.0 * shape[1]])
     arrays = RankArrays(model, options, model.grid.box, ss.Shot(1, middle, middle[None]))
     assert arrays.domain.layout == prop.layout
-    assert arrays.layer_held == have
+    assert arrays.propagator.layer_held == have
 
 
 @pytest.mark.parametrize("ndim", [2, 3])

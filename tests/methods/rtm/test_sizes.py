@@ -9,7 +9,8 @@ from subsalt.checkpoint.choice.footprint import Sizes, footprint
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.transfers import Stripes
-from subsalt.methods.rtm.arrays import RankArrays, allocated
+from subsalt.kernels.sizes import allocated
+from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
@@ -50,9 +51,9 @@ def test_as_the_arrays_of_a_propagator(shape, medium, options) -> None:
     ) as prop:
         state = prop.new_state()
         arrays = RankArrays.of(setup, shot)
-        assert arrays.state == sum(a.nbytes for a in state.arrays())
+        assert arrays.propagator.state == sum(a.nbytes for a in state.arrays())
         field = np.zeros(prop.interior.shape, prop.dtype)
-        assert arrays.snapshot == field.nbytes
+        assert arrays.snapshot() == field.nbytes
 
 
 @pytest.mark.parametrize(
@@ -83,14 +84,14 @@ def test_the_disk_of_a_scheme_is_what_its_files_take(tmp_path, monkeypatch, slot
     migrate_shot(setup, shot, traces, scheme=scheme, scratch=scratch)
     scratch.close()
     arrays = RankArrays.of(setup, shot)
-    sizes = Sizes(steps, k, arrays.snapshot, arrays.state)
+    sizes = Sizes(steps, k, arrays.snapshot(), arrays.propagator.state)
     assert sum(taken) == footprint(scheme, sizes).disk > 0
 
 
 def test_large_arrays_of_a_state_fill_huge_pages():
     setup, shot = scheme_cases.setup_of("vti 2-D"), scheme_cases.shot_of("vti 2-D")
     small = RankArrays.of(setup, shot)
-    assert small.state_held == small.state
+    assert small.propagator.state_held == small.propagator.state
     grid = ss.Grid((1100, 1000), (10.0, 10.0))
     large = MigrationSetup.build(
         ss.EarthModel(grid, 2000.0),
@@ -101,5 +102,5 @@ def test_large_arrays_of_a_state_fill_huge_pages():
     )
     shot = ss.Survey.from_arrays([[500.0, 0.0, 20.0]], [[600.0, 0.0, 20.0]], nt=50, dt=0.002).shots[0]
     arrays = RankArrays.of(large, shot)
-    level = arrays.state // 2
-    assert arrays.state_held == 2 * allocated(level) > 2 * level
+    level = arrays.propagator.state // 2
+    assert arrays.propagator.state_held == 2 * allocated(level) > 2 * level

@@ -136,11 +136,11 @@ class Case:
     @property
     def snapshot_bytes(self) -> int:
         """Bytes of a snapshot of the imaged field."""
-        return RankArrays.of(self.setup(self.samples), self.shot).snapshot
+        return RankArrays.of(self.setup(self.samples), self.shot).snapshot()
 
     @property
     def record_bytes(self) -> int:
         """Bytes of what is put and got."""
         if self.strategy == "store":
             return self.snapshot_bytes
-        return RankArrays.of(self.setup(self.samples), self.shot).state
+        return RankArrays.of(self.setup(self.samples), self.shot).propagator.state

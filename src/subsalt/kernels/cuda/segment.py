@@ -96,6 +96,12 @@ GROWTH = 16
 #: the rate of the link
 SERIES_BYTES = 4 << 20
 
+#: bytes of a point: first node of its support and its places in the tiles that inject it; and per node and axis
+POINT, WEIGHTS = 3 * 4 + 68, 3 * 2 * 4
+
+#: tables of a problem: profiles and stencils along the axes
+TABLES = 64 << 10
+
 _PACE = "cuda.pace"
 
 
@@ -482,10 +488,11 @@ def settle(problem: Problem, state: State) -> tuning.Cut:
     return tuner.best
 
 
-def series_bytes(n: int, nt: int) -> int:
-    """Return what a source or recorder of `n` points and `nt` samples takes on the GPU beside its points."""
+def points_bytes(n: int, nt: int, radius: int) -> int:
+    """Return what a source or recorder of `n` points and `nt` samples takes on the GPU, its weights included."""
     row = 4 * n
-    return 2 * row * min(nt, max(1, SERIES_BYTES // row)) if n else 0
+    series = 2 * row * min(nt, max(1, SERIES_BYTES // row)) if n else 0
+    return n * (POINT + radius * WEIGHTS) + series
 
 
 def counters() -> dict[str, int]:

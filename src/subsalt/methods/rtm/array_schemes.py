@@ -40,7 +40,7 @@ def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
     """Return the bytes of the GPU of this process that are left beside the largest of some shots."""
     from subsalt.kernels.cuda import library
 
-    sums = len(condition_of(setup.imaging.condition).accumulators)
+    sums = condition_of(setup.imaging.condition).per_point()
     needs = [RankArrays.of(setup, shot).on_gpu(setup.axis.nt, sums) for shot in shots]
     bare = max(sum(need.values()) for need in needs)
     return int((1 - MARGIN) * library.free_memory()[0]) - bare

@@ -11,6 +11,7 @@ inverse scattering, which removes energy that travels the same way in both field
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -69,8 +70,18 @@ class Condition:
     def __init__(self, kernels: Device, problem: Problem, box: Box) -> None:
         self.kernels, self.problem, self.box = kernels, problem, box
         self.sums: dict[str, NDArray] = {
-            name: kernels.zeros(box.shape, problem.dtype) for name in self.accumulators
+            name: kernels.zeros(shape, problem.dtype) for name, shape in self.shapes(box.shape).items()
         }
+
+    @classmethod
+    def shapes(cls, box: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the accumulators on a box of some shape, by name."""
+        return dict.fromkeys(cls.accumulators, box)
+
+    @classmethod
+    def per_point(cls) -> int:
+        """Return the numbers that all accumulators together have for a point of the image."""
+        return sum(math.prod(shape) for shape in cls.shapes((1, 1, 1)).values())
 
     def snapshots(self, fields: Mapping[int, NDArray | None], scale: float) -> Snapshots:
         """Return what the source wavefield leaves: its imaged samples, and its energy where that is accumulated.

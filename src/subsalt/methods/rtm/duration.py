@@ -117,8 +117,8 @@ class RunTimes:
         }
         if choice is not None:
             found |= self._storing(choice, shot, group, found)
-        accumulators = len(condition_of(setup.imaging.condition).accumulators)
-        found["partial image"] = self.around.publish + accumulators * FLOAT * window / write
+        per_point = condition_of(setup.imaging.condition).per_point()
+        found["partial image"] = self.around.publish + per_point * FLOAT * window / write
         if setup.flow is not None:
             # beside the shot before, on the same cores
             found["trace input"] += traces * setup.flow.per_trace / self.decision.world.threads
@@ -136,7 +136,7 @@ class RunTimes:
         parts = needs.parts(shot, group)
         step = self.sharing * step_seconds(parts, self.rates)
         # values above a surface: their weights are read once a step
-        step += self.sharing * needs.arrays(shot).mirror_kept / self.rates.parts.copy
+        step += self.sharing * needs.arrays(shot).propagator.mirror[1] / self.rates.parts.copy
         if gpu is not None:
             step = max(step, LAUNCHES * gpu.launch)
         per_node = self.decision.world.ranks_per_node
@@ -413,5 +413,5 @@ def _steps(needs: Needs, decision: Decision, shot: Shot) -> int:
 def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) -> float:
     """Return the seconds of the slowest rank of a shot if every rank had the rates of a node."""
     step = step_seconds(needs.parts(shot, decision.group_size), rates)
-    step += needs.arrays(shot).mirror_kept / rates.parts.copy
+    step += needs.arrays(shot).propagator.mirror[1] / rates.parts.copy
     return _steps(needs, decision, shot) * step

@@ -8,6 +8,7 @@ to the next.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 
@@ -16,12 +17,16 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.regrid import Regridder
+from subsalt.kernels.sizes import DOUBLE, FLOAT
 from subsalt.methods.rtm.conditions import Condition, ImagingSums, condition_of
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH, laplacian, top_mute
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics import fixedmath
 from subsalt.numerics.side_by_side import cuts, each
+
+#: bytes of a point of the image while condition, filter and mute make it, beside the sums
+FINISHING = 3 * DOUBLE + FLOAT
 
 ILLUMINATION = "illumination"
 
@@ -50,17 +55,16 @@ class ImageSum:
         self.grid = setup.image_grid
         nx = self.grid.shape3[0]
         self.planes = planes or (0, nx)
-        reach = self.condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
         lo, hi = self.planes
+        reach = reach_of(setup)
         #: carries sums to the grid of the image; None where they stand there
         self.carry = Regridder(setup.model.grid, self.grid, "mirror") if setup.carries else None
         #: the planes of the image that are made
         self.held = (max(0, lo - reach), min(nx, hi + reach)) if hi > lo else (lo, lo)
         #: the planes that are summed
         self.summed = self.held if self.carry is None else self.carry.planes(*self.held)
-        names = ("image",) if self.by_shot else self.condition.accumulators
-        _, ny, nz = setup.model.grid.shape3
-        self.fields = {name: np.zeros((self.summed[1] - self.summed[0], ny, nz)) for name in names}
+        box = (self.summed[1] - self.summed[0], *setup.model.grid.shape3[1:])
+        self.fields = {name: np.zeros(shape) for name, shape in shapes_of_sums(setup, box).items()}
         self._carried: dict[str, NDArray[np.float64]] = {}
 
     @property
@@ -71,7 +75,7 @@ class ImageSum:
     @property
     def by_shot(self) -> bool:
         """Shots are divided by their own illumination before they are added."""
-        return self.setup.imaging.illumination == "shot"
+        return divides_shots(self.setup)
 
     def add(self, part: ShotImage, illumination: tuple[float, int] | None = None) -> None:
         """Add one shot's accumulated fields; with ``illumination = "shot"`` its finished image.
@@ -208,6 +212,49 @@ class ImageSum:
         self, fields: dict[str, NDArray[np.float64]], grid: Grid, light: tuple[float, int]
     ) -> ImagingSums:
         return ImagingSums(fields, grid, self.setup.imaging.normalise, light)
+
+
+def divides_shots(setup: MigrationSetup) -> bool:
+    """Return whether shots are divided by their own illumination before they are added."""
+    return setup.imaging.illumination == "shot"
+
+
+def reach_of(setup: MigrationSetup) -> int:
+    """Return the planes on either side of a plane that making the image looks at."""
+    filtered = LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0
+    return condition_of(setup.imaging.condition).reach + filtered
+
+
+def shapes_of_sums(setup: MigrationSetup, box: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the sums over shots on a box of the propagation grid, by name."""
+    return {"image": box} if divides_shots(setup) else condition_of(setup.imaging.condition).shapes(box)
+
+
+def sums_bytes(setup: MigrationSetup, points: float) -> int:
+    """Return the bytes of the sums over shots on so many points of the propagation grid (`ImageSum.fields`)."""
+    return math.ceil(DOUBLE * points * sum(map(math.prod, shapes_of_sums(setup, (1, 1, 1)).values())))
+
+
+def carried_bytes(setup: MigrationSetup, points: int) -> int:
+    """Return the bytes of carrying the sums to so many points of the grid of the image; 0 where they stand there."""
+    if not setup.carries:
+        return 0
+    # the sums, and what an axis at a time holds beside the one that is carried
+    return DOUBLE * (condition_of(setup.imaging.condition).per_point() + 3) * points
+
+
+def summing_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
+    """Return the bytes by array of summing partial images and finishing, where ranks share the planes."""
+    nx, ny, nz = setup.image_grid.shape3
+    points = min(nx, -(-nx // ranks) + 2 * reach_of(setup)) * ny * nz
+    own = setup.model.grid.size / setup.image_grid.size
+    # a shot's planes, once as read
+    read = 2 * FLOAT * condition_of(setup.imaging.condition).per_point()
+    return {
+        "image": sums_bytes(setup, points * own) + carried_bytes(setup, points),
+        "working space": max(read, FINISHING) * points,
+        "geometry of the image": nx * ny * 3 * DOUBLE,
+    }
 
 
 def _add(total: NDArray, a: NDArray, some: slice) -> None:

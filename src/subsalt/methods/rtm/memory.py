@@ -10,8 +10,11 @@ from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.earth.grid import Box
 from subsalt.errors import MemoryPlanError
 from subsalt.host import available_memory
-from subsalt.methods.rtm.arrays import DOUBLE, FLOAT, RankArrays
+from subsalt.methods.rtm.arrays import FLOAT, RankArrays
 from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.image_sum import FINISHING, carried_bytes, sums_bytes
+from subsalt.methods.rtm.modelling import mapping_bytes
+from subsalt.methods.rtm.rtm import TraceBytes
 from subsalt.methods.rtm.setup import MigrationSetup
 
 #: why the boundary strategy has no wavefield to rebuild below topography
@@ -53,52 +56,51 @@ def shot_memory(
     Everything but the working space is held while wavefields propagate. The working space is what another stage, with
     less of the rest, needs beyond that: making the model arrays, mapping the traces, finishing the image.
     """
-    accumulators = len(condition_of(setup.imaging.condition).accumulators)
-    window_bytes = FLOAT * arrays.domain.interior.size
+    # the sums of the shot, in what the rank has of the window
+    sums = condition_of(setup.imaging.condition).per_point() * FLOAT * arrays.domain.interior.size
     plan = propagation_memory(arrays, on_device=on_device)
     making = plan.pop("working space") + plan["wavefields"] + plan["absorbing layer"]
-    nr, recorded, stepped = arrays.receivers, setup.record.nt, setup.axis.nt
-    # as they came; to be injected, in double and in single precision; and those that a run reads ahead
-    ahead = FLOAT * recorded if several and not image else 0
-    plan["traces"] = nr * (FLOAT * recorded + (DOUBLE + FLOAT) * stepped + ahead)
+    traces, model = traces_of(setup, arrays), plan["model arrays"]
+    # those that a run reads ahead come beside
+    plan["traces"] = traces.held + (traces.came if several and not image else 0)
     if setup.flow is not None:
         # as recorded and as they leave the steps, for the next shot while this one is computed
-        plan["signal steps"] = FLOAT * nr * (setup.flow.time.nt + recorded) + setup.flow.scratch()
-    model = plan["model arrays"]
+        recorded = FLOAT * traces.receivers * setup.flow.time.nt
+        plan["signal steps"] = recorded + traces.came + setup.flow.scratch()
     stages = [
-        model + making + nr * (FLOAT * recorded + DOUBLE * stepped),
-        model + nr * (FLOAT * recorded + (2 * DOUBLE + FLOAT) * stepped),  # scaling what is injected
-        nr * ((2 * FLOAT + DOUBLE) * recorded + DOUBLE * stepped),  # mapping the traces
-        nr * (2 * FLOAT * recorded + 2 * DOUBLE * stepped),  # and weighting them
+        model + making + traces.came + traces.samples,
+        model + traces.scaling,
+        traces.mapping,
+        traces.weighting,
     ]
     if len(arrays.domain.rows) > 1:
         # sums, sent and received, and whole planes of them (`propagation.image_planes`)
-        stages.append(model + 4 * accumulators * window_bytes)
+        stages.append(model + 4 * sums)
     held = image and several
+    image_bytes = sums_bytes(setup, setup.model.grid.size) if image else 0
     if image:
-        # finishing the image
-        stages.append(
-            (3 * DOUBLE + FLOAT) * setup.image_grid.size
-            + carried_bytes(setup, setup.image_grid.size)
-            + (0 if several else image_bytes(setup)),
-        )
+        points = setup.image_grid.size
+        stages.append(FINISHING * points + carried_bytes(setup, points) + (0 if several else image_bytes))
     if held:
-        plan["image"] = image_bytes(setup)
-    plan |= kept if kept is not None else {"snapshots": len(setup.imaged_samples) * window_bytes}
-    plan["image accumulators"] = (2 if held else 1) * accumulators * window_bytes
+        plan["image"] = image_bytes
+    plan |= kept if kept is not None else {"snapshots": len(setup.imaged_samples) * arrays.snapshot()}
+    plan["image accumulators"] = (2 if held else 1) * sums
     before = sum(plan.get(n, 0) for n in ("snapshots", "pinned snapshots")) if several else 0
     if held:
-        before += plan["image"] + accumulators * window_bytes
+        before += plan["image"] + sums
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
+
+
+def traces_of(setup: MigrationSetup, arrays: RankArrays) -> TraceBytes:
+    """Return the bytes of the traces that a rank has of a shot."""
+    return TraceBytes(arrays.receivers, setup.record.nt, setup.axis.nt)
 
 
 def prepared_memory(setup: MigrationSetup, arrays: RankArrays) -> int:
     """Return the bytes that a shot takes at most while the host prepares it: model arrays, window, and samples."""
-    nr, recorded, stepped = arrays.receivers, setup.record.nt, setup.axis.nt
-    window = arrays.window_volumes + nr * (FLOAT * recorded + DOUBLE * stepped)
-    scaling = nr * (FLOAT * recorded + (2 * DOUBLE + FLOAT) * stepped)
-    mapping = nr * (2 * FLOAT * recorded + 2 * DOUBLE * stepped)
-    return arrays.model_arrays + max(window, scaling, mapping)
+    traces = traces_of(setup, arrays)
+    window = arrays.propagator.window_volumes + traces.came + traces.samples
+    return arrays.propagator.model_arrays + max(window, traces.scaling, traces.weighting)
 
 
 def propagation_memory(arrays: RankArrays, *, on_device: bool = False) -> dict[str, int]:
@@ -106,14 +108,16 @@ def propagation_memory(arrays: RankArrays, *, on_device: bool = False) -> dict[s
 
     Those of the host alone when wavefields are `on_device`.
     """
-    wavefields = 0 if on_device else arrays.wavefields
-    layer = 0 if on_device else arrays.layer_held
+    held = arrays.propagator
+    wavefields = 0 if on_device else held.wavefields
+    layer = 0 if on_device else held.layer_held
+    mirror, _ = held.mirror
     return {
         "wavefields": wavefields,
-        "model arrays": arrays.model_arrays,
-        **({"topography": arrays.mirror} if arrays.mirror else {}),
+        "model arrays": held.model_arrays,
+        **({"topography": mirror} if mirror else {}),
         "absorbing layer": layer,
-        "working space": max(0, arrays.window_volumes - wavefields - layer),
+        "working space": max(0, held.window_volumes - wavefields - layer),
     }
 
 
@@ -134,8 +138,8 @@ def modelled_shot_memory(
     plan = propagation_memory(arrays, on_device=on_device)
     nr, planes = arrays.recorded
     plan["traces"] = (nr + planes) * FLOAT * stepped
-    # mapped to the axis of the record after the time loop, when the wavefields are gone
-    mapping = nr * (DOUBLE * stepped + (DOUBLE + FLOAT) * written)
+    # after the time loop, when the wavefields are gone
+    mapping = mapping_bytes(nr, written, stepped)
     gone = plan["wavefields"] + plan["absorbing layer"]
     plan["working space"] = max(plan["working space"], mapping - gone)
     return plan
@@ -161,12 +165,12 @@ def sizes_of(
     return Sizes(
         setup.axis.nt - 1,
         setup.image_step,
-        max(r.snapshot16 if halved else r.snapshot for r in ranks),
-        max(r.state for r in ranks),
+        max(r.snapshot(halved=halved) for r in ranks),
+        max(r.propagator.state for r in ranks),
         max(r.shell for r in ranks),
-        max(r.level for r in ranks),
+        max(r.propagator.level for r in ranks),
         on_device=on_device,
-        state_held=0 if on_device else max(r.state_held for r in ranks),
+        state_held=0 if on_device else max(r.propagator.state_held for r in ranks),
         **why,
     )
 
@@ -194,19 +198,6 @@ def check_memory(setup: MigrationSetup, shots: list[Shot], available: int | None
             code="E610",
         )
     return worst
-
-
-def image_bytes(setup: MigrationSetup) -> int:
-    """Return the bytes of the sums over shots (float64)."""
-    return DOUBLE * setup.model.grid.size * len(condition_of(setup.imaging.condition).accumulators)
-
-
-def carried_bytes(setup: MigrationSetup, points: int) -> int:
-    """Return the bytes of carrying the sums to so many points of the grid of the image; 0 where they stand there."""
-    if not setup.carries:
-        return 0
-    # the sums, and what an axis at a time holds beside the one that is carried
-    return DOUBLE * (len(condition_of(setup.imaging.condition).accumulators) + 3) * points
 
 
 def largest_shots(setup: MigrationSetup, shots: list[Shot]) -> list[Shot]:

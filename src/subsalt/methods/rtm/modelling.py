@@ -15,6 +15,7 @@ from subsalt.acquisition.timemap import TraceMap
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
+from subsalt.kernels.sizes import DOUBLE, FLOAT
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traces import highest_frequency, propagation_axis, source_samples, to_record
 from subsalt.parallel.comm import Comm
@@ -145,3 +146,16 @@ def model_shot(
         rows, samples = prop.recorded(recorder)
     traces = setup.trace_map.apply(samples.astype(np.float64))
     return ModelledTraces(rows, traces.astype(np.float32), prop.points_advanced, steps * prop.point_count)
+
+
+def mapping_bytes(traces: int, written: int, stepped: int) -> int:
+    """Return the bytes of mapping so many recorded traces: in double precision before and after, then in single.
+
+    Parameters
+    ----------
+    traces : int
+        Of the rank.
+    written, stepped : int
+        Samples of a trace on the record axis, and of every time step.
+    """
+    return traces * (DOUBLE * stepped + (DOUBLE + FLOAT) * written)

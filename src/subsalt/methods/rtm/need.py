@@ -20,14 +20,14 @@ from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.earth.grid import Box
 from subsalt.errors import SubsaltError
+from subsalt.kernels.sizes import DOUBLE
 from subsalt.machine import machine_file as machines
 from subsalt.machine import shot_rates, storage
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.rtm.arrays import ALONE, DOUBLE, FLOAT, Part, RankArrays, Setup
+from subsalt.methods.rtm.arrays import ALONE, FLOAT, Part, RankArrays, Setup
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.filters import LAPLACIAN_REACH
+from subsalt.methods.rtm.image_sum import ILLUMINATION, summing_bytes
 from subsalt.methods.rtm.memory import (
-    carried_bytes,
     modelled_shot_memory,
     prepared_memory,
     shot_memory,
@@ -54,7 +54,7 @@ TAPERS = 15_000_000
 CUDA = 300_000_000
 
 #: a trace in the survey: position of its receiver and number in the files
-TRACE_ENTRY = 3 * DOUBLE + DOUBLE
+TRACE_ENTRY = 4 * DOUBLE
 
 #: a trace of the files while their headers become a survey (measured, 10^6 and 10^7 traces: 554 and 549)
 READING = 560
@@ -281,7 +281,7 @@ class Needs:
                 found.append(RankNeed(arrays, "shots", shot.id, here if group > 1 else None, choice, device))
         found = self._with_next(found, group, limit)
         if isinstance(self.setup, MigrationSetup):
-            after = [("image", self._image(self.setup))]
+            after = [("image", summing_bytes(self.setup, self.ranks))]
             if self.pictures:
                 after.append(("pictures", self._pictures(self.setup)))
             for stage, arrays in after:
@@ -391,10 +391,9 @@ class Needs:
             need = shot_memory(setup, arrays, several=several, image=False, kept=kept, on_device=there)
         else:
             need = modelled_shot_memory(arrays, setup.record.nt, setup.axis.nt, on_device=there)
-        if self.medium == "tti" and self.gpu is None:
-            need["fluxes of the threads"] = self.threads * arrays.tilt_scratch
         if self.gpu is None:
-            return need
+            rings = self.threads * arrays.propagator.tilt_scratch
+            return need | ({"fluxes of the threads": rings} if rings else {})
         if part[1] > 1:
             need["pinned ghost planes"] = self._ghosts(shot, part)
         return {name: size for name, size in need.items() if size}
@@ -414,26 +413,9 @@ class Needs:
         if self.gpu is None:
             return {}
         setup = self.setup
-        condition = condition_of(setup.imaging.condition) if isinstance(setup, MigrationSetup) else None
-        sums = 0 if condition is None else len(condition.accumulators)
+        sums = condition_of(setup.imaging.condition).per_point() if isinstance(setup, MigrationSetup) else 0
         need = self.arrays(shot, part).on_gpu(setup.axis.nt, sums)
         return ({"driver (assumed)": self.gpu.context} if self.gpu.context else {}) | need
-
-    def _image(self, setup: MigrationSetup) -> dict[str, int]:
-        """Return what summing and finishing the image takes, each rank a share of its planes."""
-        nx, ny, nz = setup.image_grid.shape3
-        own = setup.model.grid.size / setup.image_grid.size
-        condition = condition_of(setup.imaging.condition)
-        reach = condition.reach + (LAPLACIAN_REACH if setup.imaging.filter == "laplacian" else 0)
-        points = min(nx, -(-nx // self.ranks) + 2 * reach) * ny * nz
-        parts = len(condition.accumulators)
-        sums = 1 if setup.imaging.illumination == "shot" else parts
-        return {
-            "image": math.ceil(sums * DOUBLE * points * own) + carried_bytes(setup, points),
-            # a shot's planes, once as read; or what finishing holds beside the sums
-            "working space": max(2 * parts * FLOAT, 3 * DOUBLE + FLOAT) * points,
-            "geometry of the image": nx * ny * 3 * DOUBLE,
-        }
 
     def _pictures(self, setup: MigrationSetup) -> dict[str, int]:
         """Return what drawing takes of the rank that draws: the image with its illumination, and what a picture needs.
@@ -446,7 +428,7 @@ class Needs:
 
         nx = grid.shape3[0]
         share = FLOAT * grid.size * -(-nx // self.ranks) // nx
-        light = len(condition_of(setup.imaging.condition).accumulators) > 1
+        light = ILLUMINATION in condition_of(setup.imaging.condition).accumulators
         whole = FLOAT * grid.size if self.ranks > 1 else 0
         return {"image": (1 + light) * share + whole, "pictures": picture_bytes(grid)}
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from subsalt.earth.grid import Box
-from subsalt.kernels.problem import State
+from subsalt.kernels.problem import FIELDS, State
 from subsalt.kernels.shell import Shell
 from subsalt.kernels.work import Source
 from subsalt.propagation.domain import Domain
@@ -48,6 +48,11 @@ def shell_of(domain: Domain, medium: str) -> Shell:
         lo[axis], hi[axis] = first - side.first, last - side.first
     box = Box((lo[0], lo[1], lo[2]), (hi[0], hi[1], hi[2]))
     return Shell.of(box, (widths[0], widths[1], widths[2], widths[3], widths[4], widths[5]))
+
+
+def shell_shape(domain: Domain, medium: str) -> tuple[int, int]:
+    """Return the shape of the shell of all fields at one time step: fields and cells."""
+    return len(FIELDS[medium]), shell_of(domain, medium).cells
 
 
 def shell_reach(domain: Domain, medium: str) -> int:

@@ -22,7 +22,7 @@ from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
 from subsalt.kernels.work import Shells, Snapshots, Source
-from subsalt.methods.rtm.reversal import Backwards, shell_of
+from subsalt.methods.rtm.reversal import Backwards, shell_of, shell_shape
 from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.propagation.propagator import Propagator
 
@@ -69,7 +69,7 @@ def image_by_reversal(shooting: Shooting, task: ShotTask) -> Reversed:
     """
     prop, condition, scheme, pool = shooting.prop, shooting.condition, task.scheme, task.pool
     shell = shell_of(prop.domain, prop.medium)
-    shape, row = prop.interior.shape, (prop.problem.n_fields, shell.cells)
+    shape, row = prop.interior.shape, shell_shape(prop.domain, prop.medium)
     sample = np.dtype(prop.dtype).itemsize * math.prod(shape)
     chunk = scheme.chunk or chunk_samples(scheme.samples, sample)
     chunks = Chunks(scheme.image_step, scheme.samples, chunk)

@@ -316,6 +316,51 @@ def receiver_samples(
     return samples[:, ::-1]
 
 
+@dataclass(frozen=True)
+class TraceBytes:
+    """Bytes of the traces of a shot on their way from the record to injection (`receiver_samples`, `prepare_shot`).
+
+    Parameters
+    ----------
+    receivers, recorded, stepped : int
+        Traces, and samples of each as they come and of every time step.
+    """
+
+    receivers: int
+    recorded: int
+    stepped: int
+
+    @property
+    def came(self) -> int:
+        """As they come, in single precision."""
+        return 4 * self.receivers * self.recorded
+
+    @property
+    def samples(self) -> int:
+        """What is injected, in double precision."""
+        return 8 * self.receivers * self.stepped
+
+    @property
+    def held(self) -> int:
+        """While wavefields propagate: beside these what is injected in single precision."""
+        return self.came + self.samples + self.samples // 2
+
+    @property
+    def scaling(self) -> int:
+        """While what is injected is scaled (`Propagator.source`)."""
+        return self.held + self.samples
+
+    @property
+    def mapping(self) -> int:
+        """While they are mapped, with a tapered copy and one in double precision."""
+        return 4 * self.came + self.samples
+
+    @property
+    def weighting(self) -> int:
+        """While what came of that is weighted."""
+        return 2 * self.came + 2 * self.samples
+
+
 class _Report:
     """Turn the steps done into rare calls of a progress function."""
 

@@ -168,7 +168,7 @@ def wavefield_bytes(needs: Needs, options: CheckpointOptions, ranks: int = 1) ->
         key = domain.grid.shape3, domain.pad
         if key not in known:
             parts = [needs.arrays(shot, (r, ranks)) for r in range(ranks)]
-            records = [(p.snapshot16 if options.halved else p.snapshot) // FLOAT for p in parts]
+            records = [p.snapshot(halved=options.halved) // FLOAT for p in parts]
             known[key] = fields * sum(file_bytes(n, samples) for n in records if n)
         out[shot.id] = known[key]
     return out

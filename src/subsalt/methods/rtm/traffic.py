@@ -59,10 +59,10 @@ def of_shot(needs: Needs, decision: Decision, shot: Shot, group: int = 0) -> Tot
     choice, setup = decision.choice_of(shot, group), needs.setup
     if choice is None or not isinstance(setup, MigrationSetup):
         return None
-    accumulators = len(condition_of(setup.imaging.condition).accumulators)
+    per_point = condition_of(setup.imaging.condition).per_point()
     written = read = scratch = down = up = 0
     for rank in range(group):
-        sums = accumulators * needs.arrays(shot, (rank, group)).snapshot
+        sums = per_point * needs.arrays(shot, (rank, group)).snapshot()
         sizes = needs.sizes(shot, group, rank)
         put, get = disk_traffic(choice.scheme, choice.counts, sizes, sums)
         written, read, scratch = written + put, read + get, scratch + choice.best.need.disk
