@@ -1,0 +1,84 @@
+"""Bytes that classes declare are those of the arrays they allocate, also of a condition that plans never heard of."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import subsalt as ss
+from subsalt import kernels
+from subsalt.acquisition.injection import HICKS, sinc_points, supports
+from subsalt.methods.rtm import conditions
+from subsalt.methods.rtm.arrays import RankArrays
+from subsalt.methods.rtm.image_sum import ImageSum, sums_bytes
+from subsalt.methods.rtm.memory import shot_memory
+from subsalt.methods.rtm.reversal import shell_of, shell_shape
+from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.propagation.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.propagator import Propagator
+
+LAGS = 5
+
+
+class Lagged(conditions.CrossCorrelation):
+    """A correlation with lags beside every point: five numbers where others have one."""
+
+    name = "lagged"
+
+    @classmethod
+    def shapes(cls, box: tuple[int, int, int]) -> dict[str, tuple[int, ...]]:
+        """Return the shape of the sums, lags first."""
+        return {"correlation": (LAGS, *box)}
+
+
+def setup_of(condition: str, illumination: str = "survey") -> tuple[MigrationSetup, ss.Survey]:
+    model = ss.EarthModel(ss.Grid((41, 33), (10.0, 10.0)), 2000.0)
+    survey = ss.Survey.from_arrays([[200.0, 20.0]], [[150.0, 10.0], [250.0, 10.0]], nt=101, dt=0.004)
+    imaging = ImagingOptions(condition=condition, illumination=illumination)
+    wavelet = ss.ricker(20.0, 0.001)
+    return MigrationSetup.build(model, wavelet, survey.time, PropagationOptions(), imaging), survey
+
+
+def test_the_sums_of_a_new_condition_are_planned_as_it_allocates_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(conditions.CONDITIONS, "lagged", Lagged)
+    setup, survey = setup_of("lagged")
+    arrays = RankArrays.of(setup, survey.shots[0])
+    with Propagator(setup.model, setup.propagation, setup.axis.dt) as prop:
+        made = Lagged(kernels.get("cpu"), prop.problem, prop.interior).sums
+    taken = sum(a.nbytes for a in made.values())
+    assert taken == LAGS * 4 * setup.model.grid.size
+    assert shot_memory(setup, arrays, image=False)["image accumulators"] == taken
+    on_gpu = arrays.on_gpu(setup.axis.nt, Lagged.per_point())
+    assert on_gpu["image accumulators"] == taken
+
+
+@pytest.mark.parametrize("illumination", ["survey", "shot"])
+@pytest.mark.parametrize("condition", conditions.CONDITIONS)
+def test_sums_over_shots_are_declared_as_they_are_allocated(condition: str, illumination: str) -> None:
+    if illumination == "shot" and condition != "source-normalised":
+        return
+    setup, _ = setup_of(condition, illumination)
+    made = ImageSum(setup)
+    assert sums_bytes(setup, setup.model.grid.size) == sum(a.nbytes for a in made.fields.values())
+
+
+def test_a_shell_has_the_shape_of_its_fields() -> None:
+    setup, survey = setup_of("cross-correlation")
+    arrays = RankArrays.of(setup, survey.shots[0])
+    cells = shell_of(arrays.domain, "isotropic").cells
+    assert shell_shape(arrays.domain, "isotropic") == (1, cells)
+    assert arrays.shell == 4 * math.prod(shell_shape(arrays.domain, "isotropic"))
+
+
+def test_supports_are_the_nodes_with_weights() -> None:
+    x = np.array([9.0, 9.25, 12.0 + 1e-9, 13.999])
+    index = np.stack([x, x, x], axis=1)
+    points = sinc_points((31, 31, 31), index, 3)
+    first, last = supports(x, HICKS.radius)
+    for i, (low, high) in enumerate(zip(first, last, strict=True)):
+        used = points.base[i, 0] + np.flatnonzero(points.weights[i, 0])
+        assert (used[0], used[-1]) == (low, high)
