@@ -8,7 +8,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import SegyError
 from subsalt.io.volumes.time_image import open_image_traces
-from subsalt.view.time_run import TraceVolume, grid_of_traces
+from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
 GRID = ImageGrid(
     (30, 10, -10), (7, 13, 2), (500.0, -200.0), (-3.0, 4.0), (20.0, 15.0), TimeAxis(6, 0.002, 0.1)

@@ -13,7 +13,7 @@ from subsalt.errors import ConfigError, SubsaltError
 
 if TYPE_CHECKING:
     from subsalt.acquisition.image_grid import TimeVelocity
-    from subsalt.view.time_run import TimeRun
+    from subsalt.view.time_volume import TimeRun
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _made(what: Path, asked: Options, out: Out) -> list[Path]:
     from subsalt import view as pictures
     from subsalt.io.export import is_time_volume
     from subsalt.view.reading import is_gathers, named
-    from subsalt.view.time_run import is_time_run, read_time_run
+    from subsalt.view.time_volume import is_time_run, read_time_run
 
     places = [place_of(text) for text in asked.at or []]
     drawn: dict[str, Any] = {"clip": asked.clip, "draw": asked.draw}

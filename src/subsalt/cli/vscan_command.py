@@ -16,7 +16,7 @@ from subsalt.methods import method_of
 if TYPE_CHECKING:
     from subsalt.cli.app_root import Again, Start
     from subsalt.cli.app_run import Scan
-    from subsalt.run.vscan import VelocityScan
+    from subsalt.methods.kirchhoff.vscan import VelocityScan
 
 #: locations whose gathers are drawn when nobody says where
 PLACES = 1
@@ -42,9 +42,9 @@ def vscan(job_file: Path, scan: Scan, start: Start, again: Again) -> None:
     """Migrate at every scale, each into a run of its own, then measure and draw."""
     from subsalt.cli.commands import check_or_stop
     from subsalt.cli.view_command import place_of
+    from subsalt.methods.kirchhoff.vscan import folder_of, measure, migrate_scales, scales_of
     from subsalt.run import progress
     from subsalt.run.migrate import migrate_job
-    from subsalt.run.vscan import folder_of, measure, migrate_scales, scales_of
     from subsalt.view.time_sections import indices_at
 
     how = again.options()
@@ -110,10 +110,10 @@ def table(scan: VelocityScan) -> list[str]:
 def draw(scan: VelocityScan, places: Sequence[Sequence[float]], title: str) -> list[Path]:
     """Draw stacks and gathers at every scale, and the map of what was measured; return the pictures."""
     from subsalt import view
+    from subsalt.view.gather_pages import locations_of
     from subsalt.view.image_gathers import MUTED
-    from subsalt.view.time_pictures import locations_of
-    from subsalt.view.time_run import TraceVolume, grid_of_traces
     from subsalt.view.time_sections import indices_at, line_name
+    from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
     first = scan.runs[0]
     grid = grid_of_traces(first.image)

@@ -14,9 +14,10 @@ from subsalt.view.reading import gather_file, picture, time_file
 from subsalt.view.records import gather, gathers
 from subsalt.view.signal import Stage, signal_steps
 from subsalt.view.slices import model, sections
-from subsalt.view.time_pictures import time_pictures
-from subsalt.view.time_run import read_time_run
+from subsalt.view.gather_pages import time_pictures
+from subsalt.view.time_volume import read_time_run
 from subsalt.view.time_sections import time_sections
+from subsalt.view.time_volume import read_time_run
 
 __all__ = [
     "Flag",

@@ -17,13 +17,13 @@ from subsalt.errors import MissingInputError, ModelError, SegyError
 from subsalt.io.export import is_time_volume
 from subsalt.io.volumes.time_image import open_image_traces
 from subsalt.view.cuts import cuts_at
+from subsalt.view.gather_pages import draw_gathers, gather_at, locations_of, time_pictures
 from subsalt.view.pages import Sheet, png_path
 from subsalt.view.records import Draw, TraceStyle, gather, gathers
 from subsalt.view.run_image import read_run, read_volume
 from subsalt.view.slices import coloured, is_angle, sections
-from subsalt.view.time_pictures import draw_gathers, gather_at, locations_of, time_pictures
-from subsalt.view.time_run import TraceVolume, gathers_of, grid_of_traces, is_time_run, read_time_run
 from subsalt.view.time_sections import time_sections
+from subsalt.view.time_volume import TraceVolume, gathers_of, grid_of_traces, is_time_run, read_time_run
 
 TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
 # of a file without geometry, as many traces are drawn

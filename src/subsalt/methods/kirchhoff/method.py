@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
     from subsalt.run.method_run import ImagingRun, RunState
-    from subsalt.view.time_run import TimeRun
+    from subsalt.view.time_volume import TimeRun
 
 
 class KirchhoffTimeMigration:
@@ -43,7 +43,7 @@ class KirchhoffTimeMigration:
 
     def draw_map(self, job: KirchhoffJob, result: CheckResult, place: Callable[[], Path]) -> Path | None:
         """Draw midpoints, fold and sources on the image grid, and the offsets."""
-        from subsalt.view.fold_maps import midpoint_map
+        from subsalt.methods.kirchhoff.fold_maps import midpoint_map
 
         context = result.context
         if context.table is None:
@@ -72,7 +72,7 @@ class KirchhoffTimeMigration:
 
     def read_image(self, folder: Path) -> TimeRun:
         """Return image and gathers of a run directory, or what its blocks have summed so far."""
-        from subsalt.methods.kirchhoff.view import read_time_run
+        from subsalt.methods.kirchhoff.time_run import read_time_run
 
         return read_time_run(folder)
 

@@ -6,7 +6,7 @@ from segy_maker import make_segy
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.run.vscan import Flatness, best_scales, folder_of, measure, scales_of
+from subsalt.methods.kirchhoff.vscan import Flatness, best_scales, folder_of, measure, scales_of
 
 TIME = TimeAxis(400, 0.004)
 OFFSET = np.arange(100, 2500, 200)

@@ -18,8 +18,8 @@ from subsalt.view.image_fold import fold_map
 from subsalt.view.image_gathers import MOST_GATHERS, ImageGather, image_gathers
 from subsalt.view.pages import Sheet, png_path
 from subsalt.view.records import TraceStyle
-from subsalt.view.time_run import Gathers, TimeRun
 from subsalt.view.time_sections import indices_at, line_name, time_sections
+from subsalt.view.time_volume import Gathers, TimeRun
 
 if TYPE_CHECKING:
     from subsalt.acquisition.image_grid import TimeVelocity

@@ -16,9 +16,9 @@ from subsalt.io.volumes import volume
 from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.partial import Sums, write_sums
-from subsalt.methods.kirchhoff.view import read_time_run
-from subsalt.view.time_pictures import locations_of
-from subsalt.view.time_run import is_time_run
+from subsalt.methods.kirchhoff.time_run import read_time_run
+from subsalt.view.gather_pages import locations_of
+from subsalt.view.time_volume import is_time_run
 
 GRID = ImageGrid((5, 5, 1), (601, 612, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TimeAxis(150, 0.008))
 OFFSETS = [200.0, 600.0, 1000.0, 1400.0, 1800.0]

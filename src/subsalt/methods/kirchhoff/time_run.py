@@ -18,7 +18,7 @@ from subsalt.io.volumes.rsf import open_rsf
 from subsalt.io.volumes.time_image import open_image_traces
 from subsalt.methods.kirchhoff.partial import SumsFile, read_sums, rows_of
 from subsalt.view.run_image import job_of, run_facts
-from subsalt.view.time_run import Gathers, TimeRun, TraceVolume, by_offset, gathers_of
+from subsalt.view.time_volume import Gathers, TimeRun, TraceVolume, by_offset, gathers_of
 
 
 def read_time_run(folder: Path) -> TimeRun:
