@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from job_files import GRID, MIGRATE, example_job, survey, velocity, write_files, write_job
-from subsalt.cli.check_maps import draw_gate, draw_map
+from subsalt.cli.check_command import place_beside
 from subsalt.earth.grid import Grid
 from subsalt.errors import FindingsError, SubsaltError
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.view import draw_gate, draw_survey
 
 PNG = b"\x89PNG"
 
@@ -173,14 +174,14 @@ def test_the_map_is_drawn_also_with_mistakes(tmp_path):
     write_files(tmp_path)
     far_receiver(tmp_path)
     job = Job.from_toml(write_job(tmp_path))
-    picture = draw_map(job, check_job(job), None)
+    picture = draw_survey(job, check_job(job), place_beside(job, None))
     assert picture == tmp_path / "line.check" / "map.png"
     assert picture.read_bytes().startswith(PNG)
 
 
 def test_no_map_without_a_survey(tmp_path):
     job = Job.from_toml(write_job(tmp_path))
-    assert draw_map(job, check_job(job), None) is None
+    assert draw_survey(job, check_job(job), place_beside(job, None)) is None
     assert not (tmp_path / "line.check").exists()
 
 
@@ -258,7 +259,7 @@ def gate_of(monkeypatch, tmp_path, extra, write=None):
     if write is not None:
         write()
     job = Job.from_toml(write_job(tmp_path, extra))
-    made = draw_gate(job, check_job(job), tmp_path)
+    made = draw_gate(job, check_job(job), place_beside(job, tmp_path))
     assert (made is None) == (not seen)
     return seen[0] if seen else None
 

@@ -176,7 +176,7 @@ def test_the_command_draws_the_map_and_prints_facts(folder, capsys):
 
 
 def test_the_maps_of_a_line_and_without_a_grid(on_line, folder, tmp_path):
-    from subsalt.methods.kirchhoff.fold_maps import midpoint_map
+    from subsalt.methods.kirchhoff.midpoint_map import midpoint_map
 
     job = Job.from_toml(write_job(on_line, kirchhoff={"corners": [[1, 1, 0.0, 0.0], [1, 40, 487.5, 0.0]]}))
     table = job.open_table()

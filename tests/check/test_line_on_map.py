@@ -10,7 +10,7 @@ import pytest
 import job_files
 from job_files import GRID, survey, write_job
 from subsalt.acquisition.line import BESIDE, fit_stations
-from subsalt.cli.check_maps import draw_map
+from subsalt.cli.check_command import place_beside
 from subsalt.earth.grid import Frame, Grid
 from subsalt.io.scan.scan import scan
 from subsalt.io.segy.writing import write_survey
@@ -18,6 +18,7 @@ from subsalt.io.volumes import volume
 from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.starter import write_job as init_job
+from subsalt.methods.rtm.view import draw_survey
 from subsalt.view.placing import placed
 
 UTM = Frame(431_234.5, 6_781_020.25, 0.7)
@@ -215,7 +216,7 @@ def test_shots_on_the_model_are_drawn_and_counted_inside_whatever_the_frame(tmp_
     assert not where.src_out.any()
     from PIL import Image
 
-    assert "outside" not in Image.open(draw_map(job, result, None)).text["Description"]
+    assert "outside" not in Image.open(draw_survey(job, result, place_beside(job, None))).text["Description"]
     line = result.facts["line"]
     assert line["origin"] == [UTM.x0, UTM.y0]
     assert line["direction_deg"] == pytest.approx(np.degrees(0.7), abs=0.01)

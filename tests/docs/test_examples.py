@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from subsalt import view
 from subsalt.acquisition.survey import TimeAxis
+from subsalt.methods.kirchhoff.time_run import read_time_run
 from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 from subsalt.view.flatness import residual_moveout
@@ -37,7 +37,7 @@ def test_field_gathers_without_coordinates_are_flat_where_the_page_says(tmp_path
         "output", pictures=False
     )
     migrate_job(job, tmp_path / "a.run")
-    run = view.read_time_run(tmp_path / "a.run")
+    run = read_time_run(tmp_path / "a.run")
     offset, gather = run.gathers(0, 4)
     velocity = job.open_velocity(run.grid).at(run.grid.positions()[4:5], run.grid.time)[0][0]
     found = residual_moveout(gather, offset, run.grid.time, velocity)
@@ -58,7 +58,7 @@ def test_four_field_shots_show_the_seabed_at_its_time(tmp_path):
         "output", pictures=False
     )
     migrate_job(job, tmp_path / "a.run")
-    run = view.read_time_run(tmp_path / "a.run")
+    run = read_time_run(tmp_path / "a.run")
     # under the last CDPs: silence above the seabed at 0.48 s, then the strongest reflection of all
     stack = np.abs(run.image.read(0, 1)[0, 110:120]).mean(axis=0)
     t = run.grid.time.values()

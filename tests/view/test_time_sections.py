@@ -7,6 +7,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.planes import Held
 from subsalt.errors import ConfigError, ModelError
+from subsalt.methods.kirchhoff.image_fold import fold_map
 from subsalt.view.flatness import _balanced
 from subsalt.view.time_sections import indices_at, plane
 
@@ -79,15 +80,15 @@ def test_a_volume_of_another_grid_is_refused(tmp_path):
 def test_fold_of_a_map_and_of_a_line(tmp_path):
     fold = np.zeros((11, 31, 4), np.int32)
     fold[5:] = 3
-    a = view.fold_map(fold, VOLUME, tmp_path / "a.png")
+    a = fold_map(fold, VOLUME, tmp_path / "a.png")
     about = Image.open(a).text["Description"]
     assert "0 to 12" in about
     assert f"{5 * 31} of {11 * 31} without any" in about
-    b = view.fold_map(np.ones((1, 40, 24), int), LINE, tmp_path / "b.png", offsets=np.arange(24) * 100.0)
-    c = view.fold_map(np.ones((1, 40), int), LINE, tmp_path / "c.png")
+    b = fold_map(np.ones((1, 40, 24), int), LINE, tmp_path / "b.png", offsets=np.arange(24) * 100.0)
+    c = fold_map(np.ones((1, 40), int), LINE, tmp_path / "c.png")
     assert Image.open(b).height > Image.open(c).height
     with pytest.raises(ModelError, match="fold has shape"):
-        view.fold_map(np.ones((3, 4)), VOLUME, tmp_path / "d.png")
+        fold_map(np.ones((3, 4)), VOLUME, tmp_path / "d.png")
 
 
 def test_panels_of_a_scan_share_one_scale(tmp_path):

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, field, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from subsalt.cli import ranks, wavelet_command
+from subsalt.cli import check_command, ranks, wavelet_command
 from subsalt.cli.app_root import JobFile, Json, Strict, app, example
 from subsalt.cli.commands import check_or_stop, show_result
 from subsalt.cli.output import Out, finding_dict, spread
 from subsalt.cli.waiting import waiting
-from subsalt.errors import CannotCreateError, ConfigError, DataError, Finding
+from subsalt.errors import ConfigError, DataError
+from subsalt.methods import DEFAULT, METHODS, method_of
 
 if TYPE_CHECKING:
     from subsalt.io.geometry.join import SurveyGeometry
     from subsalt.io.segy.fix import Fix
     from subsalt.io.segy.headers import HeaderBytes
-    from subsalt.job.base import BaseJob
     from subsalt.job.starter import InitResult
 
 
@@ -205,30 +205,20 @@ def read_positions(files: list[Path] | None, join: str) -> SurveyGeometry | None
     return read_geometry(files, join=join) if files else None  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class DepthModel:
-    """What a depth migration is started with."""
-
-    vp: Annotated[str | None, typer.Option(help='Velocity: a file, a number, or "2 km/s".')] = None
-    epsilon: Annotated[str | None, typer.Option(help="Thomsen epsilon: a file or a number.")] = None
-    delta: Annotated[str | None, typer.Option(help="Thomsen delta: a file or a number.")] = None
-    theta: Annotated[
-        str | None, typer.Option(help='Tilt of the symmetry axis: a file, degrees, or "0.5 rad".')
-    ] = None
-    phi: Annotated[str | None, typer.Option(help="Azimuth of the tilt: a file or degrees.")] = None
-    f0: Annotated[str | None, typer.Option(help="Peak frequency of the wavelet, Hz.")] = None
-
-
-@dataclass(frozen=True)
-class TimeModel:
-    """What a time migration is started with."""
-
-    vrms: Annotated[str | None, typer.Option(help="kirchhoff: rms velocity in time, a file or a number.")] = (
-        None
+def _start_options(*methods: str) -> type:
+    """Return a dataclass of the options of `init` that methods declare, each a text that may be left out."""
+    declared = [option for name in methods for option in method_of(name).start_options]
+    return make_dataclass(
+        "StartOptions",
+        [(o.name, Annotated[str | None, typer.Option(help=o.help)], field(default=None)) for o in declared],
+        frozen=True,
     )
-    cdp_spacing: Annotated[
-        str | None, typer.Option(help="kirchhoff: distance of CDPs of a line without coordinates.")
-    ] = None
+
+
+#: the methods, those beside the default with what they are
+_METHODS = ", or ".join(n if n == DEFAULT else f"{n}: {method_of(n).title}" for n in METHODS)
+OfDefault: Any = _start_options(DEFAULT)
+OfOthers: Any = _start_options(*(name for name in METHODS if name != DEFAULT))
 
 
 @app.command(
@@ -243,9 +233,9 @@ def init(
     from_: Annotated[
         list[str] | None, typer.Option("--from", help="Recorded shots; repeat it for more.")
     ] = None,
-    depth: DepthModel,
-    method: Annotated[str, typer.Option(help="rtm, or kirchhoff: prestack time migration.")] = "rtm",
-    time: TimeModel,
+    first: OfDefault,
+    method: Annotated[str, typer.Option(help=f"{_METHODS}.")] = DEFAULT,
+    more: OfOthers,
     geometry: Annotated[
         list[str] | None,
         typer.Option(metavar="FILE", help="SPS, P1/90 or P1/11 file of positions; repeat it for more."),
@@ -258,12 +248,10 @@ def init(
     json: Json = False,
 ) -> None:
     """Write a commented job file, filled with what the files say."""
-    from subsalt.methods import method_of
-
     shots = [*(from_ or []), *(files or [])]
-    given = {"rtm": asdict(depth), "kirchhoff": asdict(time)}
+    given = asdict(first) | asdict(more)
     out = Out(json)
-    _refuse_options(method, given)
+    own = _own_options(method, given)
     if not shots:
         raise ConfigError(
             "no shot files given",
@@ -272,7 +260,7 @@ def init(
         )
     with waiting("reading", json):
         result = method_of(method).start(
-            job, shots, **given[method], geometry=geometry or (), preset=preset, force=force
+            job, shots, **own, geometry=geometry or (), preset=preset, force=force
         )
     if _show_start(out, job, result):
         raise typer.Exit(DataError.exit_code)
@@ -321,7 +309,7 @@ def check(
     """Apply every rule on units, geometry, models, stability and dispersion; draw the survey on the model."""
     printer = Out(json)
     with ranks.on_all_ranks(job, printer) as read:
-        code = _check(read, printer, out, map_, strict)
+        code = check_command.check(read, printer, out, map_, strict)
     if code:
         raise typer.Exit(code)
 
@@ -362,61 +350,19 @@ def model(
     show_result(printer, result)
 
 
-def _check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
-    from subsalt.cli.check_maps import draw_gate, draw_map
-    from subsalt.job.checking import check_job
-
-    with ranks.together(), waiting("checking", out.as_json):
-        result = check_job(job)
-    findings, picture, gate = list(result.findings), None, None
-    draw = draw and not out.quiet  # one rank draws for all
-    try:
-        picture = draw_map(job, result, out_dir) if draw else None
-        gate = draw_gate(job, result, out_dir) if draw else None
-    except CannotCreateError as error:
-        # what was found matters more than its picture
-        cure = "choose a folder for the map with --out, or leave it out with --no-map"
-        findings.append(Finding(error.code, "error", error.message, cure))
-    out.findings(findings)
-    errors = sum(f.level == "error" for f in findings)
-    warnings = sum(f.level == "warning" for f in findings)
-    unchecked = sum(f.level == "unchecked" for f in findings)
-    if picture is not None:
-        out.row("map", str(picture))
-    if gate is not None:
-        out.row("", f"{gate} (symmetry axis, and what is repaired)")
-    out.say(
-        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
-        + f", {unchecked} not checked" * (unchecked > 0)
-        + ". nothing was started."
-    )
-    out.json(
-        {
-            "errors": errors,
-            "warnings": warnings,
-            "not_checked": unchecked,
-            "map": picture,
-            "anisotropy_map": gate,
-            "facts": result.facts,
-            "findings": [finding_dict(f) for f in findings],
-        }
-    )
-    return result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
-
-
-def _refuse_options(method: str, given: Mapping[str, Mapping[str, str | None]]) -> None:
-    """Refuse a method that is none, and options that belong to another one."""
-    from subsalt.methods import METHODS
-
+def _own_options(method: str, given: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Return the options of a method; refuse one that is none, and options that belong to another one."""
     if method not in METHODS:
         raise ConfigError(f"--method {method} is none", f"use one of {', '.join(METHODS)}", code="E125")
-    for other, options in given.items():
-        lost = [name for name, value in options.items() if value is not None and other != method]
-        if lost:
-            option = "--" + lost[0].replace("_", "-")
-            raise ConfigError(
-                f"{option} belongs to method {other}", f"leave it out, or add --method {other}", code="E769"
-            )
+    own = {o.name for o in method_of(method).start_options}
+    for other in METHODS:
+        for option in method_of(other).start_options:
+            if given[option.name] is not None and option.name not in own:
+                flag = "--" + option.name.replace("_", "-")
+                raise ConfigError(
+                    f"{flag} belongs to method {other}", f"leave it out, or add --method {other}", code="E769"
+                )
+    return {name: given[name] for name in given if name in own}
 
 
 def _show_start(out: Out, job: Path, result: InitResult) -> bool:

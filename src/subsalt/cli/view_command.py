@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from subsalt.cli.output import Out
-from subsalt.errors import ConfigError, SubsaltError
-
-if TYPE_CHECKING:
-    from subsalt.acquisition.image_grid import TimeVelocity
-    from subsalt.view.time_volume import TimeRun
+from subsalt.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -77,36 +73,26 @@ def view(what: Path, asked: Options, as_json: bool) -> None:
 def _made(what: Path, asked: Options, out: Out) -> list[Path]:
     from subsalt import view as pictures
     from subsalt.io.export import is_time_volume
-    from subsalt.view.reading import is_gathers, named
-    from subsalt.view.time_volume import is_time_run, read_time_run
+    from subsalt.view.reading import RunStyle, is_gathers, is_run_directory, named, view_run
 
     places = [place_of(text) for text in asked.at or []]
     drawn: dict[str, Any] = {"clip": asked.clip, "draw": asked.draw}
-    if what.is_dir() and what.suffix != ".zarr" and is_time_run(what):
-        run = read_time_run(what)
-        velocity = _velocity(what, run, asked.velocity, out)
-        drawn |= {
-            "places": places,
-            "every": asked.gathers_every,
-            "gain": asked.gain,
-            "overlay": asked.velocity,
-        }
-        return pictures.time_pictures(run, named(what, asked.out), velocity=velocity, **drawn)
+    how = RunStyle(
+        places=places,
+        every=asked.gathers_every,
+        velocity="overlay" if asked.velocity else "moveout",
+        gain=asked.gain,
+        **drawn,
+    )
+    if is_run_directory(what):
+        return view_run(what, named(what, asked.out), how, out.say)
     if what.is_file() and is_gathers(what):
         drawn |= {"places": places, "every": asked.gathers_every, "gain": asked.gain}
         return pictures.gather_file(what, named(what, asked.out), **drawn)
     if what.is_file() and is_time_volume(what):
         at = places[0] if places else None
         return pictures.time_file(what, named(what, asked.out), at=at, clip=asked.clip, gain=asked.gain)
-    for name, given in (("--gathers-every", asked.gathers_every is not None), ("--velocity", asked.velocity)):
-        if given:
-            raise ConfigError(
-                f"{what} is no time migration, for which {name} is", f"leave {name} out", "E836"
-            )
-    if len(places) > 1:
-        raise ConfigError(f"{len(places)} places to cut one volume at", "give --at once: x,y,z", "E836")
-    at = places[0] if places else None
-    return pictures.picture(what, asked.out, key=asked.key, at=at, **drawn)
+    return pictures.picture(what, asked.out, key=asked.key, at=how.only_of_depth(what), **drawn)
 
 
 def _signal(what: Path, asked: Options, out: Out) -> Path:
@@ -138,20 +124,3 @@ def place_of(text: str) -> tuple[float, ...]:
             "give inline,crossline of a time image (the CDP of a line), maybe with ,time; x,y,z of a depth volume",
             code="E833",
         ) from None
-
-
-def _velocity(folder: Path, run: TimeRun, needed: bool, out: Out) -> TimeVelocity | None:
-    """Return the velocity of the run; without it gathers are drawn, but not the moveout that is left."""
-    if run.gathers is None and not needed:
-        return None
-    from subsalt.run.job_of_run import job_of_run
-
-    try:
-        job: Any = job_of_run(folder)
-        made: TimeVelocity = job.open_velocity(run.grid)
-        return made
-    except (SubsaltError, OSError) as error:
-        if needed:
-            raise
-        out.say(f"without the moveout that is left, since the velocity of the run cannot be had: {error}")
-        return None

@@ -153,7 +153,7 @@ class BaseJob(Section):
         if path is not None:
             job._path = path
             job._base = path.parent
-        # the class that the file asks for, which a caller of `Job.from_toml` meets only with method = "kirchhoff"
+        # the class that the file asks for, which need not be that of the caller
         return cast("Self", job)
 
     @property

@@ -36,7 +36,8 @@ def schema_text() -> str:
     merged["properties"]["method"] = {
         "enum": list(METHODS),
         "default": DEFAULT,
-        "description": "how the image is made: reverse time migration, or Kirchhoff time migration",
+        "description": "how the image is made: "
+        + ", or ".join(f"{method_of(name).title} ({name})" for name in METHODS),
     }
     merged["properties"]["$schema"] = {"type": "string"}
     for method, rule in rules:

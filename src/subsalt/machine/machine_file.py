@@ -25,6 +25,7 @@ from typing import Any
 from subsalt.errors import ConfigError, DataError, DiskError, MissingInputError
 from subsalt.host import cache_bytes, machine_facts
 from subsalt.io.publish import make_folder, publish_text
+from subsalt.methods import method_of
 
 SCHEMA = "subsalt-machine-1"
 #: name and version of the format of a result of the lab; a reader refuses another one
@@ -33,7 +34,7 @@ RESULT_SCHEMA = "subsalt-lab-1"
 #: days after which a quiet row is no better than a noisy new one, and worth measuring again
 OLD = 30.0
 
-#: what makes a row of a section one of its kind
+#: what makes a row of a section one of its kind; a method with rates of its own has them in a section of its name
 KEYS: dict[str, tuple[str, ...]] = {
     "memory": ("what", "isa", "threads"),
     "kernels": (
@@ -60,17 +61,6 @@ KEYS: dict[str, tuple[str, ...]] = {
         "threads",
         "points",
     ),
-    "kirchhoff": (
-        "amplitude",
-        "antialias",
-        "bands",
-        "interpolation",
-        "eta",
-        "gathers",
-        "isa",
-        "threads",
-        "samples",
-    ),
     "programs": ("method", "python", "version"),
     "network": ("what", "where", "bytes", "ranks", "mpi"),
     "storage": ("mount", "what", "pattern", "bytes", "threads", "how", "reaches", "engine"),
@@ -88,6 +78,11 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "copies": ("medium", "dim", "order", "boundary", "model_storage", "isa", "copies", "threads", "n"),
 }
+
+
+def keys_of(section: str) -> tuple[str, ...]:
+    """Return what makes a row of a section one of its kind; a section that is none of `KEYS` is a method's."""
+    return KEYS[section] if section in KEYS else method_of(section).rate_keys
 
 
 def default_path() -> Path:
@@ -124,7 +119,7 @@ class Machine:
 
     def merged(self, section: str, rows: Iterable[Mapping[str, Any]]) -> Machine:
         """Return this with rows added to a section in place of those with the same `KEYS`."""
-        keys = KEYS[section]
+        keys = keys_of(section)
         known = {_key(row, keys): dict(row) for row in self.sections.get(section, [])}
         for row in rows:
             old = known.get(_key(row, keys))

@@ -7,6 +7,7 @@ else imports a method or compares its name. A new method is a new folder and a l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -20,26 +21,35 @@ METHODS = {
 DEFAULT = "rtm"
 
 
+@dataclass(frozen=True)
+class StartOption:
+    """An option of `subsalt init` that a method declares: ``--name TEXT``, None where it is left out."""
+
+    name: str
+    help: str
+
+
 class Method(Protocol):
     """The contract of a method of imaging.
 
-    It is lower than the job, `plan` and `run` that it speaks of, hence `Any` where one of their classes is meant:
-    `BaseJob`, `job.checking.CheckResult`, `plan.planning.PlanRequest`, `plan.plan.Plan`, `plan.nodes.NodesPlan`,
-    `run.method_run.RunState` and `ImagingRun`.
-
-    Attributes
-    ----------
-    name : str
-        The value of the key `method`.
-    unit : str
-        What a run distributes among its ranks, in the singular, as the ledger and run.json call it.
-    domain : {"depth", "time"}
-        The vertical axis of its image.
+    It is lower than the job, `plan`, `run`, `report` and `view` that it speaks of, hence `Any` where a class of
+    theirs is meant: `BaseJob`, `job.checking.CheckResult`, `plan.planning.PlanRequest`, `plan.plan.Plan`,
+    `plan.nodes.NodesPlan`, `run.method_run.RunState` and `ImagingRun`, `report.facts.RunFacts` and `MethodRows`,
+    `view.reading.RunStyle`.
     """
 
+    #: the value of the key `method`
     name: str
+    #: what it is, in lower case
+    title: str
+    #: what a run distributes among its ranks, in the singular, as the ledger and run.json call it
     unit: str
-    domain: Literal["depth", "time"]
+    #: the vertical axis of its image
+    axis: Literal["depth", "time"]
+    #: options of `subsalt init` beside those of all methods, which `start` takes by name
+    start_options: Sequence[StartOption]
+    #: columns that tell its rows of machine.json from each other, in the section of its name; empty without such rates
+    rate_keys: tuple[str, ...]
 
     def job_class(self) -> Any:
         """Return the class of its jobs, derived from `BaseJob`."""
@@ -50,8 +60,11 @@ class Method(Protocol):
     def check(self, job: Any) -> Any:
         """Apply all its rules, those of memory and GPU included; collective."""
 
-    def draw_map(self, job: Any, result: Any, place: Callable[[], Path]) -> Path | None:
-        """Draw the survey into the file that `place` names; None when there is nothing to draw."""
+    def draw_map(self, job: Any, result: Any, place: Callable[[str], Path]) -> Path | None:
+        """Draw the survey into ``map.png``, whose path `place` returns; None when there is nothing to draw."""
+
+    def draw_repairs(self, job: Any, result: Any, place: Callable[[str], Path]) -> Path | None:
+        """Draw what the checks change in its model into a file whose path `place` returns; None when nothing is."""
 
     def plan(self, job: Any, request: Any) -> Any:
         """Return memory, disk and time of a run."""
@@ -62,8 +75,20 @@ class Method(Protocol):
     def open_run(self, job: Any, state: Any) -> Any:
         """Return a `run.method_run.ImagingRun`: what a run of this method does beside `run.engine`."""
 
-    def read_image(self, folder: Path) -> Any:
-        """Return the image of a run directory, or the sum so far, as `view` draws it."""
+    def view(self, folder: Path, path: Path, how: Any, say: Callable[[str], None]) -> list[Path]:
+        """Draw the image of a run directory, finished or so far, into PNG files beside `path`; the image first."""
+
+    def report_rows(self, facts: Any) -> Any:
+        """Return the part of the report that runs of this method have."""
+
+    def identity_text(self, again: Sequence[str]) -> str:
+        """Return the work that a changed job takes again, `again` being what of a unit depends on the change."""
+
+    def tiny_job(self) -> str:
+        """Return a job on the tiny ``shots.sgy`` of `plan.program`, by which the memory of the program is measured."""
+
+    def velocity_scanner(self, job: Any, scan: str, places: Sequence[Sequence[float]]) -> Any:
+        """Return what scans its velocity, as `cli.vscan_command` takes it; None when it has no such scan."""
 
 
 def method_of(name: str) -> Method:

@@ -26,47 +26,11 @@ from subsalt.io.publish import publish_text
 from subsalt.io.segy.writing import write_survey
 from subsalt.machine import machine_file as machines
 from subsalt.machine.machine_file import Machine
+from subsalt.methods import method_of
 from subsalt.parallel.comm import Comm
 from subsalt.plan.rates import machine_if_known
 from subsalt.plan.world import PROGRAM
 
-#: the tiny jobs by method, without pictures; their traces hold two events on 24 channels
-JOBS = {
-    "rtm": """
-[data]
-files = ["shots.sgy"]
-line = "x"
-
-[model]
-vp = 2000
-
-[grid]
-spacing = 20
-depth = 600
-
-[source]
-f0 = 10
-
-[output]
-pictures = false
-""",
-    "kirchhoff": """method = "kirchhoff"
-
-[data]
-files = ["shots.sgy"]
-
-[velocity]
-v = 2000
-
-[kirchhoff]
-inline = {first = 1, last = 1}
-crossline = {first = 1, last = 40}
-corners = [[1, 1, 0, 0], [1, 2, 20, 0], [2, 1, 0, 20]]
-
-[output]
-pictures = false
-""",
-}
 #: seconds after which the tiny job is given up
 PATIENCE = 120.0
 
@@ -106,7 +70,7 @@ def measure(method: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="subsalt-program-") as place:
         folder = Path(place)
         _write_traces(folder)
-        publish_text(folder / "tiny.toml", JOBS[method])
+        publish_text(folder / "tiny.toml", method_of(method).tiny_job())
         subprocess.run(
             [sys.executable, "-m", "subsalt", "migrate", "tiny.toml", "--run", "run"],
             cwd=folder,

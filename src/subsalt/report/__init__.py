@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from subsalt.report import facts as records
-from subsalt.report import render, summary, time_image, time_spent
+from subsalt.report import render, summary, time_spent
 from subsalt.report.facts import RunFacts, gather
 
 #: key (a macro of ``templates/run.html``), title, what it shows
@@ -24,8 +24,8 @@ SECTIONS = (
     ("ranks", "Ranks", time_spent.ranks),
     ("strategy", "Source wavefields", time_spent.strategy),
     ("wavefields", "Wavefields used again", records.wavefields),
-    ("parameters", "Parameters", time_image.parameters),
-    ("shots", "Shots", records.shots),
+    ("parameters", "Parameters", lambda facts: facts.of_method.parameters),
+    ("shots", "Shots", records.units),
     ("job", "Job, with every default", records.job),
     ("provenance", "Provenance", records.provenance),
     ("reproduce", "How to reproduce it", records.reproduce),
@@ -33,8 +33,6 @@ SECTIONS = (
 )
 #: sections that are open when the page is
 OPEN = ("pictures", "numbers", "findings")
-#: what sections of a time migration are called instead
-TIME_TITLES = {"pictures": "Image, gathers and fold", "shots": "Blocks of the image"}
 
 
 def write(run_dir: str | Path, path: str | Path | None = None) -> Path:
@@ -77,7 +75,7 @@ def page(facts: RunFacts) -> str:
     for key, title, content in SECTIONS:
         shown = content(facts)
         if shown is not None:
-            title = TIME_TITLES.get(key, title) if facts.is_time else title
+            title = facts.of_method.titles.get(key, title)
             block = render.part("run.html", key, shown)
             sections.append(render.Section(key, title, block, folded=key not in OPEN))
     header = render.part("run.html", "header", summary.header(facts))

@@ -14,7 +14,9 @@ import sqlite3
 import struct
 import tomllib
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,22 @@ class Picture:
     about: str
     data: str
     size: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class MethodRows:
+    """The part of the report that a method of imaging has: what it says of its own runs beside what all say."""
+
+    #: numbers with their meanings
+    cards: Sequence[tuple[str, str]] = ()
+    #: parameters in the words of the field, as the macro ``parameters`` lays them out
+    parameters: dict[str, Any] | None = None
+    #: titles of sections that it calls otherwise
+    titles: Mapping[str, str] = field(default_factory=dict)
+    #: what is left of a unit, of which the table of units has the hash
+    sums: str = "partial image"
+    #: holder of the arrays that the plan counts
+    holder: str = "the largest shot"
 
 
 @dataclass
@@ -82,10 +100,11 @@ class RunFacts:
         """The job with every default."""
         return section(self.run, "job")
 
-    @property
-    def is_time(self) -> bool:
-        """Whether the image is in two-way time."""
-        return method_of_run(self.run).domain == "time"
+    @cached_property
+    def of_method(self) -> MethodRows:
+        """The part of the report that the method of the run has."""
+        rows: MethodRows = method_of_run(self.run).report_rows(self)
+        return rows
 
     @property
     def unit(self) -> str:
@@ -299,8 +318,8 @@ def png_facts(data: bytes) -> tuple[dict[str, str], tuple[int, int]] | None:
 LONG = 40
 
 
-def shots(facts: RunFacts) -> dict[str, Any] | None:
-    """State, time and hash of every shot, or of every block of a time image."""
+def units(facts: RunFacts) -> dict[str, Any] | None:
+    """State, time and hash of every unit of the run: of every shot, or of every block of a time image."""
     if not facts.units:
         return None
     longest = max([s["seconds"] for s in facts.units if render.is_number(s.get("seconds"))] + [1e-9])
@@ -317,7 +336,7 @@ def shots(facts: RunFacts) -> dict[str, Any] | None:
     return {
         "rows": rows,
         "unit": facts.unit,
-        "sums": "sums" if facts.is_time else "partial image",
+        "sums": facts.of_method.sums,
         "holes": missing if holes else "",
         "folded": len(rows) > LONG,
     }

@@ -12,7 +12,7 @@ from subsalt.earth.grid import Frame, Grid, map_corners
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.errors import ConfigError, ModelError
 from subsalt.io.volumes.planes import frame_from
-from subsalt.report import render, time_image
+from subsalt.report import render
 from subsalt.report.facts import Picture, RunFacts, listed, section
 
 #: a value and what it means
@@ -73,8 +73,7 @@ def numbers(facts: RunFacts) -> dict[str, Any] | None:
     cards = [*_grid(waves)]
     if image and image != waves:
         cards = [*_grid(image, " of the image"), *_grid(waves, " of the waves")]
-    if facts.is_time:
-        cards += time_image.cards(facts)
+    cards += facts.of_method.cards
     cards += [*_steps_in_time(run), *_done(facts), *_steps(run), *_memory(facts)]
     cards += _gpu(section(section(run, "over_ranks"), "gpu"))
     if render.is_number(run.get("repaired_nodes")):
@@ -109,7 +108,7 @@ def _steps_in_time(run: dict[str, Any]) -> list[Card]:
 
 
 def _done(facts: RunFacts) -> list[Card]:
-    """Return what is done of the shots or blocks, how long it took, and what computed it."""
+    """Return what is done of the units, how long it took, and what computed it."""
     cards, wall = [], section(facts.run, "phases").get("wall")
     if facts.units:
         done = sum(s.get("state") == "done" for s in facts.units)
@@ -153,7 +152,7 @@ def _memory(facts: RunFacts) -> list[Card]:
     planned = sum(v for v in plan.values() if render.is_number(v))
     cards = []
     if plan:
-        of = "a rank" if whole or facts.is_time else "the largest shot"
+        of = "a rank" if whole else facts.of_method.holder
         cards.append((render.size(planned), f"memory planned for {of}"))
     if render.is_number(measured):
         of_plan = f", {measured / planned:.0%} of the plan" if whole and planned else ""

@@ -199,9 +199,7 @@ def begin_run(
         if changes or contents:
             changes += contents
             rest = f"; and {len(changes) - 5} more" if len(changes) > 5 else ""
-            needs = f"{' and '.join(again or [_BOTH])} of every shot"
-            if method_of(job.method).domain == "time":
-                needs = "the sum over all traces"
+            needs = method_of(job.method).identity_text(again or [_BOTH])
             raise ConfigError(
                 f"{ledger.folder} holds a run of another job: {'; '.join(changes[:5])}{rest}. What is there stays "
                 f"as it is; the new image takes {needs} again",

@@ -7,17 +7,13 @@ from subsalt.view.acquisition import survey_map
 from subsalt.view.comparison import compare
 from subsalt.view.flatness import scan_map, scan_panels
 from subsalt.view.gate import Flag, gate_map
-from subsalt.view.image_fold import fold_map
 from subsalt.view.image_gathers import ImageGather, image_gathers
 from subsalt.view.placing import fold
 from subsalt.view.reading import gather_file, picture, time_file
 from subsalt.view.records import gather, gathers
 from subsalt.view.signal import Stage, signal_steps
 from subsalt.view.slices import model, sections
-from subsalt.view.gather_pages import time_pictures
-from subsalt.view.time_volume import read_time_run
 from subsalt.view.time_sections import time_sections
-from subsalt.view.time_volume import read_time_run
 
 __all__ = [
     "Flag",
@@ -25,7 +21,6 @@ __all__ = [
     "Stage",
     "compare",
     "fold",
-    "fold_map",
     "gate_map",
     "gather",
     "gather_file",
@@ -33,13 +28,11 @@ __all__ = [
     "image_gathers",
     "model",
     "picture",
-    "read_time_run",
     "scan_map",
     "scan_panels",
     "sections",
     "signal_steps",
     "survey_map",
     "time_file",
-    "time_pictures",
     "time_sections",
 ]

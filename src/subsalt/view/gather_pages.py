@@ -1,11 +1,10 @@
-"""All pictures of a time migration: sections of the image, gathers, fold, hit count, velocity."""
+"""Pages of image gathers: where they are taken along an image, and what is drawn of each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +13,11 @@ from subsalt.acquisition.image_grid import ImageGrid, LocationBox
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
-from subsalt.view.image_fold import fold_map
 from subsalt.view.image_gathers import MOST_GATHERS, ImageGather, image_gathers
-from subsalt.view.pages import Sheet, png_path
+from subsalt.view.pages import Sheet
 from subsalt.view.records import TraceStyle
-from subsalt.view.time_sections import indices_at, line_name, time_sections
-from subsalt.view.time_volume import Gathers, TimeRun
+from subsalt.view.time_sections import indices_at, line_name
+from subsalt.view.time_volume import Gathers
 
 if TYPE_CHECKING:
     from subsalt.acquisition.image_grid import TimeVelocity
@@ -29,83 +27,6 @@ GATHERS = 4
 
 #: inline, crossline and maybe time (s) of a place; of a line the CDP alone will do
 Place = Sequence[float]
-
-
-def time_pictures(
-    run: TimeRun,
-    path: str | Path,
-    *,
-    velocity: TimeVelocity | None = None,
-    overlay: bool = False,
-    places: Sequence[Place] = (),
-    every: int | None = None,
-    **drawn: Any,
-) -> list[Path]:
-    """Draw all there is of a time migration.
-
-    Parameters
-    ----------
-    run : TimeRun
-        What `read_time_run` found.
-    path : path
-        PNG of the image; the others lie beside it: ``NAME_gathers.png``, ``NAME_fold.png``, ``NAME_hits.png``, of a
-        volume also its three planes. Of ``image.png`` they are called ``gathers.png`` and so on.
-    velocity : TimeVelocity, optional
-        That of the migration: shows the moveout that is left in the gathers.
-    overlay : bool
-        Lay it over the image too.
-    places : sequence of places
-        Where gathers are drawn, and (the first) where the image is cut; `GATHERS` of them along the middle inline when
-        left out.
-    every : int, optional
-        Gathers at every so many locations of the inline of the first place; as many pages as they take.
-    **drawn
-        Fields of `TraceStyle`: ``draw``, ``clip`` and ``gain``.
-
-    Returns
-    -------
-    list of Path
-        The image first.
-    """
-    out, how = png_path(path, "image.png"), TraceStyle(**drawn)
-    at = places[0] if places else None
-    if run.gathers is None and every is not None:
-        raise ConfigError(
-            "this run has no image gathers",
-            'set [kirchhoff] gathers = "offset" or "full-offset" and migrate again',
-            code="E833",
-        )
-    # what is not there is refused before anything is drawn
-    chosen = [] if run.gathers is None else locations_of(run.grid, run.fold, places, every)
-    over = VelocityVolume(velocity, run.grid) if velocity is not None and overlay else None
-    heads: dict[str, Any] = {"title": run.title, "run_id": run.run_id, "clip": how.clip, "gain": how.gain}
-    written = list(time_sections(run.image, run.grid, out, velocity=over, at=at, **heads).values())
-    if run.gathers is not None:
-        read = partial(gather_at, run.gathers, run.grid, image=run.image, velocity=velocity)
-        beside = Sheet(_beside(out, "gathers"), f"{run.title}: image gathers", run.run_id)
-        written += draw_gathers(beside, chosen, read, run.grid.time, how)
-    if run.fold is not None:
-        offsets = run.offsets if len(run.offsets) == run.fold.shape[2] else None
-        title = f"{run.title}: fold"
-        written.append(
-            fold_map(
-                run.fold, run.grid, _beside(out, "fold"), offsets=offsets, title=title, run_id=run.run_id
-            )
-        )
-    if run.hits is not None:
-        shown = time_sections(
-            run.hits,
-            run.grid,
-            _beside(out, "hits"),
-            at=at,
-            palette="fold",
-            label="traces in a sample",
-            title=f"{run.title}: hit count",
-            run_id=run.run_id,
-            planes=False,
-        )
-        written += shown.values()
-    return written
 
 
 def draw_gathers(
@@ -194,22 +115,3 @@ def gather_at(
     line = line_name(grid)
     name = f"CDP {crossline}" if line == "CDP" else f"inline {inline}, crossline {crossline}"
     return ImageGather(inline, crossline, offset, traces, stack, v, name)
-
-
-class VelocityVolume(Planes):
-    """The rms velocity at all locations of an image, (ni, nj, nt), made by inlines."""
-
-    def __init__(self, velocity: TimeVelocity, grid: ImageGrid) -> None:
-        super().__init__((*grid.shape, grid.time.nt))
-        self._velocity, self._grid = velocity, grid
-
-    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
-        """Return the inlines ``lo <= i < hi``."""
-        _, nj, nt = self.shape
-        points = self._grid.positions(LocationBox(lo, hi, 0, nj))
-        return self._velocity.at(points, self._grid.time)[0].reshape(hi - lo, nj, nt)
-
-
-def _beside(image: Path, what: str) -> Path:
-    """Return the name of another picture beside that of the image."""
-    return image.with_name(f"{what}.png" if image.stem == "image" else f"{image.stem}_{what}.png")

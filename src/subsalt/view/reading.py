@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.earth.model import EarthModel
-from subsalt.errors import MissingInputError, ModelError, SegyError
+from subsalt.errors import ConfigError, MissingInputError, ModelError, SegyError
 from subsalt.io.export import is_time_volume
 from subsalt.io.volumes.time_image import open_image_traces
+from subsalt.methods import method_of_run
 from subsalt.view.cuts import cuts_at
-from subsalt.view.gather_pages import draw_gathers, gather_at, locations_of, time_pictures
+from subsalt.view.gather_pages import draw_gathers, gather_at, locations_of
 from subsalt.view.pages import Sheet, png_path
 from subsalt.view.records import Draw, TraceStyle, gather, gathers
-from subsalt.view.run_image import read_run, read_volume
+from subsalt.view.run_image import job_of, read_volume, run_facts
 from subsalt.view.slices import coloured, is_angle, sections
 from subsalt.view.time_sections import time_sections
-from subsalt.view.time_volume import TraceVolume, gathers_of, grid_of_traces, is_time_run, read_time_run
+from subsalt.view.time_volume import TraceVolume, gathers_of, grid_of_traces
 
 TRACE_SUFFIXES = (".sgy", ".segy", ".seg", ".su")
 # of a file without geometry, as many traces are drawn
@@ -62,6 +63,41 @@ class PictureStyle:
         return {"clip": self.clip, "model": self.model, "survey": self.survey}
 
 
+@dataclass(frozen=True)
+class RunStyle(PictureStyle):
+    """How the pictures of a run are drawn; a method takes what its image has.
+
+    Parameters
+    ----------
+    places : sequence of places
+        Where the image is cut, the first, and whose gathers are drawn.
+    every : int, optional
+        Gathers at every so many locations.
+    velocity : {"none", "moveout", "overlay"}
+        Use of the velocity of the migration: the moveout that is left in gathers, and a layer over the image.
+    gain : float
+        Power of time that multiplies images and gathers in time.
+    """
+
+    places: Sequence[Sequence[float]] = ()
+    every: int | None = None
+    velocity: Literal["none", "moveout", "overlay"] = "none"
+    gain: float = 0.0
+
+    def only_of_depth(self, source: Path) -> Sequence[float] | None:
+        """Return the one place to cut `source` at, which has no gathers and no velocity in time; or refuse."""
+        given = (("--gathers-every", self.every is not None), ("--velocity", self.velocity == "overlay"))
+        for name in (name for name, is_given in given if is_given):
+            raise ConfigError(
+                f"{source} is no time migration, for which {name} is", f"leave {name} out", "E836"
+            )
+        if len(self.places) > 1:
+            raise ConfigError(
+                f"{len(self.places)} places to cut one volume at", "give --at once: x,y,z", "E836"
+            )
+        return self.places[0] if self.places else None
+
+
 def picture(
     source: str | Path,
     out: str | Path | None = None,
@@ -98,14 +134,8 @@ def picture(
     if not source.exists():
         raise MissingInputError(f"{source} does not exist", "give a run directory or a file", code="E110")
     target = named(source, out)
-    if source.is_dir() and source.suffix != ".zarr" and is_time_run(source):
-        places = [] if at is None else [at]
-        return time_pictures(read_time_run(source), target, places=places, **how.traces)
-    if source.is_dir() and source.suffix != ".zarr":
-        shown = read_run(source)
-        heads: dict[str, Any] = {"title": shown.title, "run_id": shown.run_id}
-        made = sections(shown.values, shown.grid, target, frame=shown.frame, at=at, **how.image, **heads)
-        return list(made.values())
+    if is_run_directory(source):
+        return view_run(source, target, RunStyle(places=[] if at is None else [at], **drawn))
     traces = source.suffix.lower() in TRACE_SUFFIXES
     if traces and is_gathers(source):
         return gather_file(source, target, places=[] if at is None else [at], **how.traces)
@@ -139,6 +169,20 @@ def picture(
         sheet = Sheet(png_path(target, f"{known}.png"), title, about=label)
         return [coloured(sheet, values, cuts_at(grid, at), known)]
     return list(sections(values, grid, target, frame=frame, at=at, title=title, **how.image).values())
+
+
+def is_run_directory(source: Path) -> bool:
+    """Return whether a source is a folder that is no store of arrays."""
+    return source.is_dir() and source.suffix != ".zarr"
+
+
+def view_run(
+    folder: Path, target: Path, how: RunStyle, say: Callable[[str], None] = lambda text: None
+) -> list[Path]:
+    """Draw a run directory by its method, as run.json or the resolved job names it; return the pictures."""
+    facts = run_facts(folder)
+    method = method_of_run(facts if facts.get("method") else {"job": job_of(facts, folder)})
+    return method.view(folder, target, how, say)
 
 
 def named(source: Path, out: str | Path | None) -> Path:

@@ -9,7 +9,8 @@ import pytest
 from subsalt import report, view
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.report import time_image
+from subsalt.methods.kirchhoff.image_fold import fold_map
+from subsalt.methods.kirchhoff.report import PARAMETERS
 from subsalt.report.facts import gather
 
 GRID = ImageGrid((1, 21, 1), (1, 200, 1), (5e5, 6e6), (0.0, 15.0), (15.0, 0.0), TimeAxis(625, 0.008))
@@ -125,7 +126,7 @@ def test_every_parameter_names_a_key_that_there_is():
     from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 
     known = {*KirchhoffSection.model_fields, *(f"velocity.{k}" for k in VelocitySection.model_fields)}
-    named = {k for _, key, _ in time_image.PARAMETERS for k in key.split(" or ")}
+    named = {k for _, key, _ in PARAMETERS for k in key.split(" or ")}
     assert named <= known
     # what only places the grid or bounds a taper stands with its neighbour
     assert {*KirchhoffSection.model_fields} - named <= {"origin", "azimuth", "spacing", "first_azimuth"}
@@ -151,7 +152,7 @@ def test_pictures_of_a_time_migration_stand_in_reading_order(tmp_path):
     small = ImageGrid((1, 3, 1), (1, 8, 1), (0.0, 0.0), (0.0, 15.0), (15.0, 0.0), TimeAxis(20, 0.008))
     image = np.random.default_rng(1).normal(size=(3, 8, 20))
     view.time_sections(image, small, folder / "image.png")
-    view.fold_map(np.ones((3, 8)), small, folder / "fold.png")
+    fold_map(np.ones((3, 8)), small, folder / "fold.png")
     gathers = [view.ImageGather(1, 1, np.arange(5.0), image[0, :5], image[0, 0])]
     view.image_gathers(gathers, small.time, folder / "gathers.png")
     (tmp_path / "run.json").write_text(json.dumps(FACTS))

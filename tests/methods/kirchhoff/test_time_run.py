@@ -17,8 +17,8 @@ from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.partial import Sums, write_sums
 from subsalt.methods.kirchhoff.time_run import read_time_run
+from subsalt.methods.kirchhoff.view import time_pictures
 from subsalt.view.gather_pages import locations_of
-from subsalt.view.time_volume import is_time_run
 
 GRID = ImageGrid((5, 5, 1), (601, 612, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TimeAxis(150, 0.008))
 OFFSETS = [200.0, 600.0, 1000.0, 1400.0, 1800.0]
@@ -73,20 +73,19 @@ def write_finished(folder, gathers=True):
 
 def test_a_finished_run_has_all_its_pictures(tmp_path):
     folder = write_finished(tmp_path / "a.run")
-    assert is_time_run(folder)
     run = read_time_run(folder)
     # one trace of float32 means of five
     np.testing.assert_allclose(run.image.read(0, 1)[0], values()[0].mean(axis=1), rtol=1e-6)
     offset, traces = run.gathers(0, 3)
     np.testing.assert_array_equal(offset, OFFSETS)
     np.testing.assert_array_equal(traces, values()[0, 3])
-    made = view.time_pictures(run, tmp_path / "p.png", velocity=Speed(), overlay=True)
+    made = time_pictures(run, tmp_path / "p.png", velocity=Speed(), overlay=True)
     assert [p.name for p in made] == ["p.png", "p_gathers.png", "p_fold.png", "p_hits.png"]
     for path in made:
         assert Image.open(path).text["Run"] == "cd" * 32
     assert "a line" in Image.open(made[0]).text["Title"]
     # in the pictures of a run itself the names are short
-    made = view.time_pictures(run, tmp_path / "image.png")
+    made = time_pictures(run, tmp_path / "image.png")
     assert [p.name for p in made] == ["image.png", "gathers.png", "fold.png", "hits.png"]
 
 
@@ -204,7 +203,7 @@ def test_a_run_on_its_way_shows_its_blocks_and_restart_points(tmp_path):
     np.testing.assert_array_equal(run.fold[0, 8], [2, 2, 0, 0, 0])
     # two blocks reach the samples 10 to 99 of the first locations
     np.testing.assert_array_equal(run.hits[0, 2, [9, 10, 99, 100]], [0, 6, 6, 0])
-    assert len(view.time_pictures(run, tmp_path / "p.png")) == 4
+    assert len(time_pictures(run, tmp_path / "p.png")) == 4
 
 
 def test_sectors_share_their_offset_in_the_fold(tmp_path):
@@ -272,5 +271,5 @@ def test_gathers_are_chosen_where_there_are_traces():
 def test_a_run_without_gathers_says_how_to_get_them(tmp_path):
     run = read_time_run(write_finished(tmp_path / "a.run", gathers=False))
     with pytest.raises(ConfigError, match="no image gathers") as caught:
-        view.time_pictures(run, tmp_path / "p.png", every=3)
+        time_pictures(run, tmp_path / "p.png", every=3)
     assert "full-offset" in caught.value.fix

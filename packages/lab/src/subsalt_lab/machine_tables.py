@@ -9,7 +9,7 @@ from typing import Any
 
 from subsalt import __version__
 from subsalt.host import gpus_of_driver
-from subsalt.machine.machine_file import KEYS, Machine, days_since
+from subsalt.machine.machine_file import Machine, days_since
 from subsalt.report.table import Column, render
 
 #: what a section is called, what uses it, and how to measure it, in the order in which a machine is got to know
@@ -235,7 +235,10 @@ def title(machine: Machine) -> str:
 def lines(machine: Machine, wanted: Sequence[str], how: str, path: str) -> list[str]:
     """Return the sections as text, Markdown or CSV (of one section)."""
     out = [] if how == "csv" else [title(machine), path]
-    for name in [*wanted, *(s for s in machine.sections if s not in KEYS and len(wanted) == len(SECTIONS))]:
+    for name in [
+        *wanted,
+        *(s for s in machine.sections if s not in SECTIONS and len(wanted) == len(SECTIONS)),
+    ]:
         rows = machine.sections.get(name, [])
         if not rows:
             continue

@@ -6,14 +6,37 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from subsalt.methods import StartOption
+
 if TYPE_CHECKING:
     from subsalt.job.checking import CheckResult
     from subsalt.methods import Method
     from subsalt.methods.kirchhoff.job import KirchhoffJob
+    from subsalt.methods.kirchhoff.vscan import VelocityScanner
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
+    from subsalt.report.facts import MethodRows, RunFacts
     from subsalt.run.method_run import ImagingRun, RunState
-    from subsalt.view.time_volume import TimeRun
+    from subsalt.view.reading import RunStyle
+
+
+#: a job on the traces that `plan.program` writes
+TINY = """method = "kirchhoff"
+
+[data]
+files = ["shots.sgy"]
+
+[velocity]
+v = 2000
+
+[kirchhoff]
+inline = {first = 1, last = 1}
+crossline = {first = 1, last = 40}
+corners = [[1, 1, 0, 0], [1, 2, 20, 0], [2, 1, 0, 20]]
+
+[output]
+pictures = false
+"""
 
 
 class KirchhoffTimeMigration:
@@ -21,7 +44,23 @@ class KirchhoffTimeMigration:
 
     name = "kirchhoff"
     unit = "block"
-    domain: Literal["depth", "time"] = "time"
+    title = "prestack time migration"
+    axis: Literal["depth", "time"] = "time"
+    rate_keys: tuple[str, ...] = (
+        "amplitude",
+        "antialias",
+        "bands",
+        "interpolation",
+        "eta",
+        "gathers",
+        "isa",
+        "threads",
+        "samples",
+    )
+    start_options: Sequence[StartOption] = (
+        StartOption("vrms", "kirchhoff: rms velocity in time, a file or a number."),
+        StartOption("cdp_spacing", "kirchhoff: distance of CDPs of a line without coordinates."),
+    )
 
     def job_class(self) -> type[KirchhoffJob]:
         """Return the class of its jobs."""
@@ -41,16 +80,14 @@ class KirchhoffTimeMigration:
 
         return check_kirchhoff(job)
 
-    def draw_map(self, job: KirchhoffJob, result: CheckResult, place: Callable[[], Path]) -> Path | None:
+    def draw_map(self, job: KirchhoffJob, result: CheckResult, place: Callable[[str], Path]) -> Path | None:
         """Draw midpoints, fold and sources on the image grid, and the offsets."""
-        from subsalt.methods.kirchhoff.fold_maps import midpoint_map
+        from subsalt.methods.kirchhoff.view import draw_survey
 
-        context = result.context
-        if context.table is None:
-            return None
-        return midpoint_map(
-            context.table, context.grid, place(), aperture=context.aperture, title=job.title or job.name
-        )
+        return draw_survey(job, result, place)
+
+    def draw_repairs(self, job: KirchhoffJob, result: CheckResult, place: Callable[[str], Path]) -> None:
+        """Return None: the checks change nothing in its velocity."""
 
     def plan(self, job: KirchhoffJob, request: PlanRequest) -> Any:
         """Return memory, disk and time of a migration."""
@@ -70,11 +107,33 @@ class KirchhoffTimeMigration:
 
         return BlocksRun(job, state)
 
-    def read_image(self, folder: Path) -> TimeRun:
-        """Return image and gathers of a run directory, or what its blocks have summed so far."""
-        from subsalt.methods.kirchhoff.time_run import read_time_run
+    def view(self, folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]) -> list[Path]:
+        """Draw image, gathers, fold and hit count of a run directory, or what its blocks have summed so far."""
+        from subsalt.methods.kirchhoff.view import view_run
 
-        return read_time_run(folder)
+        return view_run(folder, path, how, say)
+
+    def report_rows(self, facts: RunFacts) -> MethodRows:
+        """Return numbers, parameters and titles of the report of its runs."""
+        from subsalt.methods.kirchhoff.report import report_rows
+
+        return report_rows(facts)
+
+    def identity_text(self, again: Sequence[str]) -> str:
+        """Return the work that a changed job takes again: all of it."""
+        return "the sum over all traces"
+
+    def tiny_job(self) -> str:
+        """Return a job of 40 locations."""
+        return TINY
+
+    def velocity_scanner(
+        self, job: KirchhoffJob, scan: str, places: Sequence[Sequence[float]]
+    ) -> VelocityScanner:
+        """Return what migrates at scales of the velocity and measures which is best."""
+        from subsalt.methods.kirchhoff.vscan import VelocityScanner
+
+        return VelocityScanner(job, scan, places)
 
 
 METHOD: Method = KirchhoffTimeMigration()

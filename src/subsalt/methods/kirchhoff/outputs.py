@@ -353,10 +353,11 @@ def write_outputs(
 
 def draw(folder: Path, setup: KirchhoffSetup) -> list[Path]:
     """Draw sections, gathers and maps of a finished run into its folder of pictures."""
-    from subsalt import view
+    from subsalt.methods.kirchhoff.time_run import read_time_run
+    from subsalt.methods.kirchhoff.view import time_pictures
 
     path = make_folder(folder / "pictures") / "image.png"
-    return view.time_pictures(view.read_time_run(folder), path, velocity=setup.velocity)
+    return time_pictures(read_time_run(folder), path, velocity=setup.velocity)
 
 
 def _files(setup: KirchhoffSetup, folder: Path, formats: list[str], text: list[str]) -> list[OutputFile]:

@@ -6,10 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from subsalt.report import render
-from subsalt.report.facts import RunFacts, listed, section
+from subsalt.report.facts import MethodRows, RunFacts, listed, section
 
 #: value of a parameter from the facts of the run
 Value = Callable[[RunFacts], str]
+
+
+#: titles of sections
+TITLES = {"pictures": "Image, gathers and fold", "shots": "Blocks of the image"}
+
+
+def report_rows(facts: RunFacts) -> MethodRows:
+    """Return what the report of a time migration says beside what all say."""
+    return MethodRows(cards(facts), parameters(facts), TITLES, sums="sums", holder="a rank")
 
 
 def cards(facts: RunFacts) -> list[tuple[str, str]]:
@@ -51,8 +60,6 @@ def _count(lines: list[Any]) -> int:
 
 def parameters(facts: RunFacts) -> dict[str, Any] | None:
     """Every parameter under its name in the field, with its value, the key that sets it, and whether the job did."""
-    if not facts.is_time:
-        return None
     given = section(facts.run, "job_given")
     rows = []
     for name, key, value in PARAMETERS:

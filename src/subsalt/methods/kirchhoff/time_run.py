@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.image_grid import ImageGrid
+from subsalt.earth.planes import Planes
 from subsalt.errors import CorruptionError, DataError, SubsaltError
 from subsalt.io import own
 from subsalt.io.run_folder import own_run
@@ -18,7 +20,46 @@ from subsalt.io.volumes.rsf import open_rsf
 from subsalt.io.volumes.time_image import open_image_traces
 from subsalt.methods.kirchhoff.partial import SumsFile, read_sums, rows_of
 from subsalt.view.run_image import job_of, run_facts
-from subsalt.view.time_volume import Gathers, TimeRun, TraceVolume, by_offset, gathers_of
+from subsalt.view.time_volume import Gathers, TraceVolume, gathers_of
+
+
+@dataclass
+class TimeRun:
+    """What there is to draw of a run.
+
+    Parameters
+    ----------
+    grid : ImageGrid
+        Locations and times of the image.
+    image : ndarray or Planes, (ni, nj, nt)
+        The image.
+    gathers : callable, optional
+        The image gather of a location; None when the run makes one image alone.
+    offsets : ndarray, (n,)
+        Of the offset classes, m.
+    fold : ndarray, (ni, nj, n), optional
+        Traces that reach a location, by offset class.
+    hits : ndarray or Planes, (ni, nj, nt), optional
+        Contributions to a sample.
+    title, run_id : str
+        Of the run; the title says what is missing.
+    """
+
+    grid: ImageGrid
+    image: NDArray | Planes
+    gathers: Gathers | None
+    offsets: NDArray[np.float64]
+    fold: NDArray | None = None
+    hits: NDArray | Planes | None = None
+    title: str = ""
+    run_id: str = ""
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+def by_offset(fold: NDArray, classes: dict[str, Any]) -> NDArray:
+    """Return the fold (ni, nj, groups) summed over azimuth sectors, (ni, nj, offset classes)."""
+    sectors = int(classes.get("sectors", 1))
+    return fold.reshape(*fold.shape[:2], -1, sectors).sum(axis=3) if sectors > 1 else fold
 
 
 def read_time_run(folder: Path) -> TimeRun:

@@ -22,9 +22,11 @@ from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.io.volumes.time_image import ImageTraces, open_image_traces
 from subsalt.view.flatness import FEWEST_LIVE, peak
+from subsalt.view.time_sections import indices_at
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+    from subsalt.methods.kirchhoff.job import KirchhoffJob
 
 
 #: windows a scan is measured in
@@ -309,3 +311,37 @@ def _opened(scale: float, run: Path) -> Scanned:
     gathers = run / "gathers.sgy"
     opened = open_image_traces(gathers) if gathers.is_file() else None
     return Scanned(float(scale), run, open_image_traces(run / "image.sgy"), opened)
+
+
+class VelocityScanner:
+    """A scan of the velocity of a job; see `subsalt.methods.Method.velocity_scanner`.
+
+    Raises
+    ------
+    ConfigError
+        When its scales cannot be read.
+    """
+
+    def __init__(self, job: KirchhoffJob, scan: str, places: Sequence[Sequence[float]]) -> None:
+        self.job, self.places, self.scales = job, places, scales_of(scan)
+        self.runs: list[Path] = []
+        self.folder = Path()
+
+    def check_places(self) -> None:
+        """Refuse places outside the image."""
+        grid = self.job.image_grid(self.job.open_table())
+        for place in self.places:
+            indices_at(grid, place)
+
+    def migrate(self, run: Path, migrate: Callable[[Any, Path, str], Any]) -> None:
+        """Migrate at every scale, beside a run directory; collective when `migrate` is."""
+        self.folder = folder_of(run)
+        self.runs = migrate_scales(self.job, self.scales, self.folder, migrate)
+
+    def measure(self) -> tuple[Path, list[str], list[Path], dict[str, Any]]:
+        """Return the folder of the scan, the lines of its table, its pictures, and what it says as plain values."""
+        from subsalt.methods.kirchhoff import vscan_view
+
+        scan = measure(self.folder, self.scales, self.runs)
+        pictures = vscan_view.draw(scan, self.places, self.job.title or self.job.name)
+        return scan.folder, vscan_view.table(scan), pictures, scan.to_dict()

@@ -6,14 +6,38 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from subsalt.methods import StartOption
+
 if TYPE_CHECKING:
     from subsalt.job.checking import CheckResult
     from subsalt.methods import Method
     from subsalt.methods.rtm.job import Job
     from subsalt.plan.nodes import NodesModel
     from subsalt.plan.planning import PlanRequest
+    from subsalt.report.facts import MethodRows, RunFacts
     from subsalt.run.method_run import ImagingRun, RunState
-    from subsalt.view.run_image import RunImage
+    from subsalt.view.reading import RunStyle
+
+
+#: a job on the traces that `plan.program` writes
+TINY = """
+[data]
+files = ["shots.sgy"]
+line = "x"
+
+[model]
+vp = 2000
+
+[grid]
+spacing = 20
+depth = 600
+
+[source]
+f0 = 10
+
+[output]
+pictures = false
+"""
 
 
 class ReverseTimeMigration:
@@ -21,7 +45,17 @@ class ReverseTimeMigration:
 
     name = "rtm"
     unit = "shot"
-    domain: Literal["depth", "time"] = "depth"
+    title = "reverse time migration"
+    axis: Literal["depth", "time"] = "depth"
+    rate_keys: tuple[str, ...] = ()
+    start_options: Sequence[StartOption] = (
+        StartOption("vp", 'Velocity: a file, a number, or "2 km/s".'),
+        StartOption("epsilon", "Thomsen epsilon: a file or a number."),
+        StartOption("delta", "Thomsen delta: a file or a number."),
+        StartOption("theta", 'Tilt of the symmetry axis: a file, degrees, or "0.5 rad".'),
+        StartOption("phi", "Azimuth of the tilt: a file or degrees."),
+        StartOption("f0", "Peak frequency of the wavelet, Hz."),
+    )
 
     def job_class(self) -> type[Job]:
         """Return the class of its jobs."""
@@ -41,14 +75,17 @@ class ReverseTimeMigration:
 
         return check_rtm(job)
 
-    def draw_map(self, job: Job, result: CheckResult, place: Callable[[], Path]) -> Path | None:
+    def draw_map(self, job: Job, result: CheckResult, place: Callable[[str], Path]) -> Path | None:
         """Draw shots and receivers on the model."""
-        from subsalt import view
+        from subsalt.methods.rtm.view import draw_survey
 
-        context = result.context
-        if context.survey is None or context.model is None or not context.survey.shots:
-            return None
-        return Path(view.survey_map(context.survey, context.model, place(), title=job.title or job.name))
+        return draw_survey(job, result, place)
+
+    def draw_repairs(self, job: Job, result: CheckResult, place: Callable[[str], Path]) -> Path | None:
+        """Draw where the anisotropy cannot be propagated as it is, and the axis."""
+        from subsalt.methods.rtm.view import draw_gate
+
+        return draw_gate(job, result, place)
 
     def plan(self, job: Job, request: PlanRequest) -> Any:
         """Return memory, disk and time of a migration, or of modelling."""
@@ -68,11 +105,28 @@ class ReverseTimeMigration:
 
         return ShotsRun(job, state)
 
-    def read_image(self, folder: Path) -> RunImage:
-        """Return the image of a run directory, or the sum of the partial images that are there."""
-        from subsalt.view.run_image import read_run
+    def view(self, folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]) -> list[Path]:
+        """Draw the image of a run directory, or the sum of the partial images that are there."""
+        from subsalt.methods.rtm.view import view_run
 
-        return read_run(folder)
+        return view_run(folder, path, how, say)
+
+    def report_rows(self, facts: RunFacts) -> MethodRows:
+        """Return the part of the report of its runs: the parts of all runs are about shots."""
+        from subsalt.report.facts import MethodRows
+
+        return MethodRows()
+
+    def identity_text(self, again: Sequence[str]) -> str:
+        """Return the wavefields that a changed job takes again."""
+        return f"{' and '.join(again)} of every shot"
+
+    def tiny_job(self) -> str:
+        """Return a job of a shallow model."""
+        return TINY
+
+    def velocity_scanner(self, job: Job, scan: str, places: Sequence[Sequence[float]]) -> None:
+        """Return None: a depth image has no rms velocity."""
 
 
 METHOD: Method = ReverseTimeMigration()

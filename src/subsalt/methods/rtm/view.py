@@ -1,32 +1,56 @@
-"""The maps of `subsalt check`: the survey on the model, and what the anisotropy gate would change."""
+"""Pictures of reverse time migration: the image of a run, the survey on its model, what the anisotropy gate changes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subsalt import view
 from subsalt.check.tilt import STEEPEST_TURN
 from subsalt.earth.model import EarthModel
-from subsalt.io.publish import make_folder
-from subsalt.job.base import BaseJob
-from subsalt.job.checking import CheckResult
-from subsalt.methods import method_of
+from subsalt.view.reading import RunStyle
+from subsalt.view.run_image import read_run
+
+if TYPE_CHECKING:
+    from subsalt.job.checking import CheckResult
+    from subsalt.methods.rtm.job import Job
 
 
-def draw_map(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | None:
-    """Draw the survey on its model or its image grid into ``FOLDER/map.png``; None when one could not be had."""
-    return method_of(job.method).draw_map(job, result, lambda: _map_folder(job, folder) / "map.png")
+def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]) -> list[Path]:
+    """Draw sections of the image of a run directory; see `subsalt.methods.Method.view`."""
+    at = how.only_of_depth(folder)
+    shown = read_run(folder)
+    made = view.sections(
+        shown.values,
+        shown.grid,
+        path,
+        frame=shown.frame,
+        at=at,
+        title=shown.title,
+        run_id=shown.run_id,
+        **how.image,
+    )
+    return list(made.values())
 
 
-def draw_gate(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | None:
-    """Draw where the anisotropy cannot be propagated as it is, and the axis, into ``FOLDER/anisotropy.png``.
+def draw_survey(job: Job, result: CheckResult, place: Callable[[str], Path]) -> Path | None:
+    """Draw shots and receivers on the model into ``map.png``; None when one could not be had."""
+    context = result.context
+    if context.survey is None or context.model is None or not context.survey.shots:
+        return None
+    title = job.title or job.name
+    return Path(view.survey_map(context.survey, context.model, place("map.png"), title=title))
+
+
+def draw_gate(job: Job, result: CheckResult, place: Callable[[str], Path]) -> Path | None:
+    """Draw where the anisotropy cannot be propagated as it is, and the axis, into ``anisotropy.png``.
 
     None when the model has no tilt and nothing to repair, could not be had, or stays in its files.
     """
-    from subsalt import view
-
     model = getattr(result.context, "model", None)
     if model is None:
         return None
@@ -57,10 +81,4 @@ def draw_gate(job: BaseJob, result: CheckResult, folder: Path | None) -> Path | 
             f"{' · ' if about else ''}tilt up to {most:.3g} degrees, at most {float(turn.max()):.3g} per cell"
         )
     title = f"{job.title or job.name}: anisotropy"
-    return Path(
-        view.gate_map(model, _map_folder(job, folder) / "anisotropy.png", flags, about=about, title=title)
-    )
-
-
-def _map_folder(job: BaseJob, folder: Path | None) -> Path:
-    return make_folder(folder if folder is not None else job.base / f"{job.name}.check")
+    return Path(view.gate_map(model, place("anisotropy.png"), flags, about=about, title=title))

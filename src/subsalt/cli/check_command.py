@@ -1,0 +1,66 @@
+"""What `subsalt check` does: every rule, the pictures, and what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from subsalt.cli import ranks
+from subsalt.cli.output import Out, finding_dict
+from subsalt.cli.waiting import waiting
+from subsalt.errors import CannotCreateError, Finding
+
+if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
+
+
+def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
+    """Check a job, draw it, and show what was found; return the exit code."""
+    from subsalt.job.checking import check_job
+    from subsalt.methods import method_of
+
+    with ranks.together(), waiting("checking", out.as_json):
+        result = check_job(job)
+    findings, picture, repairs = list(result.findings), None, None
+    draw = draw and not out.quiet  # one rank draws for all
+    try:
+        method, place = method_of(job.method), place_beside(job, out_dir)
+        picture = method.draw_map(job, result, place) if draw else None
+        repairs = method.draw_repairs(job, result, place) if draw else None
+    except CannotCreateError as error:
+        # what was found matters more than its picture
+        cure = "choose a folder for the map with --out, or leave it out with --no-map"
+        findings.append(Finding(error.code, "error", error.message, cure))
+    out.findings(findings)
+    errors = sum(f.level == "error" for f in findings)
+    warnings = sum(f.level == "warning" for f in findings)
+    unchecked = sum(f.level == "unchecked" for f in findings)
+    if picture is not None:
+        out.row("map", str(picture))
+    if repairs is not None:
+        out.row("", f"{repairs} (symmetry axis, and what is repaired)")
+    out.say(
+        f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+        + f", {unchecked} not checked" * (unchecked > 0)
+        + ". nothing was started."
+    )
+    out.json(
+        {
+            "errors": errors,
+            "warnings": warnings,
+            "not_checked": unchecked,
+            "map": picture,
+            "anisotropy_map": repairs,
+            "facts": result.facts,
+            "findings": [finding_dict(f) for f in findings],
+        }
+    )
+    return result.exit_code(strict) or (CannotCreateError.exit_code if errors else 0)
+
+
+def place_beside(job: BaseJob, folder: Path | None) -> Callable[[str], Path]:
+    """Return what makes the folder of the pictures, ``JOB.check`` beside the job, and names a file in it."""
+    from subsalt.io.publish import make_folder
+
+    return lambda name: make_folder(folder if folder is not None else job.base / f"{job.name}.check") / name
