@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from subsalt.io.input_file import InputFile
 from subsalt.io.reading_progress import each, tell
-from subsalt.io.scan.findings import components_between, coordinate_findings, geometry_errors, sensors
+from subsalt.io.scan.components import components_between, sensors
+from subsalt.io.scan.coordinates import coordinate_findings, geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import (

@@ -31,6 +31,11 @@ class Bounds:
         return cls(float(values.min()), float(values.max())) if values.size else cls(math.nan, math.nan)
 
 
+def warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding:
+    """Return a finding that is shown."""
+    return Finding(code, "warning", message, fix, dict(evidence))
+
+
 @dataclass
 class FileFacts:
     """What one file holds.

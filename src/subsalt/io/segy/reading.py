@@ -19,7 +19,7 @@ from subsalt.io.geometry.join import SurveyGeometry
 from subsalt.io.input_file import InputFile
 from subsalt.io.objects import as_paths
 from subsalt.io.reading_progress import each
-from subsalt.io.scan.findings import geometry_errors
+from subsalt.io.scan.coordinates import geometry_errors
 from subsalt.io.segy.exclude import refuse_unmatched
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import (
