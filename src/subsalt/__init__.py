@@ -1,6 +1,8 @@
-"""Open seismic depth imaging: reverse time migration from SEG-Y shots to a depth image.
+"""Seismic imaging: reverse time migration of shots to a depth image, Kirchhoff migration of traces to a time image.
 
-Names are imported on first use, so that ``import subsalt`` costs little more than NumPy.
+The public interface is `__all__`, with the modules `subsalt.analytic` (exact solutions), `subsalt.errors` and
+`subsalt.view` (pictures). Everything else may move from one version to the next. Names are imported on first use, so
+that ``import subsalt`` costs little more than NumPy.
 """
 
 from __future__ import annotations
@@ -8,6 +10,8 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from typing import Any
+
+from subsalt import _moved
 
 # Threads that wait in a spin starve each other as soon as anything else runs: a 2-D step on two threads of a busy
 # two-core machine took 150 times as long. Read when the OpenMP library is loaded, so it stands before every import.
@@ -43,9 +47,24 @@ _HOME = {
     "migrate_time": "subsalt.methods.kirchhoff.arrays",
     "reimage": "subsalt.methods.rtm.notebook",
     "saved_wavefields": "subsalt.methods.rtm.notebook",
+    "ImageGrid": "subsalt.acquisition.image_grid",
+    "KirchhoffOptions": "subsalt.methods.kirchhoff.options",
+    "ConstantVelocity": "subsalt.methods.kirchhoff.velocity.time_velocity",
+    "VelocityFunction": "subsalt.methods.kirchhoff.velocity.time_velocity",
+    "LineGeometry": "subsalt.io.prestack.positions",
+    "TimeSlices": "subsalt.io.prestack.time_slices",
+    "write_slices": "subsalt.io.prestack.time_slices",
+    "open_traces": "subsalt.io.prestack.table",
+    "open_volume": "subsalt.io.volumes.volume",
+    "read_survey": "subsalt.io.segy.reading",
+    "write_survey": "subsalt.io.segy.writing",
+    "dense_source": "subsalt.propagation.dense",
+    "make_example": "subsalt.examples",
 }
 
 __all__ = ["__version__", *sorted(_HOME)]
+
+_moved.install()
 
 
 def __getattr__(name: str) -> Any:

@@ -341,9 +341,3 @@ def test_a_text_for_true_is_an_error_with_its_cure():
     assert found["data.frame.flip"].fix == "write true or false, without quotes"
     # a union in which the text stays a text
     assert "true" in problems(propagation={"layer": True})["propagation.layer"].message.lower()
-
-
-def test_the_import_of_earlier_pages_works():
-    from subsalt.job.job import Job as documented
-
-    assert documented is subsalt.Job is Job
