@@ -63,3 +63,10 @@ def test_importing_subsalt_stays_cheap():
     """Neither matplotlib, scipy nor the job file's models are imported with the package."""
     code = "import sys, subsalt; print([m for m in ('matplotlib', 'scipy', 'pydantic', 'numpy') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+def test_the_time_step_takes_an_order_by_its_old_name():
+    model = subsalt.EarthModel(subsalt.Grid((8, 8), (10.0, 10.0)), 2000.0)
+    assert model.stable_dt() == model.stable_dt(subsalt.PropagationOptions().order) == model.stable_dt(8)
+    with pytest.warns(DeprecationWarning, match="stable_dt"):
+        assert model.stable_dt(order=4) == model.stable_dt(4)

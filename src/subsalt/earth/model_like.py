@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
@@ -21,6 +22,10 @@ AnisotropyRule = Literal["lower-delta", "raise-epsilon", "reject"]
 
 #: the volumes a model may have, in the order of its constructor
 VOLUMES = ("vp", "epsilon", "delta", "theta", "phi")
+
+
+#: order in space unless another is asked for, that of `PropagationOptions`
+ORDER = 8
 
 
 class ModelLike(Protocol):
@@ -71,7 +76,7 @@ class ModelLike(Protocol):
     def max_eigenvalue(self, stencil: Stencil | int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2."""
 
-    def stable_dt(self, stencil: Stencil | int) -> float:
+    def stable_dt(self, stencil: Stencil | int = ORDER, *, order: int | None = None) -> float:
         """Return the largest stable time step, s."""
 
     def choose_dt(self, stencil: Stencil | int, dt: float | None = None, reserve: float = 0.0) -> float:
@@ -103,8 +108,19 @@ class TimeStep:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2."""
         raise NotImplementedError
 
-    def stable_dt(self, stencil: Stencil | int) -> float:
-        """Return the largest stable time step of the leapfrog scheme, s: 2 / sqrt(max_eigenvalue)."""
+    def stable_dt(self, stencil: Stencil | int = ORDER, *, order: int | None = None) -> float:
+        """Return the largest stable time step of the leapfrog scheme, s: 2 / sqrt(max_eigenvalue).
+
+        Parameters
+        ----------
+        stencil : Stencil or int
+            Weights in space; an order stands for the default ones.
+        order : int, optional
+            The order by its name in version 0.7.
+        """
+        if order is not None:
+            warnings.warn("stable_dt(order=8) is now stable_dt(8)", DeprecationWarning, stacklevel=2)
+            stencil = order
         return 2.0 / math.sqrt(self.max_eigenvalue(stencil))
 
     def choose_dt(self, stencil: Stencil | int, dt: float | None = None, reserve: float = 0.0) -> float:
