@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from subsalt_lab.layouts import Layout, layouts, usual
+from subsalt_lab.layouts import RankLayout, layouts, usual
 from subsalt_lab.rounds import interleaved
 from subsalt_lab.topology import Topology, format_list, parse_list
 
@@ -80,21 +80,21 @@ def seen(ranks, cpus, per_core=1, host="a"):
 
 def test_cores_and_nodes_as_the_ranks_found_them():
     two = [0, 1]
-    assert [(x.cores, x.oversubscribed) for x in (Layout(1, 2).where(seen(1, two)),)] == [(2, False)]
-    crowded = Layout(4, 1).where(seen(4, two))
+    assert [(x.cores, x.oversubscribed) for x in (RankLayout(1, 2).where(seen(1, two)),)] == [(2, False)]
+    crowded = RankLayout(4, 1).where(seen(4, two))
     assert (crowded.cores, crowded.nodes, crowded.oversubscribed) == (2, 1, True)
-    both = Layout(4, 2).where(seen(2, [0, 1, 2, 3]) + seen(2, [0, 1, 2, 3], host="b"))
+    both = RankLayout(4, 2).where(seen(2, [0, 1, 2, 3]) + seen(2, [0, 1, 2, 3], host="b"))
     assert (both.cores, both.nodes, both.oversubscribed) == (8, 2, False)
     # pinned ranks see their own threads only
-    apart = Layout(2, 1).where([*seen(1, [0]), *seen(1, [1])])
+    apart = RankLayout(2, 1).where([*seen(1, [0]), *seen(1, [1])])
     assert (apart.cores, apart.oversubscribed) == (2, False)
 
 
 def test_hyperthreads_count_as_the_cores_they_share():
-    found = Layout(2, 2, per_core=2).where(seen(2, [0, 1, 2, 3], per_core=2))
+    found = RankLayout(2, 2, per_core=2).where(seen(2, [0, 1, 2, 3], per_core=2))
     assert (found.cores, found.oversubscribed) == (2, False)
     # more threads than cores without asking for hyperthreads: they share all the same
-    assert Layout(4, 1).where(seen(4, [0, 1, 2, 3], per_core=2)).cores == 2
+    assert RankLayout(4, 1).where(seen(4, [0, 1, 2, 3], per_core=2)).cores == 2
 
 
 def test_usual_counts_are_powers_of_two_and_all_cores():

@@ -10,7 +10,7 @@ from subsalt.earth.grid import Box
 from subsalt.machine import programs
 from subsalt.machine.programs import Queued
 from subsalt_lab import external, job_queue, migrations, scaling, scaling_worker, whole
-from subsalt_lab.layouts import Layout, WorkRule
+from subsalt_lab.layouts import RankLayout, WorkRule
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_a_job_of_a_queue_that_fails_ends_the_others(tmp_path):
 
 
 def test_weak_scaling_of_a_command_counts_the_work_of_the_ranks():
-    layouts = [Layout(1, 1), Layout(4, 1)]
+    layouts = [RankLayout(1, 1), RankLayout(4, 1)]
     settings = external.Settings(["p", "{ranks}"], layouts, repeats=3, work=WorkRule("ranks"))
     result = external.measure(
         settings, run=lambda settings, start: ({1: 10.0, 4: 12.5}[start.layout.ranks], 0.0)
@@ -239,7 +239,11 @@ def test_weak_scaling_of_a_command_counts_the_work_of_the_ranks():
     assert result.rows[1]["efficiency"] == pytest.approx(0.8)
 
 
-LAYOUTS = [Layout(1, 1, cores=1, nodes=1), Layout(1, 2, cores=2, nodes=1), Layout(2, 1, cores=2, nodes=1)]
+LAYOUTS = [
+    RankLayout(1, 1, cores=1, nodes=1),
+    RankLayout(1, 2, cores=2, nodes=1),
+    RankLayout(2, 1, cores=2, nodes=1),
+]
 
 
 def test_no_figure_when_layouts_give_different_fields():
@@ -317,7 +321,7 @@ def test_whole_migrations_from_known_phases(tmp_path):
 def test_weak_scaling_of_whole_migrations_gives_every_rank_its_shots(tmp_path):
     """Windows between the edges of the model may hold one line of receivers more than those at them."""
     settings = whole.Settings([], "isotropic", (40, 32, 32), 20, 1, weak=True)
-    made = settings.survey_of(Layout(4, 1))
+    made = settings.survey_of(RankLayout(4, 1))
     assert (made.grid, made.shots, made.spread) == ((160, 32, 32), 4, 40)
     lines = [len(shot.rcv) for shot in made.survey().shots]
     assert len(lines) == 4

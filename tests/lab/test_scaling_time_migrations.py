@@ -11,12 +11,16 @@ import pytest
 from subsalt.io.prestack.table import open_traces
 from subsalt_lab import migrations
 from subsalt_lab.cli import scaling as scaling_tables
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import RankLayout
 from subsalt_lab.migrations import Answer
 from subsalt_lab.scaling_request import Request
 from subsalt_lab.time_migrations import GivenJob, MadeTraces, Settings
 
-LAYOUTS = [Layout(1, 1, cores=1, nodes=1), Layout(1, 2, cores=2, nodes=1), Layout(2, 1, cores=2, nodes=1)]
+LAYOUTS = [
+    RankLayout(1, 1, cores=1, nodes=1),
+    RankLayout(1, 2, cores=2, nodes=1),
+    RankLayout(2, 1, cores=2, nodes=1),
+]
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 import pytest
 
 from subsalt_lab import external
-from subsalt_lab.layouts import Layout, WorkRule, sockets_of
+from subsalt_lab.layouts import RankLayout, WorkRule, sockets_of
 from subsalt_lab.topology import Topology
 
 TWO_SOCKETS = Topology(((0,), (1,), (2,), (3,)), (0, 0, 1, 1))
 
 
 def test_cores_sockets_and_what_a_socket_gains():
-    layouts = [Layout(1, 1), Layout(2, 1), Layout(3, 1), Layout(4, 1)]
+    layouts = [RankLayout(1, 1), RankLayout(2, 1), RankLayout(3, 1), RankLayout(4, 1)]
     seconds = {1: 12.0, 2: 8.0, 3: 4.0, 4: 3.0}
     result = external.measure(
         external.Settings(["p", "{ranks}"], layouts, repeats=3),
@@ -39,7 +39,7 @@ def test_cores_sockets_and_what_a_socket_gains():
     ],
 )
 def test_rules_of_weak_scaling(rule, work, efficiency):
-    layouts = [Layout(1, 2), Layout(4, 2)]
+    layouts = [RankLayout(1, 2), RankLayout(4, 2)]
     seen = []
 
     def run(settings, start):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from subsalt.check.context import Context, Layout
+from subsalt.check.context import Context, SurveyExtent
 
 #: share of the receivers of a survey that stand on one side of their sources, when it is shot from an end
 ONE_SIDE = 0.95
 
 
-def reversed_cable(lay: Layout, context: Context) -> str:
+def reversed_cable(lay: SurveyExtent, context: Context) -> str:
     """Return the cure of receivers outside the model that all lie on it on the other side of their sources; else empty.
 
     The traces of a whole side are not to be left out then: with the cable turned they are right, and without them the

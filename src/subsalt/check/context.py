@@ -220,7 +220,7 @@ SLACK = 1e-3
 
 
 @dataclass
-class Layout:
+class SurveyExtent:
     """All sources and receivers of a survey against the box of a grid; `slack` in m counts as on the edge."""
 
     src: Points
@@ -233,7 +233,7 @@ class Layout:
     axes: tuple[int, ...]
 
     @classmethod
-    def of(cls, survey: Survey, grid: Grid) -> Layout:
+    def of(cls, survey: Survey, grid: Grid) -> SurveyExtent:
         """Collect the positions; `axes` are the horizontal ones."""
         ids = np.array([s.id for s in survey.shots], dtype=np.int64)
         counts = [len(s.rcv) for s in survey.shots]
@@ -272,13 +272,13 @@ class Layout:
         return ", ".join(parts)
 
 
-def layout_of(context: Context) -> Layout:
+def layout_of(context: Context) -> SurveyExtent:
     """Return the positions of the survey against the model, collected once for all rules."""
     if "_layout" not in context.facts:
         assert context.survey is not None
         assert context.model is not None
-        context.facts["_layout"] = Layout.of(context.survey, context.model.grid)
-    found: Layout = context.facts["_layout"]
+        context.facts["_layout"] = SurveyExtent.of(context.survey, context.model.grid)
+    found: SurveyExtent = context.facts["_layout"]
     return found
 
 

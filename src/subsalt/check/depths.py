@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import (
     Context,
-    Layout,
     Points,
     SampledShot,
+    SurveyExtent,
     error,
     layout_of,
     leave_out,
@@ -68,7 +68,7 @@ def depths(context: Context) -> Iterator[Finding]:
             )
 
 
-def _model_elsewhere(lay: Layout, context: Context) -> Finding | None:
+def _model_elsewhere(lay: SurveyExtent, context: Context) -> Finding | None:
     """Return the finding on a model in whose range of depths not one position lies."""
     both = np.concatenate([lay.src, lay.rcv])[:, 2]
     top, bottom = float(lay.low[2]), float(lay.high[2])
@@ -117,7 +117,7 @@ def _headers(context: Context) -> _Headers | None:
     return _Headers(np.concatenate(ground), np.concatenate(depth))
 
 
-def _land(lay: Layout, context: Context) -> Finding | None:
+def _land(lay: SurveyExtent, context: Context) -> Finding | None:
     """Return the finding on a survey on land that stands above the model, sources with their receivers."""
     height = _height_of_land(lay, context)
     if height is None:
@@ -140,7 +140,7 @@ def _land(lay: Layout, context: Context) -> Finding | None:
     )
 
 
-def _height_of_land(lay: Layout, context: Context) -> float | None:
+def _height_of_land(lay: SurveyExtent, context: Context) -> float | None:
     """Return the height (m above z = 0) of the highest station of a survey on land above the model; else None.
 
     Sources on land lie at the level of the receivers beside them, or as far below as charges do. At sea, receivers of
@@ -215,7 +215,7 @@ def land_below_the_sea(context: Context) -> Iterator[Finding]:
 # ---- signs
 
 
-def _other_sign(lay: Layout, above: Points, name: str, context: Context) -> str:
+def _other_sign(lay: SurveyExtent, above: Points, name: str, context: Context) -> str:
     """Return the cure of depths with the other sign, which would lie inside."""
     levels = np.unique(np.round(-above[:, 2], 2))
     if name == "receivers":
@@ -244,7 +244,7 @@ def _other_sign(lay: Layout, above: Points, name: str, context: Context) -> str:
     return f"if depths are negative there: [data.fix] source_depth = {levels[0]:g}; or "
 
 
-def _downward(lay: Layout, context: Context) -> str:
+def _downward(lay: SurveyExtent, context: Context) -> str:
     """Return the cure of elevations whose other sign puts all stations at the top of the model; else empty."""
     both = -np.concatenate([lay.src, lay.rcv])[:, 2]
     top, bottom = float(lay.low[2]), float(lay.high[2])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.check.echo_readings import Reading
+from subsalt.check.echo_readings import EchoReading
 from subsalt.earth.model_like import ModelLike
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class Columns:
     wavelet: Wavelet
     _held: dict[str, Array] = field(default_factory=dict)
 
-    def velocities(self, how: Reading) -> Array:
+    def velocities(self, how: EchoReading) -> Array:
         """Return the values of the model below the midpoints, (n, nz), as they are given."""
         if how.what not in self._held:
             n, z = len(self.near.src), self.depths
@@ -111,7 +111,7 @@ class Columns:
         """Depths of the model's nodes as they are given, thinned."""
         return self.model.grid.axis(-1)[:: -(-self.model.grid.shape[-1] // DEPTHS)]
 
-    def spikes(self, how: Reading) -> tuple[Array, Array] | None:
+    def spikes(self, how: EchoReading) -> tuple[Array, Array] | None:
         """Return arrivals, s, and sizes of all echoes, (n, nz); None where the reading makes no velocities."""
         v, z = self.velocities(how), self.depths
         top = z[0] * (how.factor if how.scaled_top else 1.0) + how.shift
@@ -134,7 +134,7 @@ class Columns:
         return arrival, size
 
     @staticmethod
-    def _down(t0: Array, v: Array, top: float, dz: float, how: Reading, depth: Array) -> Array:
+    def _down(t0: Array, v: Array, top: float, dz: float, how: EchoReading, depth: Array) -> Array:
         """Return the one-way vertical times from the top to a depth of each trace, (n, 1); negative above it."""
         deep = depth - top
         if how.timed:
@@ -145,7 +145,7 @@ class Columns:
         inside = t0[rows, k] + (at - k) * (t0[rows, k + 1] - t0[rows, k])
         return np.asarray(np.where(deep <= dz, deep / v[:, 0], 0.5 * inside)[:, None])
 
-    def echoes(self, how: Reading, after: Array | None = None) -> Array | None:
+    def echoes(self, how: EchoReading, after: Array | None = None) -> Array | None:
         """Return what a model that is read in some way gives at the traces, (n, nt).
 
         Parameters

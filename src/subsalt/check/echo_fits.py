@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.echo_columns import Columns, Near, in_band
-from subsalt.check.echo_readings import Reading, readings
+from subsalt.check.echo_readings import EchoReading, readings
 from subsalt.earth.model_like import ModelLike
 
 Array = NDArray[np.float64]
@@ -73,7 +73,7 @@ class Compared:
         From which a correlation is none of chance.
     tried, second : str
         What that other reading and the next one are; empty when none was tried.
-    how : Reading or None
+    how : EchoReading or None
         The other reading, where it is clearly the right one.
     other : bool
         Other readings fit, of which none is clearly the right one.
@@ -88,7 +88,7 @@ class Compared:
     least: float = 0.0
     tried: str = ""
     second: str = ""
-    how: Reading | None = None
+    how: EchoReading | None = None
     other: bool = False
     why: str = ""
 
@@ -134,24 +134,24 @@ class Comparison:
 
     def usable(self) -> bool:
         """Return whether all values of the columns are velocities."""
-        v = self.columns.velocities(Reading())
+        v = self.columns.velocities(EchoReading())
         return bool(np.isfinite(v).all() and (v > 0).all())
 
-    def echoes(self, how: Reading) -> Array | None:
+    def echoes(self, how: EchoReading) -> Array | None:
         """Return what a reading gives after the direct wave, louder with time, (n, nt)."""
         made = self.columns.echoes(how, self.after)
         return None if made is None else made * self.gain
 
-    def score(self, how: Reading) -> float:
+    def score(self, how: EchoReading) -> float:
         """Return the correlation of a reading with the data; 0 where it makes no echoes."""
         made = self.echoes(how)
         return 0.0 if made is None else _shifted(self.unit, _unit(made), self.lags)
 
-    def best_speed(self, how: Reading, speeds: tuple[float, ...] = INEXACT) -> tuple[float, float]:
+    def best_speed(self, how: EchoReading, speeds: tuple[float, ...] = INEXACT) -> tuple[float, float]:
         """Return the largest correlation of a reading with faster or slower velocities, and the factor."""
         return max((self.score(how.faster(f)), f) for f in speeds)
 
-    def strongest(self, how: Reading) -> float:
+    def strongest(self, how: EchoReading) -> float:
         """Return the strongest echo of a reading after the direct wave, of the incident wave."""
         made = self.columns.echoes(how, self.after)
         size = float(np.abs(self.wavelet.samples).max())
@@ -159,12 +159,12 @@ class Comparison:
 
     def heard(self) -> float:
         """Return which part of the energy of the model's echoes comes after the direct wave."""
-        made, after = self.columns.echoes(Reading()), self.echoes(Reading())
+        made, after = self.columns.echoes(EchoReading()), self.echoes(EchoReading())
         if made is None or after is None:
             return 0.0
         return float((after**2).sum()) / max(float(((made * self.gain) ** 2).sum()), 1e-300)
 
-    def steady(self, how: Reading) -> float:
+    def steady(self, how: EchoReading) -> float:
         """Return how alike the echoes of the model are within the zone that reflects.
 
         A quarter of the diameter of the first Fresnel zone, ``2 sqrt(lambda z / 2)``, in the middle of the model, or of
@@ -189,12 +189,12 @@ class Comparison:
     def along(self) -> tuple[float, float]:
         """Return how alike echoes are along the line: of the model, and of the data."""
         half = np.roll(np.arange(len(self.data)), len(self.data) // 2)
-        here = self.columns.echoes(Reading(), self.after)
+        here = self.columns.echoes(EchoReading(), self.after)
         data = likeness(self.data, self.data[half], self.lags)
         if here is None:
             return 1.0, data
         middle = self.columns.echoes(
-            Reading("in the middle", lambda p: np.broadcast_to(np.median(p, axis=0), p.shape)), self.after
+            EchoReading("in the middle", lambda p: np.broadcast_to(np.median(p, axis=0), p.shape)), self.after
         )
         return (1.0 if middle is None else likeness(here * self.gain, middle * self.gain, self.lags)), data
 
@@ -220,7 +220,7 @@ class Comparison:
         return float(max(found, default=0.0))
 
 
-def compare(of: Comparison, holds: Callable[[Reading], bool]) -> Compared:
+def compare(of: Comparison, holds: Callable[[EchoReading], bool]) -> Compared:
     """Return how the echoes of the data agree with those of the model as given, nearly, and read otherwise.
 
     Parameters
@@ -247,10 +247,10 @@ def compare(of: Comparison, holds: Callable[[Reading], bool]) -> Compared:
     return _strange(of, found)
 
 
-def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compared:
+def _otherwise(of: Comparison, found: Compared, asked: list[EchoReading]) -> Compared:
     """Return the same with the best other reading, and whether it is clearly the right one."""
     ranked = sorted(((of.score(how), k) for k, how in enumerate(asked)), reverse=True)
-    scores: list[tuple[float, Reading]] = []
+    scores: list[tuple[float, EchoReading]] = []
     for first, k in ranked[: 2 * TRIED]:
         how = asked[k]
         # of what is smooth a turned model can be told, not one of other numbers
@@ -273,7 +273,7 @@ def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compare
         or best**2 < TIMES * found.inexact**2
     ):
         return found
-    wide = max(found.inexact, of.best_speed(Reading(), STRETCH)[0]) if turned or how.timed else 0.0
+    wide = max(found.inexact, of.best_speed(EchoReading(), STRETCH)[0]) if turned or how.timed else 0.0
     if best**2 < (TIMED if how.timed else TIMES) * wide**2:
         return found
     # where layers are steep, echoes come from beside: from another place or depth than that of a column
@@ -283,7 +283,7 @@ def _otherwise(of: Comparison, found: Compared, asked: list[Reading]) -> Compare
     return replace(found, how=how if clear else None, other=True)
 
 
-def _simplest(scores: list[tuple[float, Reading]]) -> tuple[float, Reading]:
+def _simplest(scores: list[tuple[float, EchoReading]]) -> tuple[float, EchoReading]:
     """Return the best reading; of spacings that fit as well the one that changes fewer of them, along z first."""
     best, how = scores[0]
     if how.family == "spacing xz":
@@ -294,12 +294,12 @@ def _simplest(scores: list[tuple[float, Reading]]) -> tuple[float, Reading]:
     return best, how
 
 
-def _more_of(how: Reading, other: Reading) -> bool:
+def _more_of(how: EchoReading, other: EchoReading) -> bool:
     """Return whether another reading changes the spacing along z as one does that changes no more."""
     return how.family == "spacing z" and other.family == "spacing xz" and other.factor == how.factor
 
 
-def _layered(of: Comparison, how: Reading) -> bool:
+def _layered(of: Comparison, how: EchoReading) -> bool:
     """Return whether interval velocities from others change in steps, as those of layers do.
 
     Of velocities that were only smoothed they change over some nodes: the largest change is no larger than its
@@ -322,7 +322,7 @@ def _strange(of: Comparison, found: Compared) -> Compared:
     """Return the same with the reason why low correlations say nothing, if there is one."""
     if found.inexact >= found.surely:
         return _beyond(of, found)
-    strongest = of.strongest(Reading())
+    strongest = of.strongest(EchoReading())
     if strongest < FAINT:
         return replace(
             found, why=f"the model has none after the direct wave: its strongest reflects {strongest:.1%}"
@@ -338,7 +338,7 @@ def _strange(of: Comparison, found: Compared) -> Compared:
         why = f"layers of the model are smooth: its strongest reflects {strongest:.1%}"
     elif of.heard() < HEARD:
         why = "most echoes of the model come with the direct wave"
-    elif of.steady(Reading()) < STEADY:
+    elif of.steady(EchoReading()) < STEADY:
         why = "layers of the model change too fast along the line for columns to stand for them"
     else:
         model, data = of.along()
@@ -354,7 +354,7 @@ def _beyond(of: Comparison, found: Compared) -> Compared:
     """Return the same, unless velocities that are further off than ordinary ones fit better."""
     if found.speed not in (INEXACT[0], INEXACT[-1]):
         return found
-    wider, speed = of.best_speed(Reading(), tuple(f for f in BEYOND if (f > 1) == (found.speed > 1)))
+    wider, speed = of.best_speed(EchoReading(), tuple(f for f in BEYOND if (f > 1) == (found.speed > 1)))
     if wider <= found.inexact:
         return found
     side = "higher" if speed > 1 else "lower"

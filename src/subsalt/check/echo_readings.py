@@ -22,7 +22,7 @@ SIDES = (-0.25, -0.125, -0.0625, -0.03125, 0.03125, 0.0625, 0.125, 0.25)
 
 
 @dataclass(frozen=True)
-class Reading:
+class EchoReading:
     """A way to read a model.
 
     Parameters
@@ -62,12 +62,14 @@ class Reading:
     axes: str = ""
     spacing: tuple[float, ...] = ()
 
-    def faster(self, by: float) -> Reading:
+    def faster(self, by: float) -> EchoReading:
         """Return the same with all velocities multiplied."""
         return replace(self, speed=self.speed * by)
 
 
-def readings(grid: Grid, middle: Array, src: Array, shot: NDArray[np.int64], quarter: float) -> list[Reading]:
+def readings(
+    grid: Grid, middle: Array, src: Array, shot: NDArray[np.int64], quarter: float
+) -> list[EchoReading]:
     """Return the ways to read a model, the one that is given first.
 
     Parameters
@@ -81,8 +83,8 @@ def readings(grid: Grid, middle: Array, src: Array, shot: NDArray[np.int64], qua
     quarter : float
         Of a wavelength, m.
     """
-    timed = Reading("its last axis is two-way time in ms, not depth in m", family="time", timed=True)
-    feet = Reading(
+    timed = EchoReading("its last axis is two-way time in ms, not depth in m", family="time", timed=True)
+    feet = EchoReading(
         "its lengths are in feet",
         lambda p: p / FOOT,
         "feet",
@@ -90,34 +92,36 @@ def readings(grid: Grid, middle: Array, src: Array, shot: NDArray[np.int64], qua
         scaled_top=True,
         spacing=(FOOT,) * grid.ndim,
     )
-    out = [Reading(), _turned(grid, "x"), timed, feet]
+    out = [EchoReading(), _turned(grid, "x"), timed, feet]
     if grid.ndim == 3:
-        exchanged = Reading("its x and y axes are exchanged", lambda p: p[:, [1, 0, 2]], "axes", axes="yxz")
+        exchanged = EchoReading(
+            "its x and y axes are exchanged", lambda p: p[:, [1, 0, 2]], "axes", axes="yxz"
+        )
         out += [_turned(grid, "y"), _turned(grid, "xy"), exchanged]
     out += [
         _spaced(grid, sides, f) for f in SPACINGS for sides in ("z", "x", "xz") if (sides, f) != ("xz", FOOT)
     ]
     out += [
-        Reading(f"its velocities are {kind} velocities down to each depth", family="kind", held=kind)
+        EchoReading(f"its velocities are {kind} velocities down to each depth", family="kind", held=kind)
         for kind in ("rms", "average")
     ]
     out += [_deeper(quarter * k) for k in SHIFTS]
     length = (grid.shape[0] - 1) * grid.spacing[0]
     out += [_aside(length * part) for part in SIDES]
     if (backward := _shots_backward(middle, shot)) is not None:
-        out.append(Reading("the shots stand in the reverse order", lambda p: backward, "shots"))
+        out.append(EchoReading("the shots stand in the reverse order", lambda p: backward, "shots"))
     other = np.array([2.0, 2.0, 1.0]) * src + np.array([-1.0, -1.0, 0.0]) * middle
-    out.append(Reading("receivers stand on the other side of their sources", lambda p: other, "side"))
+    out.append(EchoReading("receivers stand on the other side of their sources", lambda p: other, "side"))
     return out
 
 
-def _turned(grid: Grid, letters: str) -> Reading:
+def _turned(grid: Grid, letters: str) -> EchoReading:
     """Return the reading of a model whose axes run backwards."""
     low = np.array(grid.origin3)
     both = 2 * low + (np.array(grid.shape3) - 1) * np.array(grid.spacing3)
     axes = ["xyz".index(x) for x in letters]
     words = " and ".join(letters) + (" axes run" if len(letters) > 1 else " axis runs")
-    return Reading(
+    return EchoReading(
         f"the {words} backward",
         lambda p: np.where(np.isin(np.arange(3), axes), both - p, p),
         f"turned {letters}",
@@ -125,7 +129,7 @@ def _turned(grid: Grid, letters: str) -> Reading:
     )
 
 
-def _spaced(grid: Grid, sides: str, factor: float) -> Reading:
+def _spaced(grid: Grid, sides: str, factor: float) -> EchoReading:
     """Return the reading of a model with another spacing, along z, across, or both."""
     low = np.array(grid.origin3)
     across = factor if "x" in sides else 1.0
@@ -137,19 +141,19 @@ def _spaced(grid: Grid, sides: str, factor: float) -> Reading:
         "xz": f"its spacing is {' x '.join(new)} m",
     }[sides]
     factors = (*(across for _ in grid.shape[:-1]), down)
-    return Reading(what, lambda p: low + (p - low) / across, f"spacing {sides}", down, spacing=factors)
+    return EchoReading(what, lambda p: low + (p - low) / across, f"spacing {sides}", down, spacing=factors)
 
 
-def _deeper(far: float) -> Reading:
+def _deeper(far: float) -> EchoReading:
     side = "deeper" if far > 0 else "higher"
-    return Reading(f"it lies about {float(f'{abs(far):.2g}'):g} m {side}", family=side, shift=far)
+    return EchoReading(f"it lies about {float(f'{abs(far):.2g}'):g} m {side}", family=side, shift=far)
 
 
-def _aside(far: float) -> Reading:
+def _aside(far: float) -> EchoReading:
     """Return the reading of a model that lies further along x."""
     side = "larger" if far > 0 else "smaller"
     by = np.array([far, 0.0, 0.0])
-    return Reading(
+    return EchoReading(
         f"it lies about {float(f'{abs(far):.2g}'):g} m further to {side} x", lambda p: p - by, f"to {side} x"
     )
 

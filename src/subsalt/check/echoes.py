@@ -16,10 +16,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, Layout, ok, rule, unchecked, warning
+from subsalt.check.context import Context, SurveyExtent, ok, rule, unchecked, warning
 from subsalt.check.echo_columns import Near
 from subsalt.check.echo_fits import Compared, Comparison, compare
-from subsalt.check.echo_readings import Reading
+from subsalt.check.echo_readings import EchoReading
 from subsalt.check.first_breaks import placed
 from subsalt.check.line import exchanged_in_3d, model_axes_key
 from subsalt.check.looked_at import samples, traces_of
@@ -169,13 +169,13 @@ def _compared(context: Context, near: Near) -> Compared:
     return compare(of, lambda how: _holds(context, how))
 
 
-def _holds(context: Context, how: Reading) -> bool:
+def _holds(context: Context, how: EchoReading) -> bool:
     """Return whether a model that is read in some way holds the stations of the survey."""
     assert context.model is not None
     assert context.survey is not None
     if how.family in ("shots", "side"):
         return True
-    lay = Layout.of(context.survey, context.model.grid)
+    lay = SurveyExtent.of(context.survey, context.model.grid)
     both = np.concatenate([lay.src, lay.rcv[:: max(1, len(lay.rcv) // 5000)]])
     return float(lay.outside(how.place(both)).mean()) <= 1 - MOST
 
@@ -230,7 +230,7 @@ def _strangers(found: Compared, where: str) -> Finding:
     )
 
 
-def _cure(context: Context, how: Reading) -> str:
+def _cure(context: Context, how: EchoReading) -> str:
     """Return how to say that a model is to be read in another way."""
     vp = context.parameters.get("vp")
     words = {

@@ -13,8 +13,8 @@ from subsalt.acquisition.survey import Survey
 from subsalt.check.cable import reversed_cable
 from subsalt.check.context import (
     Context,
-    Layout,
     Points,
+    SurveyExtent,
     error,
     layout_of,
     ok,
@@ -138,7 +138,7 @@ def overlap(context: Context) -> Iterator[Finding]:
     )
 
 
-def _origin_cure(lay: Layout, points: Points, context: Context) -> str:
+def _origin_cure(lay: SurveyExtent, points: Points, context: Context) -> str:
     """Return the cure of a model whose origin is wrong: one at 0 that holds the survey; empty when it does not."""
     vp = context.parameters.get("vp")
     if vp is None or vp.grid is None or context.resampling or not any(vp.grid.origin):
@@ -170,7 +170,7 @@ def _shift(context: Context, offset: Points, shift: str) -> str:
     return f"{text}; if their centres lie at one place: [data] frame = {{x0 = {x0:.10g}, y0 = {y0:.10g}{turned}}}"
 
 
-def _exchange(lay: Layout, points: Points, context: Context) -> str:
+def _exchange(lay: SurveyExtent, points: Points, context: Context) -> str:
     """Return the cure of exchanged axes when exchanging them on the map puts the survey on the model."""
     assert context.survey is not None
     if 1 not in lay.axes:
@@ -187,7 +187,7 @@ def _exchange(lay: Layout, points: Points, context: Context) -> str:
     )
 
 
-def _guess(lay: Layout, points: Points, context: Context) -> str:
+def _guess(lay: SurveyExtent, points: Points, context: Context) -> str:
     """Return the cure of the single mistake that explains all positions outside; else an empty text."""
     if tried := _tried(lay, context):
         return f"if the scalar (byte 71) or the unit is wrong: {tried}"
@@ -208,7 +208,7 @@ def _guess(lay: Layout, points: Points, context: Context) -> str:
     return best
 
 
-def _tried(lay: Layout, context: Context) -> str:
+def _tried(lay: SurveyExtent, context: Context) -> str:
     """Return the scalar or unit that puts the survey on the model, tried on the headers; empty when none does."""
     stations = getattr(context.scan, "stations", None)
     if not stations or context.survey is None:
@@ -301,7 +301,7 @@ def on_the_model(context: Context) -> Iterator[Finding]:
         yield ok(f"survey on the model  {len(lay.src)} shots, {len(lay.rcv)} traces, all inside")
 
 
-def _without(context: Context, lay: Layout) -> str:
+def _without(context: Context, lay: SurveyExtent) -> str:
     """Return the cure for stations outside: which traces to leave out, when the survey knows them."""
     assert context.survey is not None
     shots = context.survey.shots
@@ -329,7 +329,7 @@ def _without(context: Context, lay: Layout) -> str:
     return f"extend the model, or leave {where}{more} out: {entries}"
 
 
-def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
+def _guess_outside(lay: SurveyExtent, points: Points, context: Context) -> str:
     """Return the guess when it explains clearly more than what is inside now; a model that is too small
     cannot be told from it.
     """
@@ -345,7 +345,7 @@ def _guess_outside(lay: Layout, points: Points, context: Context) -> str:
     return f"{guess}; else " if guess else ""
 
 
-def _receivers_alone(lay: Layout) -> str:
+def _receivers_alone(lay: SurveyExtent) -> str:
     """Return the cure of receivers that are far away while all sources lie on the model; empty when some are near."""
     if not lay.outside(lay.rcv).all():
         return ""

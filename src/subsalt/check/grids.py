@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Survey
-from subsalt.check.context import Context, Layout, error, ok, rule, warning
+from subsalt.check.context import Context, SurveyExtent, error, ok, rule, warning
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Parameter, Planes, first_index, slabs
 from subsalt.errors import Finding
@@ -94,7 +94,7 @@ def unset_spacing(context: Context) -> Iterator[Finding]:
 
 def _mostly_inside(survey: Survey, grid: Grid, share: float) -> bool:
     """Return whether that share of all stations lies on a grid, horizontally."""
-    lay = Layout.of(survey, grid)
+    lay = SurveyExtent.of(survey, grid)
     return lay.inside_share(np.concatenate([lay.src, lay.rcv])) >= share
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, Layout, error, rule, warning
+from subsalt.check.context import Context, SurveyExtent, error, rule, warning
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Parameter, Planes
 from subsalt.errors import Finding
@@ -179,14 +179,14 @@ def _on_the_survey(context: Context, p: Parameter, axis: int) -> str:
         for key, v in (("spacing", given.spacing), ("origin", given.origin))
     )
     other = Grid(tuple(given.shape[i] for i in order), spacing, origin)
-    shares = [_share_outside(Layout.of(survey, grid)) for grid in (given, other)]
+    shares = [_share_outside(SurveyExtent.of(survey, grid)) for grid in (given, other)]
     if shares[0] <= OUTSIDE or shares[1] > 0:
         return ""
     context.facts["_grid_wrong"] = True
     return f"{shares[0]:.0%} of the stations lie outside the model, none when these two are exchanged"
 
 
-def _share_outside(lay: Layout) -> float:
+def _share_outside(lay: SurveyExtent) -> float:
     """Return which share of all stations lies outside a grid, below it, or above."""
     both = np.concatenate([lay.src, lay.rcv])
     deep = (both[:, 2] < lay.low[2] - lay.slack[2]) | (both[:, 2] > lay.high[2] + lay.slack[2])

@@ -17,7 +17,7 @@ from subsalt.acquisition.first_breaks import (
     spread,
 )
 from subsalt.check.break_fits import Measured, measure
-from subsalt.check.context import Context, Layout
+from subsalt.check.context import Context, SurveyExtent
 from subsalt.check.looked_at import moved_by, samples, wavelet_of
 
 
@@ -52,7 +52,7 @@ def placed(context: Context) -> bool:
     assert context.model is not None
     if context.model.grid.ndim != context.survey.ndim or context.facts.get("_line_unplaced"):
         return False
-    lay = Layout.of(context.survey, context.model.grid)
+    lay = SurveyExtent.of(context.survey, context.model.grid)
     both = np.concatenate([lay.src, lay.rcv])
     deep = (both[:, 2] < lay.low[2] - lay.slack[2]) | (both[:, 2] > lay.high[2] + lay.slack[2])
     return bool((lay.outside(both) | deep).mean() < 0.5)

@@ -9,7 +9,7 @@ import numpy as np
 
 from subsalt.acquisition.line import heading
 from subsalt.acquisition.turned import frame_along, turned
-from subsalt.check.context import Context, Layout, Points, ok, rule, warning
+from subsalt.check.context import Context, Points, SurveyExtent, ok, rule, warning
 from subsalt.earth.grid import Frame, map_corners
 from subsalt.errors import Finding
 
@@ -57,7 +57,7 @@ def lines_along_the_grid(context: Context) -> Iterator[Finding]:
     )
 
 
-def along_the_lines(lay: Layout, context: Context) -> str:
+def along_the_lines(lay: SurveyExtent, context: Context) -> str:
     """Return the frame that puts a survey whose lines are turned on a model without a place; empty when none does.
 
     The centres are brought together, since nothing says more.

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.check.context import Context, Layout, error, rule, warning
+from subsalt.check.context import Context, SurveyExtent, error, rule, warning
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
@@ -97,7 +97,7 @@ def in_feet(context: Context, unit: str | None = None) -> str:
         return ""
     g = model.grid
     grid = Grid(g.shape, tuple(FOOT * h for h in g.spacing), tuple(FOOT * o for o in g.origin))
-    lay = Layout.of(survey, grid)
+    lay = SurveyExtent.of(survey, grid)
     both = np.concatenate([lay.src, lay.rcv])
     if lay.outside(both).any() or float(both[:, 2].max()) > lay.high[2] + lay.slack[2]:
         return ""

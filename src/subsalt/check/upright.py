@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from subsalt.check.context import Context, Layout, error, layout_of, rule, with_origin
+from subsalt.check.context import Context, SurveyExtent, error, layout_of, rule, with_origin
 from subsalt.errors import Finding
 from subsalt.io.scan.cures import DEEPEST
 from subsalt.io.scan.upright import Upright, flat, levels, said, upright
@@ -34,7 +34,7 @@ def y_is_a_depth(context: Context) -> Iterator[Finding]:
     )
 
 
-def _readings(found: Upright, lay: Layout, context: Context) -> list[str]:
+def _readings(found: Upright, lay: SurveyExtent, context: Context) -> list[str]:
     """Return the readings of y under which all stations lie in the model, those with shallower sources first."""
     top, bottom = float(lay.low[2]), float(lay.high[2])
     y = np.array([found.sources, found.receivers])
@@ -48,7 +48,7 @@ def _readings(found: Upright, lay: Layout, context: Context) -> list[str]:
     return shallow or [text for _, text in sorted(out)]
 
 
-def _keys(found: Upright, z: np.ndarray, context: Context, lay: Layout) -> str:
+def _keys(found: Upright, z: np.ndarray, context: Context, lay: SurveyExtent) -> str:
     """Return the keys of one reading."""
     if found.constant:
         return f"{flat()}, fix = {{source_depth = {z[0, 0]:g}, receiver_depth = {z[1, 0]:g}}}"

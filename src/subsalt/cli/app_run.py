@@ -178,7 +178,7 @@ def watch(
 @spread
 def plan(
     job: JobFile,
-    here: plan_command.Layout,
+    here: plan_command.RankOptions,
     cluster: plan_command.Cluster,
     options: plan_command.Asked,
     json: Json = False,

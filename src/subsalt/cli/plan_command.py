@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RankOptions:
     """What one machine is asked about, as it was typed."""
 
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks to be started.")] = 1
@@ -140,7 +140,7 @@ class Asked:
         return Device(self.device or given, self.gpu, memory)
 
 
-def plan(job_file: Path, here: Layout, options: Asked, as_json: bool, measure: bool) -> None:
+def plan(job_file: Path, here: RankOptions, options: Asked, as_json: bool, measure: bool) -> None:
     """Plan a job."""
     from subsalt.plan import plan_job
 
@@ -166,7 +166,7 @@ def plan(job_file: Path, here: Layout, options: Asked, as_json: bool, measure: b
         raise typer.Exit(result.error.exit_code)
 
 
-def nodes(job_file: Path, cluster: Cluster, here: Layout, as_json: bool, measure: bool) -> None:
+def nodes(job_file: Path, cluster: Cluster, here: RankOptions, as_json: bool, measure: bool) -> None:
     """Extrapolate a job to many nodes: a model, labelled so."""
     from subsalt.plan import network as links
     from subsalt.plan import plan_job_on_nodes

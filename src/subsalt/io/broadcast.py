@@ -50,7 +50,7 @@ class Planes(Protocol):
         """Return the planes lo ... hi - 1."""
 
 
-class Reading(Protocol):
+class InputReading(Protocol):
     """The way to read; both calls are collective over the group where `collective` is true.
 
     Bytes wanted (`subsalt.io.input_traffic`) are counted here for planes, and by what reads rows for rows: a row may
@@ -172,7 +172,7 @@ class Broadcast:
         return values
 
 
-def of(name: str, comm: Comm) -> Reading:
+def of(name: str, comm: Comm) -> InputReading:
     """Return the way to read that `[parallel] io` names.
 
     Raises

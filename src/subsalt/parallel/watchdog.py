@@ -39,7 +39,7 @@ ROW = np.dtype(
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPlace:
     """Where a rank runs."""
 
     rank: int
@@ -276,7 +276,7 @@ class Watchdog:
     def __init__(self, comm: Comm, patience: float, say: Say | None) -> None:
         self.comm, self.patience, self.say = comm, patience, say
         self.period = min(1.0, patience / 10)
-        places = [Place(*p) for p in comm.allgather([comm.rank, comm.host, os.getpid()])]
+        places = [RankPlace(*p) for p in comm.allgather([comm.rank, comm.host, os.getpid()])]
         host = comm.on_host()
         try:
             self.table = Table(host)
@@ -427,7 +427,7 @@ class Watchdog:
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    def _give_up(self, lost: list[Place], seconds: float, host: bool = False) -> None:
+    def _give_up(self, lost: list[RankPlace], seconds: float, host: bool = False) -> None:
         """Name the ranks that fell silent, and end all."""
         if self._end.is_set():
             return

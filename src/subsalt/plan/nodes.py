@@ -1,7 +1,7 @@
 """A survey on many nodes: what the model says beyond the machine that was measured. Never a result.
 
-Where something was measured (results of `subsalt lab scaling`, runs with a prediction), `Point` says how far the model
-is off.
+Where something was measured (results of `subsalt lab scaling`, runs with a prediction), `MeasuredPoint` says how far the
+model is off.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Point:
+class MeasuredPoint:
     """One measured run beside what the model says of it.
 
     Parameters
@@ -78,7 +78,7 @@ class Point:
         )
 
 
-def points_of(path: Path) -> list[Point]:
+def points_of(path: Path) -> list[MeasuredPoint]:
     """Return the points that a file holds: a run directory, its run.json, or a result of `subsalt lab scaling`.
 
     Raises
@@ -107,7 +107,7 @@ def points_of(path: Path) -> list[Point]:
     return points
 
 
-def of_run(content: Mapping[str, Any], name: str) -> list[Point]:
+def of_run(content: Mapping[str, Any], name: str) -> list[MeasuredPoint]:
     """Return the wall time of a run against the prediction it began with; none when it has none."""
     said = content.get("predicted")
     said = said.get("phases") if isinstance(said, dict) else None
@@ -119,11 +119,13 @@ def of_run(content: Mapping[str, Any], name: str) -> list[Point]:
     assert compared.wall.predicted is not None
     assert compared.wall.measured is not None
     return [
-        Point(f"run {name}", ranks, compared.wall.predicted, compared.wall.measured, compared.wall.rescaled)
+        MeasuredPoint(
+            f"run {name}", ranks, compared.wall.predicted, compared.wall.measured, compared.wall.rescaled
+        )
     ]
 
 
-def of_scaling(content: Mapping[str, Any]) -> list[Point]:
+def of_scaling(content: Mapping[str, Any]) -> list[MeasuredPoint]:
     """Return the layouts of a table of time steps against the one on the fewest cores, which gives the rate.
 
     A slab of whole planes for every rank, the halo hidden: what threads and memory share on a node is not in it.
@@ -140,7 +142,9 @@ def of_scaling(content: Mapping[str, Any]) -> list[Point]:
             continue
         blocks, steps = _slabs(r), r["point_steps"] / _points(r)
         seconds = kernel_seconds(blocks, steps, rate * r["cores"] / r["ranks"])
-        out.append(Point(f"time steps, {r['grid']}, {r['threads']} threads", r["ranks"], seconds, r["time"]))
+        out.append(
+            MeasuredPoint(f"time steps, {r['grid']}, {r['threads']} threads", r["ranks"], seconds, r["time"])
+        )
     return out
 
 
@@ -167,7 +171,7 @@ def _slabs(row: Mapping[str, Any]) -> Blocks:
     return slabs(_grid(row), int(row["ranks"]))
 
 
-def largest_error(points: Sequence[Point]) -> float | None:
+def largest_error(points: Sequence[MeasuredPoint]) -> float | None:
     """Return the largest relative error, of those at the run's own rate where they have one; None without points."""
     ratios = [(p.rescaled if p.rescaled is not None else p.predicted) / p.measured for p in points]
     return max((abs(r - 1) for r in ratios), default=None)
@@ -343,7 +347,7 @@ class NodesPlan:
         By nodes.
     assumptions : list of str
         What the figures rest on.
-    points : list of Point
+    points : list of MeasuredPoint
         The model against what was measured.
     steps : list of StepRow
         One time step of the largest shot that all ranks share, by nodes and cut; none where nothing is propagated.
@@ -354,7 +358,7 @@ class NodesPlan:
     units: str
     rows: list[Row]
     assumptions: list[str]
-    points: list[Point] = field(default_factory=list)
+    points: list[MeasuredPoint] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
 
     @property
@@ -437,7 +441,7 @@ def with_efficiency(rows: Sequence[Row]) -> list[Row]:
     return [replace(r, efficiency=spent / (r.wall * r.nodes)) if r.wall else r for r in rows]
 
 
-def measured_points(seen: Sequence[Path], folder: Path) -> list[Point]:
+def measured_points(seen: Sequence[Path], folder: Path) -> list[MeasuredPoint]:
     """Return the model's error on runs and results that are named, and on the run of the job where there is one."""
     points = [p for path in seen for p in points_of(path)]
     if not seen and (folder / "run.json").is_file():

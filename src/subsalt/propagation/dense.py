@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import GeometryError
-from subsalt.io.broadcast import PerRank, Reading
+from subsalt.io.broadcast import InputReading, PerRank
 from subsalt.io.prestack.time_slices import SliceStream, TimeSlices, stream_slices
 from subsalt.kernels.work import Source
 from subsalt.propagation.propagator import Propagator
@@ -110,7 +110,7 @@ def dense_source(
     depth: float,
     *,
     order: Sequence[int] | None = None,
-    reading: Reading | None = None,
+    reading: InputReading | None = None,
 ) -> Iterator[Source]:
     """Yield a source that injects one slice per time step, read ahead while the step before it is computed.
 
@@ -124,7 +124,7 @@ def dense_source(
         Depth of the plane, m.
     order : sequence of int, optional
         Which slice each step takes; all in order of time when left out, ``range(nt - 1, -1, -1)`` runs backwards.
-    reading : Reading, optional
+    reading : InputReading, optional
         How slices are read; each rank its part when left out.
 
     Notes

@@ -24,7 +24,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, ModelError
 from subsalt.view import palettes, style
 from subsalt.view.pages import BOTTOM, LEFT, TOP, Sheet, png_path
-from subsalt.view.records import Traces
+from subsalt.view.records import DrawnTraces
 
 #: half length of the window in which semblance is taken, s: two periods of 25 Hz
 HALF_WINDOW = 0.08
@@ -299,7 +299,7 @@ def scan_panels(
     with Sheet(out, how.title, how.run_id, " · ".join(said)).page(size) as fig:
         for n, (label, traces) in enumerate(shown):
             ax = style.place(fig, (LEFT + n * (wide + 0.12), _TOP, wide, _TALL))
-            Traces(traces, time, limit, "grey", muted=how.muted).draw(ax)
+            DrawnTraces(traces, time, limit, "grey", muted=how.muted).draw(ax)
             ax.set_title(style.printable(label), fontsize=9, pad=4)
             if across is not None:
                 few, last = (2 if wide < 1.4 else 3), len(traces) - 1

@@ -15,7 +15,7 @@ from subsalt.errors import ConfigError, GeometryError
 from subsalt.view import palettes, style
 from subsalt.view.flatness import Moveout, residual_moveout
 from subsalt.view.pages import BOTTOM, LEFT, Sheet, png_path
-from subsalt.view.records import Traces, TraceStyle
+from subsalt.view.records import DrawnTraces, TraceStyle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,8 +131,10 @@ def image_gathers(
             pixels = palettes.pixels_of(axes["gather"])[1] / len(traces)
             kind = how.chosen(pixels >= 7)
             muted = MUTED if kind != "wiggle" else None
-            Traces(traces, time, limit, kind, g.offset, muted).draw(axes["gather"])
-            _stack(axes["stack"], Traces(np.tile(g.stacked() * weight, (_COPIES, 1)), time, limit, "wiggle"))
+            DrawnTraces(traces, time, limit, kind, g.offset, muted).draw(axes["gather"])
+            _stack(
+                axes["stack"], DrawnTraces(np.tile(g.stacked() * weight, (_COPIES, 1)), time, limit, "wiggle")
+            )
             if rest is not None:
                 _moveout(axes["moveout"], rest, time)
             if n == 0:
@@ -169,7 +171,7 @@ def _widths(gathers: Sequence[ImageGather], left_over: Sequence[Moveout | None])
     return [{k: max(v * unit, 0.25) for k, v in p.items()} for p in parts]
 
 
-def _stack(ax: Axes, stack: Traces) -> None:
+def _stack(ax: Axes, stack: DrawnTraces) -> None:
     """Draw the stack of a gather beside it."""
     # it is weaker than a near trace where events are not flat: that is what it is there to show
     stack.draw(ax)

@@ -176,7 +176,7 @@ def _page(
         left = LEFT
         for n, (name, traces, offset) in enumerate(shown):
             ax = style.place(fig, (left, top, wide[n], tall))
-            Traces(traces, time, limit, how.chosen(len(traces) <= 60), offset).draw(ax)
+            DrawnTraces(traces, time, limit, how.chosen(len(traces) <= 60), offset).draw(ax)
             ax.set_title(name, fontsize=9, pad=4)
             if n:
                 ax.set_yticklabels([])
@@ -187,7 +187,7 @@ def _page(
 
 
 @dataclass(frozen=True)
-class Traces:
+class DrawnTraces:
     """Traces that are drawn on one pair of axes.
 
     Parameters

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.view import style
 from subsalt.view.pages import BOTTOM, LEFT, Sheet, png_path
-from subsalt.view.records import Traces, TraceStyle
+from subsalt.view.records import DrawnTraces, TraceStyle
 
 #: panels beside each other; inches of a panel, and of the room for its title and axis
 ACROSS = 4
@@ -83,7 +83,7 @@ def signal_steps(
             ax = style.place(fig, box)
             values = np.asarray(stage.values, np.float64) * how.weight(stage.time)
             limit = style.clip_limit(values, how.clip)
-            Traces(values, stage.time, limit, how.chosen(n <= 60), stage.offset).draw(ax)
+            DrawnTraces(values, stage.time, limit, how.chosen(n <= 60), stage.offset).draw(ax)
             for curve in stage.curves:
                 ax.plot(np.arange(n), curve, color=style.OUTSIDE, linewidth=1.0)
             label = textwrap.fill(stage.label if k == 0 else f"{k}  {stage.label}", TITLE)

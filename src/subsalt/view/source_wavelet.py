@@ -13,7 +13,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.view import style
 from subsalt.view.pages import LEFT, Sheet
-from subsalt.view.records import Traces
+from subsalt.view.records import DrawnTraces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,7 @@ def source_wavelet(
                 )
             ):
                 ax = style.place(fig, (LEFT + k * (room + 0.2), down, room, TALL))
-                Traces(values, time, limit, "wiggle", direct.offset).draw(ax)
+                DrawnTraces(values, time, limit, "wiggle", direct.offset).draw(ax)
                 ax.set_title(name, fontsize=8, pad=3)
                 if k:
                     ax.set_yticklabels([])

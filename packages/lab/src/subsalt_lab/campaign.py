@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import RankLayout
 from subsalt_lab.result import Result, Say
 from subsalt_lab.rounds import interleaved
 
@@ -91,7 +91,7 @@ def plain(settings: Any) -> dict[str, Any]:
     return asdict(settings) | {"launcher": settings.launcher.name, "layouts": named}
 
 
-def key_of(layout: Layout, grid: Sequence[int]) -> dict[str, Any]:
+def key_of(layout: RankLayout, grid: Sequence[int]) -> dict[str, Any]:
     """Return what of a layout stands in its row."""
     return {
         "ranks": layout.ranks,
@@ -103,7 +103,7 @@ def key_of(layout: Layout, grid: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def marks_of(layout: Layout) -> list[str]:
+def marks_of(layout: RankLayout) -> list[str]:
     """Return what a reader must know of a layout."""
     marks = ["oversubscribed"] if layout.oversubscribed else []
     return marks + (["hyperthreads"] if layout.per_core > 1 else [])
@@ -126,7 +126,7 @@ def same_bits(fields: Sequence[tuple[str, Sequence[str]]]) -> None:
             raise wrong_answer(f"layouts gave {len(different)} different results{where}")
 
 
-def notes(layouts: Sequence[Layout]) -> list[str]:
+def notes(layouts: Sequence[RankLayout]) -> list[str]:
     """Return the lines that a reader of the table must know."""
     out = ["all layouts gave the same bits"]
     if any(x.oversubscribed for x in layouts):

@@ -19,7 +19,7 @@ from subsalt.errors import SubsaltError
 from subsalt.machine import programs, records
 from subsalt.machine.stats import ratio, summary
 from subsalt_lab.campaign import CLOCK, UNITS, Campaign
-from subsalt_lab.layouts import Layout, WorkRule
+from subsalt_lab.layouts import RankLayout, WorkRule
 from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_sockets, rows
 from subsalt_lab.topology import Topology
@@ -39,7 +39,7 @@ class Settings:
     ----------
     words : sequence of str
         The command.
-    layouts : sequence of Layout
+    layouts : sequence of RankLayout
         In the order of the table.
     repeats : int
         Samples of each.
@@ -58,7 +58,7 @@ class Settings:
     """
 
     words: Sequence[str]
-    layouts: Sequence[Layout]
+    layouts: Sequence[RankLayout]
     repeats: int = 3
     time_from: str | None = None
     work: WorkRule = FIXED
@@ -78,7 +78,7 @@ class Settings:
 class Start:
     """One layout with one case, in one place."""
 
-    layout: Layout
+    layout: RankLayout
     case: str = ""
     place: Path = Path()
 
@@ -270,7 +270,7 @@ def _table(
 
 
 def _timed(
-    settings: Settings, layout: Layout, case: str, given: Sequence[tuple[float, float]], node: Topology
+    settings: Settings, layout: RankLayout, case: str, given: Sequence[tuple[float, float]], node: Topology
 ) -> Timed:
     cores = layout.ranks * layout.threads
     return Timed(

@@ -25,7 +25,7 @@ from subsalt.earth.model import EarthModel
 from subsalt.earth.planes import Planes
 from subsalt.io import broadcast
 from subsalt.io.array_bytes import raw_bytes
-from subsalt.io.broadcast import Reading
+from subsalt.io.broadcast import InputReading
 from subsalt.io.input_traffic import COUNTED, InputTraffic
 from subsalt.io.prestack.time_slices import SliceStream, TimeSlices, stream_slices
 from subsalt.io.shared_file import write_together
@@ -247,11 +247,11 @@ class Worker:
                 records.load_into_cache(files)
         return all(self.comm.allgather(done))
 
-    def _volume(self, name: str, reading: Reading) -> NDArray[np.float32]:
+    def _volume(self, name: str, reading: InputReading) -> NDArray[np.float32]:
         return reading.planes(Volume(volume_path(self.folder, name, self.case), self.case), *self.range)
 
     def _step(
-        self, model: dict[str, NDArray[np.float32]], reading: Reading
+        self, model: dict[str, NDArray[np.float32]], reading: InputReading
     ) -> tuple[NDArray[np.float32], float, float]:
         """Step both wavefields; return the image of the own planes, seconds waited for slices, seconds of reading."""
         sets = [TimeSlices(slices_path(self.folder, name)) for name in SETS]

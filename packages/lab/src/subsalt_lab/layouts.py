@@ -18,7 +18,7 @@ from subsalt_lab.topology import Topology, format_list
 
 
 @dataclass(frozen=True)
-class Layout:
+class RankLayout:
     """Ranks and threads of one run.
 
     Parameters
@@ -53,7 +53,7 @@ class Layout:
         """What `subsalt_lab.pinned` takes."""
         return ";".join(format_list(list(p)) for p in self.pins) or "-"
 
-    def where(self, hosts: Sequence[dict[str, Any]]) -> Layout:
+    def where(self, hosts: Sequence[dict[str, Any]]) -> RankLayout:
         """Return the layout with what its ranks saw: cores at work, nodes, and whether threads take turns.
 
         Parameters
@@ -75,7 +75,7 @@ class Layout:
 
 def layouts(
     ranks: Sequence[int], threads: Sequence[int], topology: Topology, *, pin: bool, hyperthreads: bool
-) -> list[Layout]:
+) -> list[RankLayout]:
     """Return every combination of ranks and threads, smallest first.
 
     Parameters
@@ -90,14 +90,14 @@ def layouts(
         Beside each layout, where the machine has them, one with all hardware threads of the same cores; these two are
         always pinned, for only so is it known what shares a core.
     """
-    combinations: list[Layout] = []
+    combinations: list[RankLayout] = []
     for r, t in sorted(product(ranks, threads), key=lambda rt: (rt[0] * rt[1], rt[0])):
         plain = topology.place(r, t)
         both = topology.place(r, t * topology.per_core, topology.per_core)
         paired = hyperthreads and topology.per_core > 1 and plain is not None and both is not None
-        combinations.append(Layout(r, t, pins=_pins(plain) if pin or paired else ()))
+        combinations.append(RankLayout(r, t, pins=_pins(plain) if pin or paired else ()))
         if paired:
-            combinations.append(Layout(r, t * topology.per_core, topology.per_core, _pins(both)))
+            combinations.append(RankLayout(r, t * topology.per_core, topology.per_core, _pins(both)))
     return combinations
 
 
@@ -157,12 +157,12 @@ class WorkRule:
         """Whether layouts do different work."""
         return self.name != "fixed"
 
-    def of(self, layout: Layout, per_socket: int) -> float:
+    def of(self, layout: RankLayout, per_socket: int) -> float:
         """Return the work of a layout, in any unit.
 
         Parameters
         ----------
-        layout : Layout
+        layout : RankLayout
             Its ranks and threads.
         per_socket : int
             Cores of a socket.

@@ -23,7 +23,7 @@ from subsalt.machine import programs, records
 from subsalt.machine.launcher import ALONE, Launcher
 from subsalt.machine.stats import summary
 from subsalt_lab.campaign import CLOCK, UNITS, Campaign, marks_of, notes, plain, same_bits
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import RankLayout
 from subsalt_lab.rank_programs import located, run_ranks
 from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_rates, rows
@@ -49,7 +49,7 @@ class Case:
 
     Parameters
     ----------
-    layout : Layout
+    layout : RankLayout
         Ranks and threads.
     key : mapping
         What its row begins with.
@@ -65,7 +65,7 @@ class Case:
         Instruction set; the one in use when None.
     """
 
-    layout: Layout
+    layout: RankLayout
     key: Mapping[str, Any]
     job: Path
     files: tuple[Path, ...]
@@ -105,7 +105,7 @@ class Migrations(ABC):
 
     Parameters
     ----------
-    layouts : sequence of Layout
+    layouts : sequence of RankLayout
         In the order of the table.
     repeats : int
         Runs of each layout.
@@ -119,7 +119,7 @@ class Migrations(ABC):
         Seconds that one run may take.
     """
 
-    layouts: Sequence[Layout]
+    layouts: Sequence[RankLayout]
     _: KW_ONLY
     repeats: int = 5
     weak: bool = False
@@ -137,7 +137,7 @@ class Migrations(ABC):
     units: ClassVar[Mapping[str, str]] = UNITS
 
     @abstractmethod
-    def cases(self, layouts: Sequence[Layout], say: Say) -> AbstractContextManager[list[Case]]:
+    def cases(self, layouts: Sequence[RankLayout], say: Say) -> AbstractContextManager[list[Case]]:
         """Make the files that are needed, which are removed at the end; all cases of the first side come first."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ from subsalt.errors import SubsaltError
 from subsalt.machine import programs
 from subsalt.machine.launcher import Launcher
 from subsalt.machine.programs import Ran
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import RankLayout
 from subsalt_lab.result import Say
 from subsalt_lab.scaling_worker import ANSWER, Work
 
@@ -28,13 +28,13 @@ class Started(Protocol):
         """Seconds that one start may take."""
 
     @property
-    def layouts(self) -> Sequence[Layout]:
+    def layouts(self) -> Sequence[RankLayout]:
         """Layouts that are compared."""
 
 
 def run_ranks(
     settings: Started,
-    layout: Layout,
+    layout: RankLayout,
     words: Sequence[str],
     what: str,
     environment: Mapping[str, str] | None = None,
@@ -45,7 +45,7 @@ def run_ranks(
     ----------
     settings : Started
         Launcher and timeout.
-    layout : Layout
+    layout : RankLayout
         Ranks, threads, and where they run.
     words : sequence of str
         The module and its arguments.
@@ -65,7 +65,7 @@ def run_ranks(
     )
 
 
-def start(settings: Started, layout: Layout, work: Work) -> dict[str, Any]:
+def start(settings: Started, layout: RankLayout, work: Work) -> dict[str, Any]:
     """Run the worker with a layout and return its answer.
 
     Raises
@@ -95,7 +95,7 @@ def _not_together(ranks: int, worlds: int, name: str) -> SubsaltError:
     return error
 
 
-def located(settings: Started, say: Say) -> list[Layout]:
+def located(settings: Started, say: Say) -> list[RankLayout]:
     """Return the layouts with the cores and nodes on which their ranks were found; starts each once."""
     out = []
     for layout in settings.layouts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from subsalt.machine.launcher import ALONE, Launcher
 from subsalt_lab.campaign import CLOCK, UNITS, Campaign, key_of, marks_of, notes, plain, same_bits
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import RankLayout
 from subsalt_lab.rank_programs import located, start
 from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_rates, add_sockets, rows
@@ -25,7 +25,7 @@ class Settings:
 
     Parameters
     ----------
-    layouts : sequence of Layout
+    layouts : sequence of RankLayout
         In the order of the table.
     medium : str
         ``"isotropic"``, ``"vti"`` or ``"tti"``.
@@ -41,7 +41,7 @@ class Settings:
         Seconds that one start may take.
     """
 
-    layouts: Sequence[Layout]
+    layouts: Sequence[RankLayout]
     medium: str = "vti"
     grid: tuple[int, int, int] = (256, 256, 256)
     steps: int = 40
@@ -50,7 +50,7 @@ class Settings:
     timeout: float = 3600.0
     launcher: Launcher = ALONE
 
-    def grid_of(self, layout: Layout) -> tuple[int, int, int]:
+    def grid_of(self, layout: RankLayout) -> tuple[int, int, int]:
         """Return the grid that a layout computes."""
         nx, ny, nz = self.grid
         return (nx * layout.ranks if self.weak else nx, ny, nz)
@@ -76,7 +76,7 @@ def measure(settings: Settings, *, say: Say = lambda text: None, run: Callable[.
     layouts = located(settings, say) if run is start else list(settings.layouts)
     campaign = Campaign(settings.repeats, max(x.cores for x in layouts), say)
 
-    def once(layout: Layout) -> dict[str, Any]:
+    def once(layout: RankLayout) -> dict[str, Any]:
         work = Work(settings.grid_of(layout), settings.medium, settings.steps, WARM, layout.threads)
         answer: dict[str, Any] = run(settings, layout, work)
         return answer

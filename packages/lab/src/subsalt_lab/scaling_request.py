@@ -17,7 +17,7 @@ from subsalt_lab import external, job_queue, scaling
 from subsalt_lab import time_migrations as time_migration
 from subsalt_lab import whole as migration
 from subsalt_lab.kernel_bench import bytes_needed
-from subsalt_lab.layouts import Layout, WorkRule, layouts, usual
+from subsalt_lab.layouts import RankLayout, WorkRule, layouts, usual
 from subsalt_lab.option_values import instruction_sets, words, wrong
 from subsalt_lab.scaling_worker import LAYER
 from subsalt_lab.topology import Topology
@@ -220,7 +220,7 @@ class Request:
         ranks = _counts("--ranks", self.ranks, usual(len(Topology.here().cores)))
         return ranks, _counts("--threads", self.threads, [1])
 
-    def layouts(self, *, placed: bool = True) -> list[Layout]:
+    def layouts(self, *, placed: bool = True) -> list[RankLayout]:
         """Return the layouts; a foreign program is not placed by us."""
         ranks, threads = self.counts
         return layouts(
@@ -310,7 +310,7 @@ class Request:
         _refuse_too_large(settings)
         return settings
 
-    def _launcher(self, chosen: Sequence[Layout]) -> Launcher:
+    def _launcher(self, chosen: Sequence[RankLayout]) -> Launcher:
         """Return what starts the ranks; nothing is needed for single ones."""
         needed = self.launcher is not None or any(x.ranks > 1 for x in chosen)
         return Launcher.find(self.launcher) if needed else ALONE

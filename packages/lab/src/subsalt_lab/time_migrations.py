@@ -21,7 +21,7 @@ from subsalt.io.publish import publish_text
 from subsalt.io.segy.trace_writing import write_traces
 from subsalt.machine.stats import ratio, summary
 from subsalt_lab.campaign import UNITS, key_of
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import RankLayout
 from subsalt_lab.migrations import Answer, Case, Migrations, written
 from subsalt_lab.result import Say
 
@@ -185,13 +185,13 @@ class Settings(Migrations):
     }
     units: ClassVar[Mapping[str, str]] = UNITS | UNITS_OF_BUILDS
 
-    def survey_of(self, layout: Layout) -> MadeTraces:
+    def survey_of(self, layout: RankLayout) -> MadeTraces:
         """Return the traces that a layout migrates when none are given."""
         ni, nj, nt = self.grid
         return MadeTraces(ni, nj * (layout.ranks if self.weak else 1), nt, self.offsets)
 
     @contextmanager
-    def cases(self, layouts: Sequence[Layout], say: Say) -> Iterator[list[Case]]:
+    def cases(self, layouts: Sequence[RankLayout], say: Say) -> Iterator[list[Case]]:
         """Make the files that are needed."""
         builds: Sequence[str | None] = self.builds or [None]
         surveys = [] if self.job else [self.survey_of(layout) for layout in layouts]

@@ -21,7 +21,7 @@ from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import volume
 from subsalt.machine.stats import summary
 from subsalt_lab.campaign import key_of
-from subsalt_lab.layouts import Layout
+from subsalt_lab.layouts import RankLayout
 from subsalt_lab.migrations import Answer, Case, Migrations, written
 from subsalt_lab.result import Say
 
@@ -214,7 +214,7 @@ class Settings(Migrations):
         "image": ("partial image", "image sum", "output"),
     }
 
-    def survey_of(self, layout: Layout) -> MadeSurvey:
+    def survey_of(self, layout: RankLayout) -> MadeSurvey:
         """Return the survey that a layout migrates.
 
         In weak scaling it grows along x: more shots with windows of one size; where all ranks share every shot, the
@@ -232,14 +232,14 @@ class Settings(Migrations):
             aperture=apart,
         )
 
-    def group_of(self, layout: Layout) -> int | str:
+    def group_of(self, layout: RankLayout) -> int | str:
         """Return the ranks per shot of a layout."""
         if self.ranks_per_shot == "auto":
             return "auto"
         return layout.ranks if self.ranks_per_shot == "all" else min(int(self.ranks_per_shot), layout.ranks)
 
     @contextmanager
-    def cases(self, layouts: Sequence[Layout], say: Say) -> Iterator[list[Case]]:
+    def cases(self, layouts: Sequence[RankLayout], say: Say) -> Iterator[list[Case]]:
         """Make the files of all layouts in all directories."""
         surveys = [self.survey_of(layout) for layout in layouts]
         places = {"": self.directory}

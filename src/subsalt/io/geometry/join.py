@@ -27,7 +27,7 @@ LISTED = 5
 By = Literal["record", "point"]
 
 
-class Traces(Protocol):
+class TraceKeys(Protocol):
     """What headers say of traces, (n,) each, and the file of each."""
 
     ffid: NDArray
@@ -78,12 +78,12 @@ class SurveyGeometry:
     codes: tuple[str, str] = ("E364", "E365")
     receiver_static: NDArray[np.float32] | None = None
 
-    def placed(self, traces: Traces, depth: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+    def placed(self, traces: TraceKeys, depth: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
         """Return sources and receivers of traces, (n, 3) each, m.
 
         Parameters
         ----------
-        traces : Traces
+        traces : TraceKeys
             All that count.
         depth : ndarray, (n,)
             Of the sources as the headers have it, for formats that have none.
@@ -108,7 +108,7 @@ class SurveyGeometry:
         }
         return src, self.receivers[rows]
 
-    def statics(self, traces: Traces) -> NDArray[np.float64]:
+    def statics(self, traces: TraceKeys) -> NDArray[np.float64]:
         """Return static corrections of traces that were `placed`, (n,), s: those of source and receiver in the files.
 
         0 where the files have none.
@@ -117,7 +117,7 @@ class SurveyGeometry:
         source = np.nan_to_num(self.sources.static[self.source[shot]]).astype(np.float64)
         return source if self.receiver_static is None else source + np.nan_to_num(self.receiver_static[rows])
 
-    def _rows(self, traces: Traces) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _rows(self, traces: TraceKeys) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return shot and receiver of each trace, -1 where there is none."""
         shot = self._shots_of(traces)
         rows = np.full(len(shot), -1, np.int64)
@@ -125,13 +125,13 @@ class SurveyGeometry:
         rows[known] = self.spread.rows(shot[known], traces.channel.astype(np.int64)[known])
         return shot, rows
 
-    def _shots_of(self, traces: Traces) -> NDArray[np.int64]:
+    def _shots_of(self, traces: TraceKeys) -> NDArray[np.int64]:
         """Return the shot of each trace, -1 where there is none."""
         number = traces.ffid if self.by == "record" else traces.source_point.astype(np.int64) * PER_POINT
         line = self._lines_of(traces)
         return find_sorted(shot_key(self.shots[:, 0], self.shots[:, 1]), shot_key(line, number))
 
-    def _lines_of(self, traces: Traces) -> NDArray[np.int64]:
+    def _lines_of(self, traces: TraceKeys) -> NDArray[np.int64]:
         """Return the line of each trace: as the job, the headers, or the single line has it; -1 where lines do not
         matter.
         """
@@ -186,7 +186,7 @@ class SurveyGeometry:
         text = f"shot {number}" if self.by == "record" else f"shot point {point_text(int(number))}"
         return text if line < 0 else f"{text} of line {self.names[int(line)]}"
 
-    def _lost_shots(self, traces: Traces, shot: NDArray[np.int64]) -> Iterator[Finding]:
+    def _lost_shots(self, traces: TraceKeys, shot: NDArray[np.int64]) -> Iterator[Finding]:
         lost = np.flatnonzero(shot < 0)
         if not len(lost):
             return
@@ -211,7 +211,7 @@ class SurveyGeometry:
         )
 
     def _lost_channels(
-        self, traces: Traces, shot: NDArray[np.int64], rows: NDArray[np.int64]
+        self, traces: TraceKeys, shot: NDArray[np.int64], rows: NDArray[np.int64]
     ) -> Iterator[Finding]:
         lost = np.flatnonzero((rows < 0) & (shot >= 0))
         if not len(lost):
@@ -247,7 +247,7 @@ class SurveyGeometry:
             )
 
 
-def _shift(traces: Traces, lost: NDArray, spread: Spread, shot: NDArray) -> str:
+def _shift(traces: TraceKeys, lost: NDArray, spread: Spread, shot: NDArray) -> str:
     """Return a hint when channels are counted from another number, or have two bytes of the four that were read."""
     s = shot[lost[0]]
     own = np.flatnonzero(shot == s)

@@ -53,7 +53,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Layout:
+class SpsColumns:
     """Columns of the fields that differ between revisions."""
 
     name: str
@@ -73,7 +73,7 @@ class Layout:
     to_point: Span
 
 
-REV21 = Layout(
+REV21 = SpsColumns(
     "SPS rev 2.1",
     line=(2, 11),
     point=(12, 21),
@@ -90,7 +90,7 @@ REV21 = Layout(
     from_point=(60, 69),
     to_point=(70, 79),
 )
-REV0 = Layout(
+REV0 = SpsColumns(
     "SPS rev 0",
     line=(2, 17),
     point=(18, 25),
@@ -134,7 +134,7 @@ def read_sps(path: Path, number: int, names: Names) -> Parsed:
     sources: list[Stations] = []
     receivers: list[Stations] = []
     relations: list[Relations] = []
-    layout: Layout | None = None
+    layout: SpsColumns | None = None
     faults = Faults(str(path), "SPS")
     for cards in read_cards(path):
         facts.add(cards.of(b"H"))
@@ -170,7 +170,7 @@ def _unknown(cards: Cards, faults: Faults) -> None:
         faults.add_unknown(int(cards.number[row]), bytes(cards.text[row]), b"HSRX", what)
 
 
-def _layout(records: Cards) -> Layout:
+def _layout(records: Cards) -> SpsColumns:
     """Return the revision in whose columns more records have their numbers; names of lines may be any text."""
     some = Cards(records.path, records.text[:100], records.number[:100])
     relation = some.text[:, 0] == ord("X")
@@ -178,7 +178,7 @@ def _layout(records: Cards) -> Layout:
     return max((REV21, REV0), key=lambda layout: _fit(points, relations, layout))
 
 
-def _fit(points: Cards, relations: Cards, layout: Layout) -> int:
+def _fit(points: Cards, relations: Cards, layout: SpsColumns) -> int:
     """Return how many records have numbers where a layout has points, indices, field records and channels."""
     odd = Faults(points.path, "")
     for cards, spans in (
@@ -193,7 +193,7 @@ def _fit(points: Cards, relations: Cards, layout: Layout) -> int:
     return len(points) + len(relations) - len(odd.lines)
 
 
-def _points(cards: Cards, layout: Layout, number: int, names: Names, faults: Faults) -> Stations:
+def _points(cards: Cards, layout: SpsColumns, number: int, names: Names, faults: Faults) -> Stations:
     n = len(cards)
     easting, northing = (
         cards.numbers(*span, faults, what) for span, what in ((EASTING, "easting"), (NORTHING, "northing"))
@@ -212,7 +212,7 @@ def _points(cards: Cards, layout: Layout, number: int, names: Names, faults: Fau
     )
 
 
-def _relations(cards: Cards, layout: Layout, number: int, names: Names, faults: Faults) -> Relations:
+def _relations(cards: Cards, layout: SpsColumns, number: int, names: Names, faults: Faults) -> Relations:
     def whole(span: Span, what: str, default: float | None = None) -> NDArray[np.int64]:
         return _whole(cards.numbers(*span, faults, what, default))
 

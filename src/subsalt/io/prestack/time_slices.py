@@ -22,7 +22,7 @@ from subsalt.earth.grid import Frame
 from subsalt.errors import DataError, GeometryError
 from subsalt.host import human
 from subsalt.io.array_bytes import raw_bytes
-from subsalt.io.broadcast import Reading
+from subsalt.io.broadcast import InputReading
 from subsalt.io.input_file import InputFile
 from subsalt.io.input_traffic import COUNTED, TRACES
 from subsalt.io.publish import atomic_write, publish_text
@@ -180,7 +180,7 @@ class TimeSlices:
 
 
 class Slice:
-    """One sample of a `TimeSlices`, as planes along x; `Reading.planes` counts what was wanted."""
+    """One sample of a `TimeSlices`, as planes along x; `InputReading.planes` counts what was wanted."""
 
     dtype = np.dtype(np.float32)
 
@@ -374,7 +374,7 @@ class Ahead(ReadAhead[int]):
 
 
 class Together:
-    """The same slices by a `Reading` in the thread that steps: for `broadcast`, where everybody waits.
+    """The same slices by an `InputReading` in the thread that steps: for `broadcast`, where everybody waits.
 
     Parameters
     ----------
@@ -382,11 +382,13 @@ class Together:
         The file; needed on the rank that reads.
     lo, hi, order
         As of `Ahead`.
-    reading : Reading
+    reading : InputReading
         How the planes come.
     """
 
-    def __init__(self, slices: TimeSlices, lo: int, hi: int, order: Sequence[int], reading: Reading) -> None:
+    def __init__(
+        self, slices: TimeSlices, lo: int, hi: int, order: Sequence[int], reading: InputReading
+    ) -> None:
         self.waited = self.read_seconds = 0.0
         self._slices, self._lo, self._hi, self._reading = slices, lo, hi, reading
         self._order = list(order)[::-1]
@@ -407,7 +409,7 @@ class Together:
 
 
 def stream_slices(
-    slices: TimeSlices, lo: int, hi: int, order: Sequence[int], reading: Reading
+    slices: TimeSlices, lo: int, hi: int, order: Sequence[int], reading: InputReading
 ) -> SliceStream:
     """Return the slices `order`: read ahead by every rank, or together where `reading` is collective."""
     if reading.collective:

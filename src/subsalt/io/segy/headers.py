@@ -15,7 +15,7 @@ from subsalt.errors import Finding, MemoryPlanError, SegyError
 from subsalt.host import human
 from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.input_file import InputFile
-from subsalt.io.segy.index import BLOCK, Place, columns_of, open_index, write_index
+from subsalt.io.segy.index import BLOCK, HeaderPlace, columns_of, open_index, write_index
 from subsalt.io.segy.samples import FORMATS, decode
 from subsalt.io.segy.words import TRACE_HEADER, WIDE, HeaderBytes, as_numbers, wide
 from subsalt.parallel.relay import plain
@@ -235,9 +235,9 @@ def settled_values(values: dict[str, NDArray], layout: FileLayout, first: int = 
     return out
 
 
-def place_of(layout: FileLayout) -> Place:
+def place_of(layout: FileLayout) -> HeaderPlace:
     """Return where the headers of a file lie."""
-    return Place(layout.size, layout.first_trace, layout.trace_bytes, layout.n_traces, layout.endian)
+    return HeaderPlace(layout.size, layout.first_trace, layout.trace_bytes, layout.n_traces, layout.endian)
 
 
 def save_index(

@@ -55,7 +55,7 @@ def index_path(path: Path, folder: str | None) -> Path:
 
 
 @dataclass(frozen=True)
-class Place:
+class HeaderPlace:
     """Where the headers of a file lie; part of what an index must agree with."""
 
     size: int
@@ -65,7 +65,7 @@ class Place:
     endian: str
 
 
-def _facts(file: InputFile, place: Place, header_bytes: int) -> dict[str, Any]:
+def _facts(file: InputFile, place: HeaderPlace, header_bytes: int) -> dict[str, Any]:
     """Return what a file must be for an index of it to count."""
     digest = hashlib.sha256(file.read_at(0, min(place.first_trace, HEAD)) if place.first_trace else b"")
     picks = np.unique(np.linspace(0, place.n_traces - 1, min(SPREAD, place.n_traces)).astype(np.int64))
@@ -96,7 +96,7 @@ class IndexWriter:
     ----------
     file : InputFile
         Of traces.
-    place : Place
+    place : HeaderPlace
         Where its headers lie.
     kind : numpy.dtype
         Structured, over the bytes of a trace header: the values to keep.
@@ -104,7 +104,7 @@ class IndexWriter:
         The index.
     """
 
-    def __init__(self, file: InputFile, place: Place, kind: np.dtype, target: Path) -> None:
+    def __init__(self, file: InputFile, place: HeaderPlace, kind: np.dtype, target: Path) -> None:
         self.facts = _facts(file, place, kind.itemsize)
         # two names for the same bytes are one value
         self._names = {column: name for name, column in columns_of(kind).items()}
@@ -143,7 +143,7 @@ class IndexWriter:
         return table + text + _FOOT.pack(len(table), len(text), zlib.crc32(table + text), _END)
 
 
-def write_index(file: InputFile, place: Place, kind: np.dtype, folder: str | None, blocks: Any) -> Path:
+def write_index(file: InputFile, place: HeaderPlace, kind: np.dtype, folder: str | None, blocks: Any) -> Path:
     """Write the index of a file and return its path.
 
     Parameters
@@ -221,7 +221,9 @@ class HeaderIndex:
         return data if zlib.crc32(raw_bytes(data)) == int(self._sums[b]) else None
 
 
-def open_index(file: InputFile, place: Place, header_bytes: int, folder: str | None) -> HeaderIndex | None:
+def open_index(
+    file: InputFile, place: HeaderPlace, header_bytes: int, folder: str | None
+) -> HeaderIndex | None:
     """Return the index of a file; None when there is none, it is of another state of the file, or is damaged."""
     if folder is None and is_url(file.path):
         return None

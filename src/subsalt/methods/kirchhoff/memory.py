@@ -36,7 +36,7 @@ PREPARED_SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockLayout:
     """Blocks, traces at a time, and bytes of the rank that takes most.
 
     Parameters
@@ -110,7 +110,7 @@ def layout_of(
     memory: int | None = None,
     work: Work | None = None,
     pictures: bool = False,
-) -> Layout:
+) -> BlockLayout:
     """Return how an image is cut for the ranks there are; pure arithmetic, the same on every rank.
 
     Parameters
@@ -146,7 +146,7 @@ def _reading(traces: int) -> int:
     return READING * traces + OF_PIECE * min(traces, PIECE)
 
 
-def _drawing(found: Layout, setup: KirchhoffSetup, world: World) -> Layout:
+def _drawing(found: BlockLayout, setup: KirchhoffSetup, world: World) -> BlockLayout:
     """Return a layout with what pictures take when all blocks are done; refused where that does not fit."""
     # all that draws: runs without pictures do not load it
     from subsalt.view.time_sections import time_picture_bytes
@@ -161,7 +161,7 @@ def _drawing(found: Layout, setup: KirchhoffSetup, world: World) -> Layout:
     return replace(found, error=MemoryPlanError(told, "set [output] pictures = false", code=code))
 
 
-def _too_small(gpu: Gpu, found: Layout) -> MemoryPlanError:
+def _too_small(gpu: Gpu, found: BlockLayout) -> MemoryPlanError:
     """Return the error of a job that fits into the host and not into its GPU."""
     return MemoryPlanError(
         f"{gpu.name} has {gpu.limit / 1e6:.1f} MB for a rank, which {found.trace_block} traces at a time and the image "
@@ -178,7 +178,7 @@ def _fitted(
     asked: int | None,
     memory: int | None,
     work: Work | None,
-) -> Layout:
+) -> BlockLayout:
     nt, options = setup.table.time.nt, setup.options
     fixed = {
         "program": world.program,
@@ -227,9 +227,9 @@ def _fitted(
         )
     except MemoryPlanError as error:
         least = {"image traces of one location": _held(setup, 1, 1, eta)}
-        return Layout([], size, fixed | traces | least, limit, error)
+        return BlockLayout([], size, fixed | traces | least, limit, error)
     largest = max((_held(setup, b.locations, b.classes, eta) for b in blocks), default=0)
-    found = Layout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
+    found = BlockLayout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
     if world.gpu is None:
         return found
     device["image traces, velocity, pairs"] = max(
@@ -251,7 +251,7 @@ def _groups(setup: KirchhoffSetup, classes: int) -> int:
 
 
 def _with_cure(
-    layout: Layout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
+    layout: BlockLayout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
 ) -> MemoryPlanError:
     """Return the error of what does not fit, with the smallest change after which it does."""
     change = next(_changes(layout, setup, world, asked, memory))
@@ -264,7 +264,7 @@ def _with_cure(
 
 
 def _changes(
-    layout: Layout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
+    layout: BlockLayout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
 ) -> Iterator[str]:
     """Yield changes that fit, those without influence on the image first; the last one is more memory."""
     if asked is not None and asked > FEWEST:

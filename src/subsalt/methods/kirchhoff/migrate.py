@@ -36,7 +36,7 @@ from subsalt.methods.kirchhoff.assemble import Assembly, block_path
 from subsalt.methods.kirchhoff.cutting import Block, recut
 from subsalt.methods.kirchhoff.duration import prediction_of, share_of
 from subsalt.methods.kirchhoff.engine import bytes_of, migrate_block, select, start
-from subsalt.methods.kirchhoff.memory import Layout
+from subsalt.methods.kirchhoff.memory import BlockLayout
 from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
 from subsalt.methods.kirchhoff.partial import RestartPoints, Sums, SumsFile, write_sums
 from subsalt.methods.kirchhoff.plan import disk_of
@@ -58,7 +58,7 @@ from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.job import KirchhoffJob
-    from subsalt.methods.kirchhoff.memory import Layout
+    from subsalt.methods.kirchhoff.memory import BlockLayout
 
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -230,7 +230,7 @@ class BlockRunner:
         self.counted.saves += 1
 
 
-def beginning_facts(setup: KirchhoffSetup, layout: Layout) -> dict[str, Any]:
+def beginning_facts(setup: KirchhoffSetup, layout: BlockLayout) -> dict[str, Any]:
     """Return what is known of grid, classes, velocity and traces before the first block."""
     grid, table, classes = setup.grid, setup.table, setup.classes
     single = classes.sectors == 1
@@ -297,7 +297,7 @@ def ending_facts(
 def predict_blocks(
     job: KirchhoffJob,
     setup: KirchhoffSetup,
-    layout: Layout,
+    layout: BlockLayout,
     left: Sequence[Block],
     work: Work,
     world: World,
@@ -447,7 +447,7 @@ class BlocksRun(ImagingRun):
         return drawn
 
 
-def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found: World) -> Layout:
+def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found: World) -> BlockLayout:
     """Return blocks and traces per block for these ranks, decided before anything is allocated. Collective.
 
     Raises
@@ -475,7 +475,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found:
 def blocks_of_run(
     ledger: Ledger | None,
     setup: KirchhoffSetup,
-    layout: Layout,
+    layout: BlockLayout,
     points: RestartPoints,
     images: Path,
     everybody: Comm,
@@ -506,7 +506,7 @@ def blocks_of_run(
     return [Block.from_list(b) for b in everybody.bcast([b.to_list() for b in blocks])]
 
 
-def fits(setup: KirchhoffSetup, layout: Layout, block: Block) -> bool:
+def fits(setup: KirchhoffSetup, layout: BlockLayout, block: Block) -> bool:
     """Return whether a block of an earlier start takes no more than those that the layout has for these ranks."""
     held = [bytes_of(setup, b) for b in layout.blocks]
     return bytes_of(setup, block) <= max(

@@ -14,7 +14,7 @@ from subsalt.job.signal.summary import signal_plan
 from subsalt.job.units import auto_to_none
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff.duration import Share, measured, prediction_of, share_of
-from subsalt.methods.kirchhoff.memory import Layout, layout_of
+from subsalt.methods.kirchhoff.memory import BlockLayout, layout_of
 from subsalt.methods.kirchhoff.partial import layout_of_sums
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work, work_of
@@ -47,7 +47,7 @@ def sections(basis: BlocksBasis, title: str, rows: list[tuple[str, str]]) -> lis
     return [*out, rows_text(rows, 15)]
 
 
-def verdict(layout: Layout, disk: Disk) -> str:
+def verdict(layout: BlockLayout, disk: Disk) -> str:
     """Return the last line: whether it fits."""
     if not layout.fits:
         return "does not fit: see below; nothing was started"
@@ -101,7 +101,7 @@ class BlocksBasis:
     ----------
     world : World
         Ranks and their memory.
-    layout : Layout
+    layout : BlockLayout
         Memory and blocks.
     work : Work
         Contributions.
@@ -110,7 +110,7 @@ class BlocksBasis:
     """
 
     world: World
-    layout: Layout
+    layout: BlockLayout
     work: Work
     share: Share
 
@@ -234,7 +234,7 @@ def _title(facts: dict[str, Any]) -> str:
     )
 
 
-def saves(every: float, spent: Prediction, layout: Layout, ranks: int) -> bool:
+def saves(every: float, spent: Prediction, layout: BlockLayout, ranks: int) -> bool:
     """Return whether blocks take so long that they have restart points; they do where no rate says how long."""
     if not every or not spent.phases:
         return bool(every)
@@ -244,7 +244,7 @@ def saves(every: float, spent: Prediction, layout: Layout, ranks: int) -> bool:
 
 def disk_of(
     setup: KirchhoffSetup,
-    layout: Layout,
+    layout: BlockLayout,
     folder: Path,
     formats: Sequence[str],
     *,

@@ -36,7 +36,7 @@ WORTH = 0.02
 
 
 @dataclass(frozen=True)
-class Place:
+class ScratchPlace:
     """What the checkpoints of the largest shot would do in one directory.
 
     Parameters
@@ -129,7 +129,7 @@ class Advice:
         That keeps nothing on disk.
     kernels : str
         ``"measured"`` or ``"assumed"``: how fast the time steps are.
-    places : list of Place
+    places : list of ScratchPlace
         The best first.
     """
 
@@ -137,7 +137,7 @@ class Advice:
     as_it_stands: str
     needs_none: bool
     kernels: str
-    places: list[Place]
+    places: list[ScratchPlace]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -186,7 +186,7 @@ def advise(job: Job, directories: Sequence[Path], world: World, machine: Machine
 
 def _best(
     directory: Path, options: CheckpointOptions, needs: Needs, world: World, job: Job, machine: Machine
-) -> Place:
+) -> ScratchPlace:
     """Return a directory with the threads and the access that serve it best."""
     found = [
         _place(directory, replace(options, threads=threads, direct=direct), needs, world, job, machine)
@@ -196,12 +196,12 @@ def _best(
         mount = mount_of(directory)
         free = free_bytes(directory)
         why = "not measured: leave --known out, or measure it with subsalt lab storage"
-        return Place(str(directory), mount.kind, mount.in_memory, free, problem=why)
+        return ScratchPlace(str(directory), mount.kind, mount.in_memory, free, problem=why)
     usable = [p for p in found if not p.problem]
     if not usable:
         return found[0]
 
-    def cost(place: Place) -> float:
+    def cost(place: ScratchPlace) -> float:
         return place.kernel_seconds + place.waits + 1e-3 * (place.put_seconds + place.get_seconds)
 
     # simpler first: through the page cache, fewer threads
@@ -212,12 +212,12 @@ def _best(
 
 def _place(
     directory: Path, options: CheckpointOptions, needs: Needs, world: World, job: Job, machine: Machine
-) -> Place:
+) -> ScratchPlace:
     """Return what the largest shot does in a directory in one way."""
     options = replace(options, directories=(str(directory),))
     how = checkpointing_of(options, needs, world, job.default_run_dir, job.output.formats, machine)
     mount = mount_of(existing(directory))
-    base = Place(
+    base = ScratchPlace(
         str(directory),
         mount.kind,
         mount.in_memory,
@@ -237,7 +237,9 @@ def _place(
     return _counted(base, chosen, decision, choice, how)
 
 
-def _counted(base: Place, needs: Needs, decision: Decision, choice: Choice, how: NodeInputs) -> Place:
+def _counted(
+    base: ScratchPlace, needs: Needs, decision: Decision, choice: Choice, how: NodeInputs
+) -> ScratchPlace:
     """Return a place with the counts, bytes and seconds of the largest shot."""
     counts, sharing = choice.counts, how.sharing
     shot, group = needs.worst_shots[0], decision.group_size
