@@ -1,7 +1,7 @@
 """A survey on many nodes: what the model says beyond the machine that was measured. Never a result.
 
-Where something was measured (results of `subsalt lab scaling`, runs with a prediction), `MeasuredPoint` says how far the
-model is off.
+Where something was measured (results of `subsalt lab scaling`, runs with a prediction), `MeasuredPoint` says how far
+the model is off.
 """
 
 from __future__ import annotations
