@@ -16,6 +16,9 @@ from typing import Any, TypeVar, get_args
 from subsalt._moved import in_package
 from subsalt.errors import ConfigError
 
+#: words of the job file where an option is None
+WORDS = ("auto", "all", "off", "bins")
+
 #: refuses a value of the option of this name
 Check = Callable[[str, Any], None]
 
@@ -58,7 +61,7 @@ Kind = TypeVar("Kind", bound=type)
 def documented(kind: Kind) -> Kind:
     """Return a dataclass of options with its parameters in its docstring."""
     rows = [_parameter(each) for each in fields(kind)]
-    words = "None stands for the word that the job file has: auto, all, off, bins."
+    words = f"None stands for the word that the job file has: {', '.join(WORDS)}."
     kind.__doc__ = "\n".join([str(kind.__doc__), "", words, "", "Parameters", "----------", *rows])
     return kind
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from subsalt.earth.planes import slabs
 from subsalt.errors import ConfigError
+from subsalt.options import WORDS
 
 #: factor to SI by unit, grouped by what is measured; the first unit of a group is the SI one
 UNITS: dict[str, dict[str, float]] = {
@@ -304,19 +305,19 @@ class Section(BaseModel):
             return bool(kinds & {int, float}) and bool not in kinds
         return bool in kinds and type(value) not in kinds
 
-    def as_options(self, kind: type[T], **given: Any) -> T:
-        """Return the table as options of the program, a dataclass whose fields have the names of the keys.
 
-        A word in place of a number (auto, all, off) becomes None. `given` are options that the table does not have, or
-        has in another form.
-        """
-        for option in fields(kind):  # type: ignore[arg-type]
-            if option.name in given or option.name not in type(self).model_fields:
-                continue
-            value = getattr(self, option.name)
-            is_word = isinstance(value, str) and not isinstance(option.default, str)
-            given[option.name] = None if is_word else value
-        return kind(**given)
+def options_from(kind: type[T], *tables: Section, **given: Any) -> T:
+    """Return options of the program: those in `given`, and the keys of their names in the tables.
+
+    The word of a key in place of a number (auto, all, off, bins) becomes None.
+    """
+    for option in fields(kind):  # type: ignore[arg-type]
+        for table in tables:
+            if option.name not in given and option.name in type(table).model_fields:
+                value = getattr(table, option.name)
+                is_word = value in WORDS and not isinstance(option.default, str)
+                given[option.name] = None if is_word else value
+    return kind(**given)
 
 
 def key(options: type, name: str, default: Any = ..., **limits: Any) -> Any:

@@ -10,7 +10,18 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 from subsalt.errors import ConfigError
 from subsalt.job import units
 from subsalt.job.parallel_section import ParallelSection
-from subsalt.job.units import Angle, AutoInt, AutoMemory, AutoTime, Length, Section, Time, Velocity, key
+from subsalt.job.units import (
+    Angle,
+    AutoInt,
+    AutoMemory,
+    AutoTime,
+    Length,
+    Section,
+    Time,
+    Velocity,
+    key,
+    options_from,
+)
 from subsalt.methods.kirchhoff.options import (
     Antialias,
     BandChoice,
@@ -18,6 +29,7 @@ from subsalt.methods.kirchhoff.options import (
     KirchhoffOptions,
     Traveltime,
 )
+from subsalt.options import WORDS
 
 
 def _or_word(kind: str, word: str) -> Any:
@@ -246,7 +258,8 @@ class KirchhoffSection(Section):
     @classmethod
     def _option_has_its_limits(cls, value: Any, info: ValidationInfo) -> Any:
         assert info.field_name is not None
-        KirchhoffOptions(**{info.field_name: _none_for_word(value)})
+        given: dict[str, Any] = {info.field_name: None if value in WORDS else value}
+        KirchhoffOptions(**given)
         return value
 
     @field_validator("save_every")
@@ -271,18 +284,13 @@ class KirchhoffSection(Section):
             The data are those of a 2-D line: what ``amplitude = "auto"`` depends on.
         """
         chosen = "2.5d" if line else "3d"
-        return self.as_options(
-            KirchhoffOptions, amplitude=chosen if self.amplitude == "auto" else self.amplitude
-        )
+        amplitude = chosen if self.amplitude == "auto" else self.amplitude
+        return options_from(KirchhoffOptions, self, amplitude=amplitude)
 
     def of_the_image(self) -> dict[str, Any]:
         """Return the keys that bits of the image depend on."""
         whole = self.model_dump(mode="json", exclude_none=True)
         return {k: v for k, v in whole.items() if k not in ("trace_block", "memory", "save_every")}
-
-
-def _none_for_word(value: Any) -> Any:
-    return None if value in ("all", "off", "bins") else value
 
 
 def _contradictions(s: KirchhoffSection) -> list[tuple[str, str, str]]:

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema, field_validator, model_val
 
 from subsalt.checkpoint.options import CheckpointOptions, Compression, Keep, Place, Strategy
 from subsalt.errors import ConfigError
-from subsalt.job.units import AutoInt, AutoMemory, Section, key
+from subsalt.job.units import AutoInt, AutoMemory, Section, key, options_from
 
 
 def _read_count(value: object) -> object:
@@ -91,7 +91,7 @@ class CheckpointSection(Section):
     def options(self, directories: tuple[str, ...]) -> CheckpointOptions:
         """Return the section in the form of the program; `directories` with the folder of the job before them."""
         steps = 0 if self.restart_every == "off" else self.restart_every
-        return self.as_options(CheckpointOptions, directories=directories, restart_every=steps)
+        return options_from(CheckpointOptions, self, directories=directories, restart_every=steps)
 
     def of_the_image(self) -> dict[str, object]:
         """Return the keys that bits of the image depend on; empty when everything comes back as it was."""

@@ -30,8 +30,8 @@ from subsalt.job.units import (
     NonNegativeLength,
     PositiveLength,
     Section,
-    auto_to_none,
     key,
+    options_from,
 )
 from subsalt.methods.rtm.acquisition_section import AcquisitionSection
 from subsalt.methods.rtm.checkpoint_section import CheckpointSection
@@ -351,13 +351,11 @@ class RtmTables(BaseJob):
     @cached_property
     def propagation_options(self) -> PropagationOptions:
         """`[propagation]` and `[parallel]` in the form of the propagator."""
-        return self.propagation.as_options(
+        return options_from(
             PropagationOptions,
-            stencil=self.propagation.stencil,
+            self.propagation,
+            self.parallel,
             source_taper=self.propagation.source_taper or None,
-            device=self.parallel.device,
-            threads=auto_to_none(self.parallel.threads),
-            decomp=self.parallel.decomp,
             trace_error=trace_error(self.propagation.grid, self.propagation.accuracy),
             # the surface is known with the survey
             topography=None,
@@ -366,7 +364,7 @@ class RtmTables(BaseJob):
     @cached_property
     def imaging_options(self) -> ImagingOptions:
         """`[imaging]` in the form of the imaging code."""
-        return self.imaging.as_options(ImagingOptions)
+        return options_from(ImagingOptions, self.imaging)
 
     @cached_property
     def checkpoint_options(self) -> CheckpointOptions:
