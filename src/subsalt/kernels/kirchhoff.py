@@ -35,7 +35,7 @@ from subsalt.numerics import fixedmath
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.methods.kirchhoff.options import KirchhoffOptions
+    from subsalt.kernels.kirchhoff_arguments import SumOptions
 
 __all__ = ["PAD", "Medium", "PreparedTraces", "TraceGeometry", "medium_bytes", "sum_traces"]
 
@@ -66,7 +66,7 @@ def sum_traces(
     time: TimeAxis,
     prepared: PreparedTraces,
     geometry: TraceGeometry,
-    options: KirchhoffOptions,
+    options: SumOptions,
     spacing: Sequence[float],
     threads: int = 1,
     isa: str = "",
@@ -97,7 +97,7 @@ def sum_traces(
         The traces, filtered and with interpolation coefficients.
     geometry : TraceGeometry
         Positions, weights and image traces of the same traces.
-    options : KirchhoffOptions
+    options : SumOptions
         What is summed: weights, aperture, mutes, antialias.
     spacing : sequence of 2 floats
         Antialias spacing along the axes, m, where the options give none.
@@ -155,7 +155,7 @@ def sum_traces(
     )
 
 
-def medium_bytes(nt: int, options: KirchhoffOptions, eta: bool = False) -> int:
+def medium_bytes(nt: int, options: SumOptions, eta: bool = False) -> int:
     """Return the bytes per location of a `Medium` that has been summed with: velocities and what is derived.
 
     A medium below a surface is one with an eta.
@@ -174,7 +174,7 @@ def _tangent(degrees: float) -> float:
     return float(fixedmath.sin(angle)) / float(fixedmath.cos(angle))
 
 
-def _rules(options: KirchhoffOptions, axes: NDArray, spacing: Sequence[float]) -> Any:
+def _rules(options: SumOptions, axes: NDArray, spacing: Sequence[float]) -> Any:
     """Return the compiled form of what is summed."""
     antialias = {"none": 0, "triangle": 3}.get(options.antialias)
     if antialias is None:
@@ -192,7 +192,7 @@ def _rules(options: KirchhoffOptions, axes: NDArray, spacing: Sequence[float]) -
     )
 
 
-def _derived(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOptions) -> Any:
+def _derived(medium: Medium, time: TimeAxis, dt: float, options: SumOptions) -> Any:
     """Return the compiled form of a medium, made at the first call: times in intervals `dt` of the traces."""
     mute = options.stretch_mute, options.stretch_taper
     key = time.nt, time.dt, time.t0, dt, options.amplitude, options.dip is not None, mute
@@ -202,7 +202,7 @@ def _derived(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOption
     return medium.cache[key]
 
 
-def _derive(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOptions) -> Any:
+def _derive(medium: Medium, time: TimeAxis, dt: float, options: SumOptions) -> Any:
     (nloc, nt), row = medium.shape, _row(medium.shape[1])
     t0 = np.empty(row)
     t0[:nt] = time.values() / dt
@@ -250,7 +250,7 @@ def _derive(medium: Medium, time: TimeAxis, dt: float, options: KirchhoffOptions
     )
 
 
-def _bounds(medium: Medium, options: KirchhoffOptions) -> NDArray[np.float32]:
+def _bounds(medium: Medium, options: SumOptions) -> NDArray[np.float32]:
     """Return per location what bounds the stretch from below and from above by that without eta, (nloc, 4).
 
     With u = q / (h^2 + (1 + 2 eta) q) <= 1 / (1 + 2 eta): t^2 lies between h^2 + q and h^2 + q / (1 + 2 eta), and
@@ -310,7 +310,7 @@ class Where:
         Velocities.
     time : TimeAxis
         Of the image traces.
-    options : KirchhoffOptions
+    options : SumOptions
         Weights, aperture, mutes, antialias.
     spacing : sequence of 2 floats
         Antialias spacing, m.
@@ -323,7 +323,7 @@ class Where:
     axes: NDArray[np.float64]
     medium: Medium
     time: TimeAxis
-    options: KirchhoffOptions
+    options: SumOptions
     spacing: Sequence[float]
 
 

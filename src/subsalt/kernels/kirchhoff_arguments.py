@@ -13,10 +13,61 @@ from subsalt.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.methods.kirchhoff.options import KirchhoffOptions
 
 #: samples that a prepared trace holds behind its last one: what two of the longest vectors read beyond it
 PAD = 32
+
+
+class SumOptions(Protocol):
+    """The options of the operator that the sum reads."""
+
+    @property
+    def amplitude(self) -> str:
+        """The correction of amplitude and phase: 3d, 2.5d or none."""
+
+    @property
+    def aperture(self) -> float | None:
+        """The largest distance of a midpoint, m; None: no limit."""
+
+    @property
+    def aperture_taper(self) -> float:
+        """The last part of it over which traces fade."""
+
+    @property
+    def dip(self) -> float | None:
+        """The largest dip, degrees; None: no limit."""
+
+    @property
+    def dip_taper(self) -> float:
+        """The last part of its distance over which samples fade."""
+
+    @property
+    def antialias(self) -> str:
+        """The antialias filter: bands, triangle or none."""
+
+    @property
+    def antialias_spacing(self) -> tuple[float, float] | None:
+        """Distances of midpoints across inlines and crosslines, m; None: those of line numbers."""
+
+    @property
+    def bands(self) -> int:
+        """The number of alias bands."""
+
+    @property
+    def band_choice(self) -> str:
+        """Between two bands, interpolate, or the nearest below the limit."""
+
+    @property
+    def stretch_mute(self) -> float | None:
+        """The largest stretch; None: no mute."""
+
+    @property
+    def stretch_taper(self) -> float:
+        """The last part of it over which samples fade."""
+
+    @property
+    def interpolation(self) -> str:
+        """Between the samples of a trace: sinc or linear."""
 
 
 class PreparedTraces(Protocol):
@@ -187,7 +238,7 @@ def check_arguments(
     time: TimeAxis,
     prepared: PreparedTraces,
     geometry: TraceGeometry,
-    options: KirchhoffOptions,
+    options: SumOptions,
     spacing: Sequence[float],
 ) -> None:
     """Refuse arrays that do not fit together, and numbers that have no meaning.
@@ -244,7 +295,7 @@ def _check_traces(
     prepared: PreparedTraces,
     slot: NDArray,
     group: NDArray,
-    options: KirchhoffOptions,
+    options: SumOptions,
 ) -> None:
     """Refuse prepared traces without margins or bands, and slots outside the image."""
     n, bands, _, padded = prepared.samples.shape

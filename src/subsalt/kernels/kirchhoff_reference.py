@@ -30,7 +30,7 @@ from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeo
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.methods.kirchhoff.options import KirchhoffOptions
+    from subsalt.kernels.kirchhoff_arguments import SumOptions
 
 #: sin(pi w) / w in w^2 for |w| <= 1/2 (error 7e-9): the raised cosine of every taper is 1/2 + sin(pi w) / 2
 COSINE = (3.1415926401, -5.1677100835, 2.5500775232, -0.5982912856, 0.0776576603)
@@ -104,7 +104,7 @@ def interpolate(coefficients: NDArray, at: NDArray) -> NDArray:
     return value
 
 
-def banded(samples: NDArray, at: NDArray, slope: NDArray, options: KirchhoffOptions) -> NDArray:
+def banded(samples: NDArray, at: NDArray, slope: NDArray, options: SumOptions) -> NDArray:
     """Return the trace (bands, order + 1, ns_pad) at `at`, low-passed for `slope` samples per antialias spacing."""
     bands = len(samples)
     with np.errstate(divide="ignore"):
@@ -142,7 +142,7 @@ def sum_traces(
     time: TimeAxis,
     prepared: PreparedTraces,
     geometry: TraceGeometry,
-    options: KirchhoffOptions,
+    options: SumOptions,
     spacing: Sequence[float],
 ) -> int:
     """Add a block of traces to the image; arguments and result of `subsalt.kernels.kirchhoff.sum_traces`."""
@@ -202,7 +202,7 @@ def _slope(src: Leg, rcv: Leg, s: NDArray, axes: NDArray, spacing: Sequence[floa
 
 
 def rooms(
-    options: KirchhoffOptions, midpoint: NDArray, src: Leg, rcv: Leg, t0: NDArray, v: NDArray
+    options: SumOptions, midpoint: NDArray, src: Leg, rcv: Leg, t0: NDArray, v: NDArray
 ) -> list[NDArray]:
     """Return how far each sample is from being muted, in parts of the taper of aperture, dip and stretch."""
     out = [np.ones_like(src.t)]

@@ -17,7 +17,7 @@ from subsalt import _native
 from subsalt.kernels import cpu, tuning
 
 if TYPE_CHECKING:
-    from subsalt.methods.kirchhoff.options import KirchhoffOptions
+    from subsalt.kernels.kirchhoff_arguments import SumOptions
 
 #: locations per tile, floats per vector
 Way = tuning.Cut
@@ -42,7 +42,7 @@ class SumTuner(tuning.Tuner):
     ----------
     locations, nt : int
         Of a block, and samples of its traces.
-    options : KirchhoffOptions
+    options : SumOptions
         What is summed.
     eta : bool
         With the anisotropic moveout.
@@ -50,7 +50,7 @@ class SumTuner(tuning.Tuner):
         To compute with.
     """
 
-    def __init__(self, locations: int, nt: int, options: KirchhoffOptions, eta: bool, threads: int) -> None:
+    def __init__(self, locations: int, nt: int, options: SumOptions, eta: bool, threads: int) -> None:
         self.best = (0, 0)  # as the compiled sum and the processor have it
         self.threads, self.points = threads, locations * nt
         bands = f"{options.antialias} {options.band_choice} {options.bands}"
@@ -84,7 +84,7 @@ class SumTuner(tuning.Tuner):
 _tuners: dict[tuple[str, str], SumTuner] = {}
 
 
-def tuner_of(locations: int, nt: int, options: KirchhoffOptions, eta: bool, threads: int) -> SumTuner:
+def tuner_of(locations: int, nt: int, options: SumOptions, eta: bool, threads: int) -> SumTuner:
     """Return what chooses for blocks of this kind: one in a process."""
     made = SumTuner(locations, nt, options, eta, threads)
     return _tuners.setdefault((made.key, os.environ.get("SUBSALT_TUNE", "")), made)

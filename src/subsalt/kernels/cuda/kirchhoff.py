@@ -24,7 +24,7 @@ from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeo
 
 if TYPE_CHECKING:
     from subsalt.acquisition.survey import TimeAxis
-    from subsalt.methods.kirchhoff.options import KirchhoffOptions
+    from subsalt.kernels.kirchhoff_arguments import SumOptions
 
 #: orders of interpolation that are compiled for the GPU
 ORDERS = (1, 4)
@@ -58,7 +58,7 @@ def sum_traces(
     time: TimeAxis,
     prepared: PreparedTraces,
     geometry: TraceGeometry,
-    options: KirchhoffOptions,
+    options: SumOptions,
     spacing: Sequence[float],
     threads: int = 1,
     isa: str = "",
@@ -73,7 +73,7 @@ def sum_traces(
         return adder.fetch()
 
 
-def traces_bytes(traces: int, trace_bytes: int, options: KirchhoffOptions) -> tuple[int, int]:
+def traces_bytes(traces: int, trace_bytes: int, options: SumOptions) -> tuple[int, int]:
     """Return the bytes that blocks of traces take of the GPU, and page-locked of the host.
 
     Parameters
@@ -82,7 +82,7 @@ def traces_bytes(traces: int, trace_bytes: int, options: KirchhoffOptions) -> tu
         At a time; two blocks of them are under way.
     trace_bytes : int
         Of one prepared trace.
-    options : KirchhoffOptions
+    options : SumOptions
         The triangle has slopes beside its integrals.
     """
     # of a trace with the fewest coefficients, integrals and slopes are half
@@ -97,7 +97,7 @@ def block_bytes(
     groups: int,
     nt: int,
     traces: int,
-    options: KirchhoffOptions,
+    options: SumOptions,
     eta: bool = False,
 ) -> int:
     """Return the bytes that a block of locations takes of the GPU beside those of the traces.
@@ -108,7 +108,7 @@ def block_bytes(
         Of the block.
     traces : int
         At a time.
-    options : KirchhoffOptions
+    options : SumOptions
         Which arrays of the medium there are.
     eta : bool
         The velocity has one.
