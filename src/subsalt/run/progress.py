@@ -221,6 +221,8 @@ class View:
         When the run spoke last, UTC.
     by : str
         What computes: a GPU by its name, or the instruction set of the processor.
+    round : int or None
+        The round in hand, or the last one, of a method that has several; all other numbers are of all rounds.
     """
 
     run: str
@@ -240,6 +242,7 @@ class View:
     quarantined: list[dict[str, Any]] = field(default_factory=list)
     said: str = ""
     by: str = ""
+    round: int | None = None
 
     @property
     def over(self) -> bool:
@@ -247,8 +250,8 @@ class View:
         return self.state not in ("running", "stopping", "silent")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it for ``--json``."""
-        return asdict(self)
+        """Return it for ``--json``; with the round where there are several."""
+        return {k: v for k, v in asdict(self).items() if k != "round" or v is not None}
 
 
 def view_of(folder: Path) -> View:
@@ -265,7 +268,9 @@ def view_of(folder: Path) -> View:
     state, why = _state(folder, progress, lease)
     at_work = state in ("running", "stopping", "silent")
     shots = dict.fromkeys(("total", "done", "running", "planned", "failed", "quarantined"), 0)
-    shots["total"] = len(rows)
+    ahead = int(_number(progress.get("ahead")) or 0) if at_work else 0
+    shots["total"] = shots["planned"] = ahead
+    shots["total"] += len(rows)
     for row in rows:
         name = str(row["state"])
         if name == "running" and not at_work:
@@ -292,9 +297,14 @@ def view_of(folder: Path) -> View:
         left,
         _scratch(folder, progress),
         free_bytes(folder),
-        [{"shot": r["id"], "reason": r["reason"]} for r in rows if r["state"] == "quarantined"],
+        [
+            {"shot": r["id"], **({"round": r["round"]} if "round" in r else {}), "reason": r["reason"]}
+            for r in rows
+            if r["state"] == "quarantined"
+        ],
         str(progress.get("now", "")),
         str(progress.get("by", "")),
+        max((r["round"] for r in rows if "round" in r), default=None),
     )
 
 
@@ -403,6 +413,8 @@ def lines(view: View) -> list[str]:
     share = f"  ({100 * n['done'] / n['total']:.1f} %)" if n["total"] else ""
     aside = f", {n['quarantined']} quarantined" if n["quarantined"] else ""
     again = f", {n['failed']} to be retried" if n["failed"] else ""
+    if view.round is not None:
+        out.append(f"round     {view.round}")
     units = f"{view.unit}s"
     out.append(f"{units:<9} {n['done']} of {n['total']} done{share}, {n['running']} running{again}{aside}")
     for r in view.running:
@@ -421,7 +433,8 @@ def lines(view: View) -> list[str]:
         )
     out.append(f"disk      {human(view.scratch)} of scratch, {human(view.free)} free")
     for hole in view.quarantined[:10]:
-        out.append(f"failed    shot {hole['shot']}: {hole['reason']}")
+        of_round = f" of round {hole['round']}" if "round" in hole else ""
+        out.append(f"failed    shot {hole['shot']}{of_round}: {hole['reason']}")
     return out + _cure(view)
 
 

@@ -88,19 +88,24 @@ class RunDirectory:
 
     def left(self, units: Sequence[Any]) -> list[Any]:
         """Return the units that are left, suspects last; run.json says before the first of them what is known."""
-        state, run = self.state, self.run
+        state = self.state
         by_id = {unit.id: unit for unit in units}
         left = [by_id[i] for i in state.world.bcast(units_to_do(state.ledger) if state.ledger else None)]
+        self._begin_facts(left)
+        return left
+
+    def _begin_facts(self, left: Sequence[Any]) -> None:
+        """Write what run.json says before the first unit of this start. Collective."""
         if self._began:
-            return left
+            return
         self._began = True
+        state, run = self.state, self.run
         with state.world.together():
             predicted = run.predict(left)
             if state.world.is_root:
                 known = facts_of_job(run.job, state.run_id, state.inputs, state.numerics, state.findings)
                 self.facts = known | run.facts() | ({} if predicted is None else {"predicted": predicted})
                 write_facts(state.folder, self.facts | {"state": "running"})
-        return left
 
     def books(self, units: int, left: int) -> Bookkeeping:
         """Return ledger, log, progress and live state for the units of the round."""
@@ -124,6 +129,7 @@ class RunDirectory:
     def end(self, groups: Groups, meter: Meter) -> None:
         """Write image, outputs, run.json and pictures."""
         run, state = self.run, self.state
+        self._begin_facts([])  # of a start that finds every round closed
         written = run.assemble()
         with state.clock("facts"):
             self._spent = over_ranks(state.world, state.clock.table(), meter.traces(), run.halo, meter.work())
