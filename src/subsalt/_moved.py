@@ -66,9 +66,7 @@ def _moved(old: str, names: Mapping[str, str], name: str) -> Any:
     """Return what had a name in an old module, with a warning that says where it is."""
     if name not in names:
         raise AttributeError(f"module {old!r} has no attribute {name!r}")
-    import subsalt
-
-    public = f"subsalt.{name}" if name in subsalt.__all__ else f"{names[name]}.{name}"
+    public = f"subsalt.{name}" if name in sys.modules["subsalt"].__all__ else f"{names[name]}.{name}"
     warnings.warn(f"{old}.{name} has moved: use {public}", DeprecationWarning, stacklevel=3)
     return getattr(import_module(names[name]), name)
 
