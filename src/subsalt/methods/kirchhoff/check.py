@@ -16,7 +16,7 @@ from subsalt.job.data import header_options
 from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.traces import flow_of
 from subsalt.job.units import auto_to_none
-from subsalt.methods.kirchhoff.job import is_line, place
+from subsalt.methods.kirchhoff.image_grid import is_line, place
 from subsalt.methods.kirchhoff.rules.first_breaks import break_findings
 from subsalt.methods.kirchhoff.rules.image import KirchhoffContext, kirchhoff_findings
 from subsalt.methods.kirchhoff.rules.mutes import stretch_mute

@@ -124,7 +124,7 @@ class _Survey:
     ) -> None:
         from subsalt.io.prestack.positions import LineGeometry
         from subsalt.io.prestack.table import open_traces
-        from subsalt.methods.kirchhoff.job import is_line
+        from subsalt.methods.kirchhoff.image_grid import is_line
 
         self.findings: list[Finding] = []
         self.read: list[str] = []
@@ -151,7 +151,7 @@ class _Survey:
 
     def grid(self) -> tuple[ImageGrid | None, str]:
         """Return the grid that the traces have themselves and where it is from, None when they do not say it."""
-        from subsalt.methods.kirchhoff.job import image_grid, place
+        from subsalt.methods.kirchhoff.image_grid import image_grid, place
         from subsalt.methods.kirchhoff.sections import KirchhoffSection
 
         if self.table is None:
@@ -244,7 +244,7 @@ def _kirchhoff(survey: _Survey) -> str:
 
 def _guessed_grid(table: TraceTable) -> dict[str, Any]:
     """Return bins along the lines of receivers, or along the map axes where there are none, that hold all midpoints."""
-    from subsalt.methods.kirchhoff.job import along_line, bent_line
+    from subsalt.methods.kirchhoff.image_grid import along_line, bent_line
 
     if (fit := bent_line(table)) is not None:
         return {"corners": along_line(fit, BIN)}
