@@ -1,11 +1,14 @@
-"""Report phrases that a reader has to guess at, in the documentation and in the texts of error messages.
+"""Report phrases that a reader has to guess at, in the documentation, in the texts of error messages and in docstrings.
 
 Each pattern names what to write instead. Code, in blocks or between backquotes, is not looked at; nor are tables that
-scripts paste between markers. ``python docs/check_words.py [FILE ...]`` ends with 1 when it finds something.
+scripts paste between markers. In Python files, docstrings and the entries of their sections must not begin with ``Of``
+or ``What``, and variables must not have a name of `NAMES`. ``python docs/check_words.py [FILE ...]`` ends with 1 when
+it finds something.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -54,6 +57,49 @@ PHRASES = {
     r"\bstruck\b|\bstrikes\b": "killed, injected faults",
     r"\btold the truth\b|\blies? (about|that)\b|\bthat lie\b": "wrong",
 }
+#: names of variables that say nothing of what they hold
+NAMES = {"found", "told", "asked", "kept", "ways", "feed"}
+#: how no docstring begins: with what it is of, before it says what it is
+BEGINNING = re.compile(r"(Of|What)\b")
+#: where the Python files lie that are checked
+SOURCES = ("src/subsalt", "packages/lab/src/subsalt_lab")
+#: folders and files that still have docstrings, and names of variables, to reword
+HELD_DOCSTRINGS: tuple[str, ...] = (
+    "packages/lab/src/subsalt_lab/",
+    "src/subsalt/check/",
+    "src/subsalt/checkpoint/",
+    "src/subsalt/cli/",
+    "src/subsalt/io/scan/",
+    "src/subsalt/job/",
+    "src/subsalt/kernels/",
+    "src/subsalt/methods/kirchhoff/",
+    "src/subsalt/methods/rtm/",
+    "src/subsalt/plan/",
+    "src/subsalt/propagation/",
+    "src/subsalt/report/",
+    "src/subsalt/run/",
+)
+HELD_NAMES: tuple[str, ...] = (
+    "packages/lab/src/subsalt_lab/layouts.py",
+    "src/subsalt/check/",
+    "src/subsalt/cli/app_make.py",
+    "src/subsalt/cli/view_command.py",
+    "src/subsalt/doctor.py",
+    "src/subsalt/io/scan/",
+    "src/subsalt/job/checking.py",
+    "src/subsalt/job/schema.py",
+    "src/subsalt/kernels/cuda/parts.py",
+    "src/subsalt/kernels/cuda/segment.py",
+    "src/subsalt/methods/__init__.py",
+    "src/subsalt/methods/kirchhoff/",
+    "src/subsalt/methods/rtm/",
+    "src/subsalt/plan/cuts.py",
+    "src/subsalt/report/facts.py",
+    "src/subsalt/run/identity.py",
+    "src/subsalt/run/progress.py",
+)
+#: an entry of a section of a docstring: its name and type
+_ENTRY = re.compile(r"\w[\w*, ]*( : .*)?")
 #: a page whose text is a program's output says what the program says
 GENERATED = re.compile(r"<!-- ([\w ]+): begin -->.*?<!-- \1: end -->", re.DOTALL)
 
@@ -76,8 +122,53 @@ def messages(path: Path) -> str:
     return re.sub(r"`[^`]*`", lambda code: f"``{blank(code)}", path.read_text(encoding="utf-8"))
 
 
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, list[str]]]:
+    """Yield first line number and lines of every docstring of a module, indented as they are."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text is not None:
+                yield node.body[0].lineno, text.splitlines()
+
+
+def indent(line: str) -> int:
+    """Return the number of spaces before a line."""
+    return len(line) - len(line.lstrip())
+
+
+def beginnings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of docstrings, and of entries of their sections, that begin as none should."""
+    for number, lines in docstrings(tree):
+        for i, line in enumerate(lines):
+            above = lines[i - 1] if i else ""
+            is_entry = _ENTRY.fullmatch(above.strip()) and indent(line) > indent(above)
+            if BEGINNING.match(line.strip()) and (i == 0 or is_entry):
+                yield number + i, line.strip()
+
+
+def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line number and name of the variables and parameters whose names say nothing."""
+    for node in ast.walk(tree):
+        name = node.arg if isinstance(node, ast.arg) else node.id if isinstance(node, ast.Name) else ""
+        if name in NAMES and (isinstance(node, ast.arg) or isinstance(node.ctx, ast.Store)):
+            yield node.lineno, name
+
+
+def python_findings(path: Path) -> Iterator[str]:
+    """Yield the findings in a Python file, without those of the folders that are held."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    place = path.relative_to(ROOT).as_posix()
+    if not place.startswith(HELD_DOCSTRINGS):
+        for line, text in beginnings(tree):
+            yield f"{place}:{line}: '{text[:40]}': begin with a verb or with what the thing is"
+    if not place.startswith(HELD_NAMES):
+        yield from (f"{place}:{line}: variable '{name}': name what it holds" for line, name in names(tree))
+
+
 def pages() -> Iterator[Path]:
     """Yield what is checked when no file is named."""
+    for folder in SOURCES:
+        yield from sorted((ROOT / folder).rglob("*.py"))
     yield ROOT / "README.md"
     yield ROOT / "CONTRIBUTING.md"
     # the page of errors is made from the messages
@@ -85,8 +176,11 @@ def pages() -> Iterator[Path]:
     yield ROOT / "src" / "subsalt" / "messages.toml"
 
 
-def found(path: Path) -> Iterator[str]:
+def findings(path: Path) -> Iterator[str]:
     """Yield the findings in a file, in its order."""
+    if path.suffix == ".py":
+        yield from python_findings(path)
+        return
     text = messages(path) if path.suffix == ".toml" else prose(path)
     for pattern, instead in PHRASES.items():
         # a phrase may be broken over two lines
@@ -97,9 +191,9 @@ def found(path: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print what was found."""
+    """Print the findings."""
     named = [Path(name).resolve() for name in sys.argv[1:]]
-    lines = [line for path in named or pages() for line in found(path)]
+    lines = [line for path in named or pages() for line in findings(path)]
     print("\n".join(lines))
     sys.exit(f"{len(lines)} phrases to reword (docs/check_words.py)" if lines else 0)
 

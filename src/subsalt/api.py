@@ -156,7 +156,7 @@ class MigrationResult:
     illumination : ndarray or None
         Source illumination summed over shots.
     grid : Grid
-        Of both.
+        Grid of both.
     dt : float
         Time step, s.
     image_step : int

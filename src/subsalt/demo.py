@@ -183,7 +183,7 @@ class ImagedReflector:
     Parameters
     ----------
     name : str
-        Of the reflector.
+        Name of the reflector.
     true_depth : float
         Mean over the places where it is read, m.
     imaged_depth : float

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Mpi:
-    """What was found; every value is plain, for ``--json``.
+    """Facts about MPI; every value is plain, for ``--json``.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Mpi:
     mpiexec : str or None
         The launcher beside this Python, or on PATH.
     launcher : str or None
-        What started this process, when something did.
+        Launcher that started this process, if any.
     ranks : int
         Processes that see each other.
     hosts : dict
@@ -49,7 +49,7 @@ class Mpi:
     threads : str
         The thread level that was granted, when MPI runs.
     gpus : list of str
-        What is worth saying of the GPUs of the ranks; empty where no rank has one.
+        Notes on the GPUs of the ranks; empty where no rank has one.
     cuda_aware : bool or None
         Whether MPI sends from and receives into the memory of a GPU; None when MPI does not run.
     problem, fix : str
@@ -161,7 +161,7 @@ class Test:
 
 @dataclass
 class Examination:
-    """What `examine` found; every value is plain, for ``--json``."""
+    """Findings of `examine`; every value is plain, for ``--json``."""
 
     version: str
     isa: str
@@ -235,7 +235,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
     self_test : bool
         Compute the dot product and restart tests too (seconds).
     mpi : Mpi, optional
-        What was found of MPI, when ranks looked together; looked for here when left out.
+        Facts about MPI, when ranks looked together; looked for here when left out.
     """
     from subsalt.host import available_memory, machine_facts
 

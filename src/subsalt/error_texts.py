@@ -24,7 +24,7 @@ class Entry:
     code : str
         ``E...`` for errors, ``W...`` for warnings.
     title, meaning, cure : str
-        What it is called, what it means, how to fix it.
+        Its name, its meaning, and how to fix it.
     """
 
     code: str

@@ -26,7 +26,7 @@ class SubsaltError(Exception):
     Parameters
     ----------
     message : str
-        What is wrong, with names and values.
+        The problem, with names and values.
     fix : str, optional
         How to mend it, in one line.
     code : str, optional
@@ -132,7 +132,7 @@ class SnapshotDamaged(CorruptionError):
     key : int
         Its time step or sample.
     reason : str
-        What is wrong with it.
+        The damage, in words.
     fix : str
         The cure.
     """

@@ -40,7 +40,7 @@ def processor(cpuinfo: Path = Path("/proc/cpuinfo"), caches: dict[str, int] | No
     Parameters
     ----------
     cpuinfo : Path
-        What Linux says of the first core.
+        File of Linux about the first core.
     caches : dict, optional
         Bytes by level, as of `cache_bytes`.
     """

@@ -37,7 +37,7 @@ def option(
     check : callable, optional
         Refuses values.
     more : str
-        What a caller from Python should know besides.
+        Further facts for a caller from Python.
     or_none : bool
         None is never refused, whatever the default.
     """

@@ -78,7 +78,7 @@ def phase_of(number: int) -> tuple[str, bool] | None:
     Parameters
     ----------
     number : int
-        What a program gave `MPI_Pcontrol`.
+        Number that a program gave `MPI_Pcontrol`.
     """
     place, waits = number - OUTSIDE, number - OUTSIDE >= WAITING
     place -= WAITING * waits
@@ -95,7 +95,7 @@ def phase_label(number: int) -> str:
     Parameters
     ----------
     number : int
-        What a program gave `MPI_Pcontrol`.
+        Number that a program gave `MPI_Pcontrol`.
     """
     if (known := phase_of(number)) is None:
         return f"phase {number}"

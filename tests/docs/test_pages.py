@@ -72,7 +72,7 @@ def test_the_layers_are_those_of_the_contract():
 
 def test_words_are_plain():
     words = script("check_words")
-    assert not [line for page in words.pages() for line in words.found(page)]
+    assert not [line for page in words.pages() for line in words.findings(page)]
 
 
 def test_a_listed_phrase_is_found_even_across_lines(tmp_path, monkeypatch):
@@ -80,9 +80,24 @@ def test_a_listed_phrase_is_found_even_across_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(words, "ROOT", tmp_path)
     page = tmp_path / "page.md"
     page.write_text("a\n\nIt goes\non there. `goes on`\n\n```\ngoes on\n```\n", encoding="utf-8")
-    assert list(words.found(page)) == ["page.md:3: 'goes on': continue, be resumed"]
+    assert list(words.findings(page)) == ["page.md:3: 'goes on': continue, be resumed"]
     texts = tmp_path / "texts.toml"
     texts.write_text(
         '[E1]\nmeaning = """\nit goes\non where it is told to. `it\ngoes on`"""\n', encoding="utf-8"
     )
-    assert [line.split(":")[1] for line in words.found(texts)] == ["3", "4"]
+    assert [line.split(":")[1] for line in words.findings(texts)] == ["3", "4"]
+
+
+def test_docstrings_and_names_that_say_nothing_are_found(tmp_path, monkeypatch):
+    words = script("check_words")
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    source = tmp_path / "source.py"
+    source.write_text(
+        '"""What it is.\n\nOf old."""\n\n\ndef f(told):\n    """Return.\n\n    Parameters\n    ----------\n    told : int\n'
+        '        Of it.\n    """\n    found = told\n    return found\n',
+        encoding="utf-8",
+    )
+    assert sorted(int(line.split(":")[1]) for line in words.findings(source)) == [1, 6, 12, 14]
+    monkeypatch.setattr(words, "HELD_DOCSTRINGS", ("source",))
+    monkeypatch.setattr(words, "HELD_NAMES", ("source.py",))
+    assert not list(words.findings(source))

@@ -216,11 +216,11 @@ def sinc_points(
     ndim : int
         2 or 3; in 2-D the y axis is not looked at.
     window : Window
-        Of the sinc; its radius is half the width of the support.
+        Window of the sinc; its radius is half the width of the support.
     free_surface_row : int, optional
         Row z on which the pressure vanishes; None without a free surface.
     name : str
-        What the points are, for messages ("source", "receiver").
+        Name of the points in messages ("source", "receiver").
 
     Raises
     ------

@@ -216,9 +216,9 @@ def line_facts(
     fit : LineFit
         The line through them.
     frame : Frame
-        Of the local coordinates.
+        Frame of the local coordinates.
     says : str
-        What says where x = 0 lies: `JOB`, `GIVEN`, `RUN`, `MAP_X`, `AXIS` or `NOBODY`.
+        Source of the place of x = 0: `JOB`, `GIVEN`, `RUN`, `MAP_X`, `AXIS` or `NOBODY`.
 
     Returns
     -------

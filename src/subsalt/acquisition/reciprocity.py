@@ -48,7 +48,7 @@ def receiver_gathers(survey: Survey) -> Survey:
     Parameters
     ----------
     survey : Survey
-        Of pressure, recorded from sources of volume.
+        A survey of pressure, recorded from sources of volume.
 
     Returns
     -------

@@ -39,7 +39,7 @@ TURNS, ROUNDS, SETTLED = 200, 10, 1e-7
 
 @dataclass(frozen=True, eq=False)
 class ShotSums:
-    """What is left of the direct waves of a shot.
+    """Sums over the direct waves of a shot.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class ShotFit:
     scale : float
         Factor on the common wavelet; the median of all shots that are used is 1.
     correlation : float
-        Of the direct waves with the modelled ones, over all traces of the shot, -1 to 1.
+        Correlation of the direct waves with the modelled ones, over all traces of the shot, -1 to 1.
     residual : float
         Rms amplitude of what is left, as a part of that of the direct waves.
     reason : str

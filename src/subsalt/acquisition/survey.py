@@ -111,7 +111,7 @@ class Survey:
     source_files : list of str
         Files the survey was read from.
     notes : dict
-        What the reader found or decided (projection misfit, skipped traces), for the report.
+        Findings and decisions of the reader (projection misfit, skipped traces), for the report.
     surface : Topography, optional
         The free surface inside the model below which sources and receivers lie.
     """
@@ -190,7 +190,7 @@ class Survey:
         Parameters
         ----------
         shot : Shot
-            Of this survey.
+            Shot of this survey.
         rows : ndarray of int, optional
             Numbers of the receivers whose traces are wanted, from 0; nothing else is read. All when left out.
         """

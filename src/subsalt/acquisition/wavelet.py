@@ -118,7 +118,7 @@ class Wavelet:
     t0 : float
         Time of sample 0, s.
     name : str
-        What it is, for reports.
+        Name for reports.
     f0 : float
         Dominant frequency, Hz.
     fmax : float
@@ -273,7 +273,7 @@ def from_samples(
     dt, t0 : float
         Sampling interval and time of sample 0, s.
     name : str
-        What it is, for reports.
+        Name for reports.
     f0, fmax : float, optional
         Dominant and highest frequency, Hz: the peak of the amplitude spectrum, and where it falls below 3 %
         of that.

@@ -231,7 +231,7 @@ def chosen(made: Aligned, shot: int, n: int) -> tuple[Aligned, dict[str, int]]:
     Parameters
     ----------
     made : Aligned
-        Of all traces of the shot that lie in the range of offsets.
+        Aligned traces of the shot that lie in the range of offsets.
     shot, n : int
         Id of the shot, samples of the wavelet.
 

@@ -130,7 +130,7 @@ def primaries(
     src, rcv : array_like, (n, 2) or (n, 3)
         Source and receiver of every trace, (x, y) at depth 0 or (x, y, z), m; one position stands for all.
     reflectors : sequence of Plane or Diffractor
-        What sends the wave back; each acts alone (no multiples, no loss on the way to a deeper one).
+        Reflectors of the wave; each acts alone (no multiples, no loss on the way to a deeper one).
     v : float
         Velocity, m/s.
     wavelet : Wavelet

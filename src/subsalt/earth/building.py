@@ -134,7 +134,7 @@ class Builder:
     Parameters
     ----------
     grid : Grid
-        Of the model.
+        Grid of the model.
     resampling : bool
         Volumes on other grids are interpolated; else they are refused.
     smoothing : Smoothing
@@ -315,7 +315,7 @@ def azimuths_on_grid(phi: Parameter, frame: Frame) -> Parameter:
         Its ``given["counted_from"]`` says where its values are counted from: ``"x"`` (or nothing) local x, towards
         local y; ``"map x"`` map x, towards map y; ``"north"`` map y, clockwise.
     frame : Frame
-        Of the local coordinates.
+        Frame of the local coordinates.
     """
     start: tilt.CountedFrom = phi.given.get("counted_from", "x")
     if start == "x":

@@ -1,4 +1,4 @@
-"""What is held must fit into memory: said before it is allocated."""
+"""Refuse an allocation that does not fit into memory, before it is made."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def require(nbytes: float, what: str, cure: str, code: str = "E610") -> None:
     Parameters
     ----------
     nbytes : float
-        What is about to be allocated.
+        Bytes about to be allocated.
     what : str
-        What it is for, the subject of the message.
+        Their purpose, the subject of the message.
     cure : str
-        What to do about it.
+        Remedy for the user.
     code : str
-        Of the error.
+        Code of the error.
 
     Raises
     ------

@@ -224,7 +224,7 @@ class EarthModel(TimeStep):
         Parameters
         ----------
         rule : {"lower-delta", "raise-epsilon", "reject"}
-            What to do where delta > epsilon, which makes the scheme unstable whatever the time step.
+            Choice where delta > epsilon, which makes the scheme unstable whatever the time step.
         """
         if self.epsilon is None or self.delta is None:
             return self, 0

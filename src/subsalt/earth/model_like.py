@@ -1,4 +1,4 @@
-"""What a migration asks of an earth model, whether it lies in memory or is read in slabs."""
+"""The interface of an earth model for migration, whether it lies in memory or is read in slabs."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Planes(ABC):
     Parameters
     ----------
     shape : tuple of int
-        Of the volume, x first.
+        Shape of the volume, x first.
     """
 
     dtype = np.dtype(np.float32)
@@ -232,7 +232,7 @@ MEDIAN_OF = 2_000_000
 
 @dataclass(frozen=True)
 class Summary:
-    """What a volume holds.
+    """Statistics of a volume.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ class Summary:
     first_bad : tuple of int or None
         Index of the first value that is not finite.
     low, high, median : float
-        Of the finite values; NaN when there is none. The median is that of an evenly spread sample.
+        Statistics of the finite values; NaN when there is none. The median is that of an evenly spread sample.
     """
 
     size: int
@@ -254,7 +254,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class PartSummary:
-    """What some planes of a volume hold: what `Summary` says, and those of the sampled values that they have."""
+    """Statistics of some planes of a volume: those of `Summary`, and those of the sampled values that they have."""
 
     bad: int
     first_bad: tuple[int, ...] | None
@@ -311,7 +311,7 @@ class Parameter:
     values : ndarray, Planes or float
         Volume of a file on `grid`, in memory or yet to be read; a function of depth, or a constant; angles in degrees.
     grid, frame : Grid, Frame, optional
-        Of the file.
+        Grid and frame of the file.
     depths : ndarray, optional
         Depths of `values` when it is a function of depth, m.
     source : str
@@ -319,11 +319,11 @@ class Parameter:
     unit : str, optional
         Unit that the job or the file declares for the values of a file.
     findings : list of Finding
-        What the reader of the file noticed.
+        Findings of the reader of the file.
     given : dict
         The keys of its table in the job, for cures that can be pasted.
     place : str
-        What the file says of its lines on the map, in words.
+        Place of its lines on the map, in words.
     """
 
     name: str

@@ -91,9 +91,9 @@ def weights_between(
     source, target : Grid
         From which, to which.
     axis : int
-        Of both.
+        Axis of both.
     edge : {"nearest", "mirror"}
-        What lies outside the source: its edge value, or its values mirrored there.
+        Values outside the source: its edge value, or its values mirrored there.
     cells : bool
         The source is a model, whose values stand for their cells: the window is `OF_MODEL`, averaged over the cell.
         Else it is an image, whose values stand for points: the window is `OF_IMAGE`.
@@ -238,7 +238,7 @@ def velocity(vp: Planes, by: Regridder, limits: tuple[float, float], swing: floa
     limits : tuple of float
         Slowest and fastest of the model, m/s.
     swing : float
-        Of a contrast, beyond the fastest, as a part of it; beyond the slowest `SWING`, which none reaches.
+        Overshoot of a contrast, beyond the fastest, as a part of it; beyond the slowest `SWING`, which none reaches.
     """
     slow, fast = limits[0] * (1 - SWING), limits[1] * (1 + swing)
 

@@ -25,7 +25,7 @@ from subsalt.parallel.comm import Comm, single
 
 @dataclass(frozen=True)
 class Facts:
-    """What a run needs to know of all of a model, or of a slab of it.
+    """Facts about all of a model that a run needs, or of a slab of it.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class Form:
     medium : str
         ``"isotropic"``, ``"vti"`` or ``"tti"`` as of `EarthModel.as_medium`; empty: as the files give it.
     rule : str
-        Of `EarthModel.anisotropy_gate`; empty: no gate.
+        Rule of `EarthModel.anisotropy_gate`; empty: no gate.
     """
 
     medium: str = ""

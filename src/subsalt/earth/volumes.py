@@ -270,9 +270,9 @@ class Axis:
     make : callable
         ``make(lo, hi)`` returns theta and phi (or None) on the planes ``lo <= ix < hi``, radians.
     shape : tuple of int
-        Of the volumes.
+        Shape of the volumes.
     given : sequence of Planes
-        What is read for it.
+        Volumes read for it.
     step : int
         Planes that are best made together.
     azimuth : bool

@@ -215,7 +215,7 @@ class SharedModel:
     model : ModelLike
         Past `anisotropy_gate` and `as_medium`: what those return is not shared.
     reading : Broadcast
-        Of the group that makes the windows.
+        Reading of the group that makes the windows.
     """
 
     def __init__(self, model: ModelLike, reading: Broadcast) -> None:

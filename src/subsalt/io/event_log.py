@@ -25,7 +25,7 @@ _SUMMED = re.compile(rb'(\{.*), "sum": "([0-9a-f]{16})"\}')
 
 @dataclass(frozen=True)
 class Events:
-    """What a log says.
+    """The content of a log.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def export_time(source: Path, target: str | os.PathLike[str]) -> dict[str, objec
     Parameters
     ----------
     source : path
-        What `migrate` wrote: all locations with as many traces each.
+        The image that `migrate` wrote: all locations with as many traces each.
     target : path-like
         Its suffix tells the format.
 

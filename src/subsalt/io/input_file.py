@@ -107,7 +107,7 @@ class InputFile:
 
     @property
     def over(self) -> str:
-        """What the samples of a store of traces are over, ``time`` or ``depth``; empty for anything else."""
+        """Axis of the samples of a store of traces, ``time`` or ``depth``; empty for anything else."""
         return self._object.kind if isinstance(self._object, StoreFile) else ""
 
     def name_fields(self, named: dict[str, str]) -> None:

@@ -15,11 +15,11 @@ class InputTraffic:
     Parameters
     ----------
     wanted : int
-        What was asked for: the planes or traces that whoever asked goes on to use.
+        Bytes of the planes or traces that were requested and are used.
     read : int
-        What came from files.
+        Bytes that came from files.
     received : int
-        What another rank read and sent.
+        Bytes that another rank read and sent.
     """
 
     wanted: int = 0

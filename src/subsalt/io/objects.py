@@ -283,7 +283,7 @@ class StoredObject:
     size : int
         Bytes.
     version : str
-        What the store says of its content (etag, or time of change); empty when it says nothing.
+        Mark of its content by the store (etag, or time of change); empty when it says nothing.
     stamp : int
         A number that changes with size and version.
 

@@ -40,7 +40,7 @@ def claim(root: AnyPath, names: Collection[str], *, strict: bool = False) -> Non
     root : path-like
         The folder; it need not exist.
     names : collection of str
-        What in it is ours.
+        Names in it that are ours.
     strict : bool
         Only this user's folders are written to; else also those of the owner of `root`.
     """

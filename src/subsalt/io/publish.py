@@ -69,7 +69,7 @@ def explain_os_error(
     Parameters
     ----------
     error : OSError
-        What the system said.
+        Error of the system.
     path : path-like
         The file or folder that was to be written.
     need : int

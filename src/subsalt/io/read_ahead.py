@@ -21,13 +21,13 @@ class ReadAhead(Generic[Piece]):
     Parameters
     ----------
     pieces : sequence
-        What is read, in this order.
+        Pieces to read, in this order.
     read : callable
         ``read(piece, buffer)`` fills a buffer; called in the thread alone until `close`.
     shape : tuple of int
-        Of a buffer, float32.
+        Shape of a buffer, float32.
     name : str
-        Of the thread.
+        Name of the thread.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class ReadAhead(Generic[Piece]):
         IndexError
             When there is none left.
         DataError, ResourceError
-            What reading it met.
+            Error that reading it met.
         """
         if self._failure is not None:
             raise self._failure

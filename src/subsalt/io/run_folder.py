@@ -1,4 +1,6 @@
-"""What a run writes into its directory, and opening that directory: what is in it is reached through no link."""
+"""Names of what a run writes into its directory, and opening that directory: what is in it is reached through no
+link.
+"""
 
 from __future__ import annotations
 

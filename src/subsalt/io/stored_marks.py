@@ -1,4 +1,6 @@
-"""What steps found in the samples of a survey, kept with a run: a run that is resumed need not read all shots again."""
+"""Marks that steps gave to the traces of a survey, kept with a run: a run that is resumed need not read all shots
+again.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class _Stream(Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """What follows its end."""
+        """Bytes that follow its end."""
 
     def decompress(self, data: bytes, most: int, /) -> bytes:
         """Return at most so many bytes."""
@@ -203,7 +203,7 @@ def unpacked(
     decode : callable
         The decoder of the codec.
     settings : dict, optional
-        Of the codec.
+        Settings of the codec.
 
     Raises
     ------

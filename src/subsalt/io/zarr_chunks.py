@@ -129,7 +129,7 @@ def bounded(array: Any, name: str) -> Any:
     Parameters
     ----------
     array : zarr.Array
-        Of numbers.
+        An array of numbers.
     name : str
         Its store and name, for messages.
 

@@ -1,1 +1,1 @@
-"""What this machine gives: rates that were measured on it, and the short measurements a plan makes."""
+"""Facts about this machine: rates that were measured on it, and the short measurements a plan makes."""

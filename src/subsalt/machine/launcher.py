@@ -15,7 +15,7 @@ from subsalt.errors import DeviceError, SubsaltError, install
 
 @dataclass(frozen=True)
 class Launcher:
-    """What starts ranks.
+    """A program that starts ranks.
 
     Parameters
     ----------

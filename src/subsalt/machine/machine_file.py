@@ -95,7 +95,7 @@ def default_path() -> Path:
 
 @dataclass(frozen=True)
 class Machine:
-    """What is known of one machine.
+    """Measurements of one machine.
 
     Parameters
     ----------

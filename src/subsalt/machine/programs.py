@@ -35,7 +35,7 @@ class Ran:
     Parameters
     ----------
     stdout, stderr : str
-        What it printed.
+        Text that it printed.
     seconds : float
         From its start to its end.
     """

@@ -74,14 +74,14 @@ SHARE = 0.5
 
 @dataclass(frozen=True)
 class Passed:
-    """What putting or getting all records once took.
+    """Seconds of putting or getting all records once.
 
     Parameters
     ----------
     seconds : float
         From the first to the last, with the flush to the device where one was asked for.
     nbytes : int
-        Of the records.
+        Bytes of the records.
     busy : float
         Seconds the threads of the store moved them, summed over threads.
     stall : float
@@ -105,9 +105,9 @@ def refuse(directory: Path, nbytes: int, cure: str) -> None:
     directory : Path
         Where files would be made.
     nbytes : int
-        Of these files.
+        Bytes of these files.
     cure : str
-        What to do when they do not fit.
+        Remedy when they do not fit.
 
     Raises
     ------
@@ -150,11 +150,11 @@ class Trial:
     Parameters
     ----------
     folder : Path
-        Of the scratch; made by the store.
+        Folder of the scratch; made by the store.
     count : int
         Records.
     nbytes : int
-        Of a record.
+        Bytes of a record.
     threads : int
         That move them.
     direct : bool

@@ -1,4 +1,4 @@
-"""What do the parts of a shot take here: a time step, a snapshot, a product with one, and an injected trace?
+"""Rates of the parts of a shot on this machine: a time step, a snapshot, a product with one, and an injected trace?
 
 A plan asks this of the job's own medium, order, layer, dimensions and size. It takes a second or two: a wavefield of
 the same shape, or a smaller one of the same kind when that is large, goes forward with and without each part.
@@ -71,7 +71,7 @@ class ShotCase:
 
     @property
     def kind(self) -> dict[str, Any]:
-        """What a rate holds for, whatever the size."""
+        """Key of the cases that a rate holds for, whatever the size."""
         names = ("medium", "order", "boundary", "layer_cells", "free_surface", "model_storage", "threads")
         return {n: getattr(self, n) for n in names} | {"dim": len(self.shape)}
 

@@ -1,5 +1,5 @@
-"""What samples say: the median, how far they spread, ratios of samples of the same round, and which differences are
-more than chance.
+"""Statistics of samples: the median, how far they spread, ratios of samples of the same round, and which differences
+are more than chance.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def interval(over: Sequence[float], under: Sequence[float], level: float = 0.95)
 
 @dataclass(frozen=True)
 class Paired:
-    """What a change saved, from rounds that each have a time before and one after it.
+    """Savings of a change, from rounds that each have a time before and one after it.
 
     Parameters
     ----------

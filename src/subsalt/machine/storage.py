@@ -196,7 +196,7 @@ def rates_of(
     Parameters
     ----------
     machine : Machine
-        Of machine.json.
+        Content of machine.json.
     directory : Path
         It need not exist yet.
     direct : bool
@@ -246,7 +246,7 @@ def accesses_measured(machine: Machine, directory: Path) -> list[tuple[int, bool
 
 @dataclass(frozen=True)
 class RecordCase:
-    """What is put and got.
+    """Records that are put and got.
 
     Parameters
     ----------

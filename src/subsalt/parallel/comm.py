@@ -110,7 +110,7 @@ class Comm:
         Parameters
         ----------
         error : BaseException, optional
-            What went wrong on this rank.
+            Error on this rank.
         """
         if self.mpi is None:
             if error is not None:
@@ -159,7 +159,7 @@ class Comm:
         Parameters
         ----------
         error : BaseException
-            What went wrong on this rank.
+            Error on this rank.
         say : callable, optional
             Shows it; a line on standard error when left out.
         """
@@ -270,7 +270,7 @@ class Comm:
         Parameters
         ----------
         a : ndarray, (n,)
-            Of one plain dtype on all ranks; n may differ.
+            Array of one plain dtype on all ranks; n may differ.
         """
         if self.mpi is None:
             return [a]
@@ -290,7 +290,7 @@ class Comm:
         Parameters
         ----------
         a : ndarray, (n,)
-            Of one plain dtype on all ranks; n may differ.
+            Array of one plain dtype on all ranks; n may differ.
         """
         if self.mpi is None:
             return a

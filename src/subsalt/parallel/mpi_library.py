@@ -45,7 +45,7 @@ class Launch:
     name : str
         The launcher, for people.
     rank, size : int
-        Of this process among all.
+        Rank of this process, and number of all.
     library : tuple of str
         Words of which the library's own description has one; empty when any library may do.
     connected : bool
@@ -64,7 +64,7 @@ class Launch:
         Parameters
         ----------
         description : str
-            What the library says of itself, such as ``"MPICH Version: 5.0.2"``.
+            Version text of the library, such as ``"MPICH Version: 5.0.2"``.
         """
         return not self.library or any(word in description for word in self.library)
 
@@ -117,7 +117,7 @@ def tell_phase(number: int) -> None:
     Parameters
     ----------
     number : int
-        Of `timing.number_of`.
+        Number from `timing.number_of`.
     """
     global _phase
     if threading.get_ident() == threading.main_thread().ident:
@@ -320,7 +320,7 @@ def end_all(code: int) -> NoReturn:
     Parameters
     ----------
     code : int
-        What mpiexec leaves with.
+        Exit code of mpiexec.
     """
     if is_running():
         # MPI may be held by a call of another thread that never returns; a rank that is gone ends the others too

@@ -1,4 +1,4 @@
-"""What this rank works on, and in which phase it is, for other ranks to name should it fall silent.
+"""Notes on what this rank works on, and in which phase it is, for other ranks to name should it fall silent.
 
 A note costs about a microsecond, and nothing where no rank is watched (`parallel.watchdog`).
 """

@@ -35,7 +35,7 @@ def reach(speed: float) -> float:
     Parameters
     ----------
     speed : float
-        Of the slow waves, over the slowest P velocity.
+        Speed of the slow waves, over the slowest P velocity.
 
     Notes
     -----

@@ -72,7 +72,7 @@ def scales_of(model: ModelLike, medium: str, dt: float) -> dict[str, Scale]:
     model : ModelLike
         The whole model, past the gate.
     medium : {"isotropic", "vti"}
-        What it is propagated as.
+        Medium that it is propagated as.
     dt : float
         Time step, s.
     """
@@ -112,7 +112,7 @@ def packed_parameters(
     model : EarthModel
         On the computational grid, layer included.
     scales : dict of Scale
-        Of the whole model (`scales_of`).
+        Scales of the whole model (`scales_of`).
     """
 
     def packed(name: str, plane: Plane) -> NDArray[np.uint16]:

@@ -36,7 +36,7 @@ REACH = 1.0
 
 @dataclass(frozen=True)
 class Scene:
-    """What a survey map shows; `turn` is the frame into whose map coordinates it is turned, if any."""
+    """The content of a survey map; `turn` is the frame into whose map coordinates it is turned, if any."""
 
     where: Placed
     vp: NDArray | Planes | None

@@ -29,7 +29,7 @@ def first_breaks(
     Parameters
     ----------
     breaks : sequence of ShotBreaks
-        Of `subsalt.acquisition.first_breaks.first_breaks`.
+        Result of `subsalt.acquisition.first_breaks.first_breaks`.
     path : path
         PNG to write.
     title, run_id : str

@@ -37,7 +37,7 @@ def compare(
     first, second : ndarray, (nx, nz) or (nx, ny, nz)
         The images.
     grid : Grid
-        Of both.
+        Grid of both.
     path : path
         PNG to write.
     names : sequence of str, (2,)

@@ -119,12 +119,12 @@ def cuts_at(grid: Grid, at: Sequence[float] | None = None, image: NDArray | None
     Parameters
     ----------
     grid : Grid
-        What is cut.
+        Grid that is cut.
     at : sequence of float, (3,), optional
         x, y, z of the point, m; the nearest grid planes are taken. The middle when left out; of an `image` the depth
         slice then goes through its strongest reflector.
     image : ndarray, (nx, ny, nz), optional
-        What is shown.
+        Image that is shown.
     """
     if at is None:
         index = [n // 2 for n in grid.shape3]
@@ -150,7 +150,7 @@ def cuts_at(grid: Grid, at: Sequence[float] | None = None, image: NDArray | None
 
 @dataclass(frozen=True)
 class Look:
-    """What is drawn on every cut of one picture.
+    """Style and overlays of every cut of one picture.
 
     Parameters
     ----------

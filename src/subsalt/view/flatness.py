@@ -274,9 +274,9 @@ def scan_panels(
     path : path
         PNG to write.
     across : ndarray, (n,), optional
-        What is written beneath the traces: offsets or line numbers.
+        Labels beneath the traces: offsets or line numbers.
     name : str
-        What that is.
+        Name of these labels.
     **drawn
         Fields of `ScanStyle`.
     """
@@ -349,7 +349,7 @@ def scan_map(
     path : path
         PNG to write.
     label : str
-        What the values are.
+        Meaning of the values.
     **heading
         ``title`` and ``run_id``, as in `Sheet`.
     """

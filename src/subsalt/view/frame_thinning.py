@@ -46,7 +46,7 @@ def thinning(
     Raises
     ------
     ConfigError
-        What was asked for doesn't fit.
+        The request doesn't fit.
     """
     most = -(-samples // every) if every else min(samples, MOST_FRAMES)
     steps = [max(1, -(-max(shape) // size))] if size else range(1, max(1, max(shape) // 32) + 1)

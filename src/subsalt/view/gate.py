@@ -35,7 +35,7 @@ class Flag:
     nodes : ndarray of bool, shape of the grid
         Which nodes.
     label : str
-        What they are and what is done about it.
+        Their meaning, and the choice made about them.
     strength : ndarray of the same shape, optional
         How bad it is there; the planes of a 3-D map go through the largest of the first flag that has any.
     """
@@ -64,7 +64,7 @@ def gate_map(
         PNG to write: the section in 2-D; in 3-D the depth slice, the inline and the crossline section through the worst
         node of the first flag.
     flags : list of Flag
-        What is marked, first in front. In 3-D each panel marks the nodes of all planes parallel to it, so that
+        Marked nodes, first in front. In 3-D each panel marks the nodes of all planes parallel to it, so that
         none is missed.
     about, title, run_id : str
         Line below the heading, heading, run.

@@ -41,13 +41,13 @@ def draw_gathers(
     Parameters
     ----------
     sheet : Sheet
-        Of the first page; where there are more, all of them are numbered.
+        Sheet of the first page; where there are more, all of them are numbered.
     chosen : sequence of (int, int)
         Indices of inline and crossline.
     read : callable
         Returns the gather of a location, None where there is none.
     time : TimeAxis
-        Of all gathers.
+        Time axis of all gathers.
     how : TraceStyle
         How they are drawn.
     """

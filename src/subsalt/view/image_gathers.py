@@ -49,7 +49,7 @@ class ImageGather:
     velocity : ndarray, (nt,), optional
         The rms velocity of the migration, m/s: with it the moveout that is left is shown.
     name : str
-        What stands above it; the line numbers when empty.
+        Text above it; the line numbers when empty.
     """
 
     inline: int

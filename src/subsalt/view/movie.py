@@ -1,4 +1,4 @@
-"""What a movie of one shot holds: 8-bit frames of its wavefields and of the growing image, on a thinned grid."""
+"""The content of a movie of one shot: 8-bit frames of its wavefields and of the growing image, on a thinned grid."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Frames:
     count : int
         Frames.
     shape : tuple of int
-        Of one frame, (nx, nz) or (nx, ny, nz).
+        Shape of one frame, (nx, nz) or (nx, ny, nz).
     folder : path, optional
         Keep the levels in an unnamed file of this folder rather than in memory.
 
@@ -169,14 +169,14 @@ class Axis:
 
 @dataclass
 class Movie:
-    """What a page shows of one shot.
+    """The content of a page about one shot.
 
     Parameters
     ----------
     shot : int
         Its id.
     title, run_id : str
-        Of the run.
+        Title and id of the run.
     axes : tuple of Axis
         x, [y,] z of the frames: the shot's window, thinned.
     times : ndarray, (frames,)
@@ -211,7 +211,7 @@ class Movie:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one frame."""
+        """Shape of one frame."""
         return tuple(a.n for a in self.axes)
 
     @property

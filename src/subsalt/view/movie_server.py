@@ -97,7 +97,7 @@ def write_page(movie: Movie, path: str | Path) -> int:
     Parameters
     ----------
     movie : Movie
-        What to show.
+        Movie to show.
     path : path
         The HTML file to make or replace.
     """
@@ -292,7 +292,7 @@ class MovieServer(http.server.ThreadingHTTPServer):
     Parameters
     ----------
     movie : Movie
-        What to show; its frames may lie in a file.
+        Movie to show; its frames may lie in a file.
     port : int
         0 takes one that is free.
     idle : float
@@ -325,7 +325,7 @@ class MovieServer(http.server.ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What to open in a browser; the token stands in the fragment."""
+        """Address to open in a browser; the token stands in the fragment."""
         return f"http://127.0.0.1:{self.port}/#token={self.token}"
 
     def run(self) -> None:

@@ -27,7 +27,7 @@ def palette(name: str) -> str:
     Parameters
     ----------
     name : {"grey", "residual", "velocity", "fold"}
-        What the values are.
+        Meaning of the values.
     """
     if name not in PALETTES:
         raise ConfigError(f"palette = {name!r}", f"use one of {', '.join(PALETTES)}")
@@ -52,7 +52,7 @@ def reduced(values: NDArray, pixels: tuple[float, float]) -> NDArray:
     values : ndarray, (n, m)
         A section of any size.
     pixels : tuple of float
-        Of the picture along both axes.
+        Pixels of the picture along both axes.
     """
     for axis, room in enumerate(pixels):
         n, bins = values.shape[axis], max(1, round(PER_PIXEL * room))
@@ -76,7 +76,7 @@ def in_bytes(shape: tuple[int, ...], colours: Callable[[slice], NDArray]) -> NDA
     Parameters
     ----------
     shape : tuple of int
-        Of the section.
+        Shape of the section.
     colours : callable
         Returns the colours (k, m, 3) or (k, m, 4), 0 to 1, of some of its rows.
 
@@ -100,11 +100,11 @@ def laid(
     Parameters
     ----------
     values : ndarray, (n, m)
-        What is shown; white where it is not finite.
+        Values that are shown; white where it is not finite.
     limits : tuple of float
         Values at the ends of the colours.
     colours : colour map or its name
-        Of Matplotlib.
+        Colour map of Matplotlib.
     interpolation : str
         Between points; in values where they are few, in colours where they are many.
     **common

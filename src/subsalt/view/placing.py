@@ -25,7 +25,7 @@ class Placed:
     Parameters
     ----------
     grid : Grid
-        Of the model.
+        Grid of the model.
     src : ndarray, (ns, 3)
         One source per shot, m.
     ids : list of int

@@ -54,12 +54,12 @@ class PictureStyle:
 
     @property
     def traces(self) -> dict[str, Any]:
-        """What of it concerns traces."""
+        """Options that concern traces."""
         return {"clip": self.clip, "draw": self.draw}
 
     @property
     def image(self) -> dict[str, Any]:
-        """What of it concerns an image in depth."""
+        """Options that concern an image in depth."""
         return {"clip": self.clip, "model": self.model, "survey": self.survey}
 
 

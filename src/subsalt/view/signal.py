@@ -36,7 +36,7 @@ class Stage:
     time : TimeAxis
         Their samples.
     offset : ndarray, (n,)
-        Of the traces, m.
+        Offsets of the traces, m.
     curves : list of ndarray, (n,)
         Times, s, at which the next step will cut; NaN where it does not.
     """

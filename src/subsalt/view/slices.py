@@ -77,7 +77,7 @@ def sections(
     Parameters
     ----------
     image : ndarray, (nx, nz) or (nx, ny, nz)
-        What is shown, with a symmetric clip.
+        Image that is shown, with a symmetric clip.
     grid : Grid
         Where its values stand; local coordinates, m.
     path : path
@@ -96,7 +96,7 @@ def sections(
     Returns
     -------
     dict of str to Path
-        What was written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``depth``.
+        Files written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``depth``.
     """
     how = SectionStyle(**drawn)
     out = png_path(path, "image.png")
@@ -141,7 +141,7 @@ def model(
     Parameters
     ----------
     model : EarthModel
-        What is shown; in 3-D three planes of each parameter.
+        Model that is shown; in 3-D three planes of each parameter.
     path : path
         PNG of vp; the others are written beside it as ``NAME_epsilon.png`` and so on.
     survey : Survey, optional
@@ -184,11 +184,12 @@ def coloured(
     Parameters
     ----------
     sheet : Sheet
-        What its line of facts says is the label of the colour bar.
+        Sheet whose line of facts is the label of the colour bar.
     values : ndarray, (nx, nz) or (nx, ny, nz)
-        What is shown, from its smallest to its largest value; an angle that has both signs with zero in the middle.
+        Values that are shown, from their smallest to its largest value; an angle that has both signs with zero in the
+        middle.
     planes : mapping of str to Cut
-        Of their grid, see `cuts_at`.
+        Cuts of their grid, see `cuts_at`.
     name : str
         Says whether the values are an angle, see `ANGLES`.
     marks : tuple of ndarray, optional

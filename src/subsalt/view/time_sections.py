@@ -59,7 +59,7 @@ def indices_at(grid: ImageGrid, at: Sequence[float] | None) -> tuple[int, int, i
     Parameters
     ----------
     grid : ImageGrid
-        What is cut.
+        Grid that is cut.
     at : sequence of float, (2,) or (3,), optional
         Inline number, crossline number (of a line: the CDP alone will do) and time, s.
 
@@ -122,7 +122,7 @@ class TimeStyle:
     title, run_id : str
         Heading, and the run that made the image; both also in the PNG's metadata.
     planes : bool
-        Of a volume, draw the three planes by themselves too.
+        Draw the three planes of a volume by themselves too.
     gain : float
         Samples are multiplied by time to this power before they are drawn.
     """
@@ -150,7 +150,7 @@ def time_sections(
     Parameters
     ----------
     image : ndarray or Planes, (ni, nj, nt)
-        What is shown: with a symmetric clip in grey or ``"residual"``, from the least to the largest value else.
+        Image that is shown: with a symmetric clip in grey or ``"residual"``, from the least to the largest value else.
     grid : ImageGrid
         Its line numbers and times.
     path : path
@@ -167,7 +167,7 @@ def time_sections(
     Returns
     -------
     dict of str to Path
-        What was written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``slice``.
+        Files written, by name: ``section``, or ``overview``, ``inline``, ``crossline`` and ``slice``.
     """
     out, how = png_path(path, "image.png"), TimeStyle(**drawn)
     for name, volume in (("image", image), ("velocity", velocity)):

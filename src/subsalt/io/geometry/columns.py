@@ -59,7 +59,7 @@ class Cards:
         Parameters
         ----------
         default : float, optional
-            Of blank columns; a fault when left out.
+            Value of blank columns; a fault when left out.
         """
         words = self.words(first, last)
         blank = words == b""

@@ -1,4 +1,4 @@
-"""What the header records of a file of positions say of the map: datum, projection, zone, unit."""
+"""Header records of a file of positions about the map: datum, projection, zone, unit."""
 
 from __future__ import annotations
 

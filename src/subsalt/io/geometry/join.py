@@ -28,7 +28,7 @@ By = Literal["record", "point"]
 
 
 class TraceKeys(Protocol):
-    """What headers say of traces, (n,) each, and the file of each."""
+    """Header values of traces, (n,) each, and the file of each."""
 
     ffid: NDArray
     channel: NDArray
@@ -53,15 +53,15 @@ class SurveyGeometry:
     source : ndarray, (n,), int64
         Row of the source of each shot.
     by : {"record", "point"}
-        What the numbers of `shots` are.
+        Meaning of the numbers of `shots`.
     names : Names
-        Of lines.
+        Numbers of the names of lines.
     lines : mapping
         Name of the line of trace files, by pattern.
     facts : dict
         For reports: files, formats, counts, channels of streamers, unit, map.
     codes : tuple of str
-        Of errors for shots and for channels without a place.
+        Codes of errors for shots and for channels without a place.
     receiver_static : ndarray, (n,), float32, optional
         Static corrections of the receivers, s; NaN where there is none.
     """
@@ -86,7 +86,7 @@ class SurveyGeometry:
         traces : TraceKeys
             All that count.
         depth : ndarray, (n,)
-            Of the sources as the headers have it, for formats that have none.
+            Depth of the sources as the headers have it, for formats that have none.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What one file of positions holds, whatever its format."""
+"""The content of one file of positions, whatever its format."""
 
 from __future__ import annotations
 

@@ -308,7 +308,7 @@ class ListedSpread:
     Parameters
     ----------
     shot, channel : ndarray, (n,), int64
-        Of each receiver.
+        Shot and channel of each receiver.
     """
 
     def __init__(self, shot: NDArray[np.int64], channel: NDArray[np.int64]) -> None:

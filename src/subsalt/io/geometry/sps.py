@@ -128,7 +128,7 @@ def read_sps(path: Path, number: int, names: Names) -> Parsed:
     number : int
         Which of the files it is.
     names : Names
-        Of lines; gets those of the file.
+        Numbers of the names of lines; gets those of the file.
     """
     facts = MapFacts(str(path))
     sources: list[Stations] = []

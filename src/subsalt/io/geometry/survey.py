@@ -64,11 +64,11 @@ def read_geometry(
     paths : sequence of Path
         SPS files of points and relations, P1/90 or P1/11 files; each says what it is.
     join : {"auto", "record", "point"}
-        What traces are known by; ``auto``: field records where there are relations, else shot points.
+        Key of traces; ``auto``: field records where there are relations, else shot points.
     lines : mapping, optional
         Name of the line of trace files by pattern, where numbers repeat between lines.
     unit : {"m", "ft", "us-ft"}, optional
-        Of the grid, instead of what the headers say.
+        Unit of the grid, instead of that of the headers.
 
     Returns
     -------
@@ -346,7 +346,7 @@ def listed_geometry(
     named : tuple of str
         The files, for messages.
     by : {"record", "point"}
-        What the numbers are: field records, or shot points.
+        Meaning of the numbers: field records, or shot points.
     lines : mapping, optional
         As of `read_geometry`.
     """

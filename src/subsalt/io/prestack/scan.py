@@ -68,7 +68,7 @@ NUMBERS: dict[str, tuple[type, int]] = {"source_point": (np.int32, 1), "source_l
 
 @dataclass
 class PrestackScan:
-    """What the headers of all files say.
+    """The headers of all files, in columns.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class PrestackScan:
     elevations : dict
         ``source`` and ``receiver``: smallest and largest height z, positive down, m.
     scalars : list of int
-        Of the coordinates (byte 71), as traces spread over the files have them.
+        Scalars of the coordinates (byte 71), as traces spread over the files have them.
     """
 
     layouts: list[FileLayout]

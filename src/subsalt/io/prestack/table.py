@@ -40,11 +40,11 @@ def trace_findings(scan: PrestackScan, delay: NDArray[np.float64], fix: Fix) -> 
     Parameters
     ----------
     scan : PrestackScan
-        Of all files.
+        Scan of all files.
     delay : ndarray, (n,)
         Time of the first sample of each usable trace, s.
     fix : Fix
-        What the user knows better.
+        Corrections by the user.
     """
     n, files = int(scan.first[-1]), len(scan.layouts)
     where = scan.layouts[0].path if files == 1 else f"{files} files"
@@ -72,7 +72,7 @@ __all__ = ["BinGeometry", "LineGeometry", "TraceFiles", "TraceTable", "azimuths"
 
 
 class Treatment(Protocol):
-    """What is done to traces before they are imaged.
+    """The treatment of traces before they are imaged.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class TraceTable:
     cdp, ffid, channel : ndarray, (n,), int32
         Header values (bytes 21, 9, 13); zeros where the files have none.
     time : TimeAxis
-        Of all traces, once they are treated; that of what is read is ``files.time``.
+        Time axis of all traces, once they are treated; that of what is read is ``files.time``.
     files : TraceFiles
         Where the samples are.
     line : LineGeometry or None
@@ -115,9 +115,9 @@ class TraceTable:
     headers : dict of str to ndarray, (n,), float64
         Header values that the treatment asks for.
     treatment : Treatment, optional
-        What is done to traces before they are imaged.
+        Treatment of traces before they are imaged.
     notes : dict
-        What was found and decided, for the report: dead_traces, auxiliary_traces, warnings, positions, offsets,
+        Findings and decisions for the report: dead_traces, auxiliary_traces, warnings, positions, offsets,
         elevations.
     findings : list of Finding
         Oddities of the files met on the way.
@@ -290,7 +290,7 @@ def open_traces(
 
 @dataclass
 class _Numbered:
-    """What joins traces with positions from files of their own, see `subsalt.io.geometry.join.Traces`."""
+    """Keys that join traces with positions from files of their own, see `subsalt.io.geometry.join.Traces`."""
 
     ffid: NDArray[np.int32]
     channel: NDArray[np.int32]

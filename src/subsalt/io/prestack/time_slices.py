@@ -54,7 +54,7 @@ class TimeSlices:
     shape : tuple of int
         (nx, ny), or (nx,) in 2-D.
     spacing, origin : tuple of float
-        Of the nodes, m, in the same order.
+        Spacing and origin of the nodes, m, in the same order.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def write_slices(
     shape : sequence of int
         (nx, ny), or (nx,) in 2-D.
     spacing, origin : sequence of float
-        Of the nodes, m; the origin is 0 when left out.
+        Spacing and origin of the nodes, m; the origin is 0 when left out.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def slice_survey(
     sources : sequence of (x, y, z) or (x, z)
         Where each shot was, m.
     depth : float
-        Of the nodes, m.
+        Depth of the nodes, m.
     frame : Frame, optional
         Where the local coordinates of the slices lie on the map: those of the model.
 

@@ -1,4 +1,4 @@
-"""What copying did to a file: a byte order mark before it, bytes replaced as text, an end at a limit of size."""
+"""Damage that copying did to a file: a byte order mark before it, bytes replaced as text, an end at a limit of size."""
 
 from __future__ import annotations
 

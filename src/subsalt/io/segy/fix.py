@@ -23,7 +23,7 @@ _FIX_CURES = {
 
 @dataclass(frozen=True)
 class Fix:
-    """What the user knows better than the headers; every value left None is read from the file.
+    """Corrections of the headers by the user; every value left None is read from the file.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Fix:
     sample_endian : {"big", "little"}, optional
         Byte order of the samples, where it is not that of the headers.
     kind : {"segy", "su"}, optional
-        What the files are, whatever their names say.
+        Kind of the files, whatever their names say.
     text_headers : int, optional
         Number of extended text headers.
     trace_ids : tuple of int, optional

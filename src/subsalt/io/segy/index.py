@@ -95,7 +95,7 @@ class IndexWriter:
     Parameters
     ----------
     file : InputFile
-        Of traces.
+        File of traces.
     place : HeaderPlace
         Where its headers lie.
     kind : numpy.dtype

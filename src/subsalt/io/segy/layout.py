@@ -1,4 +1,4 @@
-"""What a SEG-Y or SU file is: byte order, sample format, samples per trace, where the traces begin.
+"""The layout of a SEG-Y or SU file: byte order, sample format, samples per trace, where the traces begin.
 
 Headers contradict each other in the wild; the length of the file is the evidence that decides. Nothing here trusts a
 header value: each is tried against the length, and the file is refused with the numbers when nothing fits.

@@ -127,7 +127,7 @@ def read_survey(
     frame : Frame, optional
         Local coordinates to use, such as those of the model; 2-D lines are then projected on its x axis.
     shot_key : {"auto", "ffid", "source"}
-        What tells shots apart; see `subsalt.io.segy.shot_table.shot_table`.
+        Key of shots; see `subsalt.io.segy.shot_table.shot_table`.
     receivers : {"coordinates", "offset"}
         Receiver positions from bytes 81/85, or from the signed offset (byte 37) along the line from the
         source.

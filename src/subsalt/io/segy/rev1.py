@@ -139,7 +139,7 @@ _BYTES = (9, 13, 37, 71, 73, 77, 81, 85, 115, 117)
 
 @dataclass
 class Expectation:
-    """What segyio must find in a file.
+    """Headers and traces that segyio must read in a file.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def publish_traces(
     blocks : iterable of ndarray, (n, 240 + 4 ns), uint8
         The traces, one block in memory at a time.
     expected : Expectation
-        What must be read back.
+        Headers and traces that must be read back.
     """
     size = len(head) + expected.n_traces * (TRACE_HEADER + 4 * expected.ns)
     with atomic_write(path, size=size, verify=expected.check) as f:

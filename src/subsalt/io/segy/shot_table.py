@@ -21,7 +21,7 @@ class ShotTable:
     Parameters
     ----------
     key : {"ffid", "source"}
-        What tells the shots apart.
+        Key of the shots.
     ids : ndarray, (n shots,), int64
         Number of each shot; the field record number, or 1, 2, ... in order of first appearance.
     member : ndarray, (n traces,), int64

@@ -252,7 +252,7 @@ def write_shot(
     shot : Shot
         Positions of all receivers.
     own : OwnTraces
-        What this rank has.
+        Traces of this rank.
     text : sequence of str
         More lines for the textual header.
 

@@ -61,7 +61,7 @@ class TimeVolume:
     unit : str
         Unit of the values that the file declares; empty when it does not.
     depth : str
-        What in the file says that its last axis is depth; empty when nothing does.
+        Entry of the file by which its last axis is depth; empty when nothing does.
     """
 
     path: str

@@ -49,7 +49,7 @@ class PlaneLayout:
     names : tuple of str
         Names of the fields, in their order within a plane.
     facts : mapping
-        What else the header says: plain numbers and texts.
+        Further entries of the header: plain numbers and texts.
     """
 
     box: Box
@@ -100,7 +100,7 @@ def write_planes(
     Parameters
     ----------
     layout : PlaneLayout
-        Of the whole file.
+        Layout of the whole file.
     own : Box
         The part of `layout.box` this rank has: whole planes; it may be empty.
     fields : mapping of str to ndarray, shape of `own`
@@ -148,7 +148,7 @@ class PlaneFile:
     path : path-like
         The file.
     sha256 : str, optional
-        What `write_planes` returned; the table must have this hash.
+        Hash that `write_planes` returned; the table must have this hash.
 
     Raises
     ------
@@ -250,7 +250,7 @@ class PlaneNpz:
     path : path-like
         The ``.npz`` file.
     sha256 : str, optional
-        Of the file.
+        Hash of the file.
 
     Raises
     ------

@@ -64,9 +64,9 @@ class OpenVolume:
     findings : list of Finding
         Oddities; of SEG-Y, how the depth step was taken.
     lines : LineNumbers, optional
-        Of SEG-Y in 3-D: how the file numbers inlines and crosslines.
+        Numbers of inlines and crosslines of SEG-Y in 3-D.
     misfit : float, optional
-        Of SEG-Y with coordinates in 3-D: how far a trace lies beside the grid fitted to all of them, at most, m.
+        For SEG-Y with coordinates in 3-D: how far a trace lies beside the grid fitted to all of them, at most, m.
     """
 
     grid: Grid
@@ -80,7 +80,7 @@ class OpenVolume:
 
     @property
     def place(self) -> str:
-        """What the file says of its lines, in words; empty when it numbers none."""
+        """Description of the lines of the file, in words; empty when it numbers none."""
         if self.lines is None:
             return ""
         said = self.lines.described(*self.grid.shape[:2])
@@ -117,7 +117,7 @@ class OwnPlanes:
 
 @dataclass(frozen=True)
 class VolumeLabel:
-    """What is written beside the values of a volume: its place, provenance, name of its array, numbers of its lines."""
+    """Label written beside the values of a volume: its place, provenance, name of its array, numbers of its lines."""
 
     frame: Frame = field(default_factory=Frame)
     text: Sequence[str] = ()
@@ -172,7 +172,7 @@ class FilePlanes(Planes):
     Parameters
     ----------
     shape : tuple of int
-        Of the volume, x first.
+        Shape of the volume, x first.
     itemsize : int
         Bytes of a value in the file.
     """
@@ -200,9 +200,9 @@ class RawPlanes(FilePlanes):
     data : Bytes
         Where they lie.
     offset : int
-        Of the first plane.
+        Byte of the first plane.
     shape : tuple of int
-        Of the volume, x first.
+        Shape of the volume, x first.
     dtype : dtype
         In the file.
     stride : int, optional
@@ -274,9 +274,9 @@ class AcrossPlanes(FilePlanes):
     data : Bytes
         Where it lies.
     offset : int
-        Of its first value.
+        Byte of its first value.
     shape : tuple of int
-        Of the volume, x first.
+        Shape of the volume, x first.
     dtype : dtype
         In the file.
     upward : bool

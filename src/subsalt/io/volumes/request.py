@@ -24,7 +24,7 @@ def spacing_cure(path: object, ndim: int) -> str:
 
 @dataclass(frozen=True)
 class VolumeRequest:
-    """What a caller says of a volume beside its name.
+    """A caller's request for a volume, beside its name.
 
     Parameters
     ----------

@@ -222,9 +222,9 @@ class TextPlanes(FilePlanes):
     file : InputFile
         The open file.
     offset : int
-        Of its first number.
+        Byte of its first number.
     shape : tuple of int
-        Of the volume.
+        Shape of the volume.
 
     Raises
     ------
@@ -344,7 +344,7 @@ def write_rsf(
     values : ndarray or OwnPlanes
         All of it, or the planes of this rank; then this is collective.
     axes : sequence of Axis
-        Of the whole array, fastest first (`axes_of`).
+        Axes of the whole array, fastest first (`axes_of`).
     extra : dict
         More keys.
     comments : sequence of str

@@ -62,12 +62,12 @@ def _place(grid: Grid, frame: Frame) -> list[str]:
 
 
 class ImageRows:
-    """What the SEG-Y file of an image on `grid` holds: its head, and the traces of any planes.
+    """The content of the SEG-Y file of an image on `grid`: its head, and the traces of any planes.
 
     Parameters
     ----------
     grid : Grid
-        Of the whole image.
+        Grid of the whole image.
     frame : Frame
         Where the grid lies on the map.
     text : sequence of str

@@ -51,11 +51,11 @@ class SegyPlanes(FilePlanes):
     Parameters
     ----------
     layout : FileLayout
-        Of the file.
+        Layout of the file.
     order : ndarray, (n traces,), int64
         Trace numbers by inline, then crossline.
     shape : tuple of int
-        Of the volume.
+        Shape of the volume.
     """
 
     def __init__(self, layout: FileLayout, order: NDArray[np.int64], shape: tuple[int, ...]) -> None:

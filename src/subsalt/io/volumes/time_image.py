@@ -27,7 +27,7 @@ _MOST_FOLD = 32767
 
 
 class TimeImageFile:
-    """What the SEG-Y file of a time image holds: its head, and the traces of any locations.
+    """The content of the SEG-Y file of a time image: its head, and the traces of any locations.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class ImageTraces:
     Parameters
     ----------
     layout : FileLayout
-        Of the file.
+        Layout of the file.
     time : TimeAxis
         Samples of all traces, s.
     order : ndarray, (n,), int64

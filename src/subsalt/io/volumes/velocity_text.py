@@ -27,7 +27,7 @@ class TextFunctions:
     path : str
         The file.
     keys : tuple of str
-        What places are told by: none (one function for all), ``cdp``, ``inline`` and ``crossline``, or ``x`` and ``y``.
+        Keys of places: none (one function for all), ``cdp``, ``inline`` and ``crossline``, or ``x`` and ``y``.
     places : ndarray, (n, len(keys)), float64
         In order of appearance.
     times : list of ndarray

@@ -71,7 +71,7 @@ class Volume:
     findings : list of Finding
         Oddities.
     lines : LineNumbers, optional
-        Of SEG-Y in 3-D: how the file numbers inlines and crosslines.
+        Numbers of inlines and crosslines of SEG-Y in 3-D.
     """
 
     grid: Grid
@@ -253,7 +253,7 @@ def write_planes(
     path : path-like
         ``.sgy``, ``.rsf`` or ``.npy`` (`PLANE_FORMATS`).
     grid : Grid
-        Of the whole volume.
+        Grid of the whole volume.
     own : OwnPlanes
         This rank's part.
     frame, text, name, lines

@@ -63,9 +63,9 @@ class Term:
     sign : str
         Key of `COMPARED`; ``in`` for `ranges`.
     number : float
-        What it is compared with, a factor of the median where `median`.
+        Number to compare with, a factor of the median where `median`.
     ranges : tuple of (first, last, step)
-        Of ``in``.
+        Ranges of ``in``.
     """
 
     name: str
@@ -253,9 +253,9 @@ class Edited(Marked):
         Parameters
         ----------
         measured : dict
-            What `measure` says of all its traces.
+            Result of `measure` for all its traces.
         headers : Headers
-            Of all its traces.
+            Headers of all its traces.
         """
         met = self.by_headers(headers)
         live = measured["peak"] > 0

@@ -36,7 +36,7 @@ def knowing_edits(findings: Sequence[Finding], source: Survey | TraceTable) -> l
     Parameters
     ----------
     findings : sequence of Finding
-        Of the rules on samples as recorded.
+        Findings of the rules on samples as recorded.
     source : Survey or TraceTable
         With the steps of the job on its traces; noise in shots that it does not have is of no account.
 

@@ -46,7 +46,7 @@ class Flow:
     steps : sequence of Step
         In order.
     time : TimeAxis
-        Of the traces as recorded.
+        Time axis of the traces as recorded.
     resolve : callable
         Returns the path of a file that a step names.
     short : bool
@@ -57,11 +57,11 @@ class Flow:
     Attributes
     ----------
     out : TimeAxis
-        Of the traces that leave the last step.
+        Time axis of the traces that leave the last step.
     seconds : ndarray, (steps,)
         Processor time of each step so far in this process.
     sample : Headers or None
-        Of a few traces of the survey, for `per_trace`.
+        Headers of a few traces of the survey, for `per_trace`.
 
     Raises
     ------
@@ -242,7 +242,7 @@ class Flow:
         read : callable
             Returns some traces of the shot, as recorded.
         headers : Headers
-            Of all its traces.
+            Headers of all its traces.
         """
         marks: dict[int, NDArray[np.int8]] = {}
         n = len(headers)

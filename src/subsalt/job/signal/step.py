@@ -32,7 +32,7 @@ Resolve = Callable[[str, str], Path]
 
 @dataclass(frozen=True, eq=False)
 class Headers:
-    """What is known of traces beside their samples.
+    """Header values and marks of traces, beside their samples.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Headers:
     values : mapping of str to ndarray, (n,)
         Header values by name, those that the steps ask for (`Step.needs`); times in s, heights and depths in m.
     marks : mapping of int to ndarray, (n,), int8
-        What steps that look at samples (``edit``, ``swell``) found for each trace, by the place of the step.
+        Marks that ``edit`` and ``swell``, which look at samples, gave to each trace, by the place of the step.
     """
 
     shot: NDArray[np.int64]
@@ -65,20 +65,20 @@ class Headers:
 
 
 class Operator(ABC):
-    """What a step does to traces.
+    """The action of a step on traces.
 
     Attributes
     ----------
     time : TimeAxis
-        Of the traces that come in.
+        Time axis of the traces that come in.
     out : TimeAxis
-        Of those that go out; the same unless the step resamples.
+        Time axis of those that go out; the same unless the step resamples.
     levels : bool
         Whether it makes amplitudes alike that were not.
     no_adjoint : str
         Why there is no adjoint; empty where there is one.
     facts : dict
-        What the report and the plan say of it beside the keys of the job.
+        Facts for report and plan beside the keys of the job.
     """
 
     levels: bool = False
@@ -128,7 +128,7 @@ class Marked(Operator):
     of_gathers : bool
         Whether it looks at samples: a shot is then looked at as a whole, once.
     does, reason : str
-        What it does to the traces that it edits, and to which, for the report.
+        Its action on the traces that it edits, and which these are, for the report.
     """
 
     place: int = 0

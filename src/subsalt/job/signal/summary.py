@@ -1,4 +1,4 @@
-"""What plan, run.json, report and pictures say of the steps: cost, edited traces, a shot between two steps."""
+"""Facts about the steps for plan, run.json, report and pictures: cost, edited traces, a shot between two steps."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Calmed(Marked):
     Attributes
     ----------
     energy : ndarray, (2,)
-        Of the traces that came in and of what was taken of them, so far in this process.
+        Energy of the traces that came in, and of what was taken of them, so far in this process.
     """
 
     of_gathers = True
