@@ -93,8 +93,8 @@ def test_docstrings_and_names_that_say_nothing_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(words, "ROOT", tmp_path)
     source = tmp_path / "source.py"
     source.write_text(
-        '"""What it is.\n\nOf old."""\n\n\ndef f(told):\n    """Return.\n\n    Parameters\n    ----------\n    told : int\n'
-        '        Of it.\n    """\n    found = told\n    return found\n',
+        '"""What it is.\n\nOf old."""\n\n\ndef f(told):\n    """Return.\n\n    Parameters\n    ----------\n'
+        '    told : int\n        Of it.\n    """\n    found = told\n    return found\n',
         encoding="utf-8",
     )
     assert sorted(int(line.split(":")[1]) for line in words.findings(source)) == [1, 6, 12, 14]
