@@ -24,6 +24,7 @@ NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "subsalt.wavelet": {"ricker": "subsalt.acquisition.wavelet"},
     "subsalt.grid": {"Grid": "subsalt.earth.grid"},
+    "subsalt.options": {"KirchhoffOptions": "subsalt.methods.kirchhoff.options"},
     "subsalt.dense": {"dense_source": "subsalt.propagation.dense"},
     "subsalt.io.volume": {
         "open_volume": "subsalt.io.volumes.volume",
@@ -52,7 +53,6 @@ NAMES: Mapping[str, Mapping[str, str]] = {
 }
 #: old modules under whose names there is another file or folder today
 PACKAGES: Mapping[str, Mapping[str, str]] = {
-    "subsalt.options": {"KirchhoffOptions": "subsalt.methods.kirchhoff.options"},
     "subsalt.io.prestack": {"open_traces": "subsalt.io.prestack.table"},
     "subsalt.io.segy": {
         "read_survey": "subsalt.io.segy.reading",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from subsalt.errors import ConfigError
-from subsalt.options import CheckedOptions, documented, number, one_of, option, whole
+from subsalt.option_fields import CheckedOptions, documented, number, one_of, option, whole
 
 Strategy = Literal["auto", "store", "revolve", "boundary"]
 Place = Literal["auto", "device", "memory", "disk", "both"]

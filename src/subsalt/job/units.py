@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from subsalt.earth.planes import slabs
 from subsalt.errors import ConfigError
-from subsalt.options import WORDS
+from subsalt.option_fields import WORDS
 
 #: factor to SI by unit, grouped by what is measured; the first unit of a group is the SI one
 UNITS: dict[str, dict[str, float]] = {
@@ -326,7 +326,7 @@ def key(options: type, name: str, default: Any = ..., **limits: Any) -> Any:
     Parameters
     ----------
     options : type
-        Dataclass of `subsalt.options.option` fields.
+        Dataclass of `subsalt.option_fields.option` fields.
     name : str
         Of the option and the key.
     default

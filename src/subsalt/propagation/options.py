@@ -10,7 +10,7 @@ from subsalt.acquisition.injection import Window, window_of
 from subsalt.earth.model_like import AnisotropyRule
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import Kind, Stencil, default_kind
-from subsalt.options import CheckedOptions, documented, number, one_of, option, whole
+from subsalt.option_fields import CheckedOptions, documented, number, one_of, option, whole
 
 if TYPE_CHECKING:
     from subsalt.earth.topography import Topography

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 from subsalt.errors import ConfigError
-from subsalt.options import CheckedOptions, documented, one_of, option
+from subsalt.option_fields import CheckedOptions, documented, one_of, option
 
 Amplitude = Literal["3d", "2.5d", "none"]
 Antialias = Literal["bands", "triangle", "none"]

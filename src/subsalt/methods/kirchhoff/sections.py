@@ -29,7 +29,7 @@ from subsalt.methods.kirchhoff.options import (
     KirchhoffOptions,
     Traveltime,
 )
-from subsalt.options import WORDS
+from subsalt.option_fields import WORDS
 
 
 def _or_word(kind: str, word: str) -> Any:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import Field, field, fields
 from typing import Any, TypeVar, get_args
 
-from subsalt._moved import in_package
 from subsalt.errors import ConfigError
 
 #: words of the job file where an option is None
@@ -99,6 +98,3 @@ def number(name: str, value: object) -> None:
     """Refuse what is not a finite number from 0 upwards."""
     if not isinstance(value, numbers.Real) or not 0 <= float(value) < math.inf:
         raise ConfigError(f"{name} = {value!r}", "use a finite number that is not negative", code="E104")
-
-
-__getattr__ = in_package(__name__)
