@@ -105,6 +105,26 @@ class MemoryPlanError(ResourceError, MemoryError):
     default_code = "E610"
 
 
+@dataclass(frozen=True)
+class Change:
+    """One change to a job or its ranks, and the bytes of the rank that takes most after it, beside those it has."""
+
+    text: str
+    need: int
+    limit: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether the rank has the memory after it."""
+        return self.need <= self.limit
+
+    @classmethod
+    def more_memory(cls, amount: str, need: int) -> Change:
+        """Return the change that is always left: `amount` of memory for every rank."""
+        text = f"give every rank at least {amount}: fewer ranks on a node, or a larger one"
+        return cls(text, need, need)
+
+
 class DiskError(ResourceError):
     """A file or folder cannot be written, or the disk is full."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from subsalt.errors import MemoryPlanError
+from subsalt.errors import Change, MemoryPlanError
 from subsalt.io.prestack.scan import PIECE
 from subsalt.io.prestack.table import stream_bytes, treatment_bytes
 from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
@@ -254,30 +254,36 @@ def _with_cure(
     layout: BlockLayout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
 ) -> MemoryPlanError:
     """Return the error of what does not fit, with the smallest change after which it does."""
-    change = next(_changes(layout, setup, world, asked, memory))
+    change = next(c for c in _changes(layout, setup, world, asked, memory) if c.fits)
     return MemoryPlanError(
         f"a rank needs {layout.total / 1e6:.0f} MB at least and may take {layout.limit / 1e6:.0f} MB: "
         + ", ".join(f"{name} {count / 1e6:.0f} MB" for name, count in layout.arrays.items()),
-        change,
+        change.text,
         code="E660" if world.ranks > 1 else "E610",
     )
 
 
 def _changes(
-    layout: BlockLayout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
-) -> Iterator[str]:
-    """Yield changes that fit, those without influence on the image first; the last one is more memory."""
-    if asked is not None and asked > FEWEST:
-        smaller = _fitted(setup, world, layout.limit, FEWEST, memory, None)
-        if smaller.fits:
-            yield f"set [kirchhoff] trace_block = {FEWEST} (from {asked}), or leave it out"
-    if memory is not None and layout.total <= world.comfortable:
-        yield f'set [kirchhoff] memory = "{_mb(layout.total)} MB" (from {memory / 1e6:.0f} MB), or leave it out'
+    layout: BlockLayout, setup: KirchhoffSetup, world: World, given: int | None, memory: int | None
+) -> Iterator[Change]:
+    """Yield changes, those without influence on the image first; the last one is more memory."""
+
+    def after(text: str, changed: KirchhoffSetup, trace_block: int | None) -> Change:
+        there = _fitted(changed, world, layout.limit, trace_block, memory, None)
+        return Change(text, there.total, there.limit if there.fits else 0)
+
+    if given is not None and given > FEWEST:
+        text = f"set [kirchhoff] trace_block = {FEWEST} (from {given}), or leave it out"
+        yield after(text, setup, FEWEST)
+    if memory is not None:
+        text = (
+            f'set [kirchhoff] memory = "{_mb(layout.total)} MB" (from {memory / 1e6:.0f} MB), or leave it out'
+        )
+        yield Change(text, layout.total, world.comfortable)
     if setup.options.antialias == "bands" and setup.options.bands > 2:
-        fewer = replace(setup, options=replace(setup.options, bands=2))
-        if _fitted(fewer, world, layout.limit, asked, memory, None).fits:
-            yield f"set [kirchhoff] bands = 2 (from {setup.options.bands}): coarser antialiasing"
-    yield f"give every rank at least {_mb(layout.total)} MB: fewer ranks on a node, or a larger one"
+        text = f"set [kirchhoff] bands = 2 (from {setup.options.bands}): coarser antialiasing"
+        yield after(text, replace(setup, options=replace(setup.options, bands=2)), given)
+    yield Change.more_memory(f"{_mb(layout.total)} MB", layout.total)
 
 
 def _mb(size: int) -> int:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.options import CheckpointOptions
-from subsalt.errors import DiskError, MemoryPlanError
+from subsalt.errors import Change, DiskError, MemoryPlanError
+from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.gpu import MARGIN
@@ -21,17 +22,6 @@ from subsalt.plan.world import World, group_sizes
 #: bytes that no rank has
 NEVER = 1 << 62
 
-#: sizes of the aperture that are tried between all and nothing
-HALVINGS = 12
-
-
-@dataclass(frozen=True)
-class Change:
-    """One change to job or ranks, and the bytes of the worst rank after it."""
-
-    text: str
-    need: int
-
 
 def smallest_changes(needs: Needs, world: World, group: int) -> Iterator[Change]:
     """Yield the changes that fit, those without influence on the image first; the last one is more memory.
@@ -39,17 +29,18 @@ def smallest_changes(needs: Needs, world: World, group: int) -> Iterator[Change]
     Each is planned when it is asked for, which takes its time.
     """
     limit = world.memory_per_rank
-    yield from (c for c in _candidates(needs, world, group) if c.need <= limit)
+    yield from (c for c in _candidates(needs, world, group) if c.fits)
     best = needs.for_group(group, limit)
     gpu = needs.gpu
     if gpu is not None and not (
         needs.fits_device(best) and (best.choice is None or not best.choice.lacks_device)
     ):
         each = gpu.sharing * best.on_device
-        yield Change(f'use a GPU with {_up(round(each / (1 - MARGIN)))} GB, or device = "cpu"', best.total)
+        yield Change(
+            f'use a GPU with {_up(round(each / (1 - MARGIN)))} GB, or device = "cpu"', best.total, best.total
+        )
         return
-    more = f"give every rank at least {_up(best.total)} GB: fewer ranks on a node, or a larger one"
-    yield Change(more, best.total)
+    yield Change.more_memory(f"{_up(best.total)} GB", best.total)
 
 
 def _candidates(needs: Needs, world: World, group: int) -> Iterator[Change]:
@@ -59,16 +50,10 @@ def _candidates(needs: Needs, world: World, group: int) -> Iterator[Change]:
         return
     setup, limit = needs.setup, world.memory_per_rank
     if needs.pictures and needs.for_group(group, limit).stage == "pictures":
-        yield Change("set [output] pictures = false", needs.without_pictures().for_group(group, limit).total)
-    if setup.propagation.model_storage == "f32" and needs.medium != "tti":
-        packed = replace(setup, propagation=replace(setup.propagation, model_storage="u16"))
-        yield Change('set [propagation] model_storage = "u16"', _after(needs, packed, group, limit))
-    # beyond twice the Nyquist step the image aliases
-    for step in (setup.image_step * 3 // 2, 2 * setup.image_step):
-        if setup.image_step < step < setup.axis.nt:
-            text = f"set [imaging] image_step = {step} (from {setup.image_step})"
-            yield Change(text, _after(needs, replace(setup, image_step=step), group, limit))
-    yield from _aperture(needs, setup, group, world.memory_per_rank)
+        total = needs.without_pictures().for_group(group, limit).total
+        yield Change("set [output] pictures = false", total, limit)
+    packs = needs.medium != "tti"
+    yield from smaller_setups(setup, lambda s: _after(needs, s, group, limit), limit, packs=packs)
 
 
 def _checkpoint(needs: Needs, group: int, limit: int) -> Iterator[Change]:
@@ -94,9 +79,10 @@ def _checkpoint(needs: Needs, group: int, limit: int) -> Iterator[Change]:
     found = needs.choosing(disk).for_group(group, limit)
     if found.choice is not None and found.choice.fits and found.choice.best.need.disk > how.disk:
         room = found.choice.best.need.disk * needs.ranks
-        yield Change(f"name folders with {_up(room)} GB free in [checkpoint] directories", found.total)
+        yield Change(f"name folders with {_up(room)} GB free in [checkpoint] directories", found.total, limit)
     for text, options in tried:
-        yield Change(text, _total(needs.choosing(replace(how, options=options)), group, limit))
+        total = _total(needs.choosing(replace(how, options=options)), group, limit)
+        yield Change(text, total, limit)
 
 
 def _more_ranks(needs: Needs, world: World, group: int) -> Iterator[Change]:
@@ -107,32 +93,12 @@ def _more_ranks(needs: Needs, world: World, group: int) -> Iterator[Change]:
         if need > world.memory_per_rank:
             continue
         if size <= world.ranks:
-            yield Change(f"set [parallel] ranks_per_shot = {size}", need)
+            yield Change(f"set [parallel] ranks_per_shot = {size}", need, world.memory_per_rank)
         else:
             each = "as much memory" if needs.gpu is None else "such a GPU"
-            yield Change(f"start {size} ranks with {each} each, which share every shot", need)
+            text = f"start {size} ranks with {each} each, which share every shot"
+            yield Change(text, need, world.memory_per_rank)
         return
-
-
-def _aperture(needs: Needs, setup: MigrationSetup, group: int, limit: int) -> Iterator[Change]:
-    """Yield the largest aperture that fits, found by halving, in whole cells."""
-    cell = min(setup.model.grid.spacing[:-1])
-    extent = max(setup.model.grid.shape3[:2]) * cell
-    low, high = 0.0, min(extent, setup.imaging.aperture or extent)
-
-    def need(aperture: float) -> int:
-        return _after(needs, replace(setup, imaging=replace(setup.imaging, aperture=aperture)), group, limit)
-
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        if need(middle) <= limit:
-            low = middle
-        else:
-            high = middle
-    aperture = cell * (low // cell)
-    if aperture > 0:
-        was = "all" if setup.imaging.aperture is None else f"{setup.imaging.aperture:g}"
-        yield Change(f"set [imaging] aperture = {aperture:g} (m, from {was})", need(aperture))
 
 
 def _after(needs: Needs, setup: Setup, group: int, limit: int) -> int:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
+from subsalt import physics
 from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.footprint import Sizes
 from subsalt.earth.grid import Box
-from subsalt.errors import MemoryPlanError
+from subsalt.errors import Change, MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.methods.rtm.arrays import FLOAT, RankArrays
+from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.image_sum import FINISHING, carried_bytes, sums_bytes
 from subsalt.methods.rtm.modelling import mapping_bytes
@@ -184,17 +185,26 @@ def check_memory(setup: MigrationSetup, shots: list[Shot], available: int | None
         With the numbers and the smallest change that fits.
     """
     have = available_memory() if available is None else available
-    plans = [
-        shot_memory(setup, RankArrays.of(setup, s), several=len(shots) > 1)
-        for s in largest_shots(setup, shots)
-    ]
-    worst = max(plans, key=lambda p: sum(p.values()))
+
+    def worst_with(changed: MigrationSetup) -> dict[str, int]:
+        """Return the memory by array of the shot that takes most."""
+        several = len(shots) > 1
+        plans = (
+            shot_memory(changed, RankArrays.of(changed, s), several=several)
+            for s in largest_shots(changed, shots)
+        )
+        return max(plans, key=lambda p: sum(p.values()))
+
+    worst = worst_with(setup)
     total = sum(worst.values())
     if total > have:
         table = ", ".join(f"{k} {v / 1e9:.2f} GB" for k, v in sorted(worst.items(), key=lambda kv: -kv[1]))
+        packs = physics.medium_of(setup.model, setup.propagation.medium) != "tti"
+        changes = smaller_setups(setup, lambda s: sum(worst_with(s).values()), have, packs=packs)
+        more = Change.more_memory(f"{total / 1e9:.2f} GB", total)
         raise MemoryPlanError(
             f"the job needs {total / 1e9:.2f} GB, {have / 1e9:.2f} GB are available: {table}",
-            _smallest_change(setup, worst, total - have),
+            next((c for c in changes if c.fits), more).text,
             code="E610",
         )
     return worst
@@ -208,19 +218,3 @@ def largest_shots(setup: MigrationSetup, shots: list[Shot]) -> list[Shot]:
         return box.size
 
     return [max(shots, key=size), max(shots, key=lambda s: len(s.rcv))]
-
-
-def _smallest_change(setup: MigrationSetup, plan: dict[str, int], missing: int) -> str:
-    """Return the smallest single change that would make the job fit."""
-    per_sample = plan["snapshots"] // max(1, len(setup.imaged_samples))
-    keep = len(setup.imaged_samples) - math.ceil(missing / max(1, per_sample))
-    if keep >= 1:
-        factor = math.ceil(setup.axis.nt / keep)
-        limit = setup.image_step
-        if factor <= 2 * limit:
-            return f"set [imaging] image_step = {factor} (from {limit}), or reduce [imaging] aperture"
-    total = sum(plan.values())
-    share = max(0.05, 1.0 - missing / total)
-    if setup.imaging.aperture is not None:
-        return f"reduce [imaging] aperture from {setup.imaging.aperture:g} m so that windows shrink to {share:.0%}"
-    return f"set [imaging] aperture so that the window of a shot holds at most {share:.0%} of the model"
