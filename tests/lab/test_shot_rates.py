@@ -22,7 +22,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr(shot_rates, "start_seconds", lambda: 0.5)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
-    monkeypatch.setattr("subsalt.methods.rtm.need.FOLDER_BYTES", 1 << 20)
+    monkeypatch.setattr("subsalt.methods.rtm.measuring.FOLDER_BYTES", 1 << 20)
     monkeypatch.setattr(program, "measure", lambda method: program.kind_of(method) | {"bytes": 1 << 27})
 
 

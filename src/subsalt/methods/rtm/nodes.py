@@ -11,7 +11,8 @@ from subsalt import kernels
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.grouping import decide
-from subsalt.methods.rtm.need import Needs, measured
+from subsalt.methods.rtm.measuring import measured
+from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.plan import lost_part, setup_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.speed import rates_for

@@ -18,8 +18,9 @@ from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.job_setup import options_of
+from subsalt.methods.rtm.measuring import measured
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.need import Needs, RankNeed, Setup, headers_of, measured
+from subsalt.methods.rtm.need import Needs, RankNeed, Setup, headers_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
