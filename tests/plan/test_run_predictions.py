@@ -14,7 +14,7 @@ from subsalt.cli.app_root import app
 from subsalt.machine import machine_file as machines
 from subsalt.methods.kirchhoff import duration as kirchhoff_rates
 from subsalt.methods.kirchhoff.duration import measured
-from subsalt.methods.rtm import need
+from subsalt.methods.rtm import measuring, need
 from subsalt.methods.rtm.job import Job
 from subsalt.plan import World, plan_job, program
 
@@ -64,8 +64,10 @@ def test_a_migration_predicts_what_the_plan_says(tmp_path, capsys):
 
 def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
     monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
-    monkeypatch.setattr(need.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True))
-    monkeypatch.setattr(need.storage, "measure_directory", lambda *asked: [])
+    monkeypatch.setattr(
+        measuring.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True)
+    )
+    monkeypatch.setattr(measuring.storage, "measure_directory", lambda *asked: [])
     monkeypatch.setattr(program, "measure", program_row)
     write_files(tmp_path, survey(1))
     job = Job.from_toml(write_job(tmp_path, MIGRATE + OWN_GRID))

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from subsalt.errors import Change, MemoryPlanError
 from subsalt.io.prestack.scan import PIECE
 from subsalt.io.prestack.table import stream_bytes, treatment_bytes
@@ -291,25 +289,3 @@ def _mb(size: int) -> int:
     whole = -(-size // 1_000_000)
     step = 10 ** max(0, len(str(whole)) - 2)
     return int(step * -(-whole // step))
-
-
-def traces_read(setup: KirchhoffSetup, blocks: list[Block]) -> int:
-    """Return how many traces all blocks read: those in reach of their boxes, of their classes.
-
-    Notes
-    -----
-    By the outline of the boxes, as the run selects them.
-    """
-    from subsalt.methods.kirchhoff.engine import select
-
-    counted: dict[object, int] = {}
-    total = 0
-    for block in blocks:
-        total += counted.setdefault(block, len(select(setup, block)))
-    return total
-
-
-def passes(setup: KirchhoffSetup, blocks: list[Block]) -> float:
-    """Return how often the traces are read, on the mean of those that are used."""
-    used = int(np.count_nonzero(setup.group >= 0))
-    return traces_read(setup, blocks) / used if used else 0.0
