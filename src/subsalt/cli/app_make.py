@@ -278,7 +278,7 @@ def init(
 @spread
 def wavelet(
     job: JobFile,
-    asked: wavelet_command.Options,
+    options: wavelet_command.Options,
     json: Json = False,
 ) -> None:
     """Estimate the source wavelet of a job: from direct waves, from a signature, or from the spectrum of its traces.
@@ -288,7 +288,7 @@ def wavelet(
     among the steps of [[signal]] act on the wavelet; mute, gain and to2d are left out. The file goes into [source] by
     the lines that are printed.
     """
-    wavelet_command.wavelet(job, asked, json)
+    wavelet_command.wavelet(job, options, json)
 
 
 @app.command(

@@ -48,54 +48,54 @@ class Options:
     open: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False
 
 
-def view(what: Path, asked: Options, as_json: bool) -> None:
+def view(what: Path, options: Options, as_json: bool) -> None:
     """Draw a run or a file."""
     from subsalt.cli.commands import must_exist
 
     out = Out(as_json)
     must_exist(what)
-    if not 0 < asked.clip <= 100:
+    if not 0 < options.clip <= 100:
         raise ConfigError(
-            f"--clip {asked.clip:g} is no percentile", "use a value above 0, up to 100", code="E125"
+            f"--clip {options.clip:g} is no percentile", "use a value above 0, up to 100", code="E125"
         )
-    if asked.shot is not None and not asked.signal:
+    if options.shot is not None and not options.signal:
         raise ConfigError("--shot goes with --signal", "add --signal, and name a job file", code="E836")
-    paths = [_signal(what, asked, out)] if asked.signal else [Path(p) for p in _made(what, asked, out)]
+    paths = [_signal(what, options, out)] if options.signal else [Path(p) for p in _made(what, options, out)]
     for path in paths:
         out.row("picture", str(path))
-    if asked.open:
+    if options.open:
         import webbrowser
 
         webbrowser.open(paths[0].resolve().as_uri())
     out.json({"pictures": paths})
 
 
-def _made(what: Path, asked: Options, out: Out) -> list[Path]:
+def _made(what: Path, options: Options, out: Out) -> list[Path]:
     from subsalt import view as pictures
     from subsalt.io.export import is_time_volume
     from subsalt.view.reading import RunStyle, is_gathers, is_run_directory, named, view_run
 
-    places = [place_of(text) for text in asked.at or []]
-    drawn: dict[str, Any] = {"clip": asked.clip, "draw": asked.draw}
+    places = [place_of(text) for text in options.at or []]
+    drawn: dict[str, Any] = {"clip": options.clip, "draw": options.draw}
     how = RunStyle(
         places=places,
-        every=asked.gathers_every,
-        velocity="overlay" if asked.velocity else "moveout",
-        gain=asked.gain,
+        every=options.gathers_every,
+        velocity="overlay" if options.velocity else "moveout",
+        gain=options.gain,
         **drawn,
     )
     if is_run_directory(what):
-        return view_run(what, named(what, asked.out), how, out.say)
+        return view_run(what, named(what, options.out), how, out.say)
     if what.is_file() and is_gathers(what):
-        drawn |= {"places": places, "every": asked.gathers_every, "gain": asked.gain}
-        return pictures.gather_file(what, named(what, asked.out), **drawn)
+        drawn |= {"places": places, "every": options.gathers_every, "gain": options.gain}
+        return pictures.gather_file(what, named(what, options.out), **drawn)
     if what.is_file() and is_time_volume(what):
         at = places[0] if places else None
-        return pictures.time_file(what, named(what, asked.out), at=at, clip=asked.clip, gain=asked.gain)
-    return pictures.picture(what, asked.out, key=asked.key, at=how.only_of_depth(what), **drawn)
+        return pictures.time_file(what, named(what, options.out), at=at, clip=options.clip, gain=options.gain)
+    return pictures.picture(what, options.out, key=options.key, at=how.only_of_depth(what), **drawn)
 
 
-def _signal(what: Path, asked: Options, out: Out) -> Path:
+def _signal(what: Path, options: Options, out: Out) -> Path:
     """Draw a shot of a job before and after every step on its traces."""
     from subsalt.job.base import read_job
     from subsalt.job.signal.summary import stages
@@ -103,15 +103,15 @@ def _signal(what: Path, asked: Options, out: Out) -> Path:
     from subsalt.view.signal import Stage, signal_steps
 
     job = read_job(what)
-    shot, headers, between = stages(job.signal_source(), asked.shot)
+    shot, headers, between = stages(job.signal_source(), options.shot)
     panels = [Stage(b.label, b.traces, b.time, headers.offset, b.curves) for b in between]
     for place, panel in enumerate(panels):
         out.row(f"step {place}" if place else "input", panel.label)
-    path = named(what, asked.out)
-    if asked.out is None:
+    path = named(what, options.out)
+    if options.out is None:
         path = path.with_name(f"{path.stem}-shot{shot}.png")
     title = f"{job.title or job.name}: shot {shot}"
-    return signal_steps(panels, path, title=title, clip=asked.clip, draw=asked.draw, gain=asked.gain)
+    return signal_steps(panels, path, title=title, clip=options.clip, draw=options.draw, gain=options.gain)
 
 
 def place_of(text: str) -> tuple[float, ...]:

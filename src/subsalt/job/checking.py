@@ -92,10 +92,10 @@ def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:
     short, given = short_names(paths), [str(e) for e in job.data.excluded()]
     out = []
     for f in findings:
-        found = _named_in(f.message, paths)
-        alone = len(found) == 1 and not f.evidence.get("more_files") and "more files" not in f.message
+        named = _named_in(f.message, paths)
+        alone = len(named) == 1 and not f.evidence.get("more_files") and "more files" not in f.message
         if f.is_fault and alone and f.code not in OF_NO_FILE and "exclude" not in f.fix:
-            key = ", ".join([*given, f'{{file = "{short[found[0]]}"}}'])
+            key = ", ".join([*given, f'{{file = "{short[named[0]]}"}}'])
             f = replace(f, fix=f"{f.fix}{'; ' * bool(f.fix)}to leave the file out: [data] exclude = [{key}]")
         out.append(f)
     return out

@@ -42,10 +42,10 @@ def schema_text() -> str:
     merged["properties"]["$schema"] = {"type": "string"}
     for method, rule in rules:
         rule["properties"]["$schema"] = {"type": "string"}
-        asked: dict[str, Any] = {"properties": {"method": {"const": method}}}
+        condition: dict[str, Any] = {"properties": {"method": {"const": method}}}
         if method != DEFAULT:
-            asked["required"] = ["method"]
-        merged.setdefault("allOf", []).append({"if": asked, "then": rule})
+            condition["required"] = ["method"]
+        merged.setdefault("allOf", []).append({"if": condition, "then": rule})
     merged |= {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "subsalt job file",

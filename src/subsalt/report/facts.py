@@ -152,10 +152,10 @@ def gather(run_dir: str | Path) -> RunFacts:
     text = _text(folder / "run.json", facts)
     if text:
         try:
-            found = json.loads(text)
-            if not isinstance(found, dict):
+            run = json.loads(text)
+            if not isinstance(run, dict):
                 raise ValueError("it holds no object")
-            facts.run, facts.finished = found, found.get("state") != "running"
+            facts.run, facts.finished = run, run.get("state") != "running"
         except (ValueError, RecursionError) as error:
             facts.notes.append(f"run.json cannot be read: {error}")
     facts.job_text = _text(folder / "job.resolved.toml", facts)
@@ -195,10 +195,10 @@ def _text(path: Path, facts: RunFacts) -> str:
 
 def _events(facts: RunFacts) -> None:
     """Read the last events; damaged lines are passed over, and said."""
-    found = read_events(facts.folder)
-    facts.n_events, facts.events = len(found.known), found.known[-MOST_EVENTS:]
-    if found.damaged:
-        facts.notes.append(said_of(found.damaged))
+    said = read_events(facts.folder)
+    facts.n_events, facts.events = len(said.known), said.known[-MOST_EVENTS:]
+    if said.damaged:
+        facts.notes.append(said_of(said.damaged))
 
 
 def _ledger(facts: RunFacts) -> None:
@@ -441,7 +441,7 @@ def signal(facts: RunFacts) -> dict[str, Any] | None:
             said += f"{', ' * bool(said)}took {100 * taken[place]:.3g} % of the energy of the traces"
         rows.append((str(place + 1), str(step.get("label", "")), said, took))
     edits = [e for e in listed(known, "edited") if isinstance(e, dict)]
-    told = [_edit(e) for e in edits]
+    edit_rows = [_edit(e) for e in edits]
     traces = [
         (
             str(t.get("shot", "")),
@@ -453,7 +453,7 @@ def signal(facts: RunFacts) -> dict[str, Any] | None:
         for t in listed(e, "listed")
         if isinstance(t, dict)
     ]
-    return {"rows": rows, "edits": told, "traces": traces}
+    return {"rows": rows, "edits": edit_rows, "traces": traces}
 
 
 def _edit(e: dict[str, Any]) -> str:

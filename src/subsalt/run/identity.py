@@ -110,8 +110,8 @@ def _chosen(job: Job_, choices: Mapping[str, Mapping[str, Any]] | None) -> Job_:
 def _job_of(settings: Mapping[str, str]) -> dict[str, Any]:
     """Return the job in the key of a run; empty where there is none."""
     try:
-        found: dict[str, Any] = json.loads(settings["key"])["job"]
-        return found
+        job: dict[str, Any] = json.loads(settings["key"])["job"]
+        return job
     except (KeyError, TypeError, ValueError):
         return {}
 
@@ -268,8 +268,8 @@ _AGAIN = {
 
 def needed_again(places: Sequence[str]) -> list[str]:
     """Return what must be computed again when these keys of a run change, without repetition, the most first."""
-    found = {next(what for start, what in _AGAIN.items() if place.startswith(start)) for place in places}
-    return [_BOTH] if _BOTH in found else [what for what in (_RECEIVER, _IMAGING) if what in found]
+    names = {next(what for start, what in _AGAIN.items() if place.startswith(start)) for place in places}
+    return [_BOTH] if _BOTH in names else [what for what in (_RECEIVER, _IMAGING) if what in names]
 
 
 def inputs_needed_again(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[str]:

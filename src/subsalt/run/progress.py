@@ -345,10 +345,10 @@ def _quiet(path: Path) -> float | None:
 
 def _run_facts(folder: Path) -> dict[str, Any]:
     try:
-        found = read_json(folder / "run.json")
+        facts = read_json(folder / "run.json")
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return facts if isinstance(facts, dict) else {}
 
 
 def _rate(

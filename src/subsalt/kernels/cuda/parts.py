@@ -87,16 +87,16 @@ def in_boxes(problem: Problem, sources: Sequence[Source], boxes: tuple[Box, ...]
 
     A wavefield is advanced many times with the same sources, and what a device makes of points is kept with these.
     """
-    kept = problem.cache.setdefault(_PARTS, {})
-    assert isinstance(kept, dict)
+    cache = problem.cache.setdefault(_PARTS, {})
+    assert isinstance(cache, dict)
     out = []
     for source in sources:
         key = id(source), boxes
-        if key not in kept:
-            while len(kept) >= MOST_KEPT:
-                kept.pop(next(iter(kept)))
-            kept[key] = source, _parts(source, boxes)  # the source too: its id must stay its own
-        out += kept[key][1]
+        if key not in cache:
+            while len(cache) >= MOST_KEPT:
+                cache.pop(next(iter(cache)))
+            cache[key] = source, _parts(source, boxes)  # the source too: its id must stay its own
+        out += cache[key][1]
     return out
 
 

@@ -235,8 +235,8 @@ def _ranges(work: NDArray[np.float64], parts: int) -> list[tuple[int, int]]:
     total = np.concatenate([[0.0], np.cumsum(work)])
     at = [0]
     for k in range(1, parts):
-        found = int(np.argmin(np.abs(total - total[-1] * k / parts)))
-        at.append(min(max(found, at[-1] + 1), len(work) - (parts - k)))
+        nearest = int(np.argmin(np.abs(total - total[-1] * k / parts)))
+        at.append(min(max(nearest, at[-1] + 1), len(work) - (parts - k)))
     return list(zip(at, [*at[1:], len(work)], strict=True))
 
 
@@ -312,14 +312,14 @@ def reach(table: TraceTable, points: NDArray[np.float64], aperture: float | None
     hull = convex_hull(points)
     limit = aperture * (1.0 + _SLACK[1]) + _SLACK[0]
     low, high = hull.min(axis=0) - limit, hull.max(axis=0) + limit
-    found = []
+    pieces = []
     for start in range(0, len(table), _PIECE):
         part = slice(start, start + _PIECE)
         middle = 0.5 * (table.src[part] + table.rcv[part])
         near = np.flatnonzero(((middle >= low) & (middle <= high)).all(axis=1))
         near = near[distance_to_hull(middle[near], hull) <= limit]
-        found.append(near + start)
-    return np.concatenate([np.empty(0, np.int64), *found])
+        pieces.append(near + start)
+    return np.concatenate([np.empty(0, np.int64), *pieces])
 
 
 def convex_hull(points: NDArray[np.float64]) -> NDArray[np.float64]:

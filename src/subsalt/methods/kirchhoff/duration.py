@@ -123,13 +123,13 @@ def _fastest(run: Any) -> float:
     begin = time.perf_counter()
     run()
     calls = max(1, int(SECONDS / max(time.perf_counter() - begin, 1e-6)))
-    found = []
+    timings = []
     for _ in range(REPEATS):
         begin = time.perf_counter()
         for _ in range(calls):
             run()
-        found.append((time.perf_counter() - begin) / calls)
-    return min(found)
+        timings.append((time.perf_counter() - begin) / calls)
+    return min(timings)
 
 
 #: bytes of a trace header

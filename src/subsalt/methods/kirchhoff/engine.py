@@ -209,10 +209,10 @@ def _add_all(
     source = iter(traces)
     while True:
         with phases("trace input"):
-            found = next(source, None)
-        if found is None:
+            following = next(source, None)
+        if following is None:
             return
-        index, samples = found
+        index, samples = following
         with phases("sum"):
             room = adder.room(prepared_shape(len(index), table.time.nt, options))
         with phases("prepare"):

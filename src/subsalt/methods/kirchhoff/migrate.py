@@ -195,14 +195,14 @@ class BlockRunner:
     def _share(self, sums: Sums, index: np.ndarray) -> float:
         return float(np.searchsorted(index, sums.next)) / max(1, len(index))
 
-    def _sum(self, sums: Sums, index: np.ndarray, told: Callable[[], None]) -> None:
+    def _sum(self, sums: Sums, index: np.ndarray, report: Callable[[], None]) -> None:
         """Add the traces that are left, and publish restart points; also when the run is stopped."""
         saved, stored = time.monotonic(), sums.next
         contributions, traces = sums.contributions, sums.traces
 
         def after(_: Sums) -> None:
             nonlocal saved, stored
-            told()
+            report()
             if self.save_every and time.monotonic() - saved >= self.save_every:
                 self._save(sums)
                 saved, stored = time.monotonic(), sums.next
@@ -346,8 +346,8 @@ class BlocksRun(ImagingRun):
             self.threads = kernels.threads_to_use(self.state.threads)
         with everybody.together():
             gpu = gpus.of_run(job.parallel.device)
-        found = World.of(everybody, self.threads, gpu)
-        self.sharing = replace(found, program=agreed(everybody, "kirchhoff"))
+        ranks_here = World.of(everybody, self.threads, gpu)
+        self.sharing = replace(ranks_here, program=agreed(everybody, "kirchhoff"))
         self.layout = layout_for(job, self.setup, everybody, self.sharing)
 
     def units(self) -> Sequence[Block]:
@@ -418,14 +418,14 @@ class BlocksRun(ImagingRun):
 
     def totals(self) -> dict[str, Any]:
         """Return what all blocks together took, of all starts, and what the ranks did in this one."""
-        everybody, found = self.state.world, {"contributions": 0, "traces_summed": 0}
+        everybody, sums = self.state.world, {"contributions": 0, "traces_summed": 0}
         for block in self.blocks[everybody.rank :: everybody.size]:
             with SumsFile(block_path(self.state.images, block.id), self.hashes[block.id]) as file:
-                found["contributions"] += file.contributions
-                found["traces_summed"] += file.traces
+                sums["contributions"] += file.contributions
+                sums["traces_summed"] += file.traces
         self.counted = everybody.allgather(vars(self.runner.counted))
         self.signal_ended = signal_ended(self.setup.table, everybody)
-        return {name: everybody.sum(value) for name, value in found.items()}
+        return {name: everybody.sum(value) for name, value in sums.items()}
 
     def parallel_facts(self) -> dict[str, Any]:
         """Return the traces that are summed at a time."""

@@ -183,7 +183,7 @@ class TimeContents:
             getattr(self, name).add(getattr(piece, name))
 
 
-def refuse_blank_times(found: TimeContents, setup: KirchhoffSetup, world: Comm) -> None:
+def refuse_blank_times(contents: TimeContents, setup: KirchhoffSetup, world: Comm) -> None:
     """Raise when a time image, or its gathers, are zero throughout or not finite somewhere; classes may be. Collective.
 
     Raises
@@ -191,10 +191,10 @@ def refuse_blank_times(found: TimeContents, setup: KirchhoffSetup, world: Comm) 
     ConfigError, DataError, NumericalFailure
         As `refuse_blank`.
     """
-    image, gathers = found.image.on_all(world), found.gathers.on_all(world)
+    image, gathers = contents.image.on_all(world), contents.gathers.on_all(world)
     if image.live and gathers.live and not image.bad and not gathers.bad:
         return
-    hits = found.hits.on_all(world)
+    hits = contents.hits.on_all(world)
     with world.together():
         if not world.is_root:
             return
@@ -241,13 +241,13 @@ def _nothing_added(setup: KirchhoffSetup) -> SubsaltError:
     o, grid, record = setup.options, setup.grid, setup.table.time
     again = f", and start again with --recompute; {KEPT}"
     span = f"{grid.time.t0:g} to {grid.time.duration:g} s"
-    recorded, kept, nearest = _nearest_offset(setup)
+    recorded, used, nearest = _nearest_offset(setup)
     limits = [] if o.aperture is None else [f"aperture = {o.aperture:g} m"]
     limits += [] if o.dip is None else [f"dip = {o.dip:g} degrees"]
     if not recorded:
         what = f"image times {span}: no reflection comes within the records, {record.t0:g} to {record.duration:g} s"
         cure = "set [kirchhoff] time within the records"
-    elif not kept and o.stretch_mute is not None and len(reach(setup.table, grid.positions(), o.aperture)):
+    elif not used and o.stretch_mute is not None and len(reach(setup.table, grid.positions(), o.aperture)):
         what = f"stretch_mute = {100 * o.stretch_mute:g} %: offsets from {nearest:.0f} m at {span} are stretched more"
         cure = 'set [kirchhoff] stretch_mute higher, such as "30 %", or "off"'
     else:
@@ -314,7 +314,7 @@ def write_outputs(
     n = setup.grid.size
     lo, hi = n * world.rank // world.size, n * (world.rank + 1) // world.size
     _expect(files, assembly, lo, hi, n, world)
-    found = TimeContents()
+    contents = TimeContents()
     with ExitStack() as stack:
         parts = [stack.enter_context(write_together(f.path, world, f.size, verify=f.verify)) for f in files]
         for file, part in zip(files, parts, strict=True):
@@ -322,11 +322,11 @@ def write_outputs(
                 part.write_at(0, file.head)
         for a in range(lo, hi, assembly.step):
             piece = assembly.piece(a, min(hi, a + assembly.step))
-            found.add(piece)
+            contents.add(piece)
             for file, part in zip(files, parts, strict=True):
                 part.write_at(file.offset(a), file.data(piece))
         # no file is published before all ranks have seen that there is something in them
-        refuse_blank_times(found, setup, world)
+        refuse_blank_times(contents, setup, world)
     with world.together():
         if world.is_root:
             for file in files:

@@ -330,8 +330,8 @@ class RestartPoints:
     def points(self) -> list[Point]:
         """Return all points whose notes are sound."""
         notes = [n for n in own.names_in(self.folder) if n.startswith("block_") and n.endswith(".json")]
-        found = [self._read(self.folder / name) for name in notes]
-        return [p for p in found if p is not None]
+        points = [self._read(self.folder / name) for name in notes]
+        return [p for p in points if p is not None]
 
     def remove(self, block: Block) -> None:
         """Remove the point of a block that is finished."""
@@ -363,12 +363,12 @@ class RestartPoints:
 
     def _read(self, path: Path) -> Point | None:
         try:
-            found = json.loads(own.read_text(path))
-            if found.pop("check") != _check_of(found) or found["run"] != self.run_id:
+            note = json.loads(own.read_text(path))
+            if note.pop("check") != _check_of(note) or note["run"] != self.run_id:
                 return None
             # the name alone: a note must not lead elsewhere
-            name = Path(str(found["file"])).name
-            return Point(Block.from_list(found["block"]), name, str(found["sha256"]), int(found["next"]))
+            name = Path(str(note["file"])).name
+            return Point(Block.from_list(note["block"]), name, str(note["sha256"]), int(note["next"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 

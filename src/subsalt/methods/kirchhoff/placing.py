@@ -237,8 +237,8 @@ def _fit(basis: list[NDArray[np.float64]], values: NDArray[np.float64]) -> list[
     matrix = [
         [Fraction(fixedmath.dot(a, b)) for b in basis] + [Fraction(fixedmath.dot(a, values))] for a in basis
     ]
-    found = _solve(matrix)
-    return None if found is None else [float(v) for v in found]
+    solution = _solve(matrix)
+    return None if solution is None else [float(v) for v in solution]
 
 
 def _solve(matrix: list[list[Fraction]]) -> list[Fraction] | None:

@@ -114,8 +114,8 @@ def _offsets(classes: dict[str, Any]) -> NDArray[np.float64]:
 
 def _file_of(folder: Path, facts: dict[str, Any], what: str) -> Path | None:
     """Return a file that run.json names, None when it names none or it is not there."""
-    found = facts.get(what)
-    name = found.get("path") if isinstance(found, dict) else None
+    entry = facts.get(what)
+    name = entry.get("path") if isinstance(entry, dict) else None
     if not isinstance(name, str):
         return None
     path = (folder / name).resolve()

@@ -107,12 +107,12 @@ class ScratchPlace:
             return f"{self.file_system} lies in memory, which the shot could use itself: no disk"
         if self.hides:
             return "puts and gets hide behind the time steps"
-        told = []
+        reasons = []
         if self.waits:
-            told.append(f"stands still for {self.waits:.3g} s")
+            reasons.append(f"stands still for {self.waits:.3g} s")
         if self.again:
-            told.append(f"computes samples again for {self.again:.3g} s")
-        return f"the shot {' and '.join(told)} of {self.kernel_seconds + self.waits:.3g} s"
+            reasons.append(f"computes samples again for {self.again:.3g} s")
+        return f"the shot {' and '.join(reasons)} of {self.kernel_seconds + self.waits:.3g} s"
 
 
 @dataclass(frozen=True)
@@ -188,18 +188,18 @@ def _best(
     directory: Path, options: CheckpointOptions, needs: Needs, world: World, job: Job, machine: Machine
 ) -> ScratchPlace:
     """Return a directory with the threads and the access that serve it best."""
-    found = [
+    places = [
         _place(directory, replace(options, threads=threads, direct=direct), needs, world, job, machine)
         for threads, direct in accesses_measured(machine, directory)
     ]
-    if not found:
+    if not places:
         mount = mount_of(directory)
         free = free_bytes(directory)
         why = "not measured: leave --known out, or measure it with subsalt lab storage"
         return ScratchPlace(str(directory), mount.kind, mount.in_memory, free, problem=why)
-    usable = [p for p in found if not p.problem]
+    usable = [p for p in places if not p.problem]
     if not usable:
-        return found[0]
+        return places[0]
 
     def cost(place: ScratchPlace) -> float:
         return place.kernel_seconds + place.waits + 1e-3 * (place.put_seconds + place.get_seconds)

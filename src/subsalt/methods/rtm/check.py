@@ -79,20 +79,20 @@ def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -
         On rank 0 with everything that was loaded on the way; elsewhere the findings alone.
     """
     if not comm.is_root:
-        while isinstance(asked := comm.bcast(), str):
+        while isinstance(request := comm.bcast(), str):
             # rank 0 has it too, and makes a finding of it
             with suppress(SubsaltError):
-                ASKED[asked](job, comm)
-        findings = [Finding(**f) for f in asked["findings"]]
-        return CheckResult(findings, check.Context(), asked["codes"])
-    told: dict[str, list[object]] = {"findings": [], "codes": []}
+                ASKED[request](job, comm)
+        findings = [Finding(**f) for f in request["findings"]]
+        return CheckResult(findings, check.Context(), request["codes"])
+    answer: dict[str, list[object]] = {"findings": [], "codes": []}
     try:
         result = rules(job, _Together(job, comm))
-        told["findings"] = [asdict(f) | {"evidence": plain(f.evidence)} for f in result.findings]
-        told["codes"] = list(result.codes)
+        answer["findings"] = [asdict(f) | {"evidence": plain(f.evidence)} for f in result.findings]
+        answer["codes"] = list(result.codes)
     finally:
         # also when a rule breaks: the others must not wait for more
-        comm.bcast(told)
+        comm.bcast(answer)
     return result
 
 
@@ -132,12 +132,12 @@ def _summaries(job: Job, comm: Comm) -> dict[str, Parameter]:
                     p.values, n * comm.rank // comm.size, n * (comm.rank + 1) // comm.size
                 )
     for name, own in parts.items():
-        told = comm.gather([own.bad, own.first_bad, own.low, own.high])
+        by_rank = comm.gather([own.bad, own.first_bad, own.low, own.high])
         samples = comm.gather_array(own.sample)
-        if told is not None and samples is not None:
+        if by_rank is not None and samples is not None:
             whole = [
                 PartSummary(bad, None if first is None else tuple(first), low, high, sample)
-                for (bad, first, low, high), sample in zip(told, samples, strict=True)
+                for (bad, first, low, high), sample in zip(by_rank, samples, strict=True)
             ]
             given[name].summary = combine(given[name].volume.size, whole)
     return given
@@ -183,10 +183,10 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
         how = checkpointing_of(job.checkpoint_options, needs, world, job.default_run_dir, formats, machine)
         return group_size(replace(needs, checkpointing=how, pictures=job.output.pictures), world)
 
-    found = load(plan)
-    if found is not None:
-        context.facts["memory_bytes"] = found.need.total
-        load.findings += recomputing(found.choice)
+    loaded = load(plan)
+    if loaded is not None:
+        context.facts["memory_bytes"] = loaded.need.total
+        load.findings += recomputing(loaded.choice)
 
 
 def recomputing(choice: Choice | None) -> list[Finding]:
@@ -281,10 +281,10 @@ def _check(job: Job, reader: Alone) -> CheckResult:
         findings = knowing_edits(findings, context.survey)
     if context.velocity is not None and context.wavelet is not None and context.survey is not None:
         check_memory(job, context, findings + load.findings, load)
-    found = _merged(load.findings, findings)
+    merged = _merged(load.findings, findings)
     if job.data is not None and job.data.slices is None:
-        found = with_files_left_out(found, job)
-    return CheckResult(found, context, load.codes)
+        merged = with_files_left_out(merged, job)
+    return CheckResult(merged, context, load.codes)
 
 
 def _one_frame(context: check.Context) -> None:
@@ -340,12 +340,12 @@ def _keep_new(load: Loader, quiet: Loader) -> None:
 SAID_BY_SCAN = {"W282": "W233", "W286": "W234", "E284": "E250", "E285": "W252"}
 
 
-def _merged(raised: list[Finding], found: list[Finding]) -> list[Finding]:
+def _merged(raised: list[Finding], reported: list[Finding]) -> list[Finding]:
     """Return all findings, each matter once: a rule goes before what a loader raised under the same code."""
-    codes = {f.code for f in found if f.level == "error"}
-    everything = {f.code for f in [*raised, *found]}
+    codes = {f.code for f in reported if f.level == "error"}
+    everything = {f.code for f in [*raised, *reported]}
     out: list[Finding] = []
-    for f in [*(f for f in raised if f.code not in codes), *found]:
+    for f in [*(f for f in raised if f.code not in codes), *reported]:
         if f not in out and SAID_BY_SCAN.get(f.code) not in everything:
             out.append(f)
     return out
@@ -362,12 +362,12 @@ def _scan(job: Job) -> Any:
 
     assert job.data is not None
     header, fix = header_options(job.data, job.base)
-    found = scan(data_files(job), header, fix, placed=job.data.geometry is not None)
+    scanned = scan(data_files(job), header, fix, placed=job.data.geometry is not None)
     if job.data.receivers == "offset":  # the coordinates of receivers do not count
-        found.findings = [_placed_by_offsets(f) for f in found.findings if f.code != "E380"]
+        scanned.findings = [_placed_by_offsets(f) for f in scanned.findings if f.code != "E380"]
     if job.data.shot_key != "auto" or job.data.gathers == "receiver":  # the job says what tells shots apart
-        found.findings = [f for f in found.findings if f.code != "W224"]
-    return found
+        scanned.findings = [f for f in scanned.findings if f.code != "W224"]
+    return scanned
 
 
 def _placed_by_offsets(f: Finding) -> Finding:

@@ -125,14 +125,14 @@ def select_shots(survey: Survey, selection: str | list[int]) -> Survey:
     ids = {s.id for s in survey.shots}
     want: set[int] = set()
     for first, last, step in parse_ranges(str(selection)):
-        found = {i for i in ids if first <= i <= last and (i - first) % step == 0}
-        if not found:
+        existing = {i for i in ids if first <= i <= last and (i - first) % step == 0}
+        if not existing:
             raise GeometryError(
                 f"no shot has an id in {first}-{last}:{step}; ids run from {min(ids)} to {max(ids)}",
                 f'select from those, for example "{min(ids)}-{max(ids)}"',
                 code="E304",
             )
-        want |= found
+        want |= existing
     return survey.select(sorted(want))
 
 
@@ -141,8 +141,8 @@ def with_treatment(survey: Survey, job: RtmTables, comm: Comm) -> Survey:
 
     def edge() -> BreakEdge:
         with comm.together():
-            found = vars(edge_of(survey)) if comm.is_root else None
-        return BreakEdge(**comm.bcast(found))
+            break_edge = vars(edge_of(survey)) if comm.is_root else None
+        return BreakEdge(**comm.bcast(break_edge))
 
     flow = None if survey.reader is None else flow_of_job(job, survey.time, edge)
     return survey if flow is None else treated(survey, flow)

@@ -108,7 +108,7 @@ class RunTimes:
         samples = len(setup.imaged_samples)
         injection = self.sharing * steps * traces * parts.injection
         source_steps = _source_steps(choice, samples * setup.image_step, source_reached, needs, shot)
-        found = {
+        seconds = {
             "trace input": FLOAT * traces * setup.record.nt / read,
             "traces": setup.trace_map.seconds(traces, world.threads),
             "setup": making,
@@ -116,13 +116,13 @@ class RunTimes:
             "receivers": receivers_reached * steps * step + samples * product + injection,
         }
         if choice is not None:
-            found |= self._storing(choice, shot, group, found)
+            seconds |= self._storing(choice, shot, group, seconds)
         per_point = condition_of(setup.imaging.condition).per_point()
-        found["partial image"] = self.around.publish + per_point * FLOAT * window / write
+        seconds["partial image"] = self.around.publish + per_point * FLOAT * window / write
         if setup.flow is not None:
             # beside the shot before, on the same cores
-            found["trace input"] += traces * setup.flow.per_trace / self.decision.world.threads
-        return found
+            seconds["trace input"] += traces * setup.flow.per_trace / self.decision.world.threads
+        return seconds
 
     @property
     def sharing(self) -> int:
@@ -147,7 +147,7 @@ class RunTimes:
         return step + exchange_of(*needs.seen_from_above(shot), parts[0].cut, step, link, copy).exposed
 
     def _storing(
-        self, choice: Choice, shot: Shot, group: int, found: Mapping[str, float]
+        self, choice: Choice, shot: Shot, group: int, seconds: Mapping[str, float]
     ) -> dict[str, float]:
         """Return the seconds of snapshots and states that do not hide behind time steps."""
         how, counts, gpu = self.needs.checkpointing, choice.counts, self.decision.world.gpu
@@ -164,7 +164,7 @@ class RunTimes:
             get = max(get, gpu.sharing * link.samples_up / gpu.up)
             states = gpu.sharing * (link.states_down / gpu.down + link.states_up / gpu.up)
         return {
-            "snapshots": max(0.0, put - found["source"]) + max(0.0, get - found["receivers"]),
+            "snapshots": max(0.0, put - seconds["source"]) + max(0.0, get - seconds["receivers"]),
             "states": self.sharing * copies * sizes.state / self.rates.parts.copy + states,
         }
 
@@ -194,10 +194,10 @@ class RunTimes:
         setup, files, around = needs.setup, writes.files, self.around
         total = self._of_shots(shots)
         grid = setup.model.grid
-        found = {"start": parts.start, "check": CHECK + len(needs.volumes) * FLOAT * grid.size / READ}
-        found["ledger"] = LEDGER_FILES * around.publish
+        seconds = {"start": parts.start, "check": CHECK + len(needs.volumes) * FLOAT * grid.size / READ}
+        seconds["ledger"] = LEDGER_FILES * around.publish
         if world.gpu is not None:
-            found["check"] = max(CONTEXT_SECONDS, found["check"])
+            seconds["check"] = max(CONTEXT_SECONDS, seconds["check"])
         if isinstance(setup, MigrationSetup):
             choice = self.decision.choice
             if choice is not None and shots:
@@ -214,11 +214,11 @@ class RunTimes:
             # nobody sums less than a plane
             workers = min(world.ranks, grid.shape3[0])
             partial = files.get("partial images", 0) // FLOAT
-            found["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
-            found["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(1)
-            found["pictures"] = PICTURES[grid.ndim] if writes.pictures else 0.0
-            found["report"] = REPORT
-        return found | total
+            seconds["image sum"] = sum_seconds(partial, 1, workers, SUM, around.files, workers)
+            seconds["output"] = 4 * around.publish + files.get("image", 0) / around.files.writing(1)
+            seconds["pictures"] = PICTURES[grid.ndim] if writes.pictures else 0.0
+            seconds["report"] = REPORT
+        return seconds | total
 
     def _of_shots(self, left: Sequence[Shot]) -> dict[str, float]:
         """Return the seconds of the shots by phase, on a rank that takes its share of them."""

@@ -204,15 +204,15 @@ def line_numbers(job: RtmTables, grid: Grid) -> LineNumbers | None:
 
     `[output]` says it for an axis, or the SEG-Y file of vp for both, where the nodes of `grid` lie on its lines.
     """
-    section, vp, found = job.output, job.model.vp, None
+    section, vp, numbers = job.output, job.model.vp, None
     if grid.ndim == 3 and vp.file is not None and suffix_of(vp.file) == ".sgy" and not (vp.axes or vp.flip):
         vol = job.remember("volume vp", partial(open_file, job, "vp"))
-        found = None if vol.lines is None else vol.lines.on(vol.grid, grid)
+        numbers = None if vol.lines is None else vol.lines.on(vol.grid, grid)
     if section.inline is None and section.crossline is None:
-        return found
-    found = found or LineNumbers()
-    inline = section.inline or [found.first_inline, found.inline_step]
-    crossline = section.crossline or [found.first_crossline, found.crossline_step]
+        return numbers
+    numbers = numbers or LineNumbers()
+    inline = section.inline or [numbers.first_inline, numbers.inline_step]
+    crossline = section.crossline or [numbers.first_crossline, numbers.crossline_step]
     return LineNumbers(*inline, *crossline)
 
 
@@ -244,9 +244,9 @@ def open_model(job: RtmTables, comm: Comm) -> StreamedModel:
     options = job.propagation_options
     files = model_files(job, comm)
     model = StreamedModel(files)
-    asked = options.medium if options.medium != "auto" else _likely(files.volumes)
-    files.learn(*_forms(asked, options, files.volumes))
-    if options.medium == "auto" and model.medium != asked:  # all of theta is zero
+    medium = options.medium if options.medium != "auto" else _likely(files.volumes)
+    files.learn(*_forms(medium, options, files.volumes))
+    if options.medium == "auto" and model.medium != medium:  # all of theta is zero
         files.learn(*_forms(model.medium, options, files.volumes))
     # what is asked for beyond this, a rank finds for itself: the others would not know that they are needed
     files.comm = single()
@@ -351,11 +351,11 @@ def share_headers(job: RtmTables, comm: Comm) -> None:
             continue
         if comm.min(int(job.knows(key))):
             continue
-        found = None
+        opened = None
         with comm.together():
             if comm.is_root:
-                found = job.remember(key, partial(open_file, job, name))
-        facts, order = packed(found) if found is not None else (None, np.empty(0, np.int64))
+                opened = job.remember(key, partial(open_file, job, name))
+        facts, order = packed(opened) if opened is not None else (None, np.empty(0, np.int64))
         facts = comm.bcast(facts)
         if not comm.is_root:
             order = np.empty(facts["traces"], np.int64)

@@ -49,8 +49,8 @@ def refuse_blank(
     NumericalFailure
         E846: values are not finite.
     """
-    found = Contents.of(image).on_all(world)
-    if found.live and not found.bad:
+    contents = Contents.of(image).on_all(world)
+    if contents.live and not contents.bad:
         return
     steps = [("sum over shots", Contents())]
     for name, summed in total.fields.items():
@@ -58,9 +58,9 @@ def refuse_blank(
             steps[0][1].add(summed)
     steps += [(name, Contents.of(values)) for name, values in total.steps(light)]
     steps = [(name, part.on_all(world)) for name, part in steps]
-    if found.bad:
+    if contents.bad:
         step = next((name for name, part in steps if part.bad), "float32: amplitudes too large for it")
-        raise not_finite("image", found, step)
+        raise not_finite("image", contents, step)
     emptied = next((i for i, (_, part) in enumerate(steps) if not part.live), len(steps))
     with world.together():
         if world.is_root:
@@ -231,7 +231,7 @@ def _lights(
     images: Path, order: list[int], hashes: Mapping[int, str], world: Comm
 ) -> dict[int, tuple[float, int]]:
     """Return the illumination of each shot summed over its window, and the points of the window; collective."""
-    found = []
+    lights = []
     for shot in order[world.rank :: world.size]:
         light = 0.0
         try:
@@ -240,11 +240,11 @@ def _lights(
                 step = max(1, _PIECE // max(1, file.layout.plane_bytes))
                 for first in range(lo, hi, step):
                     light = light_of(file.read(first, min(first + step, hi)), light)
-                found.append([shot, light, file.layout.box.size])
+                lights.append([shot, light, file.layout.box.size])
         except CorruptionError:
             # the rank that adds the damaged planes finds it again, and says it
-            found.append([shot, 0.0, 1])
-    return {shot: (light, size) for some in world.allgather(found) for shot, light, size in some}
+            lights.append([shot, 0.0, 1])
+    return {shot: (light, size) for some in world.allgather(lights) for shot, light, size in some}
 
 
 def _release(ledger: Ledger | None, damaged: list[int], world: Comm) -> None:

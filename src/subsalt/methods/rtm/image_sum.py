@@ -204,9 +204,9 @@ class ImageSum:
         return image
 
     def _sum(self, name: str) -> NDArray[np.float64]:
-        found = self.on_image_grid(name)
-        assert found is not None
-        return found
+        total = self.on_image_grid(name)
+        assert total is not None
+        return total
 
     def _sums(
         self, fields: dict[str, NDArray[np.float64]], grid: Grid, light: tuple[float, int]

@@ -77,8 +77,8 @@ class Job(RtmTables):
 
         model = self.open_model()
         comm = world() if self.streaming else single()
-        found: ModelLike = self.remember("propagation model", lambda: propagation_model(self, model, comm))
-        return found
+        opened: ModelLike = self.remember("propagation model", lambda: propagation_model(self, model, comm))
+        return opened
 
     def load_survey(self) -> Survey:
         """Open the recorded shots of `[data]`; traces are read when they are asked for."""
@@ -120,10 +120,10 @@ class Job(RtmTables):
         """Return the files the job reads, by the key that names them; patterns expanded and sorted."""
         out: dict[str, list[Path]] = {}
         if self.data is not None:
-            found = data_files(self)
+            traces = data_files(self)
             # the samples of time slices lie beside their headers
             slices = self.data.slices is not None
-            out["data.files"] = [f for p in found for f in (with_payload(p) if slices else [p])]
+            out["data.files"] = [f for p in traces for f in (with_payload(p) if slices else [p])]
             out |= geometry_files(self)
         out |= signal_files(self)
         for name in PARAMETERS:

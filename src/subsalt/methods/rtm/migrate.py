@@ -173,9 +173,9 @@ class ShotRunner:
         group = self.groups.group
         if self.crash is not None:
             self.crash.now(shot.id)
-        kept = self._reused(shot, report)
-        if isinstance(kept, ShotImage):
-            return self._published(shot, kept)
+        reusable = self._reused(shot, report)
+        if isinstance(reusable, ShotImage):
+            return self._published(shot, reusable)
         try:
             ready = self.ahead.take(shot, self.clock)
             if next_shot is not None and not (self.reuse and self.reuse.source_of(next_shot.id)):
@@ -202,14 +202,14 @@ class ShotRunner:
                 # what it left may be what was wrong
                 self.schemes.scratch.remove(shot.id)
             return {"unit": shot.id, "reason": resume.words_of(error)}
-        told = self._published(shot, part) | ({} if kept is None else {"damaged": str(kept)[:300]})
-        told["by"] = self.by
+        outcome = self._published(shot, part) | ({} if reusable is None else {"damaged": str(reusable)[:300]})
+        outcome["by"] = self.by
         if self.schemes is not None:
             with self.clock("scratch"):
-                told["checkpoint"] = self.schemes.finished(shot, part)
+                outcome["checkpoint"] = self.schemes.finished(shot, part)
             if group.is_root and self.schemes.choice(shot).scheme.keep != "none":
-                told["wavefields"] = records_of(shot.id, self.schemes.scratch.directories)
-        return told
+                outcome["wavefields"] = records_of(shot.id, self.schemes.scratch.directories)
+        return outcome
 
     def _reused(self, shot: Shot, report: Report) -> ShotImage | CorruptionError | None:
         """Return the sums of a shot that need no propagation; what is damaged of them; None when it needs one."""
@@ -402,11 +402,11 @@ class ShotsRun(ImagingRun):
     def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
         """Return what shots did of what was planned for them, and the wavefields that are kept."""
         state, ledger = self.state, self.state.ledger
-        told = records_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
-        state.findings += findings_of(told)
+        records = records_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
+        state.findings += findings_of(records)
         image = self.written.image
         return self.signal_ended | {
-            "checkpoint": facts_of(self.plan, told),
+            "checkpoint": facts_of(self.plan, records),
             "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
             "image": {"path": Path(image).name, "sha256": self.written.sha256},
         }

@@ -133,12 +133,12 @@ def model_shot(
         )
         recorder = prop.recorder(shot.rcv, setup.axis.nt)
         source = prop.source(shot.src[None], setup.signature[None])
-    every, told = max(1, steps // 50), 0
+    every, reported = max(1, steps // 50), 0
 
     def report(it: int) -> None:
-        nonlocal told
-        if progress is not None and it - told >= every:
-            told = it
+        nonlocal reported
+        if progress is not None and it - reported >= every:
+            reported = it
             progress(it / steps)
 
     with prop:

@@ -50,10 +50,10 @@ class ShotWavefields:
     """
 
     def __init__(self, run: str | Path, shot: int) -> None:
-        found = SourceRun.open(Path(run))
-        wavefields = by_shot(found.wavefields).get(shot)
+        source = SourceRun.open(Path(run))
+        wavefields = by_shot(source.wavefields).get(shot)
         if not wavefields:
-            known = sorted(by_shot(found.wavefields))
+            known = sorted(by_shot(source.wavefields))
             some = f"; kept are shots {', '.join(map(str, known[:10]))}" if known else ""
             raise MissingInputError(f"{run} has kept no wavefield of shot {shot}{some}", CURE, code="E861")
         facts = run_facts(Path(run))

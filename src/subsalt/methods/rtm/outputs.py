@@ -137,13 +137,13 @@ class RunOutputs:
     def _lines(self) -> LineNumbers | None:
         """Return how the lines of the image are numbered; None: 1, 2, ... Collective."""
         with self.world.together():
-            found = None
+            numbers = None
             if self.world.is_root:
-                found = line_numbers(self.job, self.setup.image_grid)
-                if found is not None and self.region is not None and self.grid.ndim == 3:
-                    found = found.on(self.setup.image_grid, self.grid)
-        told = self.world.bcast(None if found is None else list(astuple(found)))
-        return None if told is None else LineNumbers(*told)
+                numbers = line_numbers(self.job, self.setup.image_grid)
+                if numbers is not None and self.region is not None and self.grid.ndim == 3:
+                    numbers = numbers.on(self.setup.image_grid, self.grid)
+        shared = self.world.bcast(None if numbers is None else list(astuple(numbers)))
+        return None if shared is None else LineNumbers(*shared)
 
     def _whole(self, own: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the whole image: what this process has, or the published file as far as it is looked at."""

@@ -263,34 +263,34 @@ def movie_of(
     thin, stride = thinning(grid.shape, len(samples), len(shown), max_bytes, size=size, every=every)
     every_nth = slice(None, None, thin)
     cut = (every_nth, every_nth, every_nth)
-    told = _Stages(progress)
+    stages = _Stages(progress)
     with ExitStack() as stack:
-        kept = by_shot(source.wavefields).get(chosen.id, {})
+        stored = by_shot(source.wavefields).get(chosen.id, {})
         needed = list(dict.fromkeys(w for f in shown for w in BEHIND[f]))
         # damaged or gone: the shot is propagated again, as if it had not been kept
         readers: dict[str, Reader] = {}
         for name in needed:
-            if name in kept:
+            if name in stored:
                 try:
                     readers[name] = Thinned(
-                        stack.enter_context(open_wavefield(source.folder, kept[name])), cut
+                        stack.enter_context(open_wavefield(source.folder, stored[name])), cut
                     )
                 except CorruptionError as error:
                     say(f"{error.message}: it is propagated again")
         again = [n for n in needed if n not in readers]
-        told.stages = len(again) + 1
+        stages.stages = len(again) + 1
         if again:
             replay = Replay(setup, survey, chosen, samples, cut, folder)
             say(_said(replay, again, source))
             for name in again:
                 readers[name] = stack.enter_context(
-                    replay.propagated(name, told.stage(f"{name} wavefield of shot {chosen.id}"))
+                    replay.propagated(name, stages.stage(f"{name} wavefield of shot {chosen.id}"))
                 )
         images = None
         if "image" in shown:
             images = _Images(setup, window, cut, source, chosen.id, readers["source"], samples)
         frames = {f: Frames(len(samples[::stride]), _shape(grid, thin), folder) for f in shown}
-        _fill(frames, readers, samples, stride, images, told.stage("frames"))
+        _fill(frames, readers, samples, stride, images, stages.stage("frames"))
     return Movie(
         chosen.id,
         job.title or job.name,
@@ -311,14 +311,14 @@ def samples_between(setup: MigrationSetup, start: float | None, stop: float | No
     axis, k = setup.axis, setup.image_step
     times = {i: axis.t0 + i * k * axis.dt for i in range(1, len(setup.imaged_samples) + 1)}
     low, high = -np.inf if start is None else start, np.inf if stop is None else stop
-    found = [i for i, t in times.items() if low <= t <= high]
-    if not found:
+    samples = [i for i, t in times.items() if low <= t <= high]
+    if not samples:
         raise ConfigError(
             f"no sample between {low:g} and {high:g} s",
             f"the samples go from {times[1]:.4g} to {times[len(times)]:.4g} s",
             code="E865",
         )
-    return found
+    return samples
 
 
 def _shot(survey: Survey, source: SourceRun, wanted: int | None) -> Shot:
@@ -442,13 +442,13 @@ def _fill(
     for reader in readers.values():
         reader.expect(wanted)
     for number, i in enumerate(wanted):
-        found = {name: reader.read(i) for name, reader in readers.items()}
+        planes = {name: reader.read(i) for name, reader in readers.items()}
         if images is not None:
-            images.add(found["source"], found["receiver"])
+            images.add(planes["source"], planes["receiver"])
         frame, rest = divmod(number, stride) if images is not None else (number, 0)
         if rest == 0:
             for name, out in frames.items():
-                values = images.image() if images is not None and name == "image" else found[name]
+                values = images.image() if images is not None and name == "image" else planes[name]
                 out.put(frame, values.reshape(out.shape))
         progress((number + 1) / len(wanted))
 

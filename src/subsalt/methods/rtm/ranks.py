@@ -50,34 +50,36 @@ def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Pat
     ConfigError
         When slabs would be thinner than their halo.
     """
-    asked = job.parallel.group
+    wanted_group = job.parallel.group
     threads = threads_for(world, job.propagation_options.threads)
     known = machine_if_known()
     with world.together():
         gpu = gpus.of_run(job.parallel.device, known)
-    found = World.of(world, threads_to_use(threads), gpu)
+    ranks_here = World.of(world, threads_to_use(threads), gpu)
     needs = Needs(
         setup,
         survey.shots,
-        found.ranks,
-        found.threads,
+        ranks_here.ranks,
+        ranks_here.threads,
         streamed=job.parallel.stream_model,
         headers=headers_of(survey),
         program=agreed(world, "rtm"),
     )
-    told = None
+    inputs = None
     with world.together():
         if world.is_root and run_dir is not None:
             formats = job.output.formats
             # rates and room as rank 0 finds them: all ranks must choose alike
             options = of_the_run(job.checkpoint_options, run_dir)
-            how = checkpointing_of(options, needs, found, run_dir, formats, known)
-            told = how.to_dict()
-    told = world.bcast(told)
+            how = checkpointing_of(options, needs, ranks_here, run_dir, formats, known)
+            inputs = how.to_dict()
+    inputs = world.bcast(inputs)
     with world.together():
-        chosen = None if told is None else NodeInputs.from_dict(told)
+        chosen = None if inputs is None else NodeInputs.from_dict(inputs)
         pictures = run_dir is not None and job.output.pictures
-        decision = group_size(replace(needs, checkpointing=chosen, pictures=pictures), found, asked)
+        decision = group_size(
+            replace(needs, checkpointing=chosen, pictures=pictures), ranks_here, wanted_group
+        )
     with world.together():
         if world.is_root and run_dir is not None and decision.needs is not None:
             refused = disk_error(disks_of(decision.needs, decision, run_dir, job.output.formats))

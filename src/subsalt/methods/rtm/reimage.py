@@ -194,17 +194,17 @@ def made_of(folder: Path, say: Callable[[str], None] = lambda text: None) -> tup
     try:
         if known and REIMAGE not in json.loads(known["key"]):
             return None
-        found, facts = json.loads(known.get(REIMAGE, "null")), {}
-        if found is None:
+        origin, facts = json.loads(known.get(REIMAGE, "null")), {}
+        if origin is None:
             facts = run_facts_of(folder)
-            found = facts.get(REIMAGE)
-        if found is None and not known:
+            origin = facts.get(REIMAGE)
+        if origin is None and not known:
             return None
-        run, asked = Path(str(found["run"])), {f.name: found["wish"].get(f.name) for f in fields(Wish)}
-        if asked["times"] is not None:
-            first, last = (None if t is None else float(t) for t in asked["times"])
-            asked["times"] = first, last
-        wish = Wish(**{**asked, "wavefields": bool(asked["wavefields"])})
+        run, wished = Path(str(origin["run"])), {f.name: origin["wish"].get(f.name) for f in fields(Wish)}
+        if wished["times"] is not None:
+            first, last = (None if t is None else float(t) for t in wished["times"])
+            wished["times"] = first, last
+        wish = Wish(**{**wished, "wavefields": bool(wished["wavefields"])})
         then = {k: facts["job"]["imaging"].get(k) for k in IMAGING} if facts else {}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CorruptionError(

@@ -128,13 +128,13 @@ class RestartPoints:
     def find(self, slots: StateSlots | None) -> Point | None:
         """Return the newest point that is whole on all ranks, its arrays filled, or None; collective."""
         self.slots = slots
-        found = self._described()
-        told = [sorted(found)] if self.group is None else self.group.allgather(sorted(found))
-        for generation in sorted(set.intersection(*map(set, told)), reverse=True):
-            whole = self._fill(generation, found[generation])
+        described = self._described()
+        by_rank = [sorted(described)] if self.group is None else self.group.allgather(sorted(described))
+        for generation in sorted(set.intersection(*map(set, by_rank)), reverse=True):
+            whole = self._fill(generation, described[generation])
             if whole if self.group is None else self.group.min(int(whole)):
                 self._generation = generation
-                return found[generation]
+                return described[generation]
         self._start_anew()
         return None
 
@@ -156,7 +156,7 @@ class RestartPoints:
         self.written += 1
         self.states_written += 1 + len(fresh)
         counts = point.counts + Counts(restart_points=1, restart_states=1 + len(fresh))
-        told = {
+        facts = {
             "generation": self._generation,
             "task": point.task,
             "receiving": point.receiving,
@@ -164,7 +164,7 @@ class RestartPoints:
             "places": [list(place) for place in point.places],
             "counts": asdict(counts),
         }
-        content = self._who | told
+        content = self._who | facts
         publish_text(self._path(self._generation), json.dumps(content | {"check": _check_of(content)}))
         self._let_go(set(live))
 
@@ -213,15 +213,15 @@ class RestartPoints:
 
     def _described(self) -> dict[int, Point]:
         """Return the points of this shot and scheme that are described, by number."""
-        found = {}
+        points = {}
         for parity in (0, 1):
             try:
-                told = _read(self._path(parity))
-                if all(told[name] == value for name, value in self._who.items()):
-                    found[int(told["generation"])] = _point(told)
+                description = _read(self._path(parity))
+                if all(description[name] == value for name, value in self._who.items()):
+                    points[int(description["generation"])] = _point(description)
             except (OSError, ValueError, KeyError, TypeError):
                 continue  # none, or none that counts
-        return {number: point for number, point in found.items() if number > 0}
+        return {number: point for number, point in points.items() if number > 0}
 
     def _fill(self, generation: int, point: Point) -> bool:
         """Make wavefield, accumulators and memory slots what a point says; return whether all of it could be read."""
@@ -265,18 +265,22 @@ def scheme_left(scratch: Scratch, shot: int) -> Scheme | None:
     newest: tuple[int, Scheme] | None = None
     for parity in (0, 1):
         try:
-            told = _read(scratch.folders(shot)[0] / f"restart.g{parity}.r{scratch.rank:02d}.json")
-            if (told["format"], told["run_id"], told["shot"]) != (FORMAT, scratch.run_id, shot):
+            description = _read(scratch.folders(shot)[0] / f"restart.g{parity}.r{scratch.rank:02d}.json")
+            if (description["format"], description["run_id"], description["shot"]) != (
+                FORMAT,
+                scratch.run_id,
+                shot,
+            ):
                 continue
-            if (told["rank"], told["ranks"]) != (scratch.rank, scratch.ranks):
+            if (description["rank"], description["ranks"]) != (scratch.rank, scratch.ranks):
                 continue
             plain: dict[str, Any] = {
-                k: tuple(v) if isinstance(v, list) else v for k, v in told["scheme"].items()
+                k: tuple(v) if isinstance(v, list) else v for k, v in description["scheme"].items()
             }
-            found = int(told["generation"]), Scheme(**plain)
+            candidate = int(description["generation"]), Scheme(**plain)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigError):
             continue  # none that counts
-        newest = max(newest or found, found, key=lambda f: f[0])
+        newest = max(newest or candidate, candidate, key=lambda f: f[0])
     return None if newest is None else newest[1]
 
 
@@ -285,18 +289,20 @@ def _read(path: Path) -> dict[str, Any]:
 
     Those of before 0.9 have none: nothing says that a point is where they put it, and the shot begins anew.
     """
-    told = dict(json.loads(own.read_text(path)))
-    if told.pop("check", None) != _check_of(told):
+    description = dict(json.loads(own.read_text(path)))
+    if description.pop("check", None) != _check_of(description):
         raise ValueError(f"{path} does not have its checksum")
-    return told
+    return description
 
 
-def _check_of(told: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+def _check_of(description: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
-def _point(told: dict[str, Any]) -> Point:
+def _point(description: dict[str, Any]) -> Point:
     """Return a point from its description."""
-    places = [StatePlace(str(level), int(slot), int(block)) for level, slot, block in told["places"]]  # type: ignore[arg-type]
-    counts = Counts(**{name: int(n) for name, n in told["counts"].items()})
-    return Point(int(told["task"]), bool(told["receiving"]), int(told["it"]), places, counts)
+    places = [StatePlace(str(level), int(slot), int(block)) for level, slot, block in description["places"]]  # type: ignore[arg-type]
+    counts = Counts(**{name: int(n) for name, n in description["counts"].items()})
+    return Point(
+        int(description["task"]), bool(description["receiving"]), int(description["it"]), places, counts
+    )

@@ -124,11 +124,11 @@ def sums_of_wavefields(
             u, w = device.to_device(source.read(i)), device.to_device(receiver.read(i))
             device.product(sums[CORRELATION], u, w, scale)
             tell()
-    found = {name: device.to_host(a) for name, a in sums.items()}
+    fields_of_shot = {name: device.to_host(a) for name, a in sums.items()}
     for weight in window_taper(setup, window):
-        for a in found.values():
+        for a in fields_of_shot.values():
             a *= weight
-    return found
+    return fields_of_shot
 
 
 #: first and last time, s; None: no limit
@@ -180,9 +180,9 @@ class Reuse:
             On rank 0.
         """
         partials = dict(everybody.bcast(list(ledger.partials().items()) if ledger else None))
-        kept = everybody.bcast([vars(w) for w in ledger.wavefields()] if ledger else None)
+        stored = everybody.bcast([vars(w) for w in ledger.wavefields()] if ledger else None)
         names = intact(run / "images", partials, everybody)
-        return cls(setup, run, partials, names, by_shot(Wavefield.of(w["shot"], w) for w in kept))
+        return cls(setup, run, partials, names, by_shot(Wavefield.of(w["shot"], w) for w in stored))
 
     def missing(self, shot: int) -> list[str]:
         """Return the sums of a shot that its partial image does not hold."""
@@ -201,9 +201,9 @@ class Reuse:
 
     def said(self, shots: Sequence[int], done: Set[int]) -> str:
         """Return in words what is used again of the shots; empty when nothing is."""
-        found = Counter(PARTIAL if shot in done else self.source_of(shot) for shot in shots)
-        parts = [f"the {PLURAL[what]} of {_shots(n)}" for what, n in found.items() if what]
-        left = f"{_shots(found[''])} to be propagated" if found[""] else "no propagation"
+        counts = Counter(PARTIAL if shot in done else self.source_of(shot) for shot in shots)
+        parts = [f"the {PLURAL[what]} of {_shots(n)}" for what, n in counts.items() if what]
+        left = f"{_shots(counts[''])} to be propagated" if counts[""] else "no propagation"
         return f"using again {' and '.join(parts)}: {left}" if parts else ""
 
     def sums(

@@ -145,19 +145,19 @@ def _interval_bends(
     return False
 
 
-def _near(found: ShotBreaks) -> Line | None:
+def _near(breaks: ShotBreaks) -> Line | None:
     """Return the line of the direct wave: of the first breaks nearest to the source; None where there is none."""
-    line = near_line(np.abs(found.offset), found.time, found.period)
+    line = near_line(np.abs(breaks.offset), breaks.time, breaks.period)
     return line if line is not None and line.slowness > 0 else None
 
 
-def _named(found: list[ShotBreaks]) -> str:
-    return ", ".join(str(b.shot.id) for b in found[:6]) + ", ..." * (len(found) > 6)
+def _named(breaks: list[ShotBreaks]) -> str:
+    return ", ".join(str(b.shot.id) for b in breaks[:6]) + ", ..." * (len(breaks) > 6)
 
 
-def _without(found: list[ShotBreaks]) -> str:
+def _without(breaks: list[ShotBreaks]) -> str:
     """Return the key that leaves out field records."""
-    return f"[data] exclude = [{Exclusion(shots=runs(b.shot.id for b in found))}]"
+    return f"[data] exclude = [{Exclusion(shots=runs(b.shot.id for b in breaks))}]"
 
 
 def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[Finding]:
@@ -180,15 +180,15 @@ def _order(records: list[ShotBreaks], backwards: list[ShotBreaks]) -> Iterator[F
 
 def _polarity(good: list[ShotBreaks]) -> Iterator[Finding]:
     """Yield what is to be said of field records of the opposite sign."""
-    found = opposite(good)
-    if found is None:
+    other = opposite(good)
+    if other is None:
         return
     yield error(
         "E352",
-        f"first arrivals of {len(found.wrong)} of {found.told} field records looked at have the opposite sign of the "
-        f"others' (shots {_named(found.wrong)}; correlation {found.correlation:.2f})",
-        f"change the sign of these records in the files, or leave them out: {_without(found.wrong)}",
-        records=[b.shot.id for b in found.wrong],
+        f"first arrivals of {len(other.wrong)} of {other.told} field records looked at have the opposite sign of the "
+        f"others' (shots {_named(other.wrong)}; correlation {other.correlation:.2f})",
+        f"change the sign of these records in the files, or leave them out: {_without(other.wrong)}",
+        records=[b.shot.id for b in other.wrong],
     )
 
 
@@ -212,15 +212,15 @@ def _time_zero(good: list[ShotBreaks]) -> Iterator[Finding]:
     odd = (np.abs(off) > limit) & alike
     if not odd.any() or odd.sum() > 0.25 * len(known):
         return
-    found = [b for b, is_odd in zip(known, odd, strict=True) if is_odd]
+    late = [b for b, is_odd in zip(known, odd, strict=True) if is_odd]
     shifts = ", ".join(f"{1e3 * v:+.0f}" for v in off[odd][:6])
     yield warning(
         "W361",
-        f"first breaks of {len(found)} of {len(known)} field records looked at (shots {_named(found)}) have the "
+        f"first breaks of {len(late)} of {len(known)} field records looked at (shots {_named(late)}) have the "
         f"velocity of the others but come {shifts} ms off their times: the recording delay (byte 109) or time zero is "
         "wrong there",
-        f"correct byte 109 in these records, or leave them out: {_without(found)}",
-        records=[b.shot.id for b in found],
+        f"correct byte 109 in these records, or leave them out: {_without(late)}",
+        records=[b.shot.id for b in late],
         shifts_s=[float(v) for v in off[odd]],
     )
 

@@ -62,14 +62,14 @@ def midpoint_fold(table: TraceTable, grid: ImageGrid) -> NDArray[np.int64]:
 def _bins(points: Points, grid: ImageGrid) -> NDArray[np.int64]:
     """Return the number of the bin of each point, -1 outside."""
     ni, nj = grid.shape
-    found = grid.index_of(points)
+    index = grid.index_of(points)
     if grid.is_line:
         across, along = grid.spacing
         wide = max(_WIDE[0] * nj, _WIDE[1]) * along / across
-        i = np.where(np.abs(found[:, 0]) <= wide, 0.0, -1.0)
+        i = np.where(np.abs(index[:, 0]) <= wide, 0.0, -1.0)
     else:
-        i = np.floor(found[:, 0] + 0.5)
-    at = np.floor(found + 0.5)
+        i = np.floor(index[:, 0] + 0.5)
+    at = np.floor(index + 0.5)
     inside = (i >= 0) & (i < ni) & (at[:, 1] >= 0) & (at[:, 1] < nj)
     return np.where(inside, i * nj + at[:, 1], -1).astype(np.int64)
 

@@ -46,18 +46,18 @@ def stretch_mute(
         return  # rules on times say so
 
     def share(some: KirchhoffOptions) -> float:
-        kept = recorded & (mute_weight(t, np.broadcast_to(t0, t.shape), some) > 0)
-        return float(kept.sum() / recorded.sum())
+        left = recorded & (mute_weight(t, np.broadcast_to(t0, t.shape), some) > 0)
+        return float(left.sum() / recorded.sum())
 
-    kept = share(options)
-    if kept >= LITTLE:
+    left = share(options)
+    if left >= LITTLE:
         return
     usual = share(replace(options, stretch_mute=0.3)) > LITTLE
-    say = (warning, "W314") if kept > 0 else (error, "E314")
+    say = (warning, "W314") if left > 0 else (error, "E314")
     yield say[0](
         say[1],
-        f"stretch_mute = {100 * limit:.4g} % leaves {kept:.1%} of what flat reflectors give at offsets from "
+        f"stretch_mute = {100 * limit:.4g} % leaves {left:.1%} of what flat reflectors give at offsets from "
         f"{x[0]:.0f} to {x[-1]:.0f} m",
         '[kirchhoff] stretch_mute = "30 %"' if usual else '[kirchhoff] stretch_mute = "off"',
-        kept=kept,
+        kept=left,
     )

@@ -276,7 +276,7 @@ def traces_apart(table: TraceTable) -> Iterator[Finding]:
 
 def repeated_traces(table: TraceTable) -> Iterator[Finding]:
     """Yield what is to be said of traces with one field record and channel."""
-    found = find_repeats(table)
+    repeats = find_repeats(table)
 
     def example(row: int, first: int) -> str:
         there, here = (table.files.where(int(table.number[i])) for i in (first, row))
@@ -285,29 +285,31 @@ def repeated_traces(table: TraceTable) -> Iterator[Finding]:
             f"{here[0]} trace {here[1]}"
         )
 
-    if len(found.same):
+    if len(repeats.same):
         text = (
-            f"{len(found.same)} of {len(table)} traces are there twice, with one field record, channel and place: "
-            f"{example(int(found.same[0]), int(found.first[0]))}"
+            f"{len(repeats.same)} of {len(table)} traces are there twice, with one field record, channel and place: "
+            f"{example(int(repeats.same[0]), int(repeats.first[0]))}"
         )
         if table.notes.get("duplicates") == "keep":
-            yield warning("W728", text, "they are all used, as [data] duplicates says", count=len(found.same))
+            yield warning(
+                "W728", text, "they are all used, as [data] duplicates says", count=len(repeats.same)
+            )
         else:
             yield error(
                 "E728",
                 text,
                 'name each file once; [data] duplicates = "first" leaves the others out, "keep" uses all',
-                count=len(found.same),
+                count=len(repeats.same),
             )
-    if len(found.other):
-        at = len(found.same)
+    if len(repeats.other):
+        at = len(repeats.same)
         yield warning(
             "W729",
-            f"{len(found.other)} traces have the field record and channel of a trace elsewhere; "
-            f"{example(int(found.other[0]), int(found.first[at]))}",
+            f"{len(repeats.other)} traces have the field record and channel of a trace elsewhere; "
+            f"{example(int(repeats.other[0]), int(repeats.first[at]))}",
             "the image does not need these numbers: ignore it for several lines; else correct byte 9 (or 13), or the "
             "coordinates, in these traces",
-            count=len(found.other),
+            count=len(repeats.other),
         )
 
 

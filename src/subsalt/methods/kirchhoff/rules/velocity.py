@@ -221,17 +221,17 @@ def velocity_facts(velocity: TimeVelocity, grid: ImageGrid) -> dict[str, Any]:
     out: dict[str, Any] = {**velocity.describe(), "locations": len(index)}
     for name, values in (("v_rms", v), ("eta", eta)):
         if values is not None:
-            found: dict[str, Any] = {}
+            limits: dict[str, Any] = {}
             for which, k in (("min", int(np.argmin(values))), ("max", int(np.argmax(values)))):
                 place, sample = divmod(k, time.nt)
                 i, j = (int(n) for n in index[place])
-                found[which] = float(values[place, sample])
-                found[f"{which}_at"] = {
+                limits[which] = float(values[place, sample])
+                limits[f"{which}_at"] = {
                     "inline": grid.inlines[0] + grid.inlines[2] * i,
                     "crossline": grid.crosslines[0] + grid.crosslines[2] * j,
                     "t": round(time.t0 + sample * time.dt, 6),
                 }
-            out[name] = found
+            out[name] = limits
     return out
 
 
@@ -270,20 +270,20 @@ def velocity_findings(
         Gets the range of the velocity under ``velocity``.
     """
     try:
-        found = velocity_facts(velocity, grid)
+        velocities = velocity_facts(velocity, grid)
     except SubsaltError as e:
         yield Finding(e.code, "error", e.message, e.fix)
         return
     if facts is not None:
-        facts["velocity"] = found
-    low, high = found["v_rms"]["min"], found["v_rms"]["max"]
+        facts["velocity"] = velocities
+    low, high = velocities["v_rms"]["min"], velocities["v_rms"]["max"]
     wrong = None if unit_said else _wrong_unit(velocity, low, high, feet)
     if wrong is not None:
         # the others would only repeat it
         yield wrong
         return
-    yield _summary(velocity, found)
-    yield from _unusual(velocity, found, low, high)
+    yield _summary(velocity, velocities)
+    yield from _unusual(velocity, velocities, low, high)
     yield from _depth_in_name(velocity)
     impossible = list(_kind(velocity, grid))
     yield from impossible
@@ -295,15 +295,15 @@ def velocity_findings(
         yield from folded(velocity, grid, options)
 
 
-def _summary(velocity: FieldVelocity, found: dict[str, Any]) -> Finding:
+def _summary(velocity: FieldVelocity, velocities: dict[str, Any]) -> Finding:
     """Return what the velocity is, in one line."""
-    facts = found["v"]
+    facts = velocities["v"]
     form = facts["form"]
     if form == "functions at places":
         form = f"{facts['functions']} functions, {facts['between']} between them"
     elif form == "volume":
         form = f"volume of {' x '.join(map(str, facts['shape']))}, placed by {facts['placed_by']}"
-    low, high = found["v_rms"]["min"], found["v_rms"]["max"]
+    low, high = velocities["v_rms"]["min"], velocities["v_rms"]["max"]
     parts = [f"rms velocity {low:.4g} to {high:.4g} m/s from {velocity.v.source} ({form})"]
     if velocity.eta is not None:
         parts.append(f"eta from {velocity.eta.source}")
@@ -311,7 +311,7 @@ def _summary(velocity: FieldVelocity, found: dict[str, Any]) -> Finding:
         parts.append(f"scaled by {facts['scale']:g}")
     if facts.get("smooth"):
         parts.append("smoothed over " + ", ".join(f"{v:g} {k[-1]}" for k, v in facts["smooth"].items()))
-    return ok(", ".join([*parts, f"{found['rays']} rays"]))
+    return ok(", ".join([*parts, f"{velocities['rays']} rays"]))
 
 
 def _cure(velocity: FieldVelocity, unit: str) -> str:
@@ -338,9 +338,11 @@ def _wrong_unit(velocity: FieldVelocity, low: float, high: float, feet: bool) ->
     return None
 
 
-def _unusual(velocity: FieldVelocity, found: dict[str, Any], low: float, high: float) -> Iterator[Finding]:
+def _unusual(
+    velocity: FieldVelocity, velocities: dict[str, Any], low: float, high: float
+) -> Iterator[Finding]:
     if low < SLOWEST or high > FASTEST:
-        at = found["v_rms"]["min_at" if low < SLOWEST else "max_at"]
+        at = velocities["v_rms"]["min_at" if low < SLOWEST else "max_at"]
         yield warning(
             "W742",
             f"{velocity.v.source}: rms velocities from {low:.4g} to {high:.4g} m/s, beyond what rocks and water have "
@@ -349,7 +351,7 @@ def _unusual(velocity: FieldVelocity, found: dict[str, Any], low: float, high: f
             min=low,
             max=high,
         )
-    eta = found.get("eta")
+    eta = velocities.get("eta")
     if eta is not None and max(abs(eta["min"]), abs(eta["max"])) > 0.5:
         yield warning(
             "W743",

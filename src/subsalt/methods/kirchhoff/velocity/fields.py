@@ -367,8 +367,8 @@ def _lines(places: Array) -> tuple[list[NDArray[np.int64]] | None, int]:
     """
     grouped = [_grouped(places, axis) for axis in (0, 1)]
     across = 0 if len(grouped[0]) <= len(grouped[1]) else 1
-    found = grouped[across]
-    return (found if 2 * len(found) <= len(places) else None), across
+    lines = grouped[across]
+    return (lines if 2 * len(lines) <= len(places) else None), across
 
 
 def _grouped(places: Array, axis: int) -> list[NDArray[np.int64]]:

@@ -175,14 +175,14 @@ def open_velocity(
     ModelError, SegyError
         When a file cannot be read or placed, or is no velocity in time.
     """
-    found = given_fields(section, resolve, grid)
-    v = found["v"]
+    fields_ = given_fields(section, resolve, grid)
+    v = fields_["v"]
     if section.scale != 1.0:
         v = Scaled(v, section.scale)
     smooth = section.smooth
     if smooth is not None and (smooth.time or smooth.inline or smooth.crossline):
         v = Smoothed(v, grid, smooth.time, smooth.inline, smooth.crossline)
-    return FieldVelocity(v, found.get("eta"), curved)
+    return FieldVelocity(v, fields_.get("eta"), curved)
 
 
 def given_fields(section: VelocitySection, resolve: Resolve, grid: ImageGrid) -> dict[str, Field]:
