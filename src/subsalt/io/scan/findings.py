@@ -94,7 +94,8 @@ def _elevations(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             "W243",
             f"{lay.path}: receivers lie above z = 0 (elevation, byte 41, positive: z {rcv[:, 2].min():g} .. "
             f"{rcv[:, 2].max():g} m) and apart from the sources ({src[:, 2].min():g} m)",
-            "if byte 41 holds depths: [data.fix] z_sign = -1; or receiver_depth = ...",
+            "if byte 41 holds depths: [data.fix] z_sign = -1; or give the depth: [data.fix] receiver_depth = ...; on "
+            "land, correct the elevation of the surface at the sources (byte 45)",
         )
 
 
