@@ -30,7 +30,7 @@ from facts import machine
 from numpy.typing import NDArray
 
 from subsalt.kernels.cuda import DeviceArray, copy
-from subsalt.kernels.cuda.library import availability, call, chosen
+from subsalt.kernels.cuda_library import availability, call, chosen
 
 #: of native/cuda/arithmetic.cu, and the processor's
 KINDS: dict[str, tuple[int, Callable[[NDArray, NDArray], NDArray]]] = {

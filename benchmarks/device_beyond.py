@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.injection import sinc_points
 from subsalt.earth.grid import Box
-from subsalt.kernels import cpu, cuda
-from subsalt.kernels.cuda import library
+from subsalt.kernels import cpu, cuda, cuda_library
 from subsalt.kernels.problem import Layout, Problem
 from subsalt.kernels.work import Recorder, Source, Work
 from subsalt.propagation.march import stepper_of
@@ -105,7 +104,7 @@ def beyond(medium: str, points: int, across: int) -> dict[str, object]:
         "what": f"{medium}, {' x '.join(map(str, whole))}",
         "points": int(np.prod(whole)),
     }
-    need, free = 4 * arrays * int(padded), library.free_memory()[0]
+    need, free = 4 * arrays * int(padded), cuda_library.free_memory()[0]
     if need > SHARE * free:
         return row | {"skipped": f"{need / 1e9:.0f} GB of memory, {free / 1e9:.0f} GB are free"}
     wanted = answers(cpu, problem_of(medium, small))
@@ -133,7 +132,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=2_250_000_000)
     parser.add_argument("--across", type=int, default=1200, help="points along y and z")
     args = parser.parse_args()
-    gpu = library.chosen()
+    gpu = cuda_library.chosen()
     rows = list(rows_of(args.media.split(","), args.points, args.across))
     print(json.dumps(machine(1) | {"gpu": gpu.name, "rows": rows}))
     raise SystemExit(any(row.get("differ") for row in rows))

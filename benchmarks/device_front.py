@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 import subsalt as ss
 from subsalt.errors import SubsaltError
-from subsalt.kernels import cpu
-from subsalt.kernels.cuda import library, segment
+from subsalt.kernels import cpu, cuda_library
+from subsalt.kernels.cuda import segment
 from subsalt.numerics.stencil import radius_of
 from subsalt.plan.model import reached_box
 from subsalt.propagation.options import PropagationOptions
@@ -122,11 +122,11 @@ def main() -> None:
     if args.look:
         segment.LOOKS = args.look, args.look
     try:
-        gpu = library.chosen()
+        gpu = cuda_library.chosen()
         rows = rows_of(args.shape, args.steps, args.order)
     except SubsaltError as error:
         raise SystemExit(f"{error.message}; {error.fix}") from None
-    facts = {"gpu": gpu.name, "emulated": library.availability().emulated, "look": args.look}
+    facts = {"gpu": gpu.name, "emulated": cuda_library.availability().emulated, "look": args.look}
     print(json.dumps(machine(1) | facts | {"shape": args.shape, "steps": args.steps, "rows": rows}))
 
 

@@ -21,7 +21,7 @@ from facts import machine, spread
 from subsalt.acquisition.injection import Points, sinc_points
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda
-from subsalt.kernels.cuda.library import call
+from subsalt.kernels.cuda_library import call
 from subsalt.kernels.problem import Layout, Problem
 from subsalt.kernels.shell import Shell
 from subsalt.kernels.work import Recorder, Source, Work

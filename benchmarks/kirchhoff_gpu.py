@@ -23,8 +23,8 @@ import numpy as np
 from facts import machine, spread
 
 from subsalt import kernels
+from subsalt.kernels import cuda_library
 from subsalt.kernels.cuda import kirchhoff as device
-from subsalt.kernels.cuda import library
 from subsalt.kernels.kirchhoff import Where
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_shape
 from subsalt_lab.kernels import AXES, KINDS, SPACING, TIME, SumBench
@@ -80,7 +80,7 @@ def measured(bench: SumBench, kind: str, rounds: int, threads: int, anew: bool) 
             begin = time.perf_counter()
             for _ in range(TIMES):
                 once()
-            library.call("subsalt_cuda_synchronize")
+            cuda_library.call("subsalt_cuda_synchronize")
             taken.append(time.perf_counter() - begin)
     return per_sample, taken
 
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=kernels.cores(), help="that prepare")
     parser.add_argument("--eta", action="store_true", help="with the anisotropic moveout")
     args = parser.parse_args()
-    gpu, found = library.chosen(), library.availability()
+    gpu, found = cuda_library.chosen(), cuda_library.availability()
     inlines, crosslines = (int(n) for n in args.locations.split("x"))
     kinds = [k for k in KINDS if args.kinds in k] if args.kinds else list(USUAL)
     for kind in kinds:

@@ -93,14 +93,14 @@ def pytest_fixture_setup(fixturedef, request):
 @pytest.fixture
 def emulated(monkeypatch):
     """Let the device ``cuda`` of this process, and of those it starts, be the emulated one."""
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
     if not EMULATED_PLUGIN.is_file():
         pytest.skip("the emulated device is not built (make emulated)")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(EMULATED_PLUGIN))
-    library.forget()
-    yield library
-    library.forget()
+    cuda_library.forget()
+    yield cuda_library
+    cuda_library.forget()
 
 
 @pytest.fixture(params=["emulated", pytest.param("real", marks=pytest.mark.gpu)])
@@ -109,16 +109,16 @@ def gpu_device(request, monkeypatch):
     if request.param == "emulated":
         yield request.getfixturevalue("emulated")
         return
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", REAL_PLUGIN)
-    library.forget()
-    found = library.availability()
+    cuda_library.forget()
+    found = cuda_library.availability()
     if not found.devices or found.emulated:
-        library.forget()
+        cuda_library.forget()
         pytest.skip(f"no GPU: {found.why or 'the plug-in is the emulated one'}")
-    yield library
-    library.forget()
+    yield cuda_library
+    cuda_library.forget()
 
 
 @pytest.fixture

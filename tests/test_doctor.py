@@ -6,8 +6,8 @@ from subsalt import __version__, doctor
 from subsalt.cli.output import plain
 from subsalt.errors import DiskError, SubsaltError
 from subsalt.host import gpus_of_driver
-from subsalt.kernels.cuda import library
-from subsalt.kernels.cuda.library import Availability, Gpu
+from subsalt.kernels import cuda_library
+from subsalt.kernels.cuda_library import Availability, Gpu
 from subsalt.machine import machine_file as machine
 from subsalt.machine import storage
 
@@ -89,7 +89,7 @@ def test_the_driver_lists_gpus(tmp_path):
     ],
 )
 def test_gpus_are_named_or_why_there_are_none(found, listed, said, monkeypatch):
-    monkeypatch.setattr(library, "availability", lambda: found)
+    monkeypatch.setattr(cuda_library, "availability", lambda: found)
     monkeypatch.setattr(doctor, "gpus_of_driver", lambda: listed)
     line, facts = doctor.gpus_here()
     assert line == said

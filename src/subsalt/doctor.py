@@ -212,9 +212,9 @@ class Examination:
 
 def gpus_here() -> tuple[str, list[dict[str, Any]]]:
     """Return the GPUs that `device = "auto"` finds, in one line, or why there are none; and their facts."""
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
-    found = library.availability()
+    found = cuda_library.availability()
     if not found.devices:
         listed = gpus_of_driver()
         return f"none: {', '.join([*listed, found.why])}" + f" ({found.fix})" * bool(listed), []

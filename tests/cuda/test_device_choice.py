@@ -11,8 +11,8 @@ import small_run
 import subsalt as ss
 from subsalt import kernels
 from subsalt.errors import ConfigError, DeviceError
-from subsalt.kernels.cuda import library
-from subsalt.kernels.cuda.library import Availability, Gpu
+from subsalt.kernels import cuda_library
+from subsalt.kernels.cuda_library import Availability, Gpu
 from subsalt.methods.rtm.job import Job
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import lines, view_of
@@ -25,8 +25,8 @@ def here(monkeypatch):
     """Return a function that says what this machine has."""
 
     def has(found: Availability, listed: tuple[str, ...] = ()) -> None:
-        monkeypatch.setattr(library, "availability", lambda: found)
-        monkeypatch.setattr(library, "switched_off", lambda: False)
+        monkeypatch.setattr(cuda_library, "availability", lambda: found)
+        monkeypatch.setattr(cuda_library, "switched_off", lambda: False)
         monkeypatch.setattr(kernels, "gpus_of_driver", lambda: list(listed))
 
     return has

@@ -20,8 +20,7 @@ from patience import cpu_seconds, wait_for
 from segment_work import by_segment, work_for
 from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
-from subsalt.kernels import cuda
-from subsalt.kernels.cuda import library
+from subsalt.kernels import cuda, cuda_library
 from subsalt.kernels.work import Snapshots, Work
 
 SHAPE = (12, 17, 35)
@@ -54,27 +53,27 @@ def test_a_device_lost_in_the_middle_is_said(own: Any, monkeypatch: pytest.Monke
 def test_what_releasing_ran_into_the_next_call_says(own: Any) -> None:
     """Finalizers have nobody to tell."""
     cuda.reserve(4)
-    out = library.pointers([None])
-    library.call("subsalt_cuda_allocate", out, 1024, 0)
+    out = cuda_library.pointers([None])
+    cuda_library.call("subsalt_cuda_allocate", out, 1024, 0)
     for _ in range(2):
-        library.library().subsalt_cuda_release(out[0])
+        cuda_library.library().subsalt_cuda_release(out[0])
     with pytest.raises(DeviceError, match="releasing memory on the GPU"):
-        library.call("subsalt_cuda_allocate", out, 1024, 0)
-    library.call("subsalt_cuda_allocate", out, 1024, 0)
-    library.library().subsalt_cuda_release(out[0])
+        cuda_library.call("subsalt_cuda_allocate", out, 1024, 0)
+    cuda_library.call("subsalt_cuda_allocate", out, 1024, 0)
+    cuda_library.library().subsalt_cuda_release(out[0])
 
 
 def test_an_operation_that_fails_is_another_error(own: Any) -> None:
     cuda.reserve(4)
     with pytest.raises(DeviceError, match="second GPU in one process") as said:
-        library.call("subsalt_cuda_use", 1)
+        cuda_library.call("subsalt_cuda_use", 1)
     assert (said.value.code, said.value.exit_code) == ("E985", 69)
 
 
 def in_use() -> int:
     """Return the bytes that this process has on the device."""
     values = [ctypes.c_int64() for _ in range(4)]
-    library.call("subsalt_cuda_allocated", *(ctypes.byref(v) for v in values))
+    cuda_library.call("subsalt_cuda_allocated", *(ctypes.byref(v) for v in values))
     return values[0].value
 
 
@@ -88,7 +87,7 @@ def test_too_little_memory_for_a_segment_leaves_the_device_as_it_was(
     work = Work(snapshots=Snapshots(box, {it: np.zeros(SHAPE, np.float32) for it in (1, 2)}))
     before = in_use()
     monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(before + 4 * box.size + 100))
-    with pytest.raises(library.OutOfDeviceMemory, match="preparing time steps"):
+    with pytest.raises(cuda_library.OutOfDeviceMemory, match="preparing time steps"):
         by_segment(cuda, problem, state, 3, work)
     assert state.it == 0
     # the one buffer that there was room for is given back when somebody needs it
@@ -106,14 +105,14 @@ def test_too_little_page_locked_memory_is_an_error_of_the_host(
     monkeypatch.setenv("SUBSALT_EMULATED_LOCKED", str(cuda.allocated()["host"] + 4000))
     kept = cuda.reserve_host(1000)
     wanted = r"no more page-locked memory \(.*: 2\.000 MB of page-locked memory wanted beside 0\.004 MB"
-    with pytest.raises(library.OutOfLockedMemory, match=wanted) as said:
+    with pytest.raises(cuda_library.OutOfLockedMemory, match=wanted) as said:
         cuda.reserve_host(500_000)
     assert (said.value.code, said.value.exit_code) == ("E986", 69)
     assert "[checkpoint] memory" in said.value.fix
-    assert not isinstance(said.value, library.OutOfDeviceMemory)
+    assert not isinstance(said.value, cuda_library.OutOfDeviceMemory)
     # what segments need of it themselves
     problem = make_problem(SHAPE, "isotropic", "none", 4)
-    with pytest.raises(library.OutOfLockedMemory, match="preparing time steps"):
+    with pytest.raises(cuda_library.OutOfLockedMemory, match="preparing time steps"):
         by_segment(cuda, problem, cuda.new_state(problem), 1, Work())
     assert cuda.lock(np.zeros(1000, np.float32)) is None  # copies are slower then, and right
     del kept

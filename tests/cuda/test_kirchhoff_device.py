@@ -14,7 +14,7 @@ from kirchhoff_blocks import AXES, make_block
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
-from subsalt.kernels.cuda.library import OutOfDeviceMemory
+from subsalt.kernels.cuda_library import OutOfDeviceMemory
 from subsalt.kernels.kirchhoff import Where
 from subsalt.kernels.kirchhoff_arguments import Medium, TraceGeometry
 

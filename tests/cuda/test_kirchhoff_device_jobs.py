@@ -16,9 +16,8 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError, DeviceError, SubsaltError
 from subsalt.io.prestack.table import TraceBlocks
-from subsalt.kernels import cpu
+from subsalt.kernels import cpu, cuda_library
 from subsalt.kernels.cuda import kirchhoff as device
-from subsalt.kernels.cuda import library
 from subsalt.methods.kirchhoff import engine
 from subsalt.methods.kirchhoff.engine import migrate_block, select
 from subsalt.methods.kirchhoff.memory import layout_of
@@ -195,7 +194,7 @@ def test_the_plan_of_a_block_is_what_it_takes(emulated, survey):
     counts = [ctypes.c_int64() for _ in range(4)]
 
     def now():
-        library.call("subsalt_cuda_allocated", *(ctypes.byref(c) for c in counts))
+        cuda_library.call("subsalt_cuda_allocated", *(ctypes.byref(c) for c in counts))
         return counts[0].value, counts[2].value
 
     gc.collect()

@@ -56,7 +56,8 @@ RUN = """
 import json, sys
 from pathlib import Path
 from subsalt.methods.rtm.job import Job
-from subsalt.kernels.cuda import library, segment
+from subsalt.kernels import cuda_library
+from subsalt.kernels.cuda import segment
 from subsalt.plan import Device, plan_job
 from subsalt.run.migrate import migrate_job
 
@@ -71,9 +72,10 @@ for name in sys.argv[2:]:
     need = plan.basis.decision.need
     told = {"name": choice.best.name, "need": need.on_device, "model": need.device["model arrays"],
             "sums": need.device["image accumulators"], "pinned": need.pinned, "counts": vars(choice.counts),
-            "link": [plan.basis.largest_shot.down, plan.basis.largest_shot.up], "moved": moved, **library.allocated()}
-    library.free_memory()  # lets go what waits in cycles
-    print(json.dumps(told | {"left": library.allocated()["device"]}))
+            "link": [plan.basis.largest_shot.down, plan.basis.largest_shot.up], "moved": moved,
+            **cuda_library.allocated()}
+    cuda_library.free_memory()  # lets go what waits in cycles
+    print(json.dumps(told | {"left": cuda_library.allocated()["device"]}))
 """
 
 

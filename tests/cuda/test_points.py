@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from device_states import Points, assert_same, both, fused, problem_of, random_points
 
-from subsalt.kernels import cpu, cuda
-from subsalt.kernels.cuda import library
+from subsalt.kernels import cpu, cuda, cuda_library
 from subsalt.kernels.cuda import plan as device_points
 
 MEDIA = [("isotropic", "f32"), ("isotropic", "u16"), ("vti", "f32"), ("vti", "u16"), ("tti", "f32")]
@@ -19,7 +18,7 @@ MEDIA = [("isotropic", "f32"), ("isotropic", "u16"), ("vti", "f32"), ("vti", "u1
 def on_gpu():
     """Return the bytes that this process has on the device."""
     now = [ctypes.c_int64() for _ in range(4)]
-    library.call("subsalt_cuda_allocated", *(ctypes.byref(n) for n in now))
+    cuda_library.call("subsalt_cuda_allocated", *(ctypes.byref(n) for n in now))
     return now[0].value
 
 

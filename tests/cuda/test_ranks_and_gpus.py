@@ -95,8 +95,9 @@ def decide(device, before="", gpus="1", ranks=3):
 
 
 #: ranks that take an emulated device by themselves, as they would a GPU
-REAL = "import dataclasses; from subsalt.kernels.cuda import library; there = library.availability(); " + (
-    "library.availability = lambda: dataclasses.replace(there, emulated=False); "
+REAL = (
+    "import dataclasses; from subsalt.kernels import cuda_library; there = cuda_library.availability(); "
+    + ("cuda_library.availability = lambda: dataclasses.replace(there, emulated=False); ")
 )
 
 
@@ -128,11 +129,11 @@ class TestOnRanks:
 
     def test_a_gpu_that_lets_nobody_in_ends_all(self):
         before = """
-        from subsalt.kernels.cuda import library
+        from subsalt.kernels import cuda_library
         def in_use():
             if rank == 1:
                 raise DeviceError("GPU 0 is taken", code="E700")
-        library.library = in_use
+        cuda_library.library = in_use
         """
         said = decide("cuda", textwrap.indent(textwrap.dedent(before), "    ").strip())
         assert len(set(said)) == 1, said

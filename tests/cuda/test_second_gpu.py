@@ -21,8 +21,7 @@ from kernel_problems import make_problem, random_state, to_cpu
 from kirchhoff_blocks import make_block
 from segment_work import by_segment, everything, work_for
 from subsalt.earth.grid import Box
-from subsalt.kernels import cpu, cuda
-from subsalt.kernels.cuda import library
+from subsalt.kernels import cpu, cuda, cuda_library
 from subsalt.kernels.cuda.arrays import GhostPlanes
 from subsalt.kernels.cuda.kirchhoff import BlockSum
 from subsalt.kernels.cuda.segment import tunings
@@ -84,23 +83,26 @@ def exchange_planes() -> None:
         pass
     planes.received[0][...] = planes.sent[0]
     planes.arrive()
-    library.call("subsalt_cuda_synchronize")
+    cuda_library.call("subsalt_cuda_synchronize")
     assert np.array_equal(np.asarray(received), np.asarray(sent))
     planes.free()
 
 
 def ask_and_measure() -> None:
     """Call what reports, measures, and locks memory."""
-    free, total = library.free_memory()
+    free, total = cuda_library.free_memory()
     assert 0 < free < total
-    assert library.allocated()["device"] > 0
+    assert cuda_library.allocated()["device"] > 0
     assert cuda.counters()["launches"] > 0
-    assert min(library.copies(4096, 1, way)[0] for way in ("kernel copy", "runtime copy", "up", "down")) >= 0
-    assert library.launches(3, 1)[0] >= 0
+    assert (
+        min(cuda_library.copies(4096, 1, way)[0] for way in ("kernel copy", "runtime copy", "up", "down"))
+        >= 0
+    )
+    assert cuda_library.launches(3, 1)[0] >= 0
     assert cuda.lock(np.zeros(1000, np.float32)) is not None
     a, b, out = (cuda.DeviceArray((4,)) for _ in range(3))
     a[...], b[...] = np.float32([1, 4, 9, 16]), np.ones(4, np.float32)
-    library.call("subsalt_cuda_arithmetic", 3, a.pointer, b.pointer, None, out.pointer, 4)
+    cuda_library.call("subsalt_cuda_arithmetic", 3, a.pointer, b.pointer, None, out.pointer, 4)
     assert np.asarray(out).tolist() == [1, 2, 3, 4]
 
 
@@ -123,14 +125,14 @@ def test_every_function_uses_the_gpu_of_the_process(second: InNewThreads, emulat
     )
     del problem
     gc.collect()
-    assert set(library.SIGNATURES) - NO_DEVICE - second.called == set()
+    assert set(cuda_library.SIGNATURES) - NO_DEVICE - second.called == set()
     # and no memory of the first GPU was taken for anything, not even for a context
     assert second.contexts() == [1]
 
 
 def test_a_device_that_another_library_has_chosen_does_not_count(second: InNewThreads) -> None:
     plugin = second.plugin
-    library._Settings.in_use = plugin  # called in this thread from here on
+    cuda_library._Settings.in_use = plugin  # called in this thread from here on
     problem = make_problem(SHAPE, "isotropic", "pml", 4)
     for _ in range(2):
         assert plugin.subsalt_emulated_choose(0) == 0
@@ -138,12 +140,12 @@ def test_a_device_that_another_library_has_chosen_does_not_count(second: InNewTh
     room = cuda.reserve_host(10)
     assert plugin.subsalt_emulated_choose(0) == 0
     del room  # a finalizer has nobody to tell: the next call would say what went wrong
-    library.call("subsalt_cuda_synchronize")
+    cuda_library.call("subsalt_cuda_synchronize")
 
 
 def test_a_plugin_without_gpu_in_use_says_so(second: InNewThreads, emulated: Any, tmp_path: Path) -> None:
     unused = emulated._load(Path(shutil.copy(emulated.availability().plugin, tmp_path / "unused.so")))
-    out = library.pointers([None])
+    out = cuda_library.pointers([None])
     assert unused.subsalt_cuda_allocate(out, 8, 0) != 0
     assert unused.subsalt_cuda_message() == b"allocating memory on the GPU: initialization error"
     assert out[0] is None

@@ -14,9 +14,9 @@ from subsalt_lab.kernel_models import KernelModel
 
 def test_rows_are_shares_of_the_copy(emulated, monkeypatch):
     """With a clock that ticks once per call the seconds are known, and so is the copy."""
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
-    monkeypatch.setattr(library, "copies", lambda nbytes, rounds, direction="copy": [0.5] * rounds)
+    monkeypatch.setattr(cuda_library, "copies", lambda nbytes, rounds, direction="copy": [0.5] * rounds)
     ticks = count()
     settings = device_kernels.Settings(["isotropic"], [8], ["f32", "u16"], n=48, rounds=3)
     result = device_kernels.measure(settings, clock=lambda: float(next(ticks)), seconds=0.5, copied=1 << 20)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from subsalt.kernels.cuda import library as timed
+from subsalt.kernels import cuda_library as timed
 from subsalt.machine.machine_file import Machine
 from subsalt.plan import gpu as gpus
 from subsalt_lab import device_memory, machine_tables

@@ -72,9 +72,9 @@ def chosen(device: str) -> Chosen:
     if device == AUTO:
         return _decided[0] if _decided else _selected()
     if requires_gpu(device):
-        from subsalt.kernels.cuda import library
+        from subsalt.kernels import cuda_library
 
-        library.chosen()
+        cuda_library.chosen()
     return Chosen(device)
 
 
@@ -110,13 +110,13 @@ def is_compiled(device: str) -> bool:
 
 def _selected() -> Chosen:
     """Return the GPU when there is one that can be used, else the processor and what is to be said of it."""
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
-    available = library.availability()
+    available = cuda_library.availability()
     if available.devices:
         # an emulated device is there for tests, which ask for it by name
         return Chosen("cpu" if available.emulated else "cuda")
-    if library.switched_off():
+    if cuda_library.switched_off():
         return Chosen("cpu")
     if available.plugin:
         return Chosen("cpu", available.why, available.fix)

@@ -171,10 +171,10 @@ def here(machine: Machine | None = None, sharing: int = 1) -> Gpu:
     DeviceError
         When there is none.
     """
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
-    device = library.chosen()
-    free, _ = library.free_memory()
+    device = cuda_library.chosen()
+    free, _ = cuda_library.free_memory()
     key = kind_of(device.name)
     like = KNOWN[key] if key else UNKNOWN
     # what the driver has taken for this process is gone from what is free
@@ -263,9 +263,9 @@ class Device:
             return named(self.gpu, self.memory, machine)
         if not kernels.is_gpu(self.name):
             return None
-        from subsalt.kernels.cuda import library
+        from subsalt.kernels import cuda_library
 
-        there = library.availability()
+        there = cuda_library.availability()
         if not there.devices:
             raise ConfigError(
                 f"device = cuda, but {there.why}: nothing says for which GPU to plan",

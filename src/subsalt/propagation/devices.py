@@ -168,12 +168,12 @@ def settle(world: Comm, device: str) -> None:
     by_rank = look(world, device)
     without = [r for r, one in enumerate(by_rank) if not one["gpus"]]
     if not without:
-        from subsalt.kernels.cuda import library
+        from subsalt.kernels import cuda_library
 
         _settled.gpus = Gpus.of(by_rank)
         try:
-            library.choose(_settled.gpus.seats[world.rank].number)
-            library.begin()
+            cuda_library.choose(_settled.gpus.seats[world.rank].number)
+            cuda_library.begin()
         except DeviceError as error:  # one of an earlier run is in use
             _settled.error = error
     elif len(without) < world.size:
@@ -228,9 +228,9 @@ def prepare(world: Comm, device: str, threads: int | None) -> Device:
         describe(device)
         module = kernels.prepare(device, threads)
         if _settled.gpus is not None:
-            from subsalt.kernels.cuda import library
+            from subsalt.kernels import cuda_library
 
-            library.library()
+            cuda_library.library()
             reaches_gpus()  # a wrong setting is said now
         return module
 
@@ -243,9 +243,9 @@ def look(world: Comm, device: str = "cuda") -> list[dict[str, Any]]:
     device : {"auto", "cuda"}
         With "auto", a rank that would not use its GPU by itself has none.
     """
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
-    available = library.availability()
+    available = cuda_library.availability()
     seen = [[g.bus, g.name] for g in available.devices] if kernels.is_gpu(device) else []
     return world.allgather({"host": world.host, "gpus": seen, "why": available.why})
 

@@ -166,9 +166,9 @@ def measure(
     SubsaltError
         When a field differs from that of the processor.
     """
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
-    gpu = library.chosen()
+    gpu = cuda_library.chosen()
     rows: list[dict[str, Any]] = []
     with Watch(1) as watch:
         for medium, order, storage in _combinations(settings):
@@ -181,8 +181,8 @@ def measure(
             taken = round_robin(work, settings.rounds, seconds=seconds, clock=clock, before=bench.load)
             rows += _rows(bench, gpu.name, {k: [t / STEPS for t in v] for k, v in taken.items()}, copied)
             del bench, work  # their arrays are gigabytes
-    notes = ["emulated device: the figures mean nothing"] if library.availability().emulated else []
-    facts = {"device": gpu.name, "driver": library.availability().driver, "layers": LAYERS}
+    notes = ["emulated device: the figures mean nothing"] if cuda_library.availability().emulated else []
+    facts = {"device": gpu.name, "driver": cuda_library.availability().driver, "layers": LAYERS}
     return Result(
         "device_kernels",
         asdict(settings) | facts,
@@ -234,9 +234,9 @@ def verify(model: KernelModel, storage: str) -> None:
 
 def _refuse_too_large(n: int, medium: str, order: int, storage: str, copied: int) -> None:
     """Refuse a grid whose arrays the GPU does not hold."""
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
-    free, _ = library.free_memory()
+    free, _ = cuda_library.free_memory()
     need = bytes_needed(n, medium, order, storage == "u16") + 2 * copied
     if need > MEMORY_SHARE * free:
         raise DeviceError(
@@ -248,7 +248,7 @@ def _refuse_too_large(n: int, medium: str, order: int, storage: str, copied: int
 
 def _rows(bench: DeviceBench, name: str, taken: dict[str, list[float]], copied: int) -> list[dict[str, Any]]:
     """Return one row per boundary."""
-    from subsalt.kernels.cuda.library import copies
+    from subsalt.kernels.cuda_library import copies
 
     model, rows = bench.model, []
     copy = 2 * copied / median(copies(copied, len(taken["none"])))

@@ -73,11 +73,11 @@ def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     DeviceError
         When there is no GPU, or a copy is wrong.
     """
-    from subsalt.kernels.cuda import library
-    from subsalt.kernels.cuda import library as timed
+    from subsalt.kernels import cuda_library
+    from subsalt.kernels import cuda_library as timed
 
-    gpu, available = library.chosen(), library.availability()
-    size = settings.array_bytes or _size(library.free_memory()[0], emulated=available.emulated)
+    gpu, available = cuda_library.chosen(), cuda_library.availability()
+    size = settings.array_bytes or _size(cuda_library.free_memory()[0], emulated=available.emulated)
     say(f"memory of {gpu.name}: copies of {size / 1e6:.0f} MB")
     rows: list[dict[str, Any]] = []
     with Watch(1) as watch:

@@ -1,8 +1,8 @@
 """The kernels on a GPU, float32: the same functions as `subsalt.kernels.cpu`, with the same bits as its v3 and v4.
 
 Arrays of states and images are `DeviceArray`; records and point samples stay on the host. What computes is the plug-in
-of ``native/cuda`` (`library`), which is there where a CUDA compiler was. Work is asked for in one order and done in
-it; a function that gives numbers to the host waits for them.
+of ``native/cuda`` (`kernels.cuda_library`), which is there where a CUDA compiler was. Work is asked for in one order
+and done in it; a function that gives numbers to the host waits for them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from subsalt.kernels.cuda.imaging import (
     snapshot,
     square,
 )
-from subsalt.kernels.cuda.library import allocated, availability, call, chosen, corner
 from subsalt.kernels.cuda.parts import SlabParts
 from subsalt.kernels.cuda.plan import fields_of, inject, levels, plan_of, record, record_shares
 from subsalt.kernels.cuda.segment import Segment, counters, settle
+from subsalt.kernels.cuda_library import allocated, availability, call, chosen, corner
 from subsalt.kernels.problem import Layout, Problem, State
 from subsalt.kernels.stepper import Sharing, Stepper
 from subsalt.kernels.work import Work

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.errors import DeviceError
-from subsalt.kernels.cuda.library import call, library, pointers
+from subsalt.kernels.cuda_library import call, library, pointers
 
 
 class _Memory:

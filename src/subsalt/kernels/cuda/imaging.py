@@ -10,8 +10,8 @@ from typing import Any
 
 from subsalt.earth.grid import Box
 from subsalt.kernels.cuda.arrays import DeviceArray, move, to_device
-from subsalt.kernels.cuda.library import call, corner
 from subsalt.kernels.cuda.plan import fields_of, plan_of
+from subsalt.kernels.cuda_library import call, corner
 from subsalt.kernels.problem import Problem
 from subsalt.kernels.shell import Shell
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt import _native
 from subsalt.errors import ConfigError
 from subsalt.kernels import kirchhoff
-from subsalt.kernels.cuda.library import OutOfDeviceMemory, call, library, pointers
+from subsalt.kernels.cuda_library import OutOfDeviceMemory, call, library, pointers
 from subsalt.kernels.kirchhoff import Where
 from subsalt.kernels.kirchhoff_arguments import Medium, PreparedTraces, TraceGeometry, check_arguments
 

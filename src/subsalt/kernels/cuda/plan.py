@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from subsalt import _native
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.arrays import DeviceArray, address
-from subsalt.kernels.cuda.library import call, library, pointers
+from subsalt.kernels.cuda_library import call, library, pointers
 from subsalt.kernels.problem import MODEL, Problem, State
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from subsalt.earth.grid import Box
 from subsalt.errors import DeviceError
 from subsalt.kernels import cpu, tuning
 from subsalt.kernels.cuda.arrays import DeviceArray, address
-from subsalt.kernels.cuda.library import call, check, chosen, corner, library, pointers
 from subsalt.kernels.cuda.plan import levels, on_device, plan_of
+from subsalt.kernels.cuda_library import call, check, chosen, corner, library, pointers
 from subsalt.kernels.problem import Problem, State
 from subsalt.kernels.stepper import Stepper
 from subsalt.kernels.tuning import batch_seed

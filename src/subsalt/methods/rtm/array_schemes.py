@@ -38,12 +38,12 @@ def on_device(setup: MigrationSetup) -> bool:
 
 def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
     """Return the bytes of the GPU of this process that are left beside the largest of some shots."""
-    from subsalt.kernels.cuda import library
+    from subsalt.kernels import cuda_library
 
     sums = condition_of(setup.imaging.condition).per_point()
     needs = [RankArrays.of(setup, shot).on_gpu(setup.axis.nt, sums) for shot in shots]
     bare = max(sum(need.values()) for need in needs)
-    return int((1 - MARGIN) * library.free_memory()[0]) - bare
+    return int((1 - MARGIN) * cuda_library.free_memory()[0]) - bare
 
 
 @dataclass

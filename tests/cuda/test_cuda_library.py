@@ -9,15 +9,15 @@ import pytest
 import subsalt
 from subsalt import kernels
 from subsalt.errors import DeviceError
-from subsalt.kernels.cuda import library
+from subsalt.kernels import cuda_library
 from subsalt.parallel.comm import world
 from subsalt.propagation import devices
 
 
 def test_no_plugin_is_no_gpu(monkeypatch):
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", "off")
-    library.forget()
-    found = library.availability()
+    cuda_library.forget()
+    found = cuda_library.availability()
     assert found.devices == ()
     assert "off" in found.why
     with pytest.raises(DeviceError) as said:
@@ -30,10 +30,10 @@ def test_a_plugin_that_is_no_library_is_no_gpu(monkeypatch, tmp_path):
     wrong = tmp_path / "libsubsalt_cuda.so"
     wrong.write_bytes(b"not a library")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(wrong))
-    library.forget()
-    assert library.availability().code == "E980"
-    assert str(wrong) in library.availability().why
-    library.forget()
+    cuda_library.forget()
+    assert cuda_library.availability().code == "E980"
+    assert str(wrong) in cuda_library.availability().why
+    cuda_library.forget()
 
 
 @pytest.mark.parametrize(
@@ -79,27 +79,27 @@ class _SlowDriver:
 
 def test_the_host_goes_on_while_the_driver_makes_its_context(emulated, monkeypatch):
     slow = _SlowDriver(emulated._load(Path(emulated.availability().plugin)))
-    monkeypatch.setattr(library, "_load", lambda path: slow)
+    monkeypatch.setattr(cuda_library, "_load", lambda path: slow)
     devices.settle(world(), "cuda")
     devices.settle(world(), "cuda")  # the check has done so too
     threading.Timer(0.05, slow.may.set).start()
-    assert library.allocated()["device"] >= 0  # waits for it
+    assert cuda_library.allocated()["device"] >= 0  # waits for it
     assert slow.asked == ["gpu"]
-    library.forget()
+    cuda_library.forget()
 
 
 def test_a_context_that_cannot_be_made_is_said_once_and_by_who_needs_it(emulated, monkeypatch, capfd):
     slow = _SlowDriver(emulated._load(Path(emulated.availability().plugin)), status=46)
     slow.may.set()
-    monkeypatch.setattr(library, "_load", lambda path: slow)
+    monkeypatch.setattr(cuda_library, "_load", lambda path: slow)
     devices.settle(world(), "cuda")
-    library._Settings.opening.join()
+    cuda_library._Settings.opening.join()
     with pytest.raises(DeviceError) as said:
-        library.allocated()
+        cuda_library.allocated()
     assert said.value.code == "E984"
     assert slow.asked == ["gpu", "MainThread"]
     assert capfd.readouterr() == ("", "")
-    library.forget()
+    cuda_library.forget()
 
 
 def test_arrays_go_to_the_device_and_back(gpu_device):
@@ -130,7 +130,7 @@ def test_memory_is_counted_and_given_back(gpu_device):
 
     def now():
         counts = [ctypes.c_int64() for _ in range(4)]
-        library.call("subsalt_cuda_allocated", *(ctypes.byref(c) for c in counts))
+        cuda_library.call("subsalt_cuda_allocated", *(ctypes.byref(c) for c in counts))
         return counts[0].value
 
     gc.collect()
@@ -152,12 +152,12 @@ def test_the_plugin_of_this_tree_says_what_there_is(monkeypatch):
     if not plugin.is_file():
         pytest.skip("the plug-in is not built (make cuda, or make cuda-check)")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
-    library.forget()
-    found = library.availability()
+    cuda_library.forget()
+    found = cuda_library.availability()
     if found.code == "E983":
         pytest.skip("the plug-in was built from another version (make cuda-check)")
     assert found.plugin == str(plugin)
     assert not found.emulated
     assert found.runtime
     assert found.devices or (found.code in ("E981", "E982") and found.why)
-    library.forget()
+    cuda_library.forget()
