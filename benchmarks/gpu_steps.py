@@ -211,7 +211,7 @@ def pytest(s: Settings, *words: str) -> list[str]:
 
 def tests(s: Settings) -> list[Part]:
     """Do all device tests pass on the GPU? They have small grids."""
-    files = ["tests/cuda/test_library.py"] if s.rehearse else test_files()
+    files = ["tests/cuda/test_cuda_library.py"] if s.rehearse else test_files()
     words = pytest(s, "-n", "0" if s.rehearse else str(s.workers), *files)
     return [Part("tests", words, 600, lambda done, before: judged_tests(done), environment=ONE_THREAD)]
 

@@ -32,8 +32,8 @@ from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.survey_on_model import check_survey
 from subsalt.parallel.comm import single
-from subsalt.propagation.array_checks import warn_of_waves
 from subsalt.propagation.grid_choice import chosen_grid, trace_error, with_spacing
+from subsalt.propagation.grid_warning import warn_of_waves
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 

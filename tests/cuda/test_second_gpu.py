@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_cuda_library
 import test_imaging_kernels
 import test_kirchhoff_device
-import test_library
 import test_points
 import test_steps
 from device_states import assert_same, fused, to_device
@@ -107,7 +107,7 @@ def ask_and_measure() -> None:
 
 
 def test_every_function_uses_the_gpu_of_the_process(second: InNewThreads, emulated: Any) -> None:
-    test_library.test_arrays_go_to_the_device_and_back(emulated)
+    test_cuda_library.test_arrays_go_to_the_device_and_back(emulated)
     compare_segments()
     compare_sums()
     exchange_planes()

@@ -1,6 +1,6 @@
 """The survey: shots, receivers, traces and the time axis; always in local coordinates (x, y, z), z positive down.
 
-The part of the model that a shot needs.
+Beside it the part of the model that a shot needs, and the refusal of traces that are not finite.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt.earth.grid import Box, Frame
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.topography import Topography
-from subsalt.errors import GeometryError
+from subsalt.errors import DataError, GeometryError
 
 
 @dataclass(frozen=True)
@@ -260,3 +260,33 @@ def shot_window(model: ModelLike, shot: Shot, aperture: float | None) -> Box:
                 code="E320",
             )
     return Box((lo[0], lo[1], lo[2]), (hi[0], hi[1], hi[2]))
+
+
+def refuse_bad_traces(traces: NDArray[np.floating], name: str, *, code: str = "E306") -> None:
+    """Refuse traces with samples that are not finite.
+
+    Parameters
+    ----------
+    traces : ndarray, (n, nt)
+        Of one shot, or of a survey.
+    name : str
+        Whose they are, for the message, such as ``shot 7``.
+
+    Raises
+    ------
+    DataError
+        Names the first such trace and sample, counted from 0.
+    """
+    good = np.isfinite(traces)
+    if good.all():
+        return
+    bad = ~good.all(axis=1)
+    row = int(np.argmax(bad))
+    sample = int(np.argmin(good[row]))
+    raise DataError(
+        f"{name}: {int(bad.sum())} of {len(traces)} traces hold values that are not finite; the first is trace {row}, "
+        f"{traces[row, sample]} at sample {sample}",
+        "set such samples to zero, np.nan_to_num(traces, nan=0, posinf=0, neginf=0), or leave the traces out; "
+        'in a job: [data] bad_traces = "zero"',
+        code=code,
+    )

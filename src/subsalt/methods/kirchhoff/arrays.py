@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subsalt import kernels
 from subsalt.acquisition.image_grid import ImageGrid, TimeVelocity
-from subsalt.acquisition.survey import TimeAxis
+from subsalt.acquisition.survey import TimeAxis, refuse_bad_traces
 from subsalt.errors import DataError
 from subsalt.io.prestack.table import TraceTable, azimuths
 from subsalt.io.segy.trace_files import TraceFiles
@@ -24,7 +24,7 @@ from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.stacking import live_classes, stack
 from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity, VelocityFunction
 from subsalt.methods.kirchhoff.weights import Weighting, trace_weights
-from subsalt.propagation.array_checks import KM_PER_S, refuse_bad_traces
+from subsalt.propagation.grid_warning import KM_PER_S
 from subsalt.timing import Phases
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.survey import Shot
+from subsalt.acquisition.survey import Shot, refuse_bad_traces
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import Counts, counts_of
 from subsalt.checkpoint.storage.scratch import Scratch
@@ -32,7 +32,6 @@ from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.methods.rtm.traces import end_taper, receiver_area, velocity_at
 from subsalt.numerics.fixedmath import ramp
 from subsalt.parallel.comm import Comm
-from subsalt.propagation.array_checks import refuse_bad_traces
 from subsalt.propagation.halo import HaloTraffic
 from subsalt.propagation.image_planes import whole_planes
 from subsalt.propagation.propagator import Propagator

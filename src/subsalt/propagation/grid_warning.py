@@ -1,4 +1,4 @@
-"""What functions on arrays say before they compute: whether a grid carries a wavelet, and whether units look right.
+"""The warning of functions on arrays before they compute: a grid that is too coarse for a wavelet, or vp in km/s.
 
 `subsalt check` says the same of a job with more evidence; here messages name arguments, and the arrays are used as they
 are all the same: models in units of their own are right where wavelengths and spacing agree.
@@ -8,13 +8,9 @@ from __future__ import annotations
 
 import warnings
 
-import numpy as np
-from numpy.typing import NDArray
-
 from subsalt import physics
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.model_like import ModelLike
-from subsalt.errors import DataError
 from subsalt.numerics.stencil import LEAST_POINTS
 from subsalt.propagation.options import PropagationOptions
 
@@ -58,33 +54,3 @@ def warn_of_waves(model: ModelLike, wavelet: Wavelet, options: PropagationOption
         cure = f"use a spacing <= {slowest / (need * wavelet.fmax):.3g} m, or lower frequencies"
     what = "the grid cannot carry the wavelet" if points < LEAST_POINTS else "waveforms will be dispersed"
     warnings.warn(f"{text}: {what}; {cure}", stacklevel=level)
-
-
-def refuse_bad_traces(traces: NDArray[np.floating], name: str, *, code: str = "E306") -> None:
-    """Refuse traces with samples that are not finite.
-
-    Parameters
-    ----------
-    traces : ndarray, (n, nt)
-        Of one shot, or of a survey.
-    name : str
-        Whose they are, for the message, such as ``shot 7``.
-
-    Raises
-    ------
-    DataError
-        Names the first such trace and sample, counted from 0.
-    """
-    good = np.isfinite(traces)
-    if good.all():
-        return
-    bad = ~good.all(axis=1)
-    row = int(np.argmax(bad))
-    sample = int(np.argmin(good[row]))
-    raise DataError(
-        f"{name}: {int(bad.sum())} of {len(traces)} traces hold values that are not finite; the first is trace {row}, "
-        f"{traces[row, sample]} at sample {sample}",
-        "set such samples to zero, np.nan_to_num(traces, nan=0, posinf=0, neginf=0), or leave the traces out; "
-        'in a job: [data] bad_traces = "zero"',
-        code=code,
-    )
