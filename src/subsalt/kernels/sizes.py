@@ -1,4 +1,4 @@
-"""Sizes of what compiled kernels allocate, from the same shapes: memory fields of a layer, rings of threads."""
+"""Sizes of what kernels allocate, from the same shapes: memory fields of a layer, rings of threads, points on a GPU."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ HUGE_PAGE = 2 << 20
 
 #: planes along x that a tile of the TTI step does at a time
 TILT_PLANES = 2
+
+#: bytes of a buffer through which rows of samples, records and shells travel, two for each: a copy of some MB reaches
+#: the rate of the link
+SERIES_BYTES = 4 << 20
+
+#: bytes of a point on a GPU: first node of its support, its places in the tiles that inject it; and per node and axis
+POINT, WEIGHTS = 3 * 4 + 68, 3 * 2 * 4
+
+#: tables of a problem on a GPU: profiles and stencils along the axes
+TABLES = 64 << 10
 
 
 def allocated(size: int) -> int:
@@ -58,6 +68,13 @@ def tilt_scratch(layout: Layout) -> int:
     slots = 2 * (2 * reach + planes) + 2 * (reach + planes) + planes
     across = planes * (2 * reach + 1 if layout.ndim == 3 else 1)
     return FLOAT * row * (slots * rows + across + 2)
+
+
+def points_bytes(n: int, nt: int, radius: int) -> int:
+    """Return what a source or recorder of `n` points and `nt` samples takes on the GPU, its weights included."""
+    row = 4 * n
+    series = 2 * row * min(nt, max(1, SERIES_BYTES // row)) if n else 0
+    return n * (POINT + radius * WEIGHTS) + series
 
 
 def _vectors(n: int) -> int:

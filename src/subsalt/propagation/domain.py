@@ -1,4 +1,4 @@
-"""The computational grid of a window, and what of it one rank has.
+"""The computational grid of a window, what of it one rank has, and the shell beside its absorbing layer.
 
 The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
 the layer. A group of ranks cuts it into slabs along x, or blocks in x and y (`subsalt.propagation.blocks`); everything
@@ -18,7 +18,8 @@ from subsalt import kernels
 from subsalt.acquisition import injection
 from subsalt.earth.grid import Box, Grid
 from subsalt.kernels.passes import DEEPEST, Cuts, depth_for
-from subsalt.kernels.problem import Layout
+from subsalt.kernels.problem import FIELDS, Layout
+from subsalt.kernels.shell import Shell
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel.decomp import Slab
 from subsalt.propagation.blocks import Cut, Plane, cut_plane, cuts_of, slabs_alone
@@ -319,3 +320,34 @@ class Domain:
         """Return the planes x and the rows y, counted from `origin`, of a box."""
         (x0, x1), (y0, y1), (at_x, at_y, _) = x, y, origin
         return Box((at_x + x0, at_y + y0, box.lo[2]), (at_x + x1, at_y + y1, box.hi[2]))
+
+
+def shell_of(domain: Domain, medium: str) -> Shell:
+    """Return the shell of the un-damped points that a rank owns, in local indices.
+
+    Sides without a layer need none: a free surface, or sides that reflect. Along x and y only the ends of the whole
+    grid have one; what other ranks own is exchanged as on the way forward.
+    """
+    reach = shell_reach(domain, medium)
+    widths = [reach if w else 0 for w in domain.widths]
+    shape = domain.grid.shape3
+    lo, hi = list(domain.widths[0::2]), [n - w for n, w in zip(shape, domain.widths[1::2], strict=True)]
+    for axis, side in enumerate((domain.slab, domain.across)):
+        first = min(max(lo[axis], side.lo), side.hi)
+        last = max(min(hi[axis], side.hi), first)
+        # what of the shells of the axis, counted on the whole grid, lies here
+        widths[2 * axis] = max(0, lo[axis] + widths[2 * axis] - first)
+        widths[2 * axis + 1] = max(0, last - (hi[axis] - widths[2 * axis + 1]))
+        lo[axis], hi[axis] = first - side.first, last - side.first
+    box = Box((lo[0], lo[1], lo[2]), (hi[0], hi[1], hi[2]))
+    return Shell.of(box, (widths[0], widths[1], widths[2], widths[3], widths[4], widths[5]))
+
+
+def shell_shape(domain: Domain, medium: str) -> tuple[int, int]:
+    """Return the shape of the shell of all fields at one time step: fields and cells."""
+    return len(FIELDS[medium]), shell_of(domain, medium).cells
+
+
+def shell_reach(domain: Domain, medium: str) -> int:
+    """Return the cells of a shell from its face inwards."""
+    return domain.layout.radius * (2 if medium == "tti" else 1)

@@ -8,14 +8,15 @@ from functools import cached_property
 
 from subsalt import kernels, physics
 from subsalt.earth.model_like import ModelLike
-from subsalt.kernels.cuda.segment import TABLES, points_bytes
 from subsalt.kernels.problem import FIELDS, parameter_names
 from subsalt.kernels.sizes import (
     DOUBLE,
     FLOAT,
     HALF,
+    TABLES,
     allocated,
     memory_numbers,
+    points_bytes,
     tilt_scratch,
     whole_memory_numbers,
 )

@@ -14,8 +14,8 @@ from subsalt.methods.rtm import conditions
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.image_sum import ImageSum, sums_bytes
 from subsalt.methods.rtm.memory import shot_memory
-from subsalt.methods.rtm.reversal import shell_of, shell_shape
 from subsalt.methods.rtm.setup import MigrationSetup
+from subsalt.propagation.domain import shell_of, shell_shape
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator
 

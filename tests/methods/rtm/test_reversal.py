@@ -16,11 +16,11 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.shell import Chunks, MemoryShelf, reversal_disk
 from subsalt.kernels import cpu
 from subsalt.kernels.work import Shells, Snapshots
-from subsalt.methods.rtm.reversal import Backwards, shell_of, shell_reach
-from subsalt.methods.rtm.reversal_sweeps import image_by_reversal
+from subsalt.methods.rtm.reversal import Backwards, image_by_reversal
 from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.sweeps import Shooting, ShotTask
+from subsalt.propagation.domain import shell_of, shell_reach
 from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
 
@@ -103,7 +103,7 @@ def test_in_double_precision_it_comes_back_to_double_rounding() -> None:
 def test_a_narrower_shell_would_not_do(medium: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reach is M, in tilted media 2 M: one cell less, or M of the small weights of a product, are missed."""
     less = 4 if medium == "tti" else 1
-    monkeypatch.setattr("subsalt.methods.rtm.reversal.shell_reach", lambda *a: shell_reach(*a) - less)
+    monkeypatch.setattr("subsalt.propagation.domain.shell_reach", lambda *a: shell_reach(*a) - less)
     assert worst(*both_ways(case_of(medium, 2))) > 1e-3
 
 

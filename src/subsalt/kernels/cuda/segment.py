@@ -33,6 +33,7 @@ from subsalt.kernels.cuda.arrays import DeviceArray, address
 from subsalt.kernels.cuda.plan import levels, on_device, plan_of
 from subsalt.kernels.cuda_library import call, check, chosen, corner, library, pointers
 from subsalt.kernels.problem import Problem, State
+from subsalt.kernels.sizes import SERIES_BYTES
 from subsalt.kernels.stepper import Stepper
 from subsalt.kernels.tuning import batch_seed
 from subsalt.kernels.work import Correlation, Recorder, Shells, Snapshots, Source, Work
@@ -91,16 +92,6 @@ SLICE_SECONDS = 0.15
 
 #: a slice has at most so many times the steps of the one before: a first measurement may be far off
 GROWTH = 16
-
-#: bytes of a buffer through which rows of samples, records and shells travel, two for each: a copy of some MB reaches
-#: the rate of the link
-SERIES_BYTES = 4 << 20
-
-#: bytes of a point: first node of its support and its places in the tiles that inject it; and per node and axis
-POINT, WEIGHTS = 3 * 4 + 68, 3 * 2 * 4
-
-#: tables of a problem: profiles and stencils along the axes
-TABLES = 64 << 10
 
 _PACE = "cuda.pace"
 
@@ -486,13 +477,6 @@ def settle(problem: Problem, state: State) -> tuning.Cut:
     while not tuner.settled:
         segment.advance(state, tuner.steps(tuner.left[0]), 1 << 30, False)
     return tuner.best
-
-
-def points_bytes(n: int, nt: int, radius: int) -> int:
-    """Return what a source or recorder of `n` points and `nt` samples takes on the GPU, its weights included."""
-    row = 4 * n
-    series = 2 * row * min(nt, max(1, SERIES_BYTES // row)) if n else 0
-    return n * (POINT + radius * WEIGHTS) + series
 
 
 def counters() -> dict[str, int]:

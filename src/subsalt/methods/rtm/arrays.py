@@ -19,10 +19,9 @@ from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
 from subsalt.kernels.sizes import FLOAT as FLOAT
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.reversal import shell_shape
 from subsalt.methods.rtm.samples import Form
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.propagation.domain import Domain
+from subsalt.propagation.domain import Domain, shell_shape
 from subsalt.propagation.memory import PropagatorMemory
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.slab_recorder import recorded_counts

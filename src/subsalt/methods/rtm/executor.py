@@ -15,7 +15,7 @@ from subsalt.checkpoint.storage.store import Store, StoreCounts
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.restart import Point, RestartPoints
-from subsalt.methods.rtm.reversal_sweeps import image_by_reversal
+from subsalt.methods.rtm.reversal import image_by_reversal
 from subsalt.methods.rtm.samples import Form, SampleFile, Samples, SnapshotPool
 from subsalt.methods.rtm.sweeps import Held, Shooting, ShotTask, Sweeps
 from subsalt.propagation.propagator import Propagator
