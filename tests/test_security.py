@@ -58,6 +58,8 @@ ANSWERS = PACKAGE / "io" / "http_answers.py"
 PROGRAM = PACKAGE / "plan" / "program.py"
 #: where names of call sites are quoted for a variable of the environment
 CUDA = PACKAGE / "kernels" / "cuda"
+#: what finds and loads the plug-in of GPUs
+CUDA_LIBRARY = PACKAGE / "kernels" / "cuda_library.py"
 QUOTED = LAB / "barriers" / "chosen.py"
 
 
@@ -131,6 +133,7 @@ def test_no_code_from_data(path: Path) -> None:
         ANSWERS: {"aiohttp"},
         PROGRAM: {"subprocess"},
         MPI_LIBRARY: {"ctypes"},
+        CUDA_LIBRARY: {"ctypes"},
         COPIES: {"os.fork"},
         MPI_TOOLS: {"ctypes"},
         QUOTED: {"urllib"},
