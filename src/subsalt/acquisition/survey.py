@@ -268,7 +268,7 @@ def refuse_bad_traces(traces: NDArray[np.floating], name: str, *, code: str = "E
     Parameters
     ----------
     traces : ndarray, (n, nt)
-        Of one shot, or of a survey.
+        Traces of one shot, or of a survey.
     name : str
         Whose they are, for the message, such as ``shot 7``.
 
