@@ -11,7 +11,7 @@ import pytest
 
 from job_files import GRID, MIGRATE, write_files, write_job
 from patience import PATIENCE, wait_for
-from subsalt.methods.rtm.reimage import parse_region
+from subsalt.methods.rtm.region import parse_region
 from subsalt.run.migrate import migrate_job
 
 KEEP = '\n[propagation]\ngrid = "model"\n[checkpoint]\nkeep = "both"\n'

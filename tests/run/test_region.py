@@ -6,7 +6,7 @@ import pytest
 
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError
-from subsalt.methods.rtm.reimage import parse_region, region_text
+from subsalt.methods.rtm.region import parse_region, region_text
 
 LINE = Grid((61, 41), (10.0, 10.0), (-100.0, 0.0))
 VOLUME = Grid((11, 21, 31), (12.5, 25.0, 5.0))

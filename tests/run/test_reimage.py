@@ -19,7 +19,8 @@ from patience import PATIENCE
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, DataError, MissingInputError
 from subsalt.io.volumes import volume
-from subsalt.methods.rtm.reimage import Wish, parse_region, reimage_run
+from subsalt.methods.rtm.region import parse_region
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.run.migrate import migrate_job
 
 APERTURE = "[imaging]\naperture = 150\n"

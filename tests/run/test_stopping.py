@@ -16,12 +16,14 @@ from patience import PATIENCE, wait_for
 from subsalt.cli import commands
 from subsalt.errors import ConfigError, MissingInputError, ParallelError
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.run import live
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import peek
 from subsalt.run.live import STOP_FILE, RunStopped, ask, read_progress, read_request
 from subsalt.run.lock import RunLock, is_alive, read_lease
 from subsalt.run.migrate import migrate_job
+from subsalt.run.progress import view_of
 from subsalt.run.resume import ResumeOptions
 
 
@@ -79,6 +81,17 @@ def test_a_stop_may_let_the_shot_in_hand_be_finished(job: Job, whole: str, tmp_p
 
 def test_a_stop_after_the_last_shot_lets_the_run_end(job: Job, whole: str, tmp_path: Path) -> None:
     assert migrate_job(job, tmp_path / "run", asking(tmp_path / "run", 2.2, finish=True)).sha256 == whole
+
+
+def test_a_new_image_of_a_run_is_stopped_and_watched_like_any_run(
+    job: Job, whole: str, tmp_path: Path
+) -> None:
+    new = tmp_path / "new"
+    with pytest.raises(RunStopped, match="finished first"):
+        reimage_run(job.base / "whole", new, Wish(), asking(new, 1, finish=True))
+    assert view_of(new).state == "stopped"
+    assert {r["state"] for r in peek(new)} == {"done", "planned"}
+    assert reimage_run(job.base / "whole", new, Wish()).sha256 == whole
 
 
 def test_the_time_limit_stops_a_run(job: Job, whole: str, tmp_path: Path) -> None:
