@@ -12,6 +12,8 @@ from pathlib import Path
 
 #: folders of packages
 PACKAGES = ("src/subsalt", "packages/lab/src/subsalt_lab")
+#: modules that are no Python file; an import of one does not count for its folder
+COMPILED = ("subsalt._native",)
 #: lines from which on something is a part of a file and not a helper
 PART = 50
 
@@ -75,7 +77,8 @@ def _imports(module: Module, node: ast.AST, known: Mapping[str, Module], types: 
             base = _absolute(module, child)
             for alias in child.names:
                 full = f"{base}.{alias.name}"
-                yield from [full] if full in known else [base] if base in known else []
+                if full not in COMPILED:
+                    yield from [full] if full in known else [base] if base in known else []
         else:
             yield from _imports(module, child, known, types)
 

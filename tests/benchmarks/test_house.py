@@ -34,7 +34,7 @@ FILES = {
     "nearly.py": "def left():\n" + "    x = 1\n" * 49 + "def right():\n" + "    x = 1\n" * 48,
     # physics that reaches three files: one at the head, one in a function, one further on; a fourth for types alone
     "api.py": "from typing import TYPE_CHECKING\nimport subsalt.two\nif TYPE_CHECKING:\n    import subsalt.wide\n"
-    "def f():\n    from subsalt.ask import ask\n",
+    "def f():\n    from subsalt.ask import ask\n    from subsalt import _native\n",
     "physics/one_more.py": '"""Not netcdf here."""\nFORMAT = "netcdf"\n',
     "lab/rates.py": "\n" * 10,
 }
@@ -106,7 +106,7 @@ def test_a_figure_over_its_limit_ends_with_one(house, root, monkeypatch):
     monkeypatch.setattr(house, "HELD", {"two_ideas": 0, "reach api": [3, 100]})
     assert house.over(house.measure(root)) == [
         "two_ideas: 1, at most 0",
-        "reach api: 3 / 109, at most 3 / 100",
+        "reach api: 3 / 110, at most 3 / 100",
     ]
     assert house.main([str(root), "--hold"]) == 1
 
@@ -146,7 +146,7 @@ def test_the_table_shows_the_figures(house, root):
     figures = json.loads(said.stdout)
     assert figures == house.measure(root)
     assert "| what | today | aim |" in table
-    assert "| files / lines that `api` reaches | 3 / 109 | <= 110 / 25000 |" in table
+    assert "| files / lines that `api` reaches | 3 / 110 | <= 110 / 25000 |" in table
     assert "| files of two ideas | 1 | <= 8 |" in table
 
 
