@@ -23,7 +23,7 @@ from subsalt.io.prestack.positions import BinGeometry, LineGeometry, place
 from subsalt.io.prestack.scan import BINNING, PrestackScan, scan_prestack
 from subsalt.io.read_ahead import ReadAhead
 from subsalt.io.scan.findings import late_findings, said_once
-from subsalt.io.scan.traces import TraceSet
+from subsalt.io.scan.trace_set import TraceSet
 from subsalt.io.segy.fix import Fix
 from subsalt.io.segy.geometry import GEOMETRY_STATIC, unit_factor
 from subsalt.io.segy.headers import HeaderBytes

@@ -24,7 +24,8 @@ from subsalt.io.scan.cures import (
 )
 from subsalt.io.scan.result import ScanResult, warn
 from subsalt.io.scan.statistics import SampleStatistics
-from subsalt.io.scan.traces import TraceSet, in_two_zones, records_of_receivers, trace_rules
+from subsalt.io.scan.trace_set import TraceSet
+from subsalt.io.scan.traces import in_two_zones, records_of_receivers, trace_rules
 from subsalt.io.scan.upright import upright
 from subsalt.io.segy.exclude import short_names
 from subsalt.io.segy.fix import Fix

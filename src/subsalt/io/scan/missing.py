@@ -14,7 +14,7 @@ from subsalt.io.segy.exclude import Exclusion, runs, spans
 from subsalt.io.segy.shot_table import shot_table
 
 if TYPE_CHECKING:
-    from subsalt.io.scan.traces import TraceSet
+    from subsalt.io.scan.trace_set import TraceSet
 
 #: share of the channels of a shot that may be missing without a word
 FEW_MISSING = 0.05

@@ -12,7 +12,7 @@ from subsalt.errors import Finding
 from subsalt.io.segy.geometry import FOOT
 
 if TYPE_CHECKING:
-    from subsalt.io.scan.traces import TraceSet
+    from subsalt.io.scan.trace_set import TraceSet
 
 Points = NDArray[np.float64]
 Mistake = Callable[[Points, Points], tuple[Points, Points]]
