@@ -55,15 +55,14 @@ pictures = false
 """
 
 
-#: stages of a migration by the function that begins them: its file, and its name
+#: stages of a migration by the function that begins them: the folder of its file, and its name
 STAGES = {
-    ("job/checking.py", "check_job"): "checks",
-    ("run/migrate.py", "run_units"): "shots",
-    ("run/units.py", "run_units"): "shots",
-    ("methods/rtm/migrate.py", "prepare"): "setup",
-    ("methods/rtm/migrate.py", "predict"): "setup",
-    ("methods/rtm/migrate.py", "assemble"): "image",
-    ("run/migrate.py", "write_report"): "report",
+    ("job", "check_job"): "checks",
+    ("run", "run_units"): "shots",
+    ("methods/rtm", "prepare"): "setup",
+    ("methods/rtm", "predict"): "setup",
+    ("methods/rtm", "assemble"): "image",
+    ("report", "write"): "report",
 }
 FRAME = "frame"
 
@@ -96,7 +95,8 @@ class Calls:
 
     def _note(self, code: CodeType, event: str) -> None:
         """Note a call, or the end of a stage; other threads work for the stage that the first one is in."""
-        stage = STAGES.get((code.co_filename.removeprefix(self.prefix), code.co_name))
+        folder = os.path.dirname(code.co_filename).removeprefix(self.prefix)
+        stage = STAGES.get((folder, code.co_name))
         if event == "return":
             if self.stages and self.stages[-1][0] is code:
                 self.stages.pop()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from layouts import checkerboard
 
-from subsalt.check.tilt import STEEPEST_TURN, roughness, turn_per_cell
+from subsalt.check.tilt_turn import STEEPEST_TURN, roughness, turn_per_cell
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 

@@ -8,7 +8,7 @@ from physics_tools import DEVICE, misfit
 from scipy.ndimage import gaussian_filter
 
 from subsalt import EarthModel, Grid, Survey, forward, ricker
-from subsalt.check.tilt import NOISY, roughness
+from subsalt.check.tilt_turn import NOISY, roughness
 from subsalt.earth.volumes import resample
 
 N, H, F0, DT = 121, 10.0, 20.0, 0.004

@@ -10,10 +10,10 @@ import subsalt as ss
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import ConfigError, DiskError, MemoryPlanError
 from subsalt.methods.rtm.grouping import decide, group_size, smallest_changes
+from subsalt.methods.rtm.model_reading import reading_of
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.node_inputs import NodeInputs
-from subsalt.methods.rtm.traffic import reading_of
 from subsalt.plan import World
 from subsalt.plan.rates import assumed
 from subsalt.plan.world import COMFORT

@@ -30,6 +30,7 @@ SUBJECTS = (
     "orientation",
     "model_kind",
     "tilt",
+    "tilt_turn",
     "tilt_structure",
     "grids",
     "line",

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from subsalt.methods.kirchhoff.cutting import convex_hull, distance_to_hull, reach
+from subsalt.methods.kirchhoff.block_reach import convex_hull, distance_to_hull, reach
 
 
 class Midpoints(SimpleNamespace):

@@ -20,9 +20,10 @@ from subsalt.io.objects import as_paths
 from subsalt.io.reading_progress import Listener, each, listening
 from subsalt.io.scan.amplitudes import MeasuredFile, amplitude_findings
 from subsalt.io.scan.cures import thinned
-from subsalt.io.scan.findings import file_findings, said_once, set_findings
+from subsalt.io.scan.findings import file_findings, said_once
 from subsalt.io.scan.recording import ShotTimes, recording_findings, shot_times
 from subsalt.io.scan.result import FileFacts, ScanResult
+from subsalt.io.scan.set_findings import set_findings
 from subsalt.io.scan.statistics import SampleStatistics, TraceMeasures, sample_statistics
 from subsalt.io.scan.witnesses import sides_with_coordinates
 from subsalt.io.segy.fix import Fix

@@ -27,7 +27,8 @@ from subsalt.machine import machine_file as machines
 from subsalt.machine.load import Watch
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.shot_rates import start_seconds
-from subsalt.methods.kirchhoff.cutting import Block, reach
+from subsalt.methods.kirchhoff.block_reach import reach
+from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.work import Work

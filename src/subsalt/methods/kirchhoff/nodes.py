@@ -12,7 +12,8 @@ import numpy as np
 from subsalt import kernels
 from subsalt.job.units import auto_to_none
 from subsalt.machine.machine_file import Machine
-from subsalt.methods.kirchhoff.cutting import Block, reach
+from subsalt.methods.kirchhoff.block_reach import reach
+from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.duration import Share, measured, prediction_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.plan import checked_for_any_machine, disk_of

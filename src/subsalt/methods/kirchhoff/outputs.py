@@ -26,7 +26,7 @@ from subsalt.io.volumes.npy import write_npz
 from subsalt.io.volumes.rsf import data_of, header_text
 from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.assemble import Assembly, Piece
-from subsalt.methods.kirchhoff.cutting import reach
+from subsalt.methods.kirchhoff.block_reach import reach
 from subsalt.methods.kirchhoff.engine import antialias_spacing, velocities
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.stacking import leg, mute_weight

@@ -19,11 +19,12 @@ from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.grouping import Decision, decide
 from subsalt.methods.rtm.job_setup import options_of
 from subsalt.methods.rtm.measuring import measured
+from subsalt.methods.rtm.model_reading import Reading, ratio, reading_of
 from subsalt.methods.rtm.modelling import ModellingSetup
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup, headers_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.setup import gate
-from subsalt.methods.rtm.traffic import Reading, Totals, of_shot, of_survey, ratio, reading_of
+from subsalt.methods.rtm.traffic import Totals, of_shot, of_survey
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.gpu import Device
 from subsalt.plan.model import Surroundings, tail_loss

@@ -33,6 +33,7 @@ from subsalt.job.units import (
     key,
     options_from,
 )
+from subsalt.kernels import requires_gpu
 from subsalt.methods.rtm.acquisition_section import AcquisitionSection
 from subsalt.methods.rtm.checkpoint_section import CheckpointSection
 from subsalt.methods.rtm.data_sections import DataSection
@@ -309,7 +310,7 @@ class RtmTables(BaseJob):
             f'[propagation] medium = "{section.medium}"': section.medium in ("vti", "tti"),
             '[propagation] model_storage = "u16"': section.model_storage == "u16",
             f"{self.parallel.group} ranks per shot": self.parallel.group != 1,
-            '[parallel] device = "cuda"': self.parallel.device == "cuda",
+            f'[parallel] device = "{self.parallel.device}"': requires_gpu(self.parallel.device),
             '[checkpoint] strategy = "boundary"': self.checkpoint.strategy == "boundary",
             "[data] slices": data is not None and data.slices is not None,
             "a [[signal]] step that shifts to a datum": shifts,

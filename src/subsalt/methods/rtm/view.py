@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subsalt import view
-from subsalt.check.tilt import STEEPEST_TURN
+from subsalt.check.tilt_turn import STEEPEST_TURN
 from subsalt.earth.model import EarthModel
 from subsalt.view.reading import RunStyle
 from subsalt.view.run_image import read_run

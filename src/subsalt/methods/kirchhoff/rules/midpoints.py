@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from subsalt.check.context import error, ok, warning
 from subsalt.errors import Finding
 from subsalt.io.prestack.table import TraceTable
-from subsalt.methods.kirchhoff.cutting import reach
+from subsalt.methods.kirchhoff.block_reach import reach
 from subsalt.methods.kirchhoff.weights import EDGE, fractional_bins, many_on_edges, on_edges
 
 if TYPE_CHECKING:
