@@ -104,6 +104,7 @@ lint: $(STAMP) ## style, types, layers, spelling, words of the documentation
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run -Werror $(NATIVE_SOURCES)
 	$(PY) docs/check_words.py
+	$(PY) benchmarks/house.py --hold
 	@# misspelt on purpose in tests of "did you mean"; statics are corrections of traces
 	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr src packages tests native docs examples benchmarks *.md Makefile CMakeLists.txt
 
