@@ -33,7 +33,7 @@ class Options:
     ] = None
     condition: Annotated[
         str | None,
-        typer.Option(help="source-normalised, cross-correlation or inverse-scattering; that of RUN."),
+        typer.Option(help="Imaging condition (subsalt explain condition lists them); that of RUN."),
     ] = None
     filter: Annotated[str | None, typer.Option("--filter", help="none or laplacian; that of RUN.")] = None
     normalise: Annotated[
