@@ -44,7 +44,7 @@ def line(tmp_path, monkeypatch, subsalt_command):
         code, out, err = subsalt_command(*words[1:])
         return code, out + err
 
-    code, _ = run("subsalt example marine line --shots 12")
+    code, _ = run("subsalt example marine line --shots 5")
     assert code == 0
     monkeypatch.chdir(tmp_path / "line")
     return run
@@ -68,6 +68,6 @@ def test_its_commands_and_its_job_image_the_example(line):
     assert (code, re.findall(r"^error", said, re.M)) == (0, [])
     assert line(plan)[0] == 0
     assert migrate.split("#")[0].strip() == "subsalt migrate line.toml"
-    assert line("subsalt migrate line.toml --shots 6")[0] == 0
+    assert line("subsalt migrate line.toml --shots 3")[0] == 0
     assert line(view)[0] == 0
     assert Path("line.run/report.html").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,12 +36,9 @@ from subsalt.job.starter import (
     round_down,
 )
 from subsalt.methods.rtm.model_sections import PARAMETERS
+from subsalt.methods.rtm.starter_choices import Choices, confirmed, steps_of
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.options import PropagationOptions
-
-if TYPE_CHECKING:
-    pass
-
 
 #: what a stranger finds below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
@@ -125,6 +122,20 @@ class _Guess:
         """Peak frequency of the data, rounded; 15 Hz when it cannot be told."""
         return float(round(self.peak)) if self.peak >= 3 else 15.0
 
+    def note(self, choices: Choices) -> None:
+        """Note where the choices of the job come from, and leave out what its steps settle."""
+        if not choices.given:
+            (self.read if self.peak >= 3 else self.made_up).append(f"f0 {choices.f0:g} Hz")
+        if choices.band is not None:
+            self.read.append(f"band-pass to the {choices.band:g} Hz that the grid carries")
+        if choices.t0 is not None:
+            self.read.append(f"t0 {choices.t0:g} s by the first breaks")
+        if choices.free_surface:
+            self.read.append("free surface by the ghosts of the direct waves")
+        if choices.noise == "zeroed":
+            self.read.append("a step that zeroes noisy traces")
+            self.findings = [f for f in self.findings if f.code != "E246"]
+
     @property
     def record(self) -> float:
         """Length of the records, s."""
@@ -177,6 +188,8 @@ def write_job(
     CannotCreateError
         When the file exists and `force` is not given.
     """
+    import tomllib
+
     from subsalt.io.publish import publish_text
     from subsalt.methods.rtm.job import Job
 
@@ -185,21 +198,33 @@ def write_job(
     guess = _Guess(expand(files), preset, geometry)
     peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
     model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
-    source = _source(peak, f0 is None, guess)
-    parts = [
+    title = (
         f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
-        f"{path.name}`\n" + toml_out.table("", {"title": path.stem}) + _signal(guess),
+        f"{path.name}`\n" + toml_out.table("", {"title": path.stem})
+    )
+    mute, note = _mute(guess)
+    tables = [
         _data(files, folder, preset, guess, geometry) + _place(model, guess),
         _model(model, folder, guess),
         _grid(vp, peak, guess),
-        source,
-        OPTIONS,
     ]
-    text = "\n".join(p for p in parts if p)
-    import tomllib
 
+    def text_with(choices: Choices) -> str:
+        parts = [
+            title + _signal([*steps_of(choices), *mute], note),
+            *tables,
+            _source(choices, guess),
+            _options(choices),
+        ]
+        return "\n".join(p for p in parts if p)
+
+    choices = Choices(peak, given=f0 is not None)
+    if guess.survey is not None:
+        choices = confirmed(choices, lambda c: Job.from_dict(tomllib.loads(text_with(c)), folder))
+    text = text_with(choices)
     Job.from_dict(tomllib.loads(text), folder)
     publish_text(path, text)
+    guess.note(choices)
     return InitResult(path, text, guess.findings, guess.read, guess.made_up)
 
 
@@ -229,21 +254,35 @@ def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess, geomet
     return toml_out.table("data", items, comments)
 
 
-def _signal(guess: _Guess) -> str:
-    """Return the steps on the traces: a mute behind the first breaks, or why there is none."""
+def _mute(guess: _Guess) -> tuple[list[str], str]:
+    """Return the line of a mute behind the first breaks; or none, and why there is none."""
     if guess.survey is None or guess.survey.reader is None:
-        return ""
+        return [], ""
     edge = edge_of(guess.survey)
     if edge.reason:
-        return (
-            f"# No mute of the direct wave: {edge.reason}. By hand:\n"
+        return [], (
+            f"# No mute of the direct wave: {edge.reason}. By hand a step of\n"
             '# signal = [{ step = "mute", velocity = 1500, delay = 0.2 }]\n'
         )
-    said = f"{edge.delay:g} s + x / {edge.velocity:g} m/s, by {edge.clear} of {edge.looked} shots"
-    guess.read.append(f"mute behind the first breaks, {said}")
-    return (
-        "signal = [  # steps on the traces, in this order\n"
-        f'  {{ step = "mute", kind = "{FIRST_BREAKS}" }},  # the direct wave: before {said}\n]\n'
+    where = f"{edge.delay:g} s + x / {edge.velocity:g} m/s, by {edge.clear} of {edge.looked} shots"
+    guess.read.append(f"mute behind the first breaks, {where}")
+    return [f'  {{ step = "mute", kind = "{FIRST_BREAKS}" }},  # the direct wave: before {where}'], ""
+
+
+def _signal(steps: list[str], note: str) -> str:
+    """Return the steps on the traces, and a note on one that is not there."""
+    if not steps:
+        return note
+    return note + "\n".join(["signal = [  # steps on the traces, in this order", *steps, "]", ""])
+
+
+def _options(choices: Choices) -> str:
+    """Return the further keys; those that were chosen are no comments."""
+    if not choices.free_surface:
+        return OPTIONS
+    return OPTIONS.replace("# [propagation]\n", "[propagation]\n").replace(
+        "# free_surface = false            # the sea surface reflects",
+        "free_surface = true               # the sea surface reflects: the direct waves have its ghost",
     )
 
 
@@ -398,13 +437,17 @@ def _grid(vp: str | None, peak: float, guess: _Guess) -> str:
     return toml_out.table("grid", items, comments)
 
 
-def _source(peak: float, measured: bool, guess: _Guess) -> str:
-    told = guess.peak >= 3
-    note = "the data peak here" if measured and told else "made up: the data do not tell" if measured else ""
-    if measured:
-        (guess.read if told else guess.made_up).append(f"f0 {peak:g} Hz")
-    items: dict[str, object] = {"f0": peak}
-    comments = {"f0": f"Ricker wavelet, Hz{'; ' + note if note else ''}"}
-    if guess.survey is not None and guess.survey.source_files and measured:
-        comments["f0"] += "; t0 tells when it peaks, 1.5 / f0 unless you say so"
+def _source(choices: Choices, guess: _Guess) -> str:
+    """Return the table of the wavelet."""
+    items: dict[str, object] = {"f0": choices.f0}
+    comments = {"f0": "Ricker wavelet, Hz"}
+    if choices.band is not None:
+        comments["f0"] += f"; the data peak at {guess.f0:g} Hz, the grid carries {choices.band:g} Hz"
+    elif not choices.given:
+        comments["f0"] += "; the data peak here" if guess.peak >= 3 else "; made up: the data do not show it"
+    if choices.t0 is not None:
+        items["t0"] = choices.t0
+        comments["t0"] = "s; when it peaks, by the first breaks (1.5 / f0 when left out)"
+    elif guess.survey is not None and guess.survey.source_files and not choices.given:
+        comments["f0"] += "; it peaks at t0 = 1.5 / f0 unless t0 is given"
     return toml_out.table("source", items, comments)

@@ -1,0 +1,89 @@
+"""`init` writes no job that `check` refuses for what `init` chose."""
+
+import tomllib
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+from subsalt.errors import Finding
+from subsalt.examples import make_example
+from subsalt.job.checking import check_job
+from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.starter import write_job
+from subsalt.methods.rtm.starter_choices import Choices, corrected, steps_of
+
+
+@pytest.fixture(scope="module")
+def marine(tmp_path_factory):
+    """Return the folder of a short marine line with ghosts, noise and a grid too coarse for its band."""
+    folder = tmp_path_factory.mktemp("marine") / "line"
+    make_example("marine", folder, 5)
+    return folder
+
+
+def test_a_marine_line_gets_a_job_that_is_in_order(marine):
+    made = write_job(marine / "a.toml", [str(marine / "line.sgy")], vp=str(marine / "vp.sgy"))
+    raw = tomllib.loads(made.text)
+    # the data peak at 35 Hz: more than a grid of 12.5 m carries of a wavelet in water
+    assert [step["step"] for step in raw["signal"]] == ["edit", "bandpass", "mute"]
+    assert raw["source"]["f0"] < 15
+    assert raw["signal"][1]["corners"][-1] == pytest.approx(2.5 * raw["source"]["f0"], abs=0.3)
+    assert raw["propagation"]["free_surface"] is True
+    assert "E246" not in {f.code for f in made.findings}
+    assert not check_job(Job.from_toml(made.path)).has_errors
+
+
+def test_a_frequency_that_the_user_gives_stays(marine):
+    made = write_job(marine / "b.toml", [str(marine / "line.sgy")], vp=str(marine / "vp.sgy"), f0="12 Hz")
+    raw = tomllib.loads(made.text)
+    assert raw["source"]["f0"] == 12.0
+    assert "bandpass" not in [step["step"] for step in raw["signal"]]
+
+
+@dataclass
+class Result:
+    """What a run of the rules gives, as far as choices look at it."""
+
+    findings: list
+    facts: dict = field(default_factory=dict)
+
+    @property
+    def context(self):
+        return SimpleNamespace(facts=self.facts)
+
+
+def finding(code, fix, level="error"):
+    return Finding(code, level, "a mistake", fix)
+
+
+def test_noise_and_band_come_before_times_and_ghosts():
+    first = Choices(36.0, given=False)
+    late = finding("E346", "[data.fix] delay = 0.068; or, where the wavelet is wrong: [source] t0 = 0.05")
+    ghosts = finding("W397", "[propagation] free_surface = true", "warning")
+    noise, coarse = finding("E246", "[data] exclude = []"), finding("E531", "[propagation] grid = 4.67")
+    facts = {"fmax_without_dispersion": 33.7}
+    second = corrected(first, Result([noise, coarse, late, ghosts], facts))
+    assert second == Choices(13.2, given=False, band=33.0, noise="zeroed")
+    third = corrected(second, Result([late, ghosts], facts))
+    assert third == Choices(13.2, given=False, band=33.0, noise="zeroed", t0=0.05)
+    assert corrected(third, Result([ghosts], facts)).free_surface
+    assert corrected(third, Result([], facts)) == third
+    assert [line.split('"')[1] for line in steps_of(third)] == ["edit", "bandpass"]
+
+
+def test_a_step_that_leaves_noise_is_taken_back():
+    noise = finding("E246", "[data] exclude = []")
+    zeroed = corrected(Choices(10.0, given=True), Result([noise]))
+    left = corrected(zeroed, Result([noise]))
+    assert (zeroed.noise, left.noise) == ("zeroed", "left")
+    assert steps_of(left) == []
+    assert corrected(left, Result([noise])) == left
+
+
+def test_no_band_is_chosen_where_the_model_is_the_mistake():
+    coarse = finding("E531", "[propagation] grid = 0.1")
+    choices = Choices(30.0, given=False)
+    assert corrected(choices, Result([coarse], {"fmax_without_dispersion": 0.4})) == choices
+    given = Choices(30.0, given=True)
+    assert corrected(given, Result([coarse], {"fmax_without_dispersion": 20.0})) == given
