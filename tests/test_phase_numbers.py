@@ -20,6 +20,7 @@ CLOCKS = {"clock", "phases"}
 #: names that are computed: what makes them, and what they can be
 COMPUTED = {
     "f'waiting for a {books.unit}'": ("waiting for a shot", "waiting for a block"),
+    "record.phase": ("ledger", "setup"),
     "self.reuse.source_of(shot.id)": (PARTIAL, WAVEFIELDS),
 }
 #: in profiles that are kept somewhere: a line may be added, none may change

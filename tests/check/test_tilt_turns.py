@@ -38,7 +38,7 @@ def test_roughness_is_that_of_noise_and_not_of_a_fold(monkeypatch):
     random = np.deg2rad(np.random.default_rng(4).uniform(-90, 90, (40, 30)))
     anything = EarthModel(grid, 2000.0, 0.2, 0.1, theta=random)
     whole = roughness(anything)
-    monkeypatch.setattr("subsalt.check.tilt.SLAB", 90)
+    monkeypatch.setattr("subsalt.check.tilt_turn.SLAB", 90)
     assert roughness(anything) == pytest.approx(whole, rel=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_slabs_do_not_change_the_turn(monkeypatch):
     theta, phi = rng.uniform(0, 1.5, (7, 6, 5)), rng.uniform(-3, 3, (7, 6, 5))
     model = EarthModel(Grid((7, 6, 5), (10.0,) * 3), 2000.0, 0.2, 0.1, theta=theta, phi=phi)
     whole = turn_per_cell(model)
-    monkeypatch.setattr("subsalt.check.tilt.SLAB", 60)
+    monkeypatch.setattr("subsalt.check.tilt_turn.SLAB", 60)
     np.testing.assert_array_equal(turn_per_cell(model), whole)
     # each component by itself, the plain way
     n = np.stack([np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)])

@@ -11,7 +11,8 @@ TABLE = """
     from subsalt.parallel.comm import world
     from subsalt.errors import SubsaltError
     from subsalt.io.prestack.positions import LineGeometry
-    from subsalt.io.segy.headers import Fix, HeaderBytes
+    from subsalt.io.segy.fix import Fix
+    from subsalt.io.segy.headers import HeaderBytes
     from subsalt.io.prestack.table import open_traces
     from subsalt.io.input_traffic import COUNTED
     from subsalt.parallel.relay import plain

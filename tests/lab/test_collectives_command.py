@@ -76,9 +76,9 @@ class Verdict:
 def files(monkeypatch):
     made = Files()
     monkeypatch.setattr(commands.writers, "write", made.write)
-    monkeypatch.setattr(commands.verify, "proven_and_safe", made.proven_and_safe)
+    monkeypatch.setattr(commands.proof, "proven_and_safe", made.proven_and_safe)
     monkeypatch.setattr(commands.verification, "verify", made.verify)
-    monkeypatch.setattr(commands.verify, "proven", made.proven)
+    monkeypatch.setattr(commands.proof, "proven", made.proven)
     monkeypatch.setattr(commands, "mpi_for", lambda command, launcher, library=None: MPI)
     monkeypatch.setattr(commands.writers, "writable", lambda mpi, algorithm: "")
     monkeypatch.setattr(commands.verification, "result_of", lambda words, written, verdict: verdict)

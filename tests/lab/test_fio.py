@@ -158,7 +158,7 @@ def test_an_interrupted_fio_leaves_nothing(fake, monkeypatch):
         raise KeyboardInterrupt
 
     found = fio.Fio.find()
-    monkeypatch.setattr(fio.launcher, "run", interrupted)
+    monkeypatch.setattr(fio.programs, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         list(storage_rows.transfers(found, place, settings(place), direct=False))
     assert seen

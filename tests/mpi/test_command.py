@@ -86,7 +86,7 @@ def test_an_unexpected_error_of_one_rank_ends_all(folder, failing, debug):
             if world.rank == {failing}:
                 raise RuntimeError("planted")
             world.allgather(1)
-        engine.migrate_job = migrate
+        engine.migrate_checked = migrate
         main(["migrate", "job.toml"] + {["--debug"] if debug else []})
     """
     done = run(3, program, cwd=folder)

@@ -82,7 +82,7 @@ CHANGES = {
         "iso 3-D thin",
         {"trace"},
         """
-        from subsalt.propagation import march as recording
+        from subsalt.propagation import slab_recorder as recording
         original = recording.SlabRecorder.complete
         def complete(self, group, slabs):
             data, before = self.single.data, {}
@@ -100,7 +100,7 @@ CHANGES = {
         {"trace"},
         """
         import numpy as np
-        from subsalt.propagation import march as recording
+        from subsalt.propagation import slab_recorder as recording
         original = recording.SlabRecorder.complete
         def complete(self, group, slabs):
             for row in np.unique(self.further.row):
@@ -114,7 +114,7 @@ CHANGES = {
         "iso 3-D thin and weak",
         {"trace"},
         """
-        from subsalt.propagation import march as recording
+        from subsalt.propagation import slab_recorder as recording
         recording.flushed = lambda values: values
         """,
     ),

@@ -13,7 +13,7 @@ from subsalt.io.volumes import volume
 pytestmark = MPI
 
 TESTS = Path(__file__).parent.parent
-PATHS = {"PYTHONPATH": f"{TESTS / 'job'}:{TESTS}"}
+PATHS = {"PYTHONPATH": f"{TESTS / 'methods' / 'rtm'}:{TESTS}"}
 
 
 def test_models_and_facts_have_the_bits_of_one_process():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -158,5 +159,8 @@ def job_file(folder: Path) -> Path:
     """Return the job file in a folder; written when it is missing."""
     path = folder / "iteration.toml"
     if not path.exists():
-        path.write_text(JOB)
+        # whole or not there: all ranks come here
+        mine = path.with_suffix(f".{os.getpid()}")
+        mine.write_text(JOB)
+        os.replace(mine, path)
     return path

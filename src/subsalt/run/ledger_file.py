@@ -167,6 +167,9 @@ def connect(path: Path) -> sqlite3.Connection:
             _number_by_round(db)
         _refuse_damage(db)
         os.chmod(path, 0o600)
+    except UnicodeDecodeError as error:  # the message of SQLite quotes a damaged name
+        db.close()
+        raise sqlite3.DatabaseError(f"malformed: {error}") from error
     except BaseException:
         db.close()
         raise

@@ -59,7 +59,7 @@ def _sound_settings(folder: Path) -> dict[str, str] | None:
     try:
         with read_only(folder) as db:
             meta = dict(db.execute("SELECT key, value FROM meta").fetchall())
-    except (OSError, sqlite3.Error):
+    except (OSError, sqlite3.Error, ValueError):  # a damaged text is no UTF-8
         return None
     return meta if meta and is_sound(meta) else None
 

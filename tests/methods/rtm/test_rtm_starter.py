@@ -122,9 +122,11 @@ def test_dominant_frequency_ignores_drift():
 
 
 @pytest.mark.shared_data
-def test_viking_needs_at_most_fifteen_lines(tmp_path):
+def test_viking_needs_at_most_sixteen_lines(tmp_path):
     made = write_job(tmp_path / "viking.toml", [str(shared_data() / "segy" / "viking_small.segy")])
-    assert len(effective_lines(made.text)) <= 15
+    # two of them are the free surface, which the ghosts of the direct waves show
+    assert "free_surface = true" in made.text
+    assert len(effective_lines(made.text)) <= 16
     assert not check_job(Job.from_toml(tmp_path / "viking.toml")).has_errors
 
 
@@ -157,7 +159,7 @@ def test_what_was_read_and_what_was_made_up(tmp_path, monkeypatch):
     write_survey(tmp_path / "zeros.sgy", line)
     made = write_job(tmp_path / "b.toml", ["zeros.sgy"], vp="vp.rsf")
     assert "f0 15 Hz" in made.made_up
-    assert "made up: the data do not tell" in made.text
+    assert "made up: the data do not show it" in made.text
 
 
 @pytest.mark.parametrize(
