@@ -93,10 +93,17 @@ def test_init_writes_the_mute_where_first_breaks_are_good(tmp_path, monkeypatch)
     assert any("mute behind the first breaks" in text for text in good.read)
     write_files(tmp_path, noise())
     poor = start(tmp_path / "poor.toml", ["shots.sgy"], vp="vp.rsf")
-    assert Job.from_toml(poor.path).signal is None
+    # noise has all frequencies, of which the grid carries a part
+    assert [s.step for s in Job.from_toml(poor.path).signal] == ["bandpass"]
     assert "# No mute of the direct wave: first breaks are clear in 0 of 3 shots" in poor.text
-    by_hand = next(line for line in poor.text.splitlines() if line.startswith("# signal = "))
-    path = write_job(tmp_path, poor.text.replace(by_hand, by_hand[2:]), "hand.toml")
+    by_hand = next(line for line in poor.text.splitlines() if line.startswith("  # { step = "))
+    path = write_job(tmp_path, poor.text.replace(by_hand, by_hand.replace("# ", "")), "hand.toml")
+    assert [s.step for s in Job.from_toml(path).signal] == ["bandpass", "mute"]
+    assert Job.from_toml(path).signal[1].velocity == 1500
+    given = start(tmp_path / "given.toml", ["shots.sgy"], vp="vp.rsf", f0="10 Hz")
+    assert Job.from_toml(given.path).signal is None
+    by_hand = next(line for line in given.text.splitlines() if line.startswith("# signal = "))
+    path = write_job(tmp_path, given.text.replace(by_hand, by_hand[2:]), "hand2.toml")
     assert Job.from_toml(path).signal[0].velocity == 1500
 
 

@@ -260,20 +260,20 @@ def _mute(guess: _Guess) -> tuple[list[str], str]:
         return [], ""
     edge = edge_of(guess.survey)
     if edge.reason:
-        return [], (
-            f"# No mute of the direct wave: {edge.reason}. By hand a step of\n"
-            '# signal = [{ step = "mute", velocity = 1500, delay = 0.2 }]\n'
-        )
+        return [], f"# No mute of the direct wave: {edge.reason}. By hand:\n"
     where = f"{edge.delay:g} s + x / {edge.velocity:g} m/s, by {edge.clear} of {edge.looked} shots"
     guess.read.append(f"mute behind the first breaks, {where}")
     return [f'  {{ step = "mute", kind = "{FIRST_BREAKS}" }},  # the direct wave: before {where}'], ""
 
 
 def _signal(steps: list[str], note: str) -> str:
-    """Return the steps on the traces, and a note on one that is not there."""
+    """Return the steps on the traces, and behind a note the mute that may be added by hand."""
+    by_hand = '{ step = "mute", velocity = 1500, delay = 0.2 }'
     if not steps:
-        return note
-    return note + "\n".join(["signal = [  # steps on the traces, in this order", *steps, "]", ""])
+        return f"{note}# signal = [{by_hand}]\n" if note else ""
+    if note:
+        steps = [*steps, f"  {note.rstrip()}", f"  # {by_hand},"]
+    return "\n".join(["signal = [  # steps on the traces, in this order", *steps, "]", ""])
 
 
 def _options(choices: Choices) -> str:
