@@ -342,7 +342,8 @@ def test_the_exit_code_of_a_closed_pipe():
 
 
 def test_names_that_the_terminal_cannot_write(tmp_path, monkeypatch):
-    finish(start("--version"))  # what is forked is started without the variable, which then needs a start of its own
+    # what forks commands is started without the variable, with which a command then has a start of its own
+    finish(start("--version"))
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     code, _, err = finish(start("check", tmp_path / "schüsse.toml"))
     assert code == 66
