@@ -16,6 +16,7 @@ from subsalt.errors import ConfigError
 from subsalt.methods.kirchhoff.job import KirchhoffJob
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.rtm.job import Job
+from subsalt.option_fields import Declared
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
@@ -94,7 +95,7 @@ def test_tables_have_defaults_and_meanings_of_the_options(options, job, table) -
     assert len(shared) >= 3
     for option in shared:
         key = section.model_fields[option.name]
-        assert key.description == option.metadata["meaning"]
+        assert key.description == Declared.of(option).meaning
         assert (
             key.default == option.default
             or (key.default in WORDS and not option.default)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,11 +30,15 @@ from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.survey_on_model import check_survey
+from subsalt.option_arguments import refuse_unknown, takes_options
 from subsalt.parallel.comm import single
 from subsalt.propagation.grid_choice import chosen_grid, trace_error, with_spacing
 from subsalt.propagation.grid_warning import warn_of_waves
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
+
+if TYPE_CHECKING:
+    from subsalt.option_keywords import ForwardKeywords, MigrateKeywords, PropagationKeywords
 
 __all__ = [
     "BornResult",
@@ -188,20 +191,22 @@ class BornResult:
 
 
 def split_options(
-    options: dict[str, Any], imaging_names: tuple[str, ...] | None = None
+    options: Mapping[str, Any], function: str, imaging_names: tuple[str, ...] | None = None
 ) -> tuple[PropagationOptions, ImagingOptions]:
     """Sort keyword arguments into options of propagation and imaging.
 
     Parameters
     ----------
-    options : dict
+    options : mapping
         By name.
+    function : str
+        Name of the function that takes them, for the message.
     imaging_names : tuple of str, optional
         The imaging options that have a meaning here; all when None.
 
     Raises
     ------
-    ConfigError
+    UnknownOptionError
         For a name that has no meaning here, with the nearest one.
     """
     known: dict[str, type] = {
@@ -210,18 +215,13 @@ def split_options(
         for f in fields(kind)
         if kind is PropagationOptions or imaging_names is None or f.name in imaging_names
     }
-    for name in options:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            raise ConfigError(
-                f"unknown option {name!r}",
-                f"did you mean {near[0]!r}?" if near else f"options: {', '.join(known)}",
-            )
+    refuse_unknown(options, known, function)
     propagation = PropagationOptions(**{k: v for k, v in options.items() if known[k] is PropagationOptions})
     imaging = ImagingOptions(**{k: v for k, v in options.items() if known[k] is ImagingOptions})
     return propagation, imaging
 
 
+@takes_options(PropagationOptions, ImagingOptions, only={ImagingOptions: ("aperture",)})
 def forward(
     model: EarthModel,
     survey: Survey,
@@ -230,7 +230,7 @@ def forward(
     progress: Progress | None = None,
     grid: str | float = "model",
     accuracy: float = 0.01,
-    **options: Any,
+    **options: Unpack[ForwardKeywords],
 ) -> ForwardResult:
     """Model the traces of a survey.
 
@@ -246,7 +246,7 @@ def forward(
         ``progress(shot, shots, fraction)``.
     grid : {"model", "auto"} or float
         Where waves are computed: on the model's grid, on the coarsest that carries the band of the wavelet, or at a
-        spacing, m. `born` and its adjoint are linearised on the model's grid.
+        spacing, m. A job file has ``"auto"`` by default. `born` and its adjoint are linearised on the model's grid.
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
@@ -264,6 +264,8 @@ def forward(
         When a source or receiver lies outside the model.
     StabilityError
         When `dt` is above the stability bound.
+    UnknownOptionError
+        For an argument that does not exist; a `TypeError`.
 
     Warns
     -----
@@ -275,7 +277,7 @@ def forward(
     Solves ``(1 / v^2) p_tt - lap p = f(t) delta(x - xs)``: in a constant 3-D medium p = f(t - r / v) / (4 pi r).
     """
     clock = Phases()
-    propagation, imaging = split_options(options, ("aperture",))
+    propagation, imaging = split_options(options, "forward", ("aperture",))
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation)
@@ -296,6 +298,7 @@ def forward(
     return ForwardResult(replace(survey, shots=shots, reader=None), setup.axis.dt, clock.table(), count)
 
 
+@takes_options(PropagationOptions, ImagingOptions)
 def migrate(
     model: EarthModel,
     survey: Survey,
@@ -305,7 +308,7 @@ def migrate(
     checkpoint: CheckpointOptions | None = None,
     grid: str | float = "model",
     accuracy: float = 0.01,
-    **options: Any,
+    **options: Unpack[MigrateKeywords],
 ) -> MigrationResult:
     """Migrate a survey by reverse time migration.
 
@@ -324,7 +327,7 @@ def migrate(
         `CheckpointOptions.directories`; nothing stays in them.
     grid : {"model", "auto"} or float
         Where waves are computed: on the model's grid, on the coarsest that carries the band of the wavelet, or at a
-        spacing, m. The image is on the model's grid with any.
+        spacing, m. The image is on the model's grid with any. A job file has ``"auto"`` by default.
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
     **options
@@ -344,6 +347,8 @@ def migrate(
         When a shot does not fit into the available memory; nothing was computed.
     StabilityError
         When `dt` is above the stability bound.
+    UnknownOptionError
+        For an argument that does not exist; a `TypeError`.
 
     Warns
     -----
@@ -352,7 +357,7 @@ def migrate(
         km/s.
     """
     clock = Phases()
-    propagation, imaging = split_options(options)
+    propagation, imaging = split_options(options, "migrate")
     waves = WaveGrid(grid, accuracy)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation)
@@ -386,7 +391,14 @@ def migrate(
     )
 
 
-def born(model: EarthModel, dm: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any) -> BornResult:
+@takes_options(PropagationOptions)
+def born(
+    model: EarthModel,
+    dm: ArrayLike,
+    survey: Survey,
+    wavelet: Wavelet,
+    **options: Unpack[PropagationKeywords],
+) -> BornResult:
     """Return linearised data (ns, nr, nt) for a perturbation of 1 / v^2.
 
     Parameters
@@ -401,18 +413,55 @@ def born(model: EarthModel, dm: ArrayLike, survey: Survey, wavelet: Wavelet, **o
         Source signature.
     **options
         Fields of `PropagationOptions`.
+
+    Returns
+    -------
+    BornResult
+
+    Raises
+    ------
+    UnknownOptionError
+        For an argument that does not exist; a `TypeError`.
     """
-    propagation = split_options(options, ())[0]
+    propagation = split_options(options, "born", ())[0]
     warn_of_waves(model, wavelet, propagation)
     operator = rtm_operator(model, survey, wavelet, propagation)
     return BornResult(operator.forward(np.asarray(dm)), operator)
 
 
+@takes_options(PropagationOptions)
 def born_adjoint(
-    model: EarthModel, data: ArrayLike, survey: Survey, wavelet: Wavelet, **options: Any
+    model: EarthModel,
+    data: ArrayLike,
+    survey: Survey,
+    wavelet: Wavelet,
+    **options: Unpack[PropagationKeywords],
 ) -> BornResult:
-    """Return the adjoint of `born` applied to data (ns, nr, nt): an image in model shape."""
-    propagation = split_options(options, ())[0]
+    """Return the adjoint of `born` applied to data: an image in model shape.
+
+    Parameters
+    ----------
+    model : EarthModel
+        Background.
+    data : array_like, (ns, nr, nt)
+        Traces of all shots, which have one number of receivers.
+    survey : Survey
+        Positions and time axis.
+    wavelet : Wavelet
+        Source signature.
+    **options
+        Fields of `PropagationOptions`.
+
+    Returns
+    -------
+    BornResult
+
+    Raises
+    ------
+    UnknownOptionError
+        For an argument that does not exist; a `TypeError`.
+    """
+    propagation = split_options(options, "born_adjoint", ())[0]
     warn_of_waves(model, wavelet, propagation)
     operator = rtm_operator(model, survey, wavelet, propagation)
     return BornResult(operator.adjoint(np.asarray(data)), operator)

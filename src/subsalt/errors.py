@@ -53,6 +53,10 @@ class ConfigError(SubsaltError, ValueError):
     default_code = "E100"
 
 
+class UnknownOptionError(ConfigError, TypeError):
+    """A function has no argument of this name."""
+
+
 class DataError(SubsaltError, ValueError):
     """Input data are wrong."""
 

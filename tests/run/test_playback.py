@@ -134,6 +134,6 @@ def test_reimage_of_a_notebook(survey, tmp_path):
     new = subsalt.reimage(survey / "run", tmp_path / "new", condition="inverse-scattering")
     again = reimage_run(survey / "run", tmp_path / "again", Wish(condition="inverse-scattering"))
     assert new.sha256 == again.sha256
-    with pytest.raises(ConfigError, match="unknown option 'conditions'") as found:
+    with pytest.raises(TypeError, match="no argument 'conditions'; did you mean 'condition'") as found:
         subsalt.reimage(survey / "run", tmp_path / "other", conditions="inverse-scattering")
     assert found.value.code == "E864"

@@ -44,7 +44,7 @@ class CheckpointOptions(CheckedOptions):
         None,
         'memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
         whole(1),
-        more="bytes",
+        unit="bytes",
     )
     directories: tuple[str, ...] = option(
         (), "folders for what lies on disk, used in turn; none: in the run directory"
@@ -78,7 +78,7 @@ class CheckpointOptions(CheckedOptions):
         None,
         "GPU memory per rank for snapshots and states; none: what the job leaves free",
         whole(1),
-        more="bytes",
+        unit="bytes",
     )
 
     @property

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from subsalt.earth.planes import slabs
 from subsalt.errors import ConfigError
-from subsalt.option_fields import WORDS
+from subsalt.option_fields import WORDS, Declared
 
 #: factor to SI by unit, grouped by what is measured; the first unit of a group is the SI one
 UNITS: dict[str, dict[str, float]] = {
@@ -335,7 +335,7 @@ def key(options: type, name: str, default: Any = ..., **limits: Any) -> Any:
         Of the number in the file, as pydantic names them.
     """
     each = next(f for f in fields(options) if f.name == name)
-    return Field(each.default if default is ... else default, description=each.metadata["meaning"], **limits)
+    return Field(each.default if default is ... else default, description=Declared.of(each).meaning, **limits)
 
 
 @cache

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from subsalt import kernels
 from subsalt.acquisition.injection import Window, window_of
 from subsalt.earth.model_like import AnisotropyRule
+from subsalt.earth.topography import Topography
 from subsalt.errors import ConfigError
 from subsalt.numerics.stencil import Kind, Stencil, default_kind
 from subsalt.option_fields import CheckedOptions, documented, number, one_of, option, whole
-
-if TYPE_CHECKING:
-    from subsalt.earth.topography import Topography
 
 ModelMedium = Literal["auto", "isotropic", "vti", "tti"]
 Boundary = Literal["pml", "damping", "none"]
@@ -41,7 +39,7 @@ class PropagationOptions(CheckedOptions):
         more="fitted weights take fewer grid points per wavelength, Taylor's are exact for the longest waves "
         "(`subsalt.numerics.stencil`)",
     )
-    dt: float | None = option(None, "time step; auto: 0.95 of the stability bound", more="s")
+    dt: float | None = option(None, "time step; auto: 0.95 of the stability bound", unit="s")
     boundary: Boundary = option("pml", "absorbing layer", one_of(Boundary, "E150"))
     layer: int | None = option(None, "cells of the layer; auto: 12 (pml), 40 (damping)", whole())
     free_surface: bool = option(False, "the top of the model reflects, as the sea surface does")
@@ -69,7 +67,7 @@ class PropagationOptions(CheckedOptions):
         more="the result has the same bytes on a GPU and on a processor",
     )
     threads: int | None = option(None, "threads; auto: all processors", whole(1))
-    dtype: str = option("float32", "of wavefields: float32, or float64 with the NumPy reference alone")
+    dtype: str = option("float32", "type of wavefields: float32, or float64 with the NumPy reference alone")
     decomp: Literal["auto", "slabs"] | tuple[int, int] = option(
         "auto",
         "how ranks cut the grid of a shot: slabs (along x), [px, py] blocks in x and y, auto: the cheaper",
@@ -159,14 +157,16 @@ class ImagingOptions(CheckedOptions):
         None,
         "width of model around source and receivers of a shot; all: the whole model",
         number,
-        more="m, added on every side",
+        more="added on every side",
+        unit="m",
     )
     filter: Filter = option("none", "filter of the summed image", one_of(Filter))
     top_mute: float = option(
         0.0,
         "depth above which the image is muted",
         number,
-        more="m; it returns to its value over half that depth below",
+        more="it returns to its value over half that depth below",
+        unit="m",
     )
     image_step: int | None = option(None, "time steps between imaged samples; auto: from Nyquist", whole(1))
     normalise: float = option(0.01, "stabilisation, relative to the mean illumination", number)

@@ -6,19 +6,23 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage.wavefield import StoredWavefield
 from subsalt.earth.grid import Grid
-from subsalt.errors import ConfigError, MissingInputError
+from subsalt.errors import MissingInputError
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot, open_wavefield
+from subsalt.option_arguments import refuse_unknown, takes_options
 from subsalt.run.result import RunResult
 from subsalt.view.run_image import grid_of, run_facts
+
+if TYPE_CHECKING:
+    from subsalt.option_keywords import ReimageKeywords
 
 
 class Samples:
@@ -103,8 +107,13 @@ def saved_wavefields(run: str | Path, shot: int) -> ShotWavefields:
     return ShotWavefields(run, shot)
 
 
+@takes_options(Wish, none="None leaves a setting as the run had it.")
 def reimage(
-    run: str | Path, out: str | Path, *, progress: Callable[..., None] | None = None, **wish: Any
+    run: str | Path,
+    out: str | Path,
+    *,
+    progress: Callable[..., None] | None = None,
+    **wish: Unpack[ReimageKeywords],
 ) -> RunResult:
     """Make a new image of a run from its partial images and kept wavefields; nothing is propagated.
 
@@ -113,20 +122,21 @@ def reimage(
     run : path
         Run directory; only read.
     out : path
-        Run directory of the new image; an existing one of the same wish goes on.
+        Run directory of the new image; an existing one of the same settings goes on.
     progress : callable, optional
         ``progress(done, total, message)``.
     **wish
-        What is to be different: fields of `subsalt.methods.rtm.reimage.Wish`: ``condition``, ``filter``, ``normalise``,
-        ``top_mute``, ``illumination``, ``image_step``, ``times``, ``region``, ``shots``, ``wavefields``.
+        Fields of `subsalt.methods.rtm.reimage.Wish`.
 
     Returns
     -------
     RunResult
         Where the image is, and its hash: that of a fresh run with the same job.
+
+    Raises
+    ------
+    UnknownOptionError
+        For an argument that does not exist; a `TypeError`.
     """
-    known = [f.name for f in fields(Wish)]
-    for name in wish:
-        if name not in known:
-            raise ConfigError(f"unknown option {name!r}", f"options: {', '.join(known)}", code="E864")
+    refuse_unknown(wish, (f.name for f in fields(Wish)), "reimage", "E864")
     return reimage_run(Path(run), Path(out), Wish(**wish), progress)

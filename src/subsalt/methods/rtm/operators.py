@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,12 @@ from subsalt.kernels.problem import Z_FRONT, State
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.survey_on_model import check_survey
 from subsalt.methods.rtm.traces import propagation_axis, source_samples, to_record
+from subsalt.option_arguments import refuse_unknown, takes_options
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
+
+if TYPE_CHECKING:
+    from subsalt.option_keywords import PropagationKeywords
 
 
 class ModellingOperator:
@@ -246,14 +251,37 @@ def add_through_c(prop: Propagator, state: State, force: list[NDArray]) -> None:
                     u[..., Z_FRONT - k] = -u[..., Z_FRONT + k]
 
 
+@takes_options(PropagationOptions)
 def rtm_operator(
     model: EarthModel,
     survey: Survey,
     wavelet: Wavelet,
     options: PropagationOptions | None = None,
-    **changes: object,
+    **changes: Unpack[PropagationKeywords],
 ) -> RtmOperator:
-    """Return the Born operator of a survey with its adjoint; `changes` override single options.
+    """Return the Born operator of a survey with its adjoint.
+
+    Parameters
+    ----------
+    model : EarthModel
+        Background.
+    survey : Survey
+        Shots with one number of receivers.
+    wavelet : Wavelet
+        Source signature.
+    options : PropagationOptions, optional
+        Scheme; the arguments below change single options of it.
+    **changes
+        Fields of `PropagationOptions`.
+
+    Returns
+    -------
+    RtmOperator
+
+    Raises
+    ------
+    UnknownOptionError
+        For an argument that does not exist; a `TypeError`.
 
     Examples
     --------
@@ -261,5 +289,5 @@ def rtm_operator(
     >>> subsalt.dot_test(op).error < 1e-6                               # doctest: +SKIP
     True
     """
-    opts = replace(options or PropagationOptions(), **changes)  # type: ignore[arg-type]
-    return RtmOperator(model, survey, wavelet, opts)
+    refuse_unknown(changes, (f.name for f in fields(PropagationOptions)), "rtm_operator")
+    return RtmOperator(model, survey, wavelet, replace(options or PropagationOptions(), **changes))

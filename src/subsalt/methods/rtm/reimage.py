@@ -33,6 +33,7 @@ from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot
+from subsalt.option_fields import documented, option
 from subsalt.parallel.comm import Comm
 from subsalt.run.engine import Engine
 from subsalt.run.identity import numerics_of
@@ -55,36 +56,31 @@ if TYPE_CHECKING:
 IMAGING = ("condition", "filter", "normalise", "top_mute", "illumination", "image_step")
 
 
+@documented
 @dataclass(frozen=True)
 class Wish:
-    """What is asked of a new image; None leaves it as the run had it.
+    """What is asked of a new image; None leaves it as the run had it."""
 
-    Parameters
-    ----------
-    condition, filter, normalise, top_mute, illumination
-        As in `[imaging]`.
-    image_step : int, optional
-        Time steps between the samples that count: a multiple of that of the run.
-    times : tuple of float or None, optional
-        Only samples between these times, s as in the traces; None is no limit.
-    region : str, optional
-        Only this part of the image, ``x0:x1[,y0:y1],z0:z1`` in m of the local frame.
-    shots : str, optional
-        Only these, such as ``"1-100:5, 201"``.
-    wavefields : bool
-        Sum everything anew from the wavefields, also what partial images hold.
-    """
-
-    condition: str | None = None
-    filter: str | None = None
-    normalise: float | None = None
-    top_mute: float | str | None = None
-    illumination: str | None = None
-    image_step: int | None = None
-    times: Times | None = None
-    region: str | None = None
-    shots: str | None = None
-    wavefields: bool = False
+    condition: str | None = option(None, "imaging condition, as [imaging] condition of a job")
+    filter: str | None = option(None, "filter of the summed image: none or laplacian")
+    normalise: float | None = option(None, "stabilisation, relative to the mean illumination")
+    top_mute: float | str | None = option(
+        None, "depth above which the image is muted, or a text with a unit", unit="m"
+    )
+    illumination: str | None = option(
+        None, "survey divides by the sum over shots, shot adds the quotients of the shots"
+    )
+    image_step: int | None = option(
+        None, "time steps between the samples that count: a multiple of that of the run"
+    )
+    times: Times | None = option(
+        None, "only samples between these times, as in the traces; None is no limit", unit="s"
+    )
+    region: str | None = option(
+        None, "only this part of the image, x0:x1[,y0:y1],z0:z1 in the local frame", unit="m"
+    )
+    shots: str | None = option(None, 'only these shots, such as "1-100:5, 201"')
+    wavefields: bool = option(False, "sum everything from the wavefields, also what partial images hold")
 
     def job(self, job: Job) -> Job:
         """Return a job as it is wished for."""

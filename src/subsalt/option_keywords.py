@@ -1,0 +1,78 @@
+"""Names and types of options that functions take as keyword arguments, for editors and type checkers alone.
+
+Nothing imports this file when a program runs. The options are declared in `subsalt.propagation.options` and
+`subsalt.methods.rtm.reimage`; `tests/test_option_arguments.py` compares every name and type here with them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from subsalt.earth.model_like import AnisotropyRule
+from subsalt.earth.topography import Topography
+from subsalt.methods.rtm.reuse import Times
+from subsalt.numerics.stencil import Kind
+from subsalt.propagation.options import (
+    Boundary,
+    Filter,
+    Illumination,
+    Mode,
+    ModelMedium,
+    ModelStorage,
+)
+
+
+class PropagationKeywords(TypedDict, total=False):
+    """Fields of `PropagationOptions`."""
+
+    medium: ModelMedium
+    order: int
+    stencil: Kind | None
+    dt: float | None
+    boundary: Boundary
+    layer: int | None
+    free_surface: bool
+    topography: Topography | None
+    time_dispersion: bool
+    source_taper: float | None
+    anisotropy: AnisotropyRule
+    model_storage: ModelStorage
+    device: str
+    threads: int | None
+    dtype: str
+    decomp: Literal["auto", "slabs"] | tuple[int, int]
+    trace_error: float | None
+
+
+class ForwardKeywords(PropagationKeywords, total=False):
+    """Options of `forward`: fields of `PropagationOptions`, and the aperture of `ImagingOptions`."""
+
+    aperture: float | None
+
+
+class MigrateKeywords(PropagationKeywords, total=False):
+    """Options of `migrate`: fields of `PropagationOptions` and `ImagingOptions`."""
+
+    mode: Mode
+    condition: str
+    aperture: float | None
+    filter: Filter
+    top_mute: float
+    image_step: int | None
+    normalise: float
+    illumination: Illumination
+
+
+class ReimageKeywords(TypedDict, total=False):
+    """Options of `reimage`: fields of `Wish`."""
+
+    condition: str | None
+    filter: str | None
+    normalise: float | None
+    top_mute: float | str | None
+    illumination: str | None
+    image_step: int | None
+    times: Times | None
+    region: str | None
+    shots: str | None
+    wavefields: bool
