@@ -149,13 +149,24 @@ def worded(modules: Iterable[Module]) -> dict[str, list[str]]:
     return places
 
 
+#: classes that every device has under one name, so that code picks the module and not the class
+BACKEND_CLASSES = {"BlockSum", "Segment"}
+
+
 def namesakes(modules: Iterable[Module]) -> dict[str, list[str]]:
-    """Return the names of public classes that several files define, each with the files."""
+    """Return the names of public classes that several files define, each with the files.
+
+    The classes of `BACKEND_CLASSES` count once for all devices below ``subsalt.kernels``.
+    """
     places: dict[str, list[str]] = {}
     for module in modules:
         for node in module.tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(module.name)
+                is_backend = node.name in BACKEND_CLASSES and room(module.name) == "subsalt.kernels"
+                place = "subsalt.kernels" if is_backend else module.name
+                known = places.setdefault(node.name, [])
+                if place not in known:
+                    known.append(place)
     return {name: where for name, where in sorted(places.items()) if len(where) > 1}
 
 

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "view"))
 
 from movie_pixels import pixels  # the reference of the tests
 
-from subsalt.view.movie import Axis, Frames, Movie
+from subsalt.view.movie import Frames, Movie, MovieAxis
 from subsalt.view.movie_server import decode, write_page
 
 CASES = {
@@ -62,7 +62,7 @@ def waves(shape: tuple[int, ...], count: int) -> Movie:
         fields["receiver"].put(i, field[::-1])
         fields["image"].put(i, total)
     axes = tuple(
-        Axis(n, 0.0, 10.0, m) for n, m in zip("xyz" if len(shape) == 3 else "xz", shape, strict=True)
+        MovieAxis(n, 0.0, 10.0, m) for n, m in zip("xyz" if len(shape) == 3 else "xz", shape, strict=True)
     )
     velocity = np.broadcast_to(1500 + 2000 * grids[-1] / shape[-1], shape).astype(np.float32)
     here = np.zeros((1, 3))

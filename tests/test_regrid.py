@@ -8,7 +8,7 @@ import pytest
 from subsalt import ricker
 from subsalt.earth import regrid
 from subsalt.earth.grid import Grid
-from subsalt.earth.planes import Held
+from subsalt.earth.planes import InMemoryPlanes
 from subsalt.earth.regrid import FULL_SWING, OF_IMAGE, OF_MODEL, SWING, Regridder, passed, weights_between
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.grid_choice import points_needed, waveform_error, with_spacing
@@ -69,16 +69,18 @@ def test_no_contrast_swings_far_and_none_turns_the_medium_around():
     coarse = with_spacing(line, 18.0)
     by = Regridder(line, coarse)
     vp = np.where(np.arange(200)[:, None] < 90, 1500.0, 4500.0) * np.ones((1, 4))
-    found = regrid.velocity(Held(vp.astype(np.float32)), by, (1500.0, 4500.0)).read(0, coarse.shape[0])
+    found = regrid.velocity(InMemoryPlanes(vp.astype(np.float32)), by, (1500.0, 4500.0)).read(
+        0, coarse.shape[0]
+    )
     assert 1500.0 * (1 - SWING) <= found.min() < 1500.0
     assert 4500.0 < found.max() <= 4500.0 * (1 + SWING) * (1 + 1e-6)
     # where reflections are modelled it may swing as far as the mean does
-    wide = regrid.velocity(Held(vp.astype(np.float32)), by, (1500.0, 4500.0), FULL_SWING).read(
+    wide = regrid.velocity(InMemoryPlanes(vp.astype(np.float32)), by, (1500.0, 4500.0), FULL_SWING).read(
         0, coarse.shape[0]
     )
     assert 4500.0 * (1 + SWING) < wide.max() < 4500.0 * (1 + FULL_SWING)
     # elliptical beside isotropic: both averages swing, and delta stays below epsilon
-    e = Held(np.where(np.arange(200)[:, None] < 90, 0.0, 0.2) * np.ones((1, 4), np.float32))
+    e = InMemoryPlanes(np.where(np.arange(200)[:, None] < 90, 0.0, 0.2) * np.ones((1, 4), np.float32))
     made = {n: p.read(0, coarse.shape[0]) for n, p in regrid.thomsen(e, e, by, over=False).items()}
     assert (made["delta"] <= made["epsilon"]).all()
     assert made["epsilon"][-30:] == pytest.approx(0.2, abs=1e-6)
@@ -101,7 +103,11 @@ def test_an_interface_acts_where_it_is(above, below):
     coarse = Grid((n, 10), (h, 1.0))
     vp = np.where(fine.axis(0)[:, None] < depths - 1e-6 * h, above, below).astype(np.float32)
     by = Regridder(fine, coarse)
-    v = regrid.velocity(Held(vp), by, (min(above, below), max(above, below))).read(0, n).astype(np.float64)
+    v = (
+        regrid.velocity(InMemoryPlanes(vp), by, (min(above, below), max(above, below)))
+        .read(0, n)
+        .astype(np.float64)
+    )
     v = np.concatenate([v, np.full((n, 1), above)], axis=1)  # without an interface: the direct wave
     dt = 0.5 * 2.0 / np.sqrt(weights.nyquist()) * h / v.max()
     way = (2 * interface - source - receiver) * h

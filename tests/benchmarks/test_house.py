@@ -97,6 +97,17 @@ def test_namesakes(house, root):
     assert house.measure(root)["namesakes"] == {"A": ["subsalt.again", "subsalt.wide"]}
 
 
+def test_a_class_that_every_device_has_counts_once(house, root):
+    (root / "src/subsalt/kernels/cuda").mkdir(parents=True)
+    for folder in ("", "cuda/"):
+        (root / f"src/subsalt/kernels/{folder}__init__.py").write_text("")
+        (root / f"src/subsalt/kernels/{folder}steps.py").write_text("class Segment: pass\nclass Own: pass\n")
+    own = ["subsalt.kernels.cuda.steps", "subsalt.kernels.steps"]
+    assert house.measure(root)["namesakes"] == {"Own": own}
+    (root / "src/subsalt/again.py").write_text("class Segment: pass\n")
+    assert house.measure(root)["namesakes"]["Segment"] == ["subsalt.again", "subsalt.kernels"]
+
+
 def test_a_figure_over_its_limit_ends_with_one(house, root, monkeypatch):
     monkeypatch.setattr(
         house, "HELD", {"two_ideas": 1, "reach api": [3, 200], "largest_circle": 3, "device_lines": 1}

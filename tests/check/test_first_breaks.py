@@ -20,7 +20,7 @@ from break_surveys import (
     with_time,
 )
 
-from subsalt.acquisition.first_breaks import Line, first_breaks, fit_line
+from subsalt.acquisition.first_breaks import BreakLine, first_breaks, fit_line
 from subsalt.check import load_rules, run_rules
 from subsalt.check.break_fits import _bend, bounds, onset
 from subsalt.check.first_breaks import breaks
@@ -398,5 +398,5 @@ def test_shots_are_picked_once_for_all_rules():
 
 def test_times_that_do_not_grow_have_no_bend_of_their_own():
     """Coordinates a ten-thousandth of their size: the arrivals of the model stand at one time."""
-    seen, level = Line(0.1, 1 / 1500.0, 0.001, 12), Line(0.2, 0.0, 0.002, 12)
+    seen, level = BreakLine(0.1, 1 / 1500.0, 0.001, 12), BreakLine(0.2, 0.0, 0.002, 12)
     assert _bend(seen, level, level) == 0.002

@@ -22,7 +22,7 @@ from kirchhoff_blocks import make_block
 from segment_work import by_segment, everything, work_for
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, cuda, cuda_library
-from subsalt.kernels.cuda.arrays import GhostPlanes
+from subsalt.kernels.cuda.arrays import CudaGhostPlanes
 from subsalt.kernels.cuda.kirchhoff import BlockSum
 from subsalt.kernels.cuda.segment import tunings
 from subsalt.kernels.kirchhoff import Where
@@ -77,7 +77,7 @@ def exchange_planes() -> None:
     rng = np.random.default_rng(3)
     sent, received = cuda.DeviceArray((2, 5, 8)), cuda.DeviceArray((2, 5, 8))
     sent[...] = rng.random(sent.shape, dtype=np.float32)
-    planes = GhostPlanes([sent], [received], by_mpi=False)
+    planes = CudaGhostPlanes([sent], [received], by_mpi=False)
     planes.leave()
     while not planes.left():
         pass

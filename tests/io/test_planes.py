@@ -9,7 +9,7 @@ import pytest
 from segy_maker import make_segy
 
 from subsalt.earth.grid import Grid
-from subsalt.earth.planes import Constant, Mapped, Planes
+from subsalt.earth.planes import ConstantPlanes, MappedPlanes, Planes
 from subsalt.errors import ModelError, ResourceError, SegyError
 from subsalt.io import faults
 from subsalt.io.volumes import volume
@@ -253,7 +253,7 @@ def test_a_long_text_is_cut_between_numbers(tmp_path, monkeypatch):
 
 
 def test_maps_and_constants_are_planes():
-    twice = Mapped(Constant((5, 3), np.array([1.0, 2.0, 3.0])), lambda a: 2 * a)
+    twice = MappedPlanes(ConstantPlanes((5, 3), np.array([1.0, 2.0, 3.0])), lambda a: 2 * a)
     assert twice.read(1, 3).tolist() == [[2, 4, 6], [2, 4, 6]]
     assert twice.take(np.array([[4, 2]])).tolist() == [6]
     assert twice.sources() == []

@@ -9,7 +9,7 @@ from test_signal_steps import flow, headers
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.analytic import isotropic_waveform
-from subsalt.job.signal.velocity import VelocityFunction
+from subsalt.job.signal.velocity import RmsVelocitySection
 
 #: the same velocity in every form in which a job may give it
 FORMS = {
@@ -109,7 +109,7 @@ def ray(velocity, p, depth_time):
 )
 def test_a_function_of_time_holds_at_vertical_incidence(p, offset, excess):
     """In layers the spreading across the plane is x / p, by the symmetry around the vertical."""
-    velocity = VelocityFunction(t=[0, 0.5, 4], v=[1480, 1500, 2200])
+    velocity = RmsVelocitySection(t=[0, 0.5, 4], v=[1480, 1500, 2200])
     x, time = ray(velocity, p, 2.0)
     assert x == pytest.approx(offset, rel=0.1)
     nt, dt = 1400, 0.002

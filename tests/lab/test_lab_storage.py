@@ -207,18 +207,20 @@ def test_a_plan_finds_durable_rates_of_the_same_file_system(tmp_path):
         put | {"reaches": "cached", "rate": 5.0, "bytes": 1 << 10},
         put | {"mount": "/elsewhere", "rate": 30.0},
     )
-    assert put_get.rates_of(known, tmp_path / "not" / "there") == put_get.Rates(3e9, 2e9, 10e9, 20e9)
-    assert put_get.rates_of(known, tmp_path, threads=1) == put_get.Rates(1e9, 2e9, 10e9, 20e9)
+    assert put_get.rates_of(known, tmp_path / "not" / "there") == put_get.StorageRates(3e9, 2e9, 10e9, 20e9)
+    assert put_get.rates_of(known, tmp_path, threads=1) == put_get.StorageRates(1e9, 2e9, 10e9, 20e9)
     assert put_get.rates_of(known, tmp_path, direct=True) is None
     assert put_get.rates_of(machine.Machine.here(), tmp_path) is None
 
 
 def test_a_file_system_in_memory_has_its_rates_too(tmp_path):
     both = [{"what": w, "reaches": "memory", "threads": 1, "rate": 5.0} for w in ("put", "get")]
-    assert put_get.rates_of(rates_file(tmp_path, *both), tmp_path) == put_get.Rates(5e9, 5e9, None, 5e9)
+    assert put_get.rates_of(rates_file(tmp_path, *both), tmp_path) == put_get.StorageRates(
+        5e9, 5e9, None, 5e9
+    )
     # durable puts, and gets that the system kept in memory whatever it was asked: better than nothing
     put = {"what": "put", "reaches": "durable", "threads": 1, "rate": 1.0}
-    assert put_get.rates_of(rates_file(tmp_path, put, both[1]), tmp_path) == put_get.Rates(
+    assert put_get.rates_of(rates_file(tmp_path, put, both[1]), tmp_path) == put_get.StorageRates(
         1e9, 5e9, None, 5e9
     )
 

@@ -7,7 +7,7 @@ from subsalt.kernels.passes import PACE
 from subsalt.plan.cuts import StepModel, exchange_of, steps_of
 from subsalt.plan.network import Link
 from subsalt.plan.rates import Parts, Rates
-from subsalt.propagation.blocks import Plane, cut_plane, shapes
+from subsalt.propagation.blocks import GridFootprint, cut_footprint, shapes
 from subsalt.propagation.options import PropagationOptions
 
 SHAPE = (96, 64, 50)
@@ -19,7 +19,7 @@ RATES = Rates(1e6, 1e6, 1, 100, False, Parts(copy=8.0))
 def model(medium="isotropic", shape=SHAPE, link=SLOW, boundary="damping"):
     options = PropagationOptions(boundary=boundary)
     nx, ny, nz = shape
-    plane = Plane(nx, ny, medium, 4, options.layer_cells if boundary == "pml" else 0)
+    plane = GridFootprint(nx, ny, medium, 4, options.layer_cells if boundary == "pml" else 0)
     return StepModel(plane, nz, options, RATES, 1, link)
 
 
@@ -40,7 +40,7 @@ def test_a_block_by_hand():
 def test_slabs_have_the_exchange_of_a_run():
     found = model("tti")
     step = found.of((3, 1))
-    cut = cut_plane(found.plane, 3)
+    cut = cut_footprint(found.plane, 3)
     assert len(cut[0]) == 3
     run = exchange_of(found.plane, SHAPE[2], cut, step.kernel, SLOW, 1.0)
     assert step.halo == pytest.approx(run.seconds)

@@ -19,7 +19,7 @@ from subsalt.run.result import RunResult, Written
 from subsalt.run.resume import CrashNote
 from subsalt.run.rounds import RoundEnd
 from subsalt.run.run_directory import RunDirectory
-from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Report
 
 UNITS, ROUNDS, SIZE = 5, 3, 24
@@ -102,7 +102,7 @@ class FixedPoint(ImagingRun):
 
     @contextmanager
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+        self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
     ) -> Iterator[Callable[[Unit, Unit | None, Report], Outcome]]:
         def process(unit: Unit, next_unit: Unit | None, report: Report) -> Outcome:
             report(unit, 0.0)

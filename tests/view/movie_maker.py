@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from subsalt.view.movie import Axis, Movie, quantise
+from subsalt.view.movie import Movie, MovieAxis, quantise
 
 
 def ring_movie(
@@ -12,7 +12,7 @@ def ring_movie(
     names = "xz" if len(shape) == 2 else "xyz"
     spacing = spacing or [10.0, 15.0, 5.0][: len(shape)]
     axes = tuple(
-        Axis(n, 100.0 * i, h, m) for i, (n, h, m) in enumerate(zip(names, spacing, shape, strict=True))
+        MovieAxis(n, 100.0 * i, h, m) for i, (n, h, m) in enumerate(zip(names, spacing, shape, strict=True))
     )
     places = np.meshgrid(*(np.arange(n, dtype=np.float64) for n in shape), indexing="ij")
     middle = [n / 2 for n in shape[:-1]] + [0.0]

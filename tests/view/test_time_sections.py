@@ -5,7 +5,7 @@ from PIL import Image
 from subsalt import view
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.earth.planes import Held
+from subsalt.earth.planes import InMemoryPlanes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.methods.kirchhoff.image_fold import fold_map
 from subsalt.view.flatness import _balanced
@@ -43,7 +43,7 @@ def test_a_volume_has_three_planes_and_an_overview(tmp_path):
     assert "0.500 s" in Image.open(written["slice"]).text["Description"]
     # what is read from a file gives the same picture
     other = view.time_sections(
-        Held(image), VOLUME, tmp_path / "b.png", velocity=Held(speed), at=(104, 33, 0.5)
+        InMemoryPlanes(image), VOLUME, tmp_path / "b.png", velocity=InMemoryPlanes(speed), at=(104, 33, 0.5)
     )
     assert other["slice"].read_bytes() == written["slice"].read_bytes()
 
@@ -54,7 +54,7 @@ def test_places_are_line_numbers_whatever_their_step():
     assert indices_at(LINE, (605,))[:2] == (0, 4)
     image = np.arange(11 * 31 * 101).reshape(11, 31, 101)
     for axis, index in ((0, 2), (1, 7), (2, 50)):
-        np.testing.assert_array_equal(plane(Held(image), axis, index), np.take(image, index, axis))
+        np.testing.assert_array_equal(plane(InMemoryPlanes(image), axis, index), np.take(image, index, axis))
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ FEWEST = 5
 
 
 @dataclass(frozen=True)
-class Line:
+class BreakLine:
     """A straight line through first breaks.
 
     Parameters
@@ -107,8 +107,8 @@ class ShotBreaks:
     muted: float
     period: float
     cut: float = 0.0
-    line: Line | None = None
-    sides: tuple[Line | None, Line | None] = (None, None)
+    line: BreakLine | None = None
+    sides: tuple[BreakLine | None, BreakLine | None] = (None, None)
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -200,7 +200,7 @@ def windows(
     return out
 
 
-def fit_line(distance: NDArray[np.float64], time: NDArray[np.float64]) -> Line | None:
+def fit_line(distance: NDArray[np.float64], time: NDArray[np.float64]) -> BreakLine | None:
     """Return the line of median slope through times (n,) at distances (n,), None for fewer than `FEWEST` places.
 
     Notes
@@ -218,14 +218,14 @@ def fit_line(distance: NDArray[np.float64], time: NDArray[np.float64]) -> Line |
     slope = float(np.median((t[j] - t[i])[far] / run[far]))
     rest = t - slope * x
     level = float(np.median(rest))
-    return Line(level, slope, float(np.median(np.abs(rest - level))), len(x))
+    return BreakLine(level, slope, float(np.median(np.abs(rest - level))), len(x))
 
 
-def near_line(distance: NDArray[np.float64], time: NDArray[np.float64], period: float) -> Line | None:
+def near_line(distance: NDArray[np.float64], time: NDArray[np.float64], period: float) -> BreakLine | None:
     """Return the line through the first breaks (n,) nearest to the source, as many as one line takes; None for few.
 
     Direct waves come first near the source, head waves beyond, on lines of their own: one line through both is that of
-    neither. Of `Line.n` picks all but a tenth lie within `ONE_LINE` periods.
+    neither. Of `BreakLine.n` picks all but a tenth lie within `ONE_LINE` periods.
     """
     order = np.argsort(distance, kind="stable")
     order = order[np.isfinite(time[order])]

@@ -25,7 +25,7 @@ SAVED = 0.02
 
 
 @dataclass(frozen=True)
-class Turned:
+class LineOrientation:
     """The lines of a survey against the axes of its local coordinates.
 
     Parameters
@@ -85,7 +85,7 @@ def direction_of_steps(steps: NDArray[np.float64]) -> float | None:
     return degrees + 90.0 if degrees <= -45.0 else degrees
 
 
-def turned(survey: Survey) -> Turned | None:
+def turned(survey: Survey) -> LineOrientation | None:
     """Return how the lines of a 3-D survey run against its axes; None along them, or where that saves nothing."""
     if survey.ndim != 3 or not survey.shots:
         return None
@@ -103,7 +103,7 @@ def turned(survey: Survey) -> Turned | None:
     share = _area(stations, degrees) / flat if flat > 0 else 1.0
     if share > 1.0 - SAVED:
         return None
-    return Turned(degrees, frame_along(stations, degrees), share)
+    return LineOrientation(degrees, frame_along(stations, degrees), share)
 
 
 def frame_along(stations: NDArray[np.float64], degrees: float) -> Frame:

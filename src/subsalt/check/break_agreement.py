@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line
+from subsalt.acquisition.first_breaks import BreakLine, ShotBreaks, fit_line
 from subsalt.check.break_fits import FACTOR
 from subsalt.check.context import Context, ok, unchecked
 from subsalt.check.picked import measured, seen
@@ -24,7 +24,7 @@ class Branches:
 
     Parameters
     ----------
-    seen, early, late : Line
+    seen, early, late : BreakLine
         Through the picks, the earliest and the latest first arrival of the model.
     ends : tuple of float
         Smallest and largest offset, m.
@@ -32,15 +32,15 @@ class Branches:
         Part of a period that the lines may be apart, s.
     """
 
-    seen: Line
-    early: Line
-    late: Line
+    seen: BreakLine
+    early: BreakLine
+    late: BreakLine
     ends: tuple[float, float]
     room: float
 
     def apart(self, which: str) -> float:
         """Return by how much the line of the picks is off that of a branch at the worse end, over the room it has."""
-        line: Line = getattr(self, which)
+        line: BreakLine = getattr(self, which)
         out = 0.0
         for x in self.ends:
             ours, theirs = self.seen.intercept + self.seen.slowness * x, line.intercept + line.slowness * x
@@ -50,7 +50,7 @@ class Branches:
 
     def agrees(self, which: str) -> bool:
         """Whether the picks are a branch: their line is near it at both ends, and has its velocity."""
-        line: Line = getattr(self, which)
+        line: BreakLine = getattr(self, which)
         extent = self.ends[1] - self.ends[0]
         # over a short spread a quarter of a period changes the velocity
         apart = abs(self.seen.slowness - line.slowness) * extent
@@ -119,7 +119,7 @@ def in_order(context: Context, good: list[ShotBreaks], fits: list[ShotBreaks]) -
     return ok(f"first breaks  {_line([b.seen for b in own])} in {of}; {text}", shots=len(fits))
 
 
-def _line(lines: list[Line]) -> str:
+def _line(lines: list[BreakLine]) -> str:
     """Return velocity and intercept of lines, as medians."""
     speed = 1.0 / float(np.median([line.slowness for line in lines]))
     return f"{speed:.0f} m/s, intercept {1e3 * float(np.median([line.intercept for line in lines])):.0f} ms"

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.band import cut_low
-from subsalt.acquisition.first_breaks import Line, ShotBreaks, fit_line, near_line, pick, spread
+from subsalt.acquisition.first_breaks import BreakLine, ShotBreaks, fit_line, near_line, pick, spread
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.check.travel_bounds import bounds as bounds
 from subsalt.check.travel_bounds import velocity as velocity
@@ -135,7 +135,7 @@ class Measured:
         e = self.excess()[np.argsort(self.distance, kind="stable")[:NEAREST]]
         return float(np.median(e)) if len(e) == NEAREST and np.ptp(e) <= 0.5 * self.period else None
 
-    def near_lines(self) -> tuple[Line, Line, Line] | None:
+    def near_lines(self) -> tuple[BreakLine, BreakLine, BreakLine] | None:
         """Return lines through the picks of the branch nearest to the source, and the model's bounds over the same."""
         seen = near_line(self.distance, self.time, self.period)
         if seen is None:
@@ -228,7 +228,7 @@ def judge(m: Measured) -> Verdict:
     return Verdict("early" if ahead else "unclear", float(m.excess().min()), outside)
 
 
-def _lines(m: Measured) -> tuple[Line, Line, Line] | None:
+def _lines(m: Measured) -> tuple[BreakLine, BreakLine, BreakLine] | None:
     """Return the lines through the picks, through the earliest and through the latest arrivals of the model."""
     seen, early, late = (fit_line(m.distance, t) for t in (m.time, m.early, m.late))
     return None if seen is None or early is None or late is None else (seen, early, late)
@@ -242,7 +242,7 @@ def _flat(m: Measured) -> bool:
     return lines[0].slowness < FLAT * min(line.slowness for line in lines[1:])
 
 
-def _bend(seen: Line, early: Line, late: Line) -> float:
+def _bend(seen: BreakLine, early: BreakLine, late: BreakLine) -> float:
     """Return by how much the arrivals of the model lie off a line, in the scale of the picks, s."""
     # times that do not grow with offset have no scale of their own
     return max(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, rule, warning
-from subsalt.earth.planes import Parameter, Summary, first_index, slabs
+from subsalt.earth.planes import Parameter, VolumeSummary, first_index, slabs
 from subsalt.errors import Finding
 
 #: largest angle that anybody writes, degrees: beyond lie null values
@@ -26,14 +26,14 @@ ROUNDING = 5e-5
 IN_PLANE = 0.01
 
 
-def looks_like_radians(name: str, summary: Summary) -> bool:
+def looks_like_radians(name: str, summary: VolumeSummary) -> bool:
     """Return whether angles that are taken as degrees have the range of radians (a quarter turn, for phi a whole)."""
     size = max(abs(summary.low), abs(summary.high))
     limit = math.pi / 2 if name == "theta" else 2 * math.pi
     return 0 < size <= 1.001 * limit
 
 
-def _within_half_turn(summary: Summary) -> bool:
+def _within_half_turn(summary: VolumeSummary) -> bool:
     """Return whether angles of both signs, or from 0, reach less than half a turn in radians, and do vary."""
     return summary.low != summary.high and max(abs(summary.low), abs(summary.high)) <= 1.001 * math.pi
 

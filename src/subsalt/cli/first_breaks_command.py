@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from subsalt.cli.output import Out
 
 if TYPE_CHECKING:
-    from subsalt.acquisition.first_breaks import Line, ShotBreaks
+    from subsalt.acquisition.first_breaks import BreakLine, ShotBreaks
     from subsalt.acquisition.survey import Survey
     from subsalt.io.segy.headers import HeaderBytes
 
@@ -86,11 +86,11 @@ def notes(b: ShotBreaks) -> str:
     return ", ".join(out)
 
 
-def _speed(line: Line | None) -> str:
+def _speed(line: BreakLine | None) -> str:
     return "" if line is None else f"{_velocity(line)} {1e3 * line.intercept:7.0f} ms"
 
 
-def _velocity(line: Line) -> str:
+def _velocity(line: BreakLine) -> str:
     return f"{line.velocity:7.0f}" if abs(line.slowness) > 1e-5 else "   flat"
 
 
@@ -110,7 +110,7 @@ def _row(b: ShotBreaks) -> str:
 def to_dict(b: ShotBreaks) -> dict[str, Any]:
     """Return the picks and lines of a shot as plain values."""
 
-    def line(one: Line | None) -> dict[str, float | int | None] | None:
+    def line(one: BreakLine | None) -> dict[str, float | int | None] | None:
         if one is None:
             return None
         velocity = one.velocity if math.isfinite(one.velocity) else None

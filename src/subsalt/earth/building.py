@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from subsalt.earth import tilt
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import angle_problems, raise_problems, value_problems
-from subsalt.earth.planes import Constant, Held, Mapped, Parameter, Planes
-from subsalt.earth.volumes import Angles, Axis, Part, Resampled, Smoothed, same_grid
+from subsalt.earth.planes import ConstantPlanes, InMemoryPlanes, MappedPlanes, Parameter, Planes
+from subsalt.earth.volumes import Angles, Part, ResampledPlanes, SmoothedPlanes, SymmetryAxis, same_grid
 from subsalt.errors import ModelError
 from subsalt.numerics import fixedmath
 from subsalt.parallel.comm import Comm
@@ -158,7 +158,7 @@ class Builder:
             if name in given:
                 volumes[name] = self._on(self.grid, given[name])
         if "epsilon" in volumes or "delta" in volumes:
-            zero = Constant(self.grid.shape, 0.0)
+            zero = ConstantPlanes(self.grid.shape, 0.0)
             volumes |= {n: volumes.get(n, zero) for n in ("epsilon", "delta")}
         if self.smoothing.sigma > 0:
             volumes = {n: self._averaged(n, p) for n, p in volumes.items()}
@@ -185,7 +185,7 @@ class Builder:
         axis = self._axis(*angles, comm)
         if self.smoothing.axis > 0:
             read = [axis.theta] if axis.phi is None else [axis.theta, axis.phi]
-            average = Smoothed(read, self.grid, self.smoothing.axis, self.smoothing.top, self._director)
+            average = SmoothedPlanes(read, self.grid, self.smoothing.axis, self.smoothing.top, self._director)
             axis = self._of_director(average.fields, read, average.step)
         return {"theta": axis.theta} | ({} if axis.phi is None else {"phi": axis.phi})
 
@@ -193,13 +193,13 @@ class Builder:
         """Return a parameter as planes of `grid`."""
         if parameter.depths is not None:
             profile = np.interp(grid.axis(-1), parameter.depths, np.asarray(parameter.values))
-            return Constant(grid.shape, profile.astype(np.float32))
+            return ConstantPlanes(grid.shape, profile.astype(np.float32))
         if parameter.grid is None:
             assert isinstance(parameter.values, float)
-            return Constant(grid.shape, parameter.values)
+            return ConstantPlanes(grid.shape, parameter.values)
         self._refuse_other_grids(parameter, grid)
         values = _planes(parameter)
-        return values if same_grid(parameter.grid, grid) else Resampled([values], parameter.grid, grid)
+        return values if same_grid(parameter.grid, grid) else ResampledPlanes([values], parameter.grid, grid)
 
     def _refuse_other_grids(self, parameter: Parameter, grid: Grid) -> None:
         """Raise when a volume of a file cannot be had on `grid`."""
@@ -236,13 +236,13 @@ class Builder:
         def back(averages: list[Part]) -> Part:
             return (np.float32(1.0) / averages[0]).astype(np.float32) if name == "vp" else averages[0]
 
-        return Smoothed([volume], self.grid, self.smoothing.sigma, self.smoothing.top, valid, back)
+        return SmoothedPlanes([volume], self.grid, self.smoothing.sigma, self.smoothing.top, valid, back)
 
     def _radians(self, parameter: Parameter, grid: Grid) -> Planes:
         """Return an angle on `grid`, radians; an azimuth from another grid by its direction on the map."""
         other = parameter.grid
         if not self.resampling or other is None or same_grid(other, grid) or other.ndim != grid.ndim:
-            return Mapped(
+            return MappedPlanes(
                 self._on(grid, parameter), lambda a: (DEGREE * a.astype(np.float64)).astype(np.float32)
             )
 
@@ -253,9 +253,9 @@ class Builder:
         def doubled(parts: list[Part]) -> Part:
             return np.float32(2.0) * to_angles(list(parts))["theta"]
 
-        return Resampled([_planes(parameter)], other, grid, halved, doubled)
+        return ResampledPlanes([_planes(parameter)], other, grid, halved, doubled)
 
-    def _axis(self, read: list[Planes], home: Grid, comm: Comm) -> Axis:
+    def _axis(self, read: list[Planes], home: Grid, comm: Comm) -> SymmetryAxis:
         """Return the axis in the one form of `tilt.normalised`; collective, all must know whether any is turned."""
         grid, ndim = self.grid, self.grid.ndim
         turned = ndim == 3 and tilt.needs_turning(*limits_of(read[0], comm))
@@ -267,10 +267,10 @@ class Builder:
         if home is grid or home.ndim != ndim or same_grid(home, grid):
             step = max(p.step for p in read)
             azimuth = ndim == 3 and (len(read) > 1 or turned)
-            return Axis(
+            return SymmetryAxis(
                 lambda lo, hi: normalised(*(p.read(lo, hi) for p in read)), grid.shape, read, step, azimuth
             )
-        between = Resampled(read, home, grid, lambda *parts: self._director(*normalised(*parts)))
+        between = ResampledPlanes(read, home, grid, lambda *parts: self._director(*normalised(*parts)))
         return self._of_director(between.fields, read, between.step)
 
     def _director(self, theta: Part, phi: Part | None = None) -> list[Field]:
@@ -281,7 +281,7 @@ class Builder:
 
     def _of_director(
         self, fields: Callable[[int, int], list[NDArray]], read: list[Planes], step: int
-    ) -> Axis:
+    ) -> SymmetryAxis:
         """Return the axis of what became of a director."""
         ndim = self.grid.ndim
 
@@ -289,12 +289,16 @@ class Builder:
             angles = to_angles(fields(lo, hi))
             return tilt.normalised(angles["theta"], angles.get("phi"), ndim, False)
 
-        return Axis(make, self.grid.shape, read, step, ndim == 3)
+        return SymmetryAxis(make, self.grid.shape, read, step, ndim == 3)
 
 
 def _planes(parameter: Parameter) -> Planes:
     values = parameter.values
-    return values if isinstance(values, Planes) else Held(np.ascontiguousarray(values, dtype=np.float32))
+    return (
+        values
+        if isinstance(values, Planes)
+        else InMemoryPlanes(np.ascontiguousarray(values, dtype=np.float32))
+    )
 
 
 def limits_of(planes: Planes, comm: Comm) -> tuple[float, float]:
@@ -334,5 +338,5 @@ def azimuths_on_grid(phi: Parameter, frame: Frame) -> Parameter:
 
     values = phi.values
     if isinstance(values, Planes):
-        return replace(phi, values=Mapped(values, turned))
+        return replace(phi, values=MappedPlanes(values, turned))
     return replace(phi, values=float(turned(values)) if np.ndim(values) == 0 else turned(values))

@@ -134,7 +134,7 @@ class Planes(ABC):
         raise TypeError(f"a volume {self.shape} that is read by planes is never held whole")
 
 
-class Constant(Planes):
+class ConstantPlanes(Planes):
     """One value everywhere, or a function of depth: the same in all planes."""
 
     def __init__(self, shape: tuple[int, ...], values: NDArray[np.float32] | float) -> None:
@@ -150,7 +150,7 @@ class Constant(Planes):
         return []
 
 
-class Mapped(Planes):
+class MappedPlanes(Planes):
     """A function of every value of another volume.
 
     Parameters
@@ -183,7 +183,7 @@ class Mapped(Planes):
         return self._source.sources()
 
 
-class Held(Planes):
+class InMemoryPlanes(Planes):
     """A volume that is in memory already."""
 
     def __init__(self, values: NDArray[np.float32]) -> None:
@@ -231,7 +231,7 @@ MEDIAN_OF = 2_000_000
 
 
 @dataclass(frozen=True)
-class Summary:
+class VolumeSummary:
     """Statistics of a volume.
 
     Parameters
@@ -254,7 +254,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class PartSummary:
-    """Statistics of some planes of a volume: those of `Summary`, and those of the sampled values that they have."""
+    """Statistics of some planes of a volume, as in `VolumeSummary`, and their share of the sampled values."""
 
     bad: int
     first_bad: tuple[int, ...] | None
@@ -282,7 +282,7 @@ def summarise_part(values: NDArray[Any] | Planes, lo: int, hi: int) -> PartSumma
     return PartSummary(bad, first, low, high, np.concatenate(sampled))
 
 
-def combine(size: int, parts: Sequence[PartSummary]) -> Summary:
+def combine(size: int, parts: Sequence[PartSummary]) -> VolumeSummary:
     """Return the summary of a volume of `size` values from those of its parts, in their order."""
     bad = sum(p.bad for p in parts)
     first = next((p.first_bad for p in parts if p.first_bad is not None), None)
@@ -292,10 +292,10 @@ def combine(size: int, parts: Sequence[PartSummary]) -> Summary:
     median = float(np.median(sample)) if sample.size else float("nan")
     if bad == size:
         low = high = float("nan")
-    return Summary(size, bad, first, low, high, median)
+    return VolumeSummary(size, bad, first, low, high, median)
 
 
-def summarise(values: NDArray[Any] | Planes) -> Summary:
+def summarise(values: NDArray[Any] | Planes) -> VolumeSummary:
     """Return the summary of a volume."""
     return combine(values.size, [summarise_part(values, 0, len(values))])
 
@@ -350,6 +350,6 @@ class Parameter:
         return self.values if isinstance(self.values, Planes) else np.atleast_1d(np.asarray(self.values))
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> VolumeSummary:
         """Range, median and what is not finite, computed once."""
         return summarise(self.volume)

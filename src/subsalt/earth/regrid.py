@@ -20,9 +20,9 @@ from subsalt.earth import tilt
 from subsalt.earth.building import of_angles, to_angles
 from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
-from subsalt.earth.planes import Held, Planes
+from subsalt.earth.planes import InMemoryPlanes, Planes
 from subsalt.earth.streamed import Files
-from subsalt.earth.volumes import Angles, Axis
+from subsalt.earth.volumes import Angles, SymmetryAxis
 from subsalt.numerics import fixedmath
 from subsalt.numerics.stencil import Stencil
 from subsalt.parallel.comm import Comm
@@ -306,7 +306,7 @@ def axis(angles: list[Planes], by: Regridder) -> dict[str, Planes]:
         mean_angles = to_angles(mean.fields(lo, hi))
         return tilt.normalised(mean_angles["theta"], mean_angles.get("phi"), ndim, False)
 
-    made = Axis(make, by.target.shape, angles, mean.step, ndim == 3)
+    made = SymmetryAxis(make, by.target.shape, angles, mean.step, ndim == 3)
     return {"theta": made.theta} | ({} if made.phi is None else {"phi": made.phi})
 
 
@@ -339,4 +339,4 @@ def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm, *, imagi
 def _as_planes(model: ModelLike, name: str) -> Planes:
     volume = model.volume(name)
     assert volume is not None
-    return volume if isinstance(volume, Planes) else Held(volume)
+    return volume if isinstance(volume, Planes) else InMemoryPlanes(volume)

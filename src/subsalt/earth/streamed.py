@@ -16,7 +16,7 @@ from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.memory import require
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, TimeStep, nearest_nodes
-from subsalt.earth.planes import Constant, Moved, Planes
+from subsalt.earth.planes import ConstantPlanes, Moved, Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.numerics.side_by_side import each_as_it_comes
 from subsalt.numerics.stencil import Stencil
@@ -412,7 +412,7 @@ class _Part(Planes):
         # the gate makes epsilon and delta out of both
         both = form.rule and name in ("epsilon", "delta")
         self._reads = ("epsilon", "delta") if both else (name,)
-        self._held = [files.volumes.get(n, Constant(self.shape, 0.0)) for n in self._reads]
+        self._held = [files.volumes.get(n, ConstantPlanes(self.shape, 0.0)) for n in self._reads]
 
     @property
     def step(self) -> int:

@@ -118,7 +118,7 @@ Part = NDArray[np.float32]
 Angles = tuple[Part, Part | None]
 
 
-class Turned(Planes):
+class ReorientedPlanes(Planes):
     """A volume whose file has its axes in another order, or some of them backwards.
 
     Parameters
@@ -165,7 +165,7 @@ def _sources(parts: Sequence[Planes]) -> list[Planes]:
     return [s for p in parts for s in p.sources()]
 
 
-class Resampled(Planes):
+class ResampledPlanes(Planes):
     """Volumes interpolated from their grid to another, some planes at a time.
 
     Parameters
@@ -211,7 +211,7 @@ class Resampled(Planes):
         return _sources(self._volumes)
 
 
-class Smoothed(Planes):
+class SmoothedPlanes(Planes):
     """Gaussian averages of fields made of volumes: each slab is read with the planes that its averages reach.
 
     Parameters
@@ -262,7 +262,7 @@ class Smoothed(Planes):
         return _sources(self._volumes)
 
 
-class Axis:
+class SymmetryAxis:
     """The symmetry axis as planes of theta and phi, which are made together.
 
     Parameters
@@ -303,7 +303,7 @@ class Axis:
 class _Angle(Planes):
     """One angle of an axis."""
 
-    def __init__(self, axis: Axis, which: int) -> None:
+    def __init__(self, axis: SymmetryAxis, which: int) -> None:
         super().__init__(axis.shape)
         self._axis, self._which = axis, which
 

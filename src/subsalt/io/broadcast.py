@@ -35,7 +35,7 @@ PIECE_BYTES = 32 << 20
 RowReader = Callable[[NDArray[np.int64], NDArray], None]
 
 
-class Planes(Protocol):
+class PlaneSource(Protocol):
     """An array (nx, ...) in a file, of which any x planes can be read."""
 
     @property
@@ -60,7 +60,7 @@ class InputReading(Protocol):
     name: str
     collective: bool
 
-    def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
+    def planes(self, source: PlaneSource, lo: int, hi: int) -> NDArray:
         """Return the planes lo ... hi - 1 of `source`."""
 
     def rows(self, read: RowReader, count: int, rows: NDArray[np.int64], out: NDArray) -> None:
@@ -73,7 +73,7 @@ class PerRank:
     name = "per-rank"
     collective = False
 
-    def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
+    def planes(self, source: PlaneSource, lo: int, hi: int) -> NDArray:
         """Return the planes lo ... hi - 1 of `source`."""
         out = source.read(lo, hi)
         COUNTED.add(wanted=out.nbytes)
@@ -104,7 +104,7 @@ class Broadcast:
         self.piece_bytes = piece_bytes
         self._buffer: NDArray[np.uint8] = np.empty(0, np.uint8)
 
-    def planes(self, source: Planes, lo: int, hi: int) -> NDArray:
+    def planes(self, source: PlaneSource, lo: int, hi: int) -> NDArray:
         """Return the planes lo ... hi - 1 of `source`; all of its planes are read and sent."""
         nx, rest, dtype = source.shape[0], tuple(source.shape[1:]), np.dtype(source.dtype)
         out: NDArray = np.empty((hi - lo, *rest), dtype)

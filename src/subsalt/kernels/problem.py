@@ -57,7 +57,7 @@ class Field:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ModelArray:
     """One row of the table of model arrays."""
 
     name: str
@@ -66,15 +66,15 @@ class Parameter:
     meaning: str
 
 
-_ISOTROPIC = (Parameter("m", "(v dt)^2", "m^2", "squared way of a P wave in one step"),)
+_ISOTROPIC = (ModelArray("m", "(v dt)^2", "m^2", "squared way of a P wave in one step"),)
 _THOMSEN = (
-    Parameter("e", "1 + 2 epsilon", "1", "horizontal over vertical stiffness"),
-    Parameter("s", "sqrt(1 + 2 delta)", "1", "coupling of p and q"),
+    ModelArray("e", "1 + 2 epsilon", "1", "horizontal over vertical stiffness"),
+    ModelArray("s", "sqrt(1 + 2 delta)", "1", "coupling of p and q"),
 )
 _AXIS = (
-    Parameter("nx", "sin theta cos phi", "1", "symmetry axis along x"),
-    Parameter("ny", "sin theta sin phi", "1", "symmetry axis along y"),
-    Parameter("nz", "cos theta", "1", "symmetry axis along z"),
+    ModelArray("nx", "sin theta cos phi", "1", "symmetry axis along x"),
+    ModelArray("ny", "sin theta sin phi", "1", "symmetry axis along y"),
+    ModelArray("nz", "cos theta", "1", "symmetry axis along z"),
 )
 
 #: wavefields of each medium
@@ -91,7 +91,7 @@ FIELDS: dict[str, tuple[Field, ...]] = {
 }
 
 #: model arrays of the time step, padded like the wavefields; of the axis 2-D has no ny
-PARAMETERS: dict[str, tuple[Parameter, ...]] = {
+PARAMETERS: dict[str, tuple[ModelArray, ...]] = {
     "isotropic": _ISOTROPIC,
     "vti": (*_ISOTROPIC, *_THOMSEN),
     "tti": (*_ISOTROPIC, *_THOMSEN, *_AXIS),

@@ -18,7 +18,7 @@ BOOTSTRAP = 4000
 
 
 @dataclass(frozen=True)
-class Summary:
+class MedianSpread:
     """The middle of some samples and how far they spread.
 
     Parameters
@@ -36,18 +36,18 @@ class Summary:
     n: int
 
 
-def summary(samples: Sequence[float]) -> Summary:
+def summary(samples: Sequence[float]) -> MedianSpread:
     """Return median and spread of at least one sample."""
     if not samples:
         raise ValueError("no samples")
     middle = statistics.median(samples)
     if len(samples) < 2 or middle == 0:
-        return Summary(middle, 0.0, len(samples))
+        return MedianSpread(middle, 0.0, len(samples))
     low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
-    return Summary(middle, (high - low) / 2 / abs(middle), len(samples))
+    return MedianSpread(middle, (high - low) / 2 / abs(middle), len(samples))
 
 
-def ratio(over: Sequence[float], under: Sequence[float]) -> Summary:
+def ratio(over: Sequence[float], under: Sequence[float]) -> MedianSpread:
     """Return the summary of over[i] / under[i]: what happened to a whole round cancels.
 
     Parameters
@@ -248,7 +248,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Line:
+class StraightLine:
     """A straight line through measured points.
 
     Parameters
@@ -264,7 +264,7 @@ class Line:
     worst: float
 
 
-def fit_line(x: Sequence[float], y: Sequence[float], *, relative: bool = True) -> Line:
+def fit_line(x: Sequence[float], y: Sequence[float], *, relative: bool = True) -> StraightLine:
     """Return the least-squares line through at least two points.
 
     Parameters
@@ -278,4 +278,4 @@ def fit_line(x: Sequence[float], y: Sequence[float], *, relative: bool = True) -
     weight = 1.0 / t if relative else np.ones(len(t))
     system = np.stack([weight, s * weight], axis=1)
     (a, slope), *_ = np.linalg.lstsq(system, t * weight, rcond=None)
-    return Line(float(a), float(slope), float(np.abs(system @ [a, slope] - t * weight).max()))
+    return StraightLine(float(a), float(slope), float(np.abs(system @ [a, slope] - t * weight).max()))

@@ -168,7 +168,7 @@ FROM_STORAGE = 0.95
 
 
 @dataclass(frozen=True)
-class Rates:
+class StorageRates:
     """Bytes per second that a directory takes and gives.
 
     Parameters
@@ -190,7 +190,7 @@ class Rates:
 
 def rates_of(
     machine: Machine, directory: Path, *, direct: bool = False, threads: int | None = None
-) -> Rates | None:
+) -> StorageRates | None:
     """Return what is known of the file system of a directory; None when it was not measured.
 
     Parameters
@@ -222,7 +222,7 @@ def rates_of(
     get = best("get", "storage") or best("get", "partly memory", "memory", "unknown")
     if put is None or get is None:
         return None
-    return Rates(
+    return StorageRates(
         1e9 * float(put["rate"]),
         1e9 * float(get["rate"]),
         rate(best("put", "cached")),

@@ -51,7 +51,7 @@ class RankPlace:
         return f"rank {self.rank} (host {self.host}, pid {self.pid})"
 
 
-class Table:
+class RankTable:
     """Rows of the ranks of one host, in memory that they share; made collectively.
 
     Parameters
@@ -279,12 +279,12 @@ class Watchdog:
         places = [RankPlace(*p) for p in comm.allgather([comm.rank, comm.host, os.getpid()])]
         host = comm.on_host()
         try:
-            self.table = Table(host)
+            self.table = RankTable(host)
         except OSError:
             # ranks that cannot share memory are as strangers on different hosts
             host.free()
             host = comm.split(comm.rank)
-            self.table = Table(host)
+            self.table = RankTable(host)
         self.host = host
         ranks = host.allgather(comm.rank)
         self.mates = [places[r] for r in ranks]

@@ -23,7 +23,7 @@ from subsalt.parallel.decomp import Slab, asked_of
 from subsalt.plan.model import FLOAT, Shape, exposed
 from subsalt.plan.network import Link
 from subsalt.plan.rates import Rates
-from subsalt.propagation.blocks import Cut, Plane, shapes
+from subsalt.propagation.blocks import Cut, GridFootprint, shapes
 from subsalt.propagation.options import PropagationOptions
 from subsalt.report.table import Column
 
@@ -74,7 +74,7 @@ class Travel:
     core: float
 
     @classmethod
-    def of(cls, plane: Plane, nz: int, x: Side, y: Side) -> Travel:
+    def of(cls, plane: GridFootprint, nz: int, x: Side, y: Side) -> Travel:
         """Return that of the part of two sides; along y in a tilted medium with the ghost planes of x."""
         rows = x.own + (sum(x.asked) if plane.medium == "tti" and y.sides else 0)
         faces = sum(x.asked) * y.own * nz, sum(y.asked) * rows * nz
@@ -107,12 +107,12 @@ class Exchange:
     nbytes: int
 
 
-def exchange_of(plane: Plane, nz: int, cut: Cut, step: float, link: Link, copy: float) -> Exchange:
+def exchange_of(plane: GridFootprint, nz: int, cut: Cut, step: float, link: Link, copy: float) -> Exchange:
     """Return what the exchange of one time step takes.
 
     Parameters
     ----------
-    plane : Plane
+    plane : GridFootprint
         The computational grid from above.
     nz : int
         Its points along z.
@@ -185,7 +185,7 @@ class StepModel:
 
     Parameters
     ----------
-    plane : Plane
+    plane : GridFootprint
         The computational grid of the shot from above.
     nz : int
         Its points along z.
@@ -199,7 +199,7 @@ class StepModel:
         Between ranks.
     """
 
-    plane: Plane
+    plane: GridFootprint
     nz: int
     options: PropagationOptions
     rates: Rates

@@ -38,7 +38,7 @@ Cut = tuple[tuple[Slab, ...], tuple[Slab, ...]]
 
 
 @dataclass(frozen=True)
-class Plane:
+class GridFootprint:
     """A computational grid seen from above.
 
     Parameters
@@ -152,12 +152,12 @@ def slabs_alone(decomp: Decomp) -> Decomp:
 
 
 @lru_cache(maxsize=256)
-def cut_plane(plane: Plane, ranks: int, decomp: Decomp = "auto") -> Cut:
+def cut_footprint(plane: GridFootprint, ranks: int, decomp: Decomp = "auto") -> Cut:
     """Return how a group of ranks cuts a grid.
 
     Parameters
     ----------
-    plane : Plane
+    plane : GridFootprint
         The grid.
     ranks : int
         Of the group.

@@ -22,7 +22,7 @@ from subsalt.kernels.problem import FIELDS, Layout
 from subsalt.kernels.shell import Shell
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel.decomp import Slab
-from subsalt.propagation.blocks import Cut, Plane, cut_plane, cuts_of, slabs_alone
+from subsalt.propagation.blocks import Cut, GridFootprint, cut_footprint, cuts_of, slabs_alone
 from subsalt.propagation.options import PropagationOptions
 
 
@@ -124,11 +124,11 @@ class Domain:
         pad = padding(model_grid.window(window), options, points)
         width = options.layer_cells if options.boundary == "pml" else 0
         nx, ny = (window.shape[i] + pad[2 * i] + pad[2 * i + 1] for i in (0, 1))
-        plane = Plane(nx, ny, medium, radius_of(options.order), width, options.support)
+        plane = GridFootprint(nx, ny, medium, radius_of(options.order), width, options.support)
         decomp = options.decomp
         if not kernels.get(options.device).CUTS_ROWS:
             decomp = slabs_alone(decomp)
-        slabs, rows = cut_plane(plane, ranks, decomp)
+        slabs, rows = cut_footprint(plane, ranks, decomp)
         return cls(model_grid, window, options, pad, slabs, rank, rows, medium)
 
     @property
@@ -152,10 +152,10 @@ class Domain:
         return len(self.slabs), len(self.rows)
 
     @property
-    def plane(self) -> Plane:
+    def plane(self) -> GridFootprint:
         """The whole computational grid from above."""
         nx, ny, _ = self.grid.shape3
-        return Plane(
+        return GridFootprint(
             nx, ny, self.medium, radius_of(self.options.order), self._psi_width, self.options.support
         )
 

@@ -77,7 +77,7 @@ def page(facts: RunFacts) -> str:
         if shown is not None:
             title = facts.of_method.titles.get(key, title)
             block = render.part("run.html", key, shown)
-            sections.append(render.Section(key, title, block, folded=key not in OPEN))
+            sections.append(render.PageSection(key, title, block, folded=key not in OPEN))
     header = render.part("run.html", "header", summary.header(facts))
     title = f"{summary.title_of(facts)} · subsalt report"
     return render.page(title, header, sections, facts.run.get("version") or "")

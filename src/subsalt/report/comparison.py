@@ -26,7 +26,7 @@ UNEXPLAINED, WALL = "unexplained", "wall"
 
 
 @dataclass(frozen=True)
-class Row:
+class PhaseTimes:
     """One phase.
 
     Parameters
@@ -72,14 +72,14 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TimeComparison:
     """A run against its prediction.
 
     Parameters
     ----------
-    rows : list of Row
+    rows : list of PhaseTimes
         Longest first, `unexplained` last.
-    wall : Row
+    wall : PhaseTimes
         All phases together.
     rate_ratio : float or None
         Measured over predicted seconds of the phase whose rate is taken; None without it.
@@ -87,18 +87,18 @@ class Comparison:
         That phase.
     """
 
-    rows: list[Row]
-    wall: Row
+    rows: list[PhaseTimes]
+    wall: PhaseTimes
     rate_ratio: float | None
     rate_of: str
 
     @property
-    def shown(self) -> list[Row]:
+    def shown(self) -> list[PhaseTimes]:
         """The rows that people are shown: all but the shortest, and `unexplained`."""
         return [r for r in self.rows if r.phase == UNEXPLAINED or r.share >= SHOWN]
 
     @property
-    def largest_miss(self) -> Row | None:
+    def largest_miss(self) -> PhaseTimes | None:
         """The phase with the most seconds between prediction and run, of those that matter; None when none does."""
         some = [r for r in self.rows if r.share >= MATTERS and r.phase != UNEXPLAINED]
         return max(some, key=lambda r: r.miss, default=None)
@@ -152,7 +152,7 @@ class Comparison:
         return out
 
 
-def compare(predicted: Mapping[str, float], measured: Mapping[str, float]) -> Comparison:
+def compare(predicted: Mapping[str, float], measured: Mapping[str, float]) -> TimeComparison:
     """Return a run against its prediction.
 
     Parameters
@@ -170,16 +170,16 @@ def compare(predicted: Mapping[str, float], measured: Mapping[str, float]) -> Co
     ratio = spent[rate_of] / said[rate_of] if rate_of else None
     computing = KERNELS.get(rate_of, ())
 
-    def row(phase: str) -> Row:
+    def row(phase: str) -> PhaseTimes:
         p, m = said.get(phase), spent.get(phase)
         scaled = p if p is None or ratio is None or phase not in computing else ratio * p
         longest = m if m is not None else scaled or 0.0
-        return Row(phase, p, m, scaled, longest / wall if wall > 0 else 0.0)
+        return PhaseTimes(phase, p, m, scaled, longest / wall if wall > 0 else 0.0)
 
     # what a run of so few ranks and files does not spend and the model does not name says nothing
     names = [n for n in dict.fromkeys([*spent, *said]) if spent.get(n) or said.get(n)]
     rows = sorted(map(row, names), key=lambda r: -max(r.measured or 0.0, r.rescaled or 0.0))
-    rows.append(Row(UNEXPLAINED, None, rest, None, rest / wall if wall > 0 else 0.0))
+    rows.append(PhaseTimes(UNEXPLAINED, None, rest, None, rest / wall if wall > 0 else 0.0))
     total = sum(r.predicted or 0.0 for r in rows)
     scaled = sum(r.rescaled or 0.0 for r in rows)
-    return Comparison(rows, Row(WALL, total, wall, scaled, 1.0), ratio, rate_of)
+    return TimeComparison(rows, PhaseTimes(WALL, total, wall, scaled, 1.0), ratio, rate_of)

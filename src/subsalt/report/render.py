@@ -33,7 +33,7 @@ def add_templates(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """One section of a page.
 
     Parameters
@@ -81,7 +81,7 @@ def part(template: str, macro: str, *content: Any) -> Markup:
 def page(
     title: str,
     header: Markup,
-    sections: Sequence[Section],
+    sections: Sequence[PageSection],
     version: object = "",
     styles: Sequence[str] = (),
 ) -> str:
@@ -93,7 +93,7 @@ def page(
         Of the window.
     header : Markup
         What stands above the sections.
-    sections : sequence of Section
+    sections : sequence of PageSection
         In order.
     version : str
         Of the subsalt that is said to have written it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from subsalt.report import render
-from subsalt.report.comparison import Comparison, compare
+from subsalt.report.comparison import TimeComparison, compare
 from subsalt.report.facts import RunFacts, listed, section
 
 #: phases below this part of the wall time are folded
@@ -57,7 +57,7 @@ def phases(facts: RunFacts) -> dict[str, Any] | None:
     }
 
 
-def comparison_of(run: dict[str, Any]) -> Comparison | None:
+def comparison_of(run: dict[str, Any]) -> TimeComparison | None:
     """Return a run against the prediction it began with; None when it made none, or is not finished.
 
     Parameters

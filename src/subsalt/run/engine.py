@@ -19,7 +19,7 @@ from subsalt.run.lock import check_shared
 from subsalt.run.method_run import MethodRun, RunState
 from subsalt.run.resume import CrashNote
 from subsalt.run.rounds import Rounds
-from subsalt.run.scheduler import Groups
+from subsalt.run.scheduler import RankGroups
 from subsalt.run.units import Bookkeeping, run_units
 
 Result = TypeVar("Result", covariant=True)
@@ -54,7 +54,7 @@ class Record(Protocol[Result]):
     def end_of_units(self, more: bool = False) -> None:
         """End the run here when somebody asked for it and units are left, or `more` rounds. Collective."""
 
-    def end(self, groups: Groups, meter: Meter) -> None:
+    def end(self, groups: RankGroups, meter: Meter) -> None:
         """Assemble and write what is made of the units. Collective."""
 
     def result(self) -> Result:
@@ -90,7 +90,7 @@ class Engine(Generic[Result]):
 
     def __init__(self, run: MethodRun, record: Record[Result]) -> None:
         self.run, self.record, self.state = run, record, run.state
-        self._groups: Groups | None = None
+        self._groups: RankGroups | None = None
         self._meter: Meter | None = None
 
     def carry(self) -> Result:

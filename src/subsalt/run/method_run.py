@@ -45,7 +45,7 @@ from subsalt.run.lock import inputs_of
 from subsalt.run.result import Written
 from subsalt.run.resume import AS_IT_IS, CrashNote, ResumeOptions
 from subsalt.run.rounds import RoundEnd, RoundResult
-from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Progress, Report
 from subsalt.timing import Phases
 
@@ -209,7 +209,7 @@ class MethodRun(ABC):
 
     @abstractmethod
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+        self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
     ) -> AbstractContextManager[Callable[[Any, Any, Report], Outcome]]:
         """Return a context in which a function does one unit of the round: ``process(unit, next_unit, report)``.
 
@@ -217,7 +217,7 @@ class MethodRun(ABC):
         ----------
         stack : ExitStack
             Closes at the end of the run what is needed beyond the last unit.
-        groups : Groups
+        groups : RankGroups
             The group of this rank.
         crash : CrashNote, optional
             Takes which unit this rank begins.

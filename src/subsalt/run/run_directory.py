@@ -23,7 +23,7 @@ from subsalt.run.method_run import ImagingRun
 from subsalt.run.opening import open_run
 from subsalt.run.result import RunResult, Written
 from subsalt.run.resume import CrashNote, review_last_start, units_to_do
-from subsalt.run.scheduler import Groups
+from subsalt.run.scheduler import RankGroups
 from subsalt.run.units import Bookkeeping
 from subsalt.timing import Phases
 
@@ -126,7 +126,7 @@ class RunDirectory:
         left = live is not None and ledger is not None and (more or bool(units_to_do(ledger)))
         self.state.world.agree(live.unfinished(left) if live else None)
 
-    def end(self, groups: Groups, meter: Meter) -> None:
+    def end(self, groups: RankGroups, meter: Meter) -> None:
         """Write image, outputs, run.json and pictures."""
         run, state = self.run, self.state
         self._begin_facts([])  # of a start that finds every round closed

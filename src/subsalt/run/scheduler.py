@@ -288,7 +288,7 @@ def _unpack(message: np.ndarray) -> Any:
 
 
 @dataclass(frozen=True)
-class Groups:
+class RankGroups:
     """The groups of a run, as one rank sees them.
 
     Parameters
@@ -341,7 +341,9 @@ class Groups:
         self.group.free()
 
 
-def form(world: Comm, ranks_per_unit: int, largest: int | None = None, units: int | None = None) -> Groups:
+def form(
+    world: Comm, ranks_per_unit: int, largest: int | None = None, units: int | None = None
+) -> RankGroups:
     """Return the groups of all ranks; collective.
 
     Parameters
@@ -366,7 +368,7 @@ def form(world: Comm, ranks_per_unit: int, largest: int | None = None, units: in
         first += size
     # every idle rank is a part by itself
     group = world.split(index if index >= 0 else len(sizes) + place, place)
-    return Groups(world, group, world.duplicate(), index, sizes)
+    return RankGroups(world, group, world.duplicate(), index, sizes)
 
 
 def threads_for(world: Comm, wanted: int | None) -> int | None:

@@ -16,7 +16,7 @@ from subsalt.run import resume
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import Wavefield
 from subsalt.run.live import Live
-from subsalt.run.scheduler import Groups, Outcome, Scheduler, UnitQueue, Worker
+from subsalt.run.scheduler import Outcome, RankGroups, Scheduler, UnitQueue, Worker
 from subsalt.timing import Phases
 
 
@@ -118,7 +118,7 @@ class Bookkeeping:
 
 
 def run_units(
-    groups: Groups,
+    groups: RankGroups,
     process: Callable[[Unit, Unit | None, Report], Outcome],
     left: Sequence[Unit],
     total: int,
@@ -128,7 +128,7 @@ def run_units(
 
     Parameters
     ----------
-    groups : Groups
+    groups : RankGroups
         This rank's group.
     process : callable
         ``process(unit, next_unit, report)`` does a unit and returns its outcome; `next_unit`: None where not known.

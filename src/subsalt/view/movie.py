@@ -153,7 +153,7 @@ def quantise(values: NDArray) -> Frames:
 
 
 @dataclass(frozen=True)
-class Axis:
+class MovieAxis:
     """Places along one axis of a movie: ``origin + i spacing`` for ``0 <= i < n``, m in the model's local frame."""
 
     name: str
@@ -177,7 +177,7 @@ class Movie:
         Its id.
     title, run_id : str
         Title and id of the run.
-    axes : tuple of Axis
+    axes : tuple of MovieAxis
         x, [y,] z of the frames: the shot's window, thinned.
     times : ndarray, (frames,)
         Time of each frame, s, ascending.
@@ -199,7 +199,7 @@ class Movie:
     shot: int
     title: str
     run_id: str
-    axes: tuple[Axis, ...]
+    axes: tuple[MovieAxis, ...]
     times: NDArray[np.float64]
     samples: NDArray[np.int64]
     velocity: NDArray[np.float32]

@@ -387,10 +387,10 @@ def page(
     links: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return the page as HTML."""
-    sections: list[render.Section] = []
+    sections: list[render.PageSection] = []
 
     def add(key: str, title: str, macro: str, content: Any) -> None:
-        sections.append(render.Section(key, title, render.part("machine.html", macro, content)))
+        sections.append(render.PageSection(key, title, render.part("machine.html", macro, content)))
 
     if machine is not None:
         lacking = tables.missing(machine, tables.names())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame
-from subsalt.earth.planes import Held, Planes
+from subsalt.earth.planes import InMemoryPlanes, Planes
 from subsalt.errors import Finding, ModelError
 from subsalt.io.input_file import InputFile
 from subsalt.io.segy.fix import Fix
@@ -87,8 +87,8 @@ class TimeVolume:
         A volume of at most `SMALL` values is read once and kept.
         """
         if self.planes.size <= SMALL:
-            if not isinstance(self.planes, Held):
-                self.planes = Held(self.planes.read(0, len(self.planes)))
+            if not isinstance(self.planes, InMemoryPlanes):
+                self.planes = InMemoryPlanes(self.planes.read(0, len(self.planes)))
             return self.planes.read(0, len(self.planes))[i, j]
         return self.planes.columns(np.stack([i, j], axis=-1))
 

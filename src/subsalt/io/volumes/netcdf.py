@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
-from subsalt.earth.planes import Held, Planes
+from subsalt.earth.planes import InMemoryPlanes, Planes
 from subsalt.errors import DataError, ModelError, SubsaltError
 from subsalt.host import human
 from subsalt.io.input_file import InputFile
@@ -206,6 +206,6 @@ def _placed(path: str | os.PathLike[str], mapped: NDArray) -> Planes:
     while isinstance(whole.base, np.ndarray):
         whole = whole.base
     if not isinstance(getattr(whole.base, "obj", whole.base), mmap.mmap):
-        return Held(to_float32(np.array(mapped)))
+        return InMemoryPlanes(to_float32(np.array(mapped)))
     offset = mapped.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
     return RawPlanes(FileBytes(path), offset, mapped.shape, mapped.dtype, mapped.strides[0])

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.job.signal.step import Filtered, Headers, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import Filtered, Headers, Resolve, Step, TraceOperator, Traces
 from subsalt.job.units import Frequency, NonNegativeFrequency, NonNegativeTime
 from subsalt.numerics import fixedmath
 from subsalt.numerics.filters import Filter, minimum_phase, zero_phase
@@ -64,7 +64,7 @@ class Bandpass(Step):
         """Frequency above which little or nothing passes, Hz; None without one."""
         return self.corners[3] if self.corners is not None else self.high
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return the filter for these records."""
         nyquist, named = 0.5 / time.dt, "corners" if self.corners is not None else "low or high"
         most = max(self.corners or [], default=max(self.low or 0.0, self.high or 0.0))

@@ -26,7 +26,7 @@ from subsalt.acquisition import wavelet
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.job.signal.bandpass import Bandpass
-from subsalt.job.signal.step import Filtered, Operator, Resolve, Step
+from subsalt.job.signal.step import Filtered, Resolve, Step, TraceOperator
 from subsalt.job.units import NonNegativeFrequency, PositiveTime, Time
 from subsalt.numerics import fixedmath
 from subsalt.numerics.filters import Filter, design_frequencies, from_response
@@ -54,7 +54,7 @@ class Designature(Step):
             Bandpass(step="bandpass", corners=self.corners)
         return self
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return the filter for these records."""
         path = resolve(self.signature, "signature")
         values, step, first = wavelet.read_columns(path)

@@ -30,7 +30,7 @@ from pydantic import Field, model_validator
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.job.data_sections import parse_ranges
-from subsalt.job.signal.step import Headers, Marked, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import Headers, Marked, Resolve, Step, TraceOperator, Traces
 from subsalt.job.units import NonNegativeFrequency
 from subsalt.numerics import fixedmath
 from subsalt.numerics.filters import Filter, convolve, zero_phase
@@ -168,7 +168,7 @@ class Edit(Step):
         """The comparisons of the condition."""
         return parse(self.where)
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return the edit of these records."""
         if self.band is not None and self.band[1] > 0.5 / time.dt:
             raise ConfigError(

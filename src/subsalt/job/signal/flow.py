@@ -19,7 +19,7 @@ from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.job.signal.bandpass import Bandpass
 from subsalt.job.signal.mute import Mute, Muting
 from subsalt.job.signal.shift import Shifted
-from subsalt.job.signal.step import CHUNK, Headers, Marked, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import CHUNK, Headers, Marked, Resolve, Step, TraceOperator, Traces
 
 #: bytes of working memory per sample and trace of a chunk: a few arrays in double precision, and those of a transform
 SCRATCH = 64
@@ -80,7 +80,7 @@ class Flow:
     ) -> None:
         self.steps, self.time, self.short, self.lines = tuple(steps), time, short, tuple(lines)
         self.resolve = resolve
-        self.operators: list[Operator] = []
+        self.operators: list[TraceOperator] = []
         findings: list[Finding] = []
         for place, step in enumerate(self.steps):
             try:
@@ -115,7 +115,7 @@ class Flow:
     @property
     def looks_at_headers(self) -> bool:
         """Whether a step has something to refuse once it knows the headers of all traces."""
-        return any(type(made).require is not Operator.require for made in self.operators)
+        return any(type(made).require is not TraceOperator.require for made in self.operators)
 
     def require(self, headers: Headers) -> None:
         """Raise `FindingsError` when steps do not fit the headers of all traces of a survey."""

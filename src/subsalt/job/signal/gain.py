@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.job.signal.step import Headers, Operator, Resolve, Scaled, Step, Traces
+from subsalt.job.signal.step import Headers, Resolve, Scaled, Step, TraceOperator, Traces
 from subsalt.job.signal.velocity import AnyVelocity
 from subsalt.job.units import PositiveTime
 from subsalt.numerics import fixedmath
@@ -65,7 +65,7 @@ class Gain(Step):
             )
         return self
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return the gain for these records."""
         t = np.maximum(time.values(), 0.0)
         if self.kind == "power":
@@ -109,7 +109,7 @@ class Gain(Step):
         return f"AGC, window {1e3 * (self.window or 0.0):g} ms"
 
 
-class _AutomaticGain(Operator):
+class _AutomaticGain(TraceOperator):
     """Samples over the rms amplitude in a window about each."""
 
     levels = True

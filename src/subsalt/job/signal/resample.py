@@ -14,7 +14,7 @@ from pydantic import Field
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import Headers, Resolve, Step, TraceOperator, Traces
 from subsalt.job.units import PositiveTime
 from subsalt.numerics.interpolation import FALL, Resampling
 
@@ -34,7 +34,7 @@ class Resample(Step):
     step: Literal["resample"] = Field(description="another sample interval, antialiased")
     dt: PositiveTime = Field(description="new sample interval")
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return what resamples these records."""
         if self.dt * FINEST < time.dt:
             raise ConfigError(
@@ -58,7 +58,7 @@ class Resample(Step):
         return f"resampling to {1e3 * self.dt:g} ms"
 
 
-class _Resampled(Operator):
+class _Resampled(TraceOperator):
     """Traces on another axis."""
 
     def __init__(self, time: TimeAxis, out: TimeAxis) -> None:

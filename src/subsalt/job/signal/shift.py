@@ -28,7 +28,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.io.segy.geometry import GEOMETRY_STATIC
 from subsalt.job.csv_tables import read_table, table_names
-from subsalt.job.signal.step import Headers, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import Headers, Resolve, Step, TraceOperator, Traces
 from subsalt.job.units import Length, Time, Velocity
 from subsalt.numerics.interpolation import shifted
 
@@ -91,9 +91,9 @@ class Shift(Step):
             )
         return self
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return the shift of these records."""
-        return Shifted(time, self, None if self.table is None else Table(resolve(self.table, "table")))
+        return Shifted(time, self, None if self.table is None else ShiftTable(resolve(self.table, "table")))
 
     def needs(self) -> tuple[str, ...]:
         """Return statics, heights, or what the columns of a table may need."""
@@ -122,7 +122,7 @@ class Shift(Step):
         return f"shift by {self.table}"
 
 
-class Table:
+class ShiftTable:
     """Times by field record number, or by field record and channel number."""
 
     def __init__(self, path: Path) -> None:
@@ -178,10 +178,10 @@ class Table:
         )
 
 
-class Shifted(Operator):
+class Shifted(TraceOperator):
     """Traces shifted, each by its own time."""
 
-    def __init__(self, time: TimeAxis, step: Shift, table: Table | None) -> None:
+    def __init__(self, time: TimeAxis, step: Shift, table: ShiftTable | None) -> None:
         super().__init__(time)
         self.step, self.table = step, table
 

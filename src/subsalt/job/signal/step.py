@@ -4,7 +4,7 @@ A step is a table of the job, checked when the file is read. `Step.operator` mak
 blocks of traces. Operators know traces and their headers, and neither files, ranks nor clocks; a trace comes out the
 same whatever traces are beside it, so that any cut into blocks and ranks gives the same bytes.
 
-The transpose of an operator is `Operator.adjoint`. A step that is no linear map says why in `Operator.no_adjoint`.
+The transpose of an operator is `TraceOperator.adjoint`. A step that is not a linear map says why in `no_adjoint`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Headers:
         )
 
 
-class Operator(ABC):
+class TraceOperator(ABC):
     """The action of a step on traces.
 
     Attributes
@@ -118,7 +118,7 @@ class Operator(ABC):
         return []
 
 
-class Marked(Operator):
+class Marked(TraceOperator):
     """An operator that looks at all traces of a shot before it acts on one, and keeps a number of each, its mark.
 
     Attributes
@@ -149,7 +149,7 @@ class Marked(Operator):
         """Return which traces are edited, (n,)."""
 
 
-class Weighted(Operator):
+class Weighted(TraceOperator):
     """Samples times weights that do not depend on them: its own adjoint."""
 
     @abstractmethod
@@ -180,7 +180,7 @@ class Scaled(Weighted):
         return (traces * over).astype(traces.dtype)
 
 
-class Filtered(Operator):
+class Filtered(TraceOperator):
     """Traces convolved with one filter."""
 
     def __init__(self, time: TimeAxis, filter_: Filter) -> None:
@@ -205,7 +205,7 @@ class Step(Section, ABC):
     moves: ClassVar[bool] = False
 
     @abstractmethod
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return what acts on traces of this time axis.
 
         Raises

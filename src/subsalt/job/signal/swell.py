@@ -26,7 +26,7 @@ from pydantic import Field
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
-from subsalt.job.signal.step import Headers, Marked, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import Headers, Marked, Resolve, Step, TraceOperator, Traces
 from subsalt.job.units import Frequency
 from subsalt.numerics import fixedmath
 from subsalt.numerics.filters import Filter, convolve, zero_phase
@@ -54,7 +54,7 @@ class Swell(Step):
         5.0, description="highest frequency of the swell; the band fades out up to one and a half times that"
     )
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return the attenuation on these records."""
         nyquist = 0.5 / time.dt
         if ENDS * self.below > nyquist:

@@ -29,7 +29,7 @@ import numpy as np
 from pydantic import Field
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.job.signal.step import Filtered, Headers, Operator, Resolve, Step, Traces
+from subsalt.job.signal.step import Filtered, Headers, Resolve, Step, TraceOperator, Traces
 from subsalt.job.signal.velocity import AnyVelocity
 from subsalt.numerics import fixedmath
 from subsalt.numerics.filters import Filter, half_integral
@@ -43,7 +43,7 @@ class To2d(Step):
     step: Literal["to2d"] = Field(description="point source to line source, for 2-D")
     velocity: AnyVelocity = Field(description="rms velocity, a number or {t = [...], v = [...]}")
 
-    def operator(self, time: TimeAxis, resolve: Resolve) -> Operator:
+    def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
         """Return the half integral of the traces times the root of the spreading."""
         return _ToLine(time, self)
 

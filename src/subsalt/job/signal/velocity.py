@@ -13,14 +13,14 @@ from subsalt.job import units
 from subsalt.job.units import Section, Time, Velocity
 
 
-class VelocityFunction(Section):
+class RmsVelocitySection(Section):
     """Rms velocity over two-way time, linear between its times and constant outside."""
 
     t: list[Time] = Field(min_length=1, description="times, growing")
     v: list[Velocity] = Field(min_length=1, description="rms velocity at these times")
 
     @model_validator(mode="after")
-    def _of_one_length(self) -> VelocityFunction:
+    def _of_one_length(self) -> RmsVelocitySection:
         if len(self.t) != len(self.v):
             raise ConfigError(
                 f"{len(self.t)} times t, but {len(self.v)} velocities v",
@@ -47,7 +47,7 @@ class VelocityFunction(Section):
 
 
 def _read(value: Any) -> Any:
-    if isinstance(value, dict | VelocityFunction):
+    if isinstance(value, dict | RmsVelocitySection):
         return value
     speed = units.parse(value, "velocity")
     if speed <= 0:
@@ -56,4 +56,4 @@ def _read(value: Any) -> Any:
 
 
 #: a number, or a table of times and velocities
-AnyVelocity = Annotated[VelocityFunction, BeforeValidator(_read)]
+AnyVelocity = Annotated[RmsVelocitySection, BeforeValidator(_read)]

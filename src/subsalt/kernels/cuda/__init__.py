@@ -16,8 +16,8 @@ from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.kernels.cuda.arrays import (
+    CudaGhostPlanes,
     DeviceArray,
-    GhostPlanes,
     lock,
     locked,
     move,
@@ -104,7 +104,7 @@ ASYNCHRONOUS = True
 FLUSHES = True
 
 #: how ghost planes come to MPI
-ghost_planes = GhostPlanes
+ghost_planes = CudaGhostPlanes
 
 #: none for a free surface inside the grid
 mirror = None

@@ -244,8 +244,8 @@ def move(target: DeviceArray | NDArray, source: DeviceArray | NDArray) -> None:
         call("subsalt_cuda_copy", address(target), address(source), target.nbytes)
 
 
-class GhostPlanes:
-    """The blocks of planes of one time level on a GPU that are exchanged (`subsalt.kernels.device.GhostPlanes`).
+class CudaGhostPlanes:
+    """The blocks of planes of one time level on a GPU that are exchanged, a `subsalt.kernels.device.GhostPlanes`.
 
     Nothing here waits: `leave` and `arrive` ask for copies that run beside the kernels, `left` looks.
 

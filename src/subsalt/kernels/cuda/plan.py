@@ -26,7 +26,7 @@ _PLAN = "cuda.plan"
 _MODEL = ("m", "e", "s", "nx", "ny", "nz")
 
 
-class Plan:
+class CudaPlan:
     """What calls of the plug-in need of a problem; holds the arrays it points to."""
 
     def __init__(self, problem: Problem) -> None:
@@ -58,11 +58,11 @@ def _model_of(problem: Problem) -> dict[str, DeviceArray]:
     return made
 
 
-def plan_of(problem: Problem) -> Plan:
+def plan_of(problem: Problem) -> CudaPlan:
     """Return the plan of a problem."""
     made = problem.cache.get(_PLAN)
-    if not isinstance(made, Plan):
-        made = problem.cache[_PLAN] = Plan(problem)
+    if not isinstance(made, CudaPlan):
+        made = problem.cache[_PLAN] = CudaPlan(problem)
     return made
 
 

@@ -52,7 +52,7 @@ from subsalt.run.ledger import Ledger
 from subsalt.run.method_run import ImagingRun, RunState
 from subsalt.run.result import Written
 from subsalt.run.resume import CrashNote
-from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Report
 from subsalt.timing import Phases
 
@@ -379,7 +379,7 @@ class BlocksRun(ImagingRun):
 
     @contextmanager
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+        self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
     ) -> Iterator[Callable[[Block, Block | None, Report], Outcome]]:
         """Sum the traces of blocks."""
         state = self.state

@@ -16,10 +16,10 @@ from subsalt.earth.building import Builder, Smoothing, azimuths_on_grid
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.line_numbers import LineNumbers
 from subsalt.earth.model import EarthModel
-from subsalt.earth.planes import Mapped, Parameter, Planes
+from subsalt.earth.planes import MappedPlanes, Parameter, Planes
 from subsalt.earth.regrid import carried
 from subsalt.earth.streamed import Files, Form, StreamedModel
-from subsalt.earth.volumes import Turned
+from subsalt.earth.volumes import ReorientedPlanes
 from subsalt.errors import ConfigError
 from subsalt.io.input_traffic import COUNTED
 from subsalt.io.volumes.volume import DEPTH, open_volume, packed, suffix_of, unpacked
@@ -61,7 +61,7 @@ def load_parameter(job: RtmTables, name: str) -> Parameter | None:
     unit = section.unit or known_unit(vol.unit, PARAMETERS[name])
     planes, grid = turned(vol, section)
     convert = partial(_converted, unit=unit, kind=PARAMETERS[name], section=section)
-    values: NDArray[Any] | Planes = Mapped(planes, convert)
+    values: NDArray[Any] | Planes = MappedPlanes(planes, convert)
     if not job.streaming:
         values = convert(planes.read(0, len(planes)))
     given = section.model_dump(exclude_none=True)
@@ -111,7 +111,7 @@ def turned(vol: OpenVolume, section: ValueSection) -> tuple[Planes, Grid]:
     if axes == usual and not flip:
         return vol.planes, vol.grid
     order = tuple(axes.index(letter) for letter in usual)
-    planes = Turned(vol.planes, order, tuple(usual.index(letter) for letter in flip))
+    planes = ReorientedPlanes(vol.planes, order, tuple(usual.index(letter) for letter in flip))
     # a spacing or an origin of the job is that of the model; one of the file goes with its axes
     own = tuple(range(len(usual)))
     spacing = tuple(vol.grid.spacing[i] for i in (own if section.spacing else order))

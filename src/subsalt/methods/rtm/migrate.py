@@ -57,7 +57,7 @@ from subsalt.run.ledger import Ledger
 from subsalt.run.method_run import ImagingRun
 from subsalt.run.result import Written
 from subsalt.run.resume import CrashNote
-from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Report
 from subsalt.timing import Phases
 
@@ -119,7 +119,7 @@ class ShotRunner:
         Shots and their traces.
     images : Path
         Folder of the partial images.
-    groups : Groups
+    groups : RankGroups
         This rank's group.
     clock : Phases
         Takes the seconds.
@@ -140,7 +140,7 @@ class ShotRunner:
     setup: MigrationSetup
     survey: Survey
     images: Path
-    groups: Groups
+    groups: RankGroups
     clock: Phases
     io: str = "per-rank"
     crash: CrashNote | None = None
@@ -335,7 +335,7 @@ class ShotsRun(ImagingRun):
 
     @contextmanager
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+        self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
     ) -> Iterator[Callable[[Shot, Shot | None, Report], Outcome]]:
         """Migrate shots; traces are read ahead meanwhile."""
         job, state = self.job, self.state

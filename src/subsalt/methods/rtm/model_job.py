@@ -27,7 +27,7 @@ from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock, inputs_of
 from subsalt.run.method_run import MethodRun, RunRequest, RunState
 from subsalt.run.resume import CrashNote
-from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Bookkeeping, Report
 from subsalt.timing import Phases
 
@@ -153,7 +153,7 @@ class ModelRun(MethodRun):
 
     @contextmanager
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+        self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
     ) -> Iterator[Callable[[Shot, Shot | None, Report], Outcome]]:
         """Model shots."""
         state = self.state
@@ -213,7 +213,7 @@ class ShotsFolder:
     def end_of_units(self, more: bool = False) -> None:
         """Do nothing: nobody asks modelling to stop but by a signal."""
 
-    def end(self, groups: Groups, meter: Meter) -> None:
+    def end(self, groups: RankGroups, meter: Meter) -> None:
         """Sum what was computed."""
         self._totals = self.run.totals()
         groups.free()
@@ -246,7 +246,7 @@ class _Runner:
     survey: Survey
     folder: Path
     text: list[str]
-    groups: Groups
+    groups: RankGroups
     clock: Phases
     point_steps: int = 0
     grid_point_steps: int = 0

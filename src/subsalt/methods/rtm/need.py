@@ -29,7 +29,7 @@ from subsalt.parallel import decomp
 from subsalt.parallel.decomp import Slab
 from subsalt.plan.gpu import PIN, Gpu
 from subsalt.plan.world import MPI, PROGRAM
-from subsalt.propagation.blocks import Plane, slabs_alone
+from subsalt.propagation.blocks import GridFootprint, slabs_alone
 from subsalt.propagation.domain import Domain
 
 #: the libraries of tapers around sources in anisotropic media, beside that
@@ -165,7 +165,7 @@ class Needs:
         """Planes along x and rows along y of the computational grid of every shot, by id."""
         return {s.id: self.domain(s).grid.shape3[:2] for s in self.shots}
 
-    def seen_from_above(self, shot: Shot) -> tuple[Plane, int]:
+    def seen_from_above(self, shot: Shot) -> tuple[GridFootprint, int]:
         """Return the computational grid of a shot, and its points along z."""
         domain = self.domain(shot)
         return domain.plane, domain.grid.shape3[2]

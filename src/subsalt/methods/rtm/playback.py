@@ -35,7 +35,7 @@ from subsalt.methods.rtm.wavefields import by_shot, open_wavefield
 from subsalt.propagation.propagator import Propagator
 from subsalt.run.progress import duration
 from subsalt.view.frame_thinning import ordinal, thinning
-from subsalt.view.movie import FIELDS, Axis, Frames, Movie
+from subsalt.view.movie import FIELDS, Frames, Movie, MovieAxis
 
 #: which points of a window are taken, per axis
 Cut = tuple[slice, slice, slice]
@@ -461,11 +461,11 @@ def _shape(grid: Grid, thin: int) -> tuple[int, ...]:
     return tuple(-(-n // thin) for n in grid.shape)
 
 
-def _axes(grid: Grid, thin: int) -> tuple[Axis, ...]:
+def _axes(grid: Grid, thin: int) -> tuple[MovieAxis, ...]:
     names = "xz" if grid.ndim == 2 else "xyz"
     shape = _shape(grid, thin)
     return tuple(
-        Axis(name, o, h * thin, n)
+        MovieAxis(name, o, h * thin, n)
         for name, o, h, n in zip(names, grid.origin, grid.spacing, shape, strict=True)
     )
 

@@ -42,7 +42,7 @@ from subsalt.run.method_run import ImagingRun, RunRequest, RunState
 from subsalt.run.result import RunResult, Written
 from subsalt.run.resume import CrashNote
 from subsalt.run.run_directory import RunDirectory
-from subsalt.run.scheduler import Groups, Outcome
+from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.settings import settings_of
 from subsalt.run.units import Progress, Report
 from subsalt.timing import Phases
@@ -284,7 +284,7 @@ class ReimageRun(ImagingRun):
 
     @contextmanager
     def work(
-        self, stack: ExitStack, groups: Groups, crash: CrashNote | None
+        self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
     ) -> Iterator[Callable[[Shot, Shot | None, Report], Outcome]]:
         """Sum shots again, on one rank each."""
         state = self.state

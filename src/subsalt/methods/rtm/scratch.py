@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.machine.machine_file import Machine
-from subsalt.machine.storage import Rates as StorageRates
-from subsalt.machine.storage import rates_of
+from subsalt.machine.storage import StorageRates, rates_of
 from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.disk import disk_of, outputs_of, partial_bytes
 from subsalt.methods.rtm.grouping import Decision

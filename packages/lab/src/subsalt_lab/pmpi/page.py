@@ -50,7 +50,7 @@ def page(profile: Profile) -> str:
     """Return the page as HTML."""
     contents = [(key, title, content(profile)) for key, title, content in SECTIONS]
     sections = [
-        render.Section(key, title, render.part("mpi.html", key, content))
+        render.PageSection(key, title, render.part("mpi.html", key, content))
         for key, title, content in contents
         if content is not None
     ]

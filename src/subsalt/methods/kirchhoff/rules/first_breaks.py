@@ -13,7 +13,7 @@ from subsalt.acquisition.first_breaks import (
     FEWEST,
     MOST_TRACES,
     OF_CUT,
-    Line,
+    BreakLine,
     ShotBreaks,
     breaks_of,
     near_line,
@@ -145,7 +145,7 @@ def _interval_bends(
     return False
 
 
-def _near(breaks: ShotBreaks) -> Line | None:
+def _near(breaks: ShotBreaks) -> BreakLine | None:
     """Return the line of the direct wave: of the first breaks nearest to the source; None where there is none."""
     line = near_line(np.abs(breaks.offset), breaks.time, breaks.period)
     return line if line is not None and line.slowness > 0 else None

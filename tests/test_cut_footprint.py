@@ -7,7 +7,7 @@ import pytest
 from subsalt.acquisition.injection import HICKS
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError
-from subsalt.propagation.blocks import GAIN, Plane, cut_plane, shapes
+from subsalt.propagation.blocks import GAIN, GridFootprint, cut_footprint, shapes
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.options import PropagationOptions
 
@@ -52,35 +52,35 @@ def test_ghost_rows_hold_the_support_of_a_receiver(medium, order):
 
 
 def test_the_rule_leaves_slabs_where_they_are_thin_and_only_then():
-    plane = Plane(400, 300, "isotropic", 4, 0)
-    assert [len(cut_plane(plane, n)[1]) for n in (1, 2, 4, 8)] == [1, 1, 1, 1]
-    xs, ys = cut_plane(plane, 96)
+    plane = GridFootprint(400, 300, "isotropic", 4, 0)
+    assert [len(cut_footprint(plane, n)[1]) for n in (1, 2, 4, 8)] == [1, 1, 1, 1]
+    xs, ys = cut_footprint(plane, 96)
     assert (len(xs) * len(ys), len(ys) > 1) == (96, True)
     slabs = plane.cost(plane.along(0, 96), plane.along(1, 1))
     assert plane.cost(xs, ys) < (1 - GAIN) * slabs
     others = [plane.cost(plane.along(0, px), plane.along(1, py)) for px, py in shapes(96, (100, 75))]
     assert plane.cost(xs, ys) == min(others)
     # a long, narrow grid has nothing to gain
-    assert len(cut_plane(Plane(4000, 30, "isotropic", 4, 0), 96)[1]) == 1
+    assert len(cut_footprint(GridFootprint(4000, 30, "isotropic", 4, 0), 96)[1]) == 1
 
 
 def test_a_shape_is_taken_as_it_is_given_and_the_rule_for_other_groups():
-    plane = Plane(100, 100, "tti", 4, 12)
-    assert [len(s) for s in cut_plane(plane, 6, (2, 3))] == [2, 3]
-    assert cut_plane(plane, 4, (2, 3)) == cut_plane(plane, 4)
-    assert len(cut_plane(plane, 4, "slabs")[1]) == 1
+    plane = GridFootprint(100, 100, "tti", 4, 12)
+    assert [len(s) for s in cut_footprint(plane, 6, (2, 3))] == [2, 3]
+    assert cut_footprint(plane, 4, (2, 3)) == cut_footprint(plane, 4)
+    assert len(cut_footprint(plane, 4, "slabs")[1]) == 1
 
 
 @pytest.mark.parametrize(
     ("plane", "ranks", "decomp", "code", "words"),
     [
-        (Plane(100, 30, "tti", 4, 0), 4, (1, 4), "E720", "at most 3 along y"),
-        (Plane(100, 1, "isotropic", 4, 0), 4, (2, 2), "E719", "decomp = [4, 1]"),
-        (Plane(40, 200, "isotropic", 4, 0), 12, "auto", "E720", "blocks ([parallel] decomp)"),
+        (GridFootprint(100, 30, "tti", 4, 0), 4, (1, 4), "E720", "at most 3 along y"),
+        (GridFootprint(100, 1, "isotropic", 4, 0), 4, (2, 2), "E719", "decomp = [4, 1]"),
+        (GridFootprint(40, 200, "isotropic", 4, 0), 12, "auto", "E720", "blocks ([parallel] decomp)"),
     ],
 )
 def test_what_cannot_be_cut_says_what_can(plane, ranks, decomp, code, words):
     with pytest.raises(ConfigError) as caught:
-        cut_plane(plane, ranks, decomp)
+        cut_footprint(plane, ranks, decomp)
     assert caught.value.code == code
     assert words in str(caught.value)
