@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subsalt.cli import check_command, ranks, wavelet_command
-from subsalt.cli.app_root import JobFile, Json, Strict, app, example
+from subsalt.cli.app_root import JobFile, Json, Strict, Talk, TalkOfRun, app, example
 from subsalt.cli.commands import check_or_stop, show_result
 from subsalt.cli.output import Out, finding_dict, spread
 from subsalt.cli.waiting import waiting
@@ -27,21 +27,22 @@ if TYPE_CHECKING:
 @app.command(
     short_help="Model and migrate a small 3-D salt survey.", epilog=example("subsalt demo --out demo")
 )
+@spread
 def demo(
+    *,
     out: Annotated[
         Path, typer.Option("--out", "-o", readable=False, help="Folder for everything the demo makes.")
     ] = Path("demo"),
     quick: Annotated[
         bool, typer.Option("--quick", help="One line of four shots over the salt: a quarter of the time.")
     ] = False,
-    json: Json = False,
+    talk: Talk,
 ) -> None:
     """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
     from subsalt.demo import run_demo
-    from subsalt.run import progress
 
-    printer = Out(json)
-    with progress.for_stream("demo") as bar:
+    printer = talk.out()
+    with printer.progress("demo") as bar:
         result = run_demo(out, quick=quick, progress=bar, say=printer.say)
     printer.json(result)
 
@@ -61,7 +62,7 @@ def doctor(
     mpi = examine_mpi()
     # the ranks have seen each other; the rest is about one machine, and needs one process
     comm.close()
-    if out.quiet:
+    if out.mute:
         return
     result = examine(scratch, mpi=mpi)
     for line in result.lines():
@@ -79,7 +80,9 @@ def doctor(
         "subsalt scan shots/*.sgy --geometry line.sps --geometry line.rps --geometry line.xps",
     ),
 )
+@spread
 def scan(
+    *,
     files: Annotated[
         list[Path],
         typer.Argument(
@@ -123,7 +126,7 @@ def scan(
     join: Annotated[
         str, typer.Option(help="Traces are known by field record, or by shot point: auto, record, point.")
     ] = "auto",
-    json: Json = False,
+    talk: Talk,
 ) -> None:
     """Show what SEG-Y and SU files hold: shots, channels, coordinates, sampling, format, oddities.
 
@@ -140,7 +143,7 @@ def scan(
         raise ConfigError(
             "--out names the picture of the first breaks, which were not asked for", "add --first-breaks"
         )
-    printer = Out(json)
+    printer = talk.out()
     header = HeaderBytes.preset(preset)
     files = [f for f in files if f.suffix != SUFFIX] or files
     placing = read_positions(geometry, join)
@@ -148,7 +151,7 @@ def scan(
     fix = Fix()
     if index or index_folder is not None:
         fix, more["index"] = save_indexes(files, header, index_folder, printer)
-    with waiting("scanning", json):
+    with waiting("scanning", printer.as_json or printer.quiet):
         result = read(files, header, fix, placed=placing is not None)
     printer.say(result.describe())
     if placing is not None:
@@ -245,12 +248,12 @@ def init(
     files: Annotated[
         list[str] | None, typer.Argument(metavar="[FILES]...", help="More files for --from.")
     ] = None,
-    json: Json = False,
+    talk: Talk,
 ) -> None:
     """Write a commented job file, filled with what the files say."""
     shots = [*(from_ or []), *(files or [])]
     given = asdict(first) | asdict(more)
-    out = Out(json)
+    out = talk.out()
     own = _own_options(method, given)
     if not shots:
         raise ConfigError(
@@ -258,7 +261,7 @@ def init(
             "add --from 'shots/*.sgy'; a job that models shots is written by hand (subsalt explain acquisition)",
             code="E124",
         )
-    with waiting("reading", json):
+    with waiting("reading", out.as_json or out.quiet):
         result = method_of(method).start(
             job, shots, **own, geometry=geometry or (), preset=preset, force=force
         )
@@ -279,7 +282,7 @@ def init(
 def wavelet(
     job: JobFile,
     options: wavelet_command.Options,
-    json: Json = False,
+    talk: Talk,
 ) -> None:
     """Estimate the source wavelet of a job: from direct waves, from a signature, or from the spectrum of its traces.
 
@@ -288,14 +291,16 @@ def wavelet(
     among the steps of [[signal]] act on the wavelet; mute, gain and to2d are left out. The file goes into [source] by
     the lines that are printed.
     """
-    wavelet_command.wavelet(job, options, json)
+    wavelet_command.wavelet(job, options, talk.out())
 
 
 @app.command(
     short_help="Apply every rule to a job; compute nothing.", epilog=example("subsalt check survey.toml")
 )
+@spread
 def check(
     job: JobFile,
+    *,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", readable=False, help="Folder for the map; JOB.check beside the job."),
@@ -304,10 +309,10 @@ def check(
         bool, typer.Option("--map/--no-map", help="Draw the survey on its model or image grid.")
     ] = True,
     strict: Strict = False,
-    json: Json = False,
+    talk: Talk,
 ) -> None:
     """Apply every rule on units, geometry, models, stability and dispersion; draw the survey on the model."""
-    printer = Out(json)
+    printer = talk.out()
     with ranks.on_all_ranks(job, printer) as read:
         code = check_command.check(read, printer, out, map_, strict)
     if code:
@@ -317,22 +322,23 @@ def check(
 @app.command(
     short_help="Model the shots of a job to SEG-Y.", epilog=example("subsalt model survey.toml -o shots")
 )
+@spread
 def model(
     job: JobFile,
+    *,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", readable=False, help="Folder for the shots; JOB.shots beside the job."),
     ] = None,
     strict: Strict = False,
-    json: Json = False,
+    talk: TalkOfRun,
 ) -> None:
     """Model the shots of [acquisition] to SEG-Y."""
     from subsalt.methods.rtm.job import Job
     from subsalt.methods.rtm.model_job import model_checked
-    from subsalt.run import progress
     from subsalt.run.method_run import RunRequest, RunState
 
-    printer = Out(json)
+    printer = talk.out()
     with ranks.on_all_ranks(job, printer) as read:
         state = RunState.of(RunRequest(out or read.base / f"{read.name}.shots"))
         with state.clock("check"):
@@ -344,7 +350,7 @@ def model(
                     "add shots, receivers, record_length and dt",
                     code="E102",
                 )
-        with progress.for_stream("modelling") as bar:
+        with printer.progress("modelling") as bar:
             state.request = replace(state.request, progress=bar)
             result = model_checked(read, state)
     show_result(printer, result)

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from subsalt import errors, extensions
+from subsalt.cli.output import Out
 
 if TYPE_CHECKING:
     from subsalt.run.resume import ResumeOptions
@@ -50,7 +51,7 @@ app = typer.Typer(
     cls=Commands,
     help="Seismic imaging by one job file: reverse time migration to a depth image, "
     "Kirchhoff time migration to an image or gathers.",
-    epilog="Start with: subsalt demo. Every command has --help with an example; --debug shows tracebacks.",
+    epilog="Start with: subsalt demo. Every command has --help with an example.",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,
@@ -83,11 +84,38 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Again:
+class Talk:
+    """How much a command prints."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every finding, and what is behind it.")
+    ] = False
+    json: Json = False
+
+    def out(self) -> Out:
+        """Return where the command prints, that much."""
+        return Out(self.json, quiet=self.quiet, verbose=self.verbose)
+
+
+@dataclass(frozen=True)
+class TalkOfRun(Talk):
+    """How much a command that computes prints."""
+
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Print where the time went, phase by phase.")
+    ] = False
+
+    def out(self) -> Out:
+        """Return where the command prints, that much."""
+        return Out(self.json, quiet=self.quiet, verbose=self.verbose, profile=self.profile)
+
+
+@dataclass(frozen=True)
+class Again(TalkOfRun):
     """Options of a run that may have been started before."""
 
     strict: Strict = False
-    json: Json = False
     retry_quarantined: Annotated[
         bool, typer.Option("--retry-quarantined", help="Retry shots that were quarantined.")
     ] = False
@@ -129,6 +157,9 @@ def _version(value: bool) -> None:
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
     ] = False,
 ) -> None:
     """Hold the options of the command itself."""

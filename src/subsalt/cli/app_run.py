@@ -65,7 +65,7 @@ def migrate(
         vscan_command.vscan(job, scan, start, again)
         return
     vscan_command.refuse_with(scan)
-    printer = Out(again.json)
+    printer = again.out()
     with ranks.on_all_ranks(job, printer, start.shots) as read:
         migrate_here(
             read, start.run or read.default_run_dir, again.strict, printer, again.options(), start.recompute
@@ -87,13 +87,13 @@ def resume(
     from subsalt.run.live import known_run
 
     how = again.options()
-    out = Out(again.json)
+    out = again.out()
 
     def read() -> BaseJob:
         known_run(run)
-        return job_of_run(run, out.say)
+        return job_of_run(run, out.note)
 
-    if run.is_dir() and reimage_command.go_on(run, again.json):
+    if run.is_dir() and reimage_command.go_on(run, out):
         return
     with ranks.on_all_ranks(read, out) as job:
         migrate_here(job, run, again.strict, out, how)

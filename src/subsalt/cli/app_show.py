@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from subsalt.cli import play_command, reimage_command, view_command
-from subsalt.cli.app_root import Json, RunDir, app, example
+from subsalt.cli.app_root import Json, RunDir, TalkOfRun, app, example
 from subsalt.cli.commands import must_exist
 from subsalt.cli.output import Out, plain, spread
 from subsalt.errors import ConfigError
@@ -26,10 +26,10 @@ from subsalt.errors import ConfigError
 def reimage(
     run: RunDir,
     options: reimage_command.Options,
-    json: Json = False,
+    talk: TalkOfRun,
 ) -> None:
     """Make another image of a run from its partial images and kept wavefields: other condition, filter, part."""
-    reimage_command.reimage(run, options, json)
+    reimage_command.reimage(run, options, talk.out())
 
 
 @app.command(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt.cli import ranks
+from subsalt.cli import ranks, seen_warnings
 from subsalt.cli.output import Out, finding_dict
 from subsalt.cli.waiting import waiting
 from subsalt.errors import CannotCreateError, Finding
@@ -20,10 +20,10 @@ def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool
     from subsalt.job.checking import check_job
     from subsalt.methods import method_of
 
-    with ranks.together(), waiting("checking", out.as_json):
+    with ranks.together(), waiting("checking", out.as_json or out.quiet):
         result = check_job(job)
     findings, picture, repairs = list(result.findings), None, None
-    draw = draw and not out.quiet  # one rank draws for all
+    draw = draw and not out.mute  # one rank draws for all
     try:
         method, place = method_of(job.method), place_beside(job, out_dir)
         picture = method.draw_map(job, result, place) if draw else None
@@ -33,6 +33,8 @@ def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool
         cure = "choose a folder for the map with --out, or leave it out with --no-map"
         findings.append(Finding(error.code, "error", error.message, cure))
     out.findings(findings)
+    if draw and out_dir is None and not out.quiet:
+        seen_warnings.remember(job, findings)
     errors = sum(f.level == "error" for f in findings)
     warnings = sum(f.level == "warning" for f in findings)
     unchecked = sum(f.level == "unchecked" for f in findings)
@@ -63,4 +65,4 @@ def place_beside(job: BaseJob, folder: Path | None) -> Callable[[str], Path]:
     """Return what makes the folder of the pictures, ``JOB.check`` beside the job, and names a file in it."""
     from subsalt.io.publish import make_folder
 
-    return lambda name: make_folder(folder if folder is not None else job.base / f"{job.name}.check") / name
+    return lambda name: make_folder(folder if folder is not None else seen_warnings.folder_of(job)) / name

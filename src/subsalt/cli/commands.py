@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from subsalt.cli import ranks
+from subsalt.cli import ranks, seen_warnings
 from subsalt.cli.output import Out, phase_table, plain, usage
 from subsalt.cli.waiting import waiting
 from subsalt.errors import (
@@ -25,17 +25,21 @@ if TYPE_CHECKING:
     from subsalt.run.resume import ResumeOptions
 
 
+#: what a result names of its files, and the label of each
+_FILES = {"image": "image", "shots_dir": "shots", "report": "report"}
+
+
 def check_or_stop(job: BaseJob, out: Out, strict: bool) -> list[Finding]:
-    """Apply every rule: errors stop, warnings are shown; return the findings."""
+    """Apply every rule: errors stop, warnings are shown, or counted where `check` has shown them; return the findings."""
     from subsalt.job.checking import check_job
 
     with ranks.together():
-        with waiting("checking", out.as_json):
+        with waiting("checking", out.as_json or out.quiet):
             result = check_job(job)
-        out.findings(f for f in result.findings if f.level == "warning")
         bad = [f for f in result.findings if f.level == "error" or (strict and f.level != "ok")]
         if bad:
-            raise FindingsError(result.findings, result.exit_code(strict))
+            raise FindingsError(bad if out.quiet else result.findings, result.exit_code(strict))
+        seen_warnings.show_new(job, result.findings, out)
     return result.findings
 
 
@@ -69,11 +73,10 @@ def migrate_here(
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
     from subsalt.methods import method_of
-    from subsalt.run import progress
     from subsalt.run.method_run import RunRequest, RunState
     from subsalt.run.migrate import migrate_checked, pinned_job
 
-    state = RunState.of(RunRequest(run, None, strict, how, out.say, recompute))
+    state = RunState.of(RunRequest(run, None, strict, how, out.note, recompute))
     with state.clock("check"):
         job = pinned_job(job, state)
         state.findings = check_or_stop(job, out, strict)
@@ -82,7 +85,7 @@ def migrate_here(
             raise ConfigError(
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
-    with progress.for_stream("migrating", units=f"{method_of(job.method).unit}s") as bar:
+    with out.progress("migrating", f"{method_of(job.method).unit}s") as bar:
         state.request = replace(state.request, progress=bar)
         done = migrate_checked(job, state)
     show_result(out, done)
@@ -95,21 +98,34 @@ def migrate_here(
 
 
 def show_result(out: Out, result: Any) -> None:
-    """Print files and phases of a result."""
+    """Print the files of a result, and the time that it took; with --profile the time of every phase."""
     facts: dict[str, Any] = plain(result)
-    for line in phase_table(facts.get("phases") or {}):
-        out.say(line)
-    compared = facts.get("model")
-    if compared:
-        out.row("model", compared["text"])
-    for name in ("image", "shots_dir", "files", "pictures", "report", "run_dir"):
+    phases: dict[str, float] = facts.get("phases") or {}
+    if out.profile:
+        for line in phase_table(phases):
+            out.say(line)
+        compared = facts.get("model")
+        if compared:
+            out.row("model", compared["text"])
+    for name, label in _FILES.items():
         value = facts.get(name)
-        if isinstance(value, dict):
-            value = value.get("path")
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str):
-                out.row(name, item)
+        path = value.get("path") if isinstance(value, dict) else value
+        if isinstance(path, str):
+            count = f"{len(facts['files'])} files in " if name == "shots_dir" else ""
+            out.row(label, f"{count}{path}")
+    if "wall" in phases:
+        out.row("time", f"{duration_words(phases['wall'])}{'' if out.profile else ' (--profile: by phase)'}")
     out.json(facts)
+
+
+def duration_words(seconds: float) -> str:
+    """Return a time as people say it: 4.2 s, 12 min 5 s, 3 h 20 min."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
 
 
 def end_with_holes(out: Out, result: Any, cure: str) -> None:

@@ -31,7 +31,7 @@ def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: 
 
     survey, places = _survey(files, header)
     breaks = first_breaks(survey)
-    if out.quiet:
+    if out.mute:
         return {}
     out.say()
     out.say(

@@ -38,6 +38,8 @@ EXIT_CODES = {
 
 # typer brings its own copy of click in some versions: take the classes from what it exports
 _USAGE: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
+#: what a group of commands without a word behind it raises, in the versions in which it raises something
+_ONLY_HELP: type[Exception] | tuple[()] = getattr(sys.modules[_USAGE.__module__], "NoArgsIsHelpError", ())
 _CLICK: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
@@ -207,6 +209,9 @@ def _stopped(stop: BaseException, out: Any, code: int, word: str, command: str) 
 
 def _other(error: Exception, out: Any, debug: bool) -> int:
     """Say an error that no part of the package raised on purpose."""
+    if isinstance(error, _ONLY_HELP):
+        print(str(error).rstrip(), flush=True)  # bare `subsalt` or `subsalt lab`: help, and no error
+        return 0
     if isinstance(error, _CLICK):
         usage = isinstance(error, _USAGE)
         message = error.format_message() if hasattr(error, "format_message") else str(error)

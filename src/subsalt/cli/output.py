@@ -10,19 +10,25 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Any, TextIO, get_type_hints
+from typing import TYPE_CHECKING, Any, TextIO, get_type_hints
 
 from subsalt.errors import ConfigError, Finding, FindingsError, SubsaltError
 from subsalt.parallel.comm import speaks
 
+if TYPE_CHECKING:
+    from subsalt.run.progress import Progress
+
 _COLOUR = {"error": "1;31", "warning": "33", "unchecked": "33", "ok": "32", "fix": "36"}
 #: what is printed for a level where it is not its name
 _WORDS = {"unchecked": "not checked:"}
+#: letters of a value of the evidence that --verbose prints
+LONGEST_VALUE = 100
 
 
 def printable(text: str) -> str:
@@ -47,12 +53,28 @@ class Out:
     """Where a command prints.
 
     With `as_json` all text for people goes to standard error, and standard output holds one JSON object.
+
+    Parameters
+    ----------
+    as_json : bool
+        Print one JSON object.
+    quiet : bool
+        Print results and errors only: no warnings, notes or progress.
+    verbose : bool
+        Print every finding, its cure in full and its evidence; includes `profile`.
+    profile : bool
+        Print the time of every phase.
     """
 
-    def __init__(self, as_json: bool = False) -> None:
-        self.as_json = as_json
+    def __init__(
+        self, as_json: bool = False, *, quiet: bool = False, verbose: bool = False, profile: bool = False
+    ) -> None:
+        if quiet and verbose:
+            raise usage("--quiet and --verbose exclude each other", "leave one of them out")
+        self.as_json, self.quiet, self.verbose = as_json, quiet, verbose
+        self.profile = profile or verbose
         #: under mpiexec one rank speaks for all; only an error that ends the others is said by any
-        self.quiet = not speaks()
+        self.mute = not speaks()
 
     @property
     def stream(self) -> TextIO:
@@ -60,19 +82,36 @@ class Out:
         return sys.stderr if self.as_json else sys.stdout
 
     def say(self, text: str = "") -> None:
-        """Print text for people."""
-        if self.quiet:
+        """Print a result for people."""
+        if self.mute:
             return
         print(printable(text), file=self.stream, flush=True)
+
+    def note(self, text: str = "") -> None:
+        """Print what is no result: not when `quiet`."""
+        if not self.quiet:
+            self.say(text)
+
+    @contextmanager
+    def progress(self, label: str, units: str = "shots") -> Iterator[Progress]:
+        """Show how far a computation is: not when `quiet`."""
+        from subsalt.run import progress
+
+        if self.quiet:
+            yield progress.silent
+            return
+        with progress.for_stream(label, units=units) as bar:
+            yield bar
 
     def row(self, label: str, text: str) -> None:
         """Print a labelled line."""
         self.say(f"{label:<9} {text}")
 
     def findings(self, findings: Iterable[Finding], stream: TextIO | None = None) -> None:
-        """Print findings: ok, warnings, errors; each with its cure below."""
-        if not self.quiet:
-            self._print(findings, stream or self.stream)
+        """Print findings: ok, warnings, errors; each with its cure below. When `quiet` only errors."""
+        if not self.mute:
+            wanted = [f for f in findings if f.level == "error" or not self.quiet]
+            self._print(wanted, stream or self.stream)
 
     def _print(self, findings: Iterable[Finding], stream: TextIO) -> None:
         order = {"ok": 0, "unchecked": 1, "warning": 2, "error": 3}
@@ -81,7 +120,10 @@ class Out:
             code = f"{f.code}  " if f.is_fault else ""
             print(f"{word} {code}{printable(f.message)}", file=stream)
             if f.fix:
-                print(f"{'':<7} {paint('fix:', 'fix', stream)} {printable(f.short_fix)}", file=stream)
+                fix = f.fix if self.verbose else f.short_fix
+                print(f"{'':<7} {paint('fix:', 'fix', stream)} {printable(fix)}", file=stream)
+            for name, value in plain(f.evidence).items() if self.verbose else ():
+                print(f"{'':<7} {printable(f'{name}: {short_value(value)}')}", file=stream)
         stream.flush()
 
     def error(self, error: SubsaltError) -> None:
@@ -89,7 +131,8 @@ class Out:
         for.
         """
         if isinstance(error, FindingsError):
-            self._print([f for f in error.findings if f.is_fault], sys.stderr)
+            stops = any(f.level == "error" for f in error.findings)
+            self._print([f for f in error.findings if f.is_fault or (f.level != "ok" and not stops)], sys.stderr)
         else:
             word = paint("error", "error", sys.stderr)
             print(f"{word} {error.code}  {printable(error.message)}", file=sys.stderr)
@@ -100,8 +143,14 @@ class Out:
 
     def json(self, result: Any) -> None:
         """Print the one JSON object, on one line, when `as_json`."""
-        if self.as_json and not self.quiet:
+        if self.as_json and not self.mute:
             print(json.dumps(plain(result), allow_nan=False), flush=True)
+
+
+def short_value(value: Any) -> str:
+    """Return a plain value as one line of at most `LONGEST_VALUE` letters."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
 
 
 def error_dict(error: SubsaltError) -> dict[str, object]:

@@ -13,10 +13,10 @@ import typer
 
 from subsalt.cli.app_root import Shots
 from subsalt.cli.commands import end_with_holes, show_result
-from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
+    from subsalt.cli.output import Out
     from subsalt.methods.rtm.reimage import Wish
     from subsalt.methods.rtm.reuse import Times
 
@@ -64,35 +64,33 @@ class Options:
     ] = False
 
 
-def reimage(run: Path, options: Options, as_json: bool) -> None:
+def reimage(run: Path, options: Options, out: Out) -> None:
     """Make a new image from what a run has kept."""
     from subsalt.methods.rtm.reimage import Wish
 
     given = {f.name: getattr(options, f.name) for f in fields(options) if f.name not in ("out", "time_range")}
     wish = Wish(times=None if options.time_range is None else times_of(options.time_range), **given)
-    make(run, options.out or default_name(run, wish), wish, as_json)
+    make(run, options.out or default_name(run, wish), wish, out)
 
 
-def go_on(folder: Path, as_json: bool) -> bool:
+def go_on(folder: Path, out: Out) -> bool:
     """Go on in the directory of a new image, from what it says of itself; return whether it is one."""
     from subsalt.io.run_folder import own_run
     from subsalt.methods.rtm.reimage import made_of
 
-    earlier = made_of(own_run(folder), Out(as_json).say)
+    earlier = made_of(own_run(folder), out.note)
     if earlier is None:
         return False
-    make(earlier[0], folder, earlier[1], as_json)
+    make(earlier[0], folder, earlier[1], out)
     return True
 
 
-def make(run: Path, folder: Path, wish: Wish, as_json: bool) -> None:
+def make(run: Path, folder: Path, wish: Wish, out: Out) -> None:
     """Make the image, and say where it is and what is missing in it."""
     from subsalt.methods.rtm.reimage import reimage_run
-    from subsalt.run import progress
 
-    out = Out(as_json)
-    with progress.for_stream("imaging") as bar:
-        result = reimage_run(run, folder, wish, bar, out.say)
+    with out.progress("imaging") as bar:
+        result = reimage_run(run, folder, wish, bar, out.note)
     show_result(out, result)
     end_with_holes(out, result, f"the reasons are in {result.report}")
 

@@ -18,7 +18,7 @@ class Options:
 
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", readable=False, help="PNG file; beside the input when left out."),
+        typer.Option("--out", "-o", readable=False, help="PNG file or folder (default: NAME.png next to the input; for a run, next to its directory)."),
     ] = None
     clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0
     key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None

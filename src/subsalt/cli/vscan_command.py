@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.cli import ranks
-from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 from subsalt.methods import method_of
 
 if TYPE_CHECKING:
     from subsalt.cli.app_root import Again, Start
     from subsalt.cli.app_run import Scan
+    from subsalt.cli.output import Out
     from subsalt.job.base import BaseJob
 
 
@@ -35,11 +35,10 @@ def vscan(job_file: Path, scan: Scan, start: Start, again: Again) -> None:
     """Migrate at every scale, each into a run of its own, then measure and draw."""
     from subsalt.cli.commands import check_or_stop
     from subsalt.cli.view_command import place_of
-    from subsalt.run import progress
     from subsalt.run.migrate import migrate_job
 
     how = again.options()
-    out = Out(again.json)
+    out = again.out()
     places = [place_of(p) for p in scan.at or []]
     with ranks.on_all_ranks(job_file, out) as job:
         method = method_of(job.method)
@@ -55,13 +54,13 @@ def vscan(job_file: Path, scan: Scan, start: Start, again: Again) -> None:
             scanner.check_places()
 
         def migrate(scaled: BaseJob, run: Path, word: str) -> None:
-            out.say(f"{word}: {run}")
-            with progress.for_stream("migrating", units=f"{method.unit}s") as bar:
-                migrate_job(scaled, run, bar, resume=how, say=out.say, recompute=start.recompute)
+            out.note(f"{word}: {run}")
+            with out.progress("migrating", f"{method.unit}s") as bar:
+                migrate_job(scaled, run, bar, resume=how, say=out.note, recompute=start.recompute)
 
         scanner.migrate(start.run or job.default_run_dir, migrate)
         with ranks.together():
-            if not out.quiet:
+            if not out.mute:
                 _show(out, *scanner.measure())
 
 

@@ -80,13 +80,13 @@ class Options:
     ] = None
 
 
-def wavelet(path: Path, given: Options, as_json: bool) -> None:
+def wavelet(path: Path, given: Options, out: Out) -> None:
     """Estimate, write and draw the wavelet of a job."""
     from subsalt.methods.rtm import wavelet_job
     from subsalt.methods.rtm.job import Job
     from subsalt.view.source_wavelet import source_wavelet
 
-    out, options = Out(as_json), options_of(given)
+    options = options_of(given)
     job = Job.from_toml(path)
     if not isinstance(job, Job):
         raise usage(
@@ -99,7 +99,7 @@ def wavelet(path: Path, given: Options, as_json: bool) -> None:
     target = given.out or job.base / f"{job.name}.wavelet.txt"
     if target.suffix not in (".txt", ".dat", ".csv"):
         raise usage(f"--out {target}: a wavelet is written as text", "end its name in .txt")
-    made = _estimate(job, given, options)
+    made = _estimate(job, given, options, out)
     wavelet_job.write(made, target)
     title = f"{job.title or job.name}: source wavelet from {'its ' * (made.way == 'spectrum')}{made.way}"
     picture = source_wavelet(
@@ -202,19 +202,18 @@ def _span(text: str | None) -> tuple[float, float] | None:
     return span
 
 
-def _estimate(job: Job, request: Options, options: WaveletOptions) -> SourceWavelet:
+def _estimate(job: Job, request: Options, options: WaveletOptions, out: Out) -> SourceWavelet:
     """Return the wavelet by the way that is asked for."""
     from subsalt.job import units
     from subsalt.methods.rtm.wavelet_direct import from_direct_waves
     from subsalt.methods.rtm.wavelet_job import from_signature, from_spectrum
-    from subsalt.run import progress
 
     if request.signature is not None:
         dt = None if request.signature_dt is None else units.parse(_number(request.signature_dt), "time")
         return from_signature(job, request.signature, dt)
     if request.phase is not None:
         return from_spectrum(job, request.phase, options)  # type: ignore[arg-type]
-    with progress.for_stream("wavelet") as bar:
+    with out.progress("wavelet") as bar:
         return from_direct_waves(job, options, bar)
 
 

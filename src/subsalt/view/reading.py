@@ -115,7 +115,7 @@ def picture(
         Run directory (finished, or with the partial images of a run that goes on), or a file: any volume that
         `io.volume` reads, or shots.
     out : path, optional
-        PNG or folder; ``NAME.png`` in the current folder when left out.
+        PNG or folder; ``NAME.png`` next to the source when left out.
     at : sequence of float, (3,), optional
         Local point through which a 3-D volume is cut, m.
     key : str, optional
@@ -186,9 +186,13 @@ def view_run(
 
 
 def named(source: Path, out: str | Path | None) -> Path:
-    """Return the PNG to draw a source into: `out`, or ``NAME.png`` in that folder, or here."""
-    name = Path(source.resolve().name if source.is_dir() else source.name).stem
-    target = Path(out) if out is not None else Path(f"{name}.png")
+    """Return the PNG to draw a source into: `out`, ``NAME.png`` in that folder, or ``NAME.png`` next to the source.
+
+    A run directory ``line.run`` gives ``line.png`` next to it: nothing is written inside a run.
+    """
+    whole = source.resolve() if source.name in ("", "..") else source
+    name = whole.stem
+    target = Path(out) if out is not None else whole.with_name(f"{name}.png")
     return target / f"{name}.png" if target.is_dir() else target
 
 
