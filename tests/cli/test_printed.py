@@ -61,7 +61,9 @@ def test_warnings_of_check_are_counted_and_new_ones_are_printed(job, subsalt_com
     assert "warning" in labels(subsalt_command("migrate", job)[1])
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"printed": 3}', '{"printed": [1]}', '{"printed": [[1, 2, 3]]}', "{"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"printed": 3}', '{"printed": [1]}', '{"printed": [[1, 2, 3]]}', "{"]
+)
 def test_a_damaged_record_of_warnings_prints_them(job, subsalt_command, text):
     assert subsalt_command("check", job)[0] == 0
     (job.parent / "line.check" / "warnings.json").write_text(text)

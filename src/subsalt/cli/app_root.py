@@ -102,9 +102,9 @@ class Talk:
 class TalkOfRun(Talk):
     """How much a command that computes prints."""
 
-    profile: Annotated[
-        bool, typer.Option("--profile", help="Print where the time went, phase by phase.")
-    ] = False
+    profile: Annotated[bool, typer.Option("--profile", help="Print where the time went, phase by phase.")] = (
+        False
+    )
 
     def out(self) -> Out:
         """Return where the command prints, that much."""

@@ -30,7 +30,7 @@ _FILES = {"image": "image", "shots_dir": "shots", "report": "report"}
 
 
 def check_or_stop(job: BaseJob, out: Out, strict: bool) -> list[Finding]:
-    """Apply every rule: errors stop, warnings are shown, or counted where `check` has shown them; return the findings."""
+    """Apply every rule: errors stop, warnings are shown or, where `check` has shown them, counted; return all."""
     from subsalt.job.checking import check_job
 
     with ranks.together():

@@ -132,7 +132,9 @@ class Out:
         """
         if isinstance(error, FindingsError):
             stops = any(f.level == "error" for f in error.findings)
-            self._print([f for f in error.findings if f.is_fault or (f.level != "ok" and not stops)], sys.stderr)
+            self._print(
+                [f for f in error.findings if f.is_fault or (f.level != "ok" and not stops)], sys.stderr
+            )
         else:
             word = paint("error", "error", sys.stderr)
             print(f"{word} {error.code}  {printable(error.message)}", file=sys.stderr)

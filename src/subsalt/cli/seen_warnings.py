@@ -40,7 +40,7 @@ def remember(job: BaseJob, findings: Iterable[Finding]) -> None:
 
 
 def mark(finding: Finding) -> tuple[str, str]:
-    """Return code and message of a finding, its files without their folders: a resumed run names them by whole paths."""
+    """Return code and message of a finding, its files without folders: a resumed run names them by whole paths."""
     return finding.code, re.sub(r"\S*/", "", finding.message)
 
 

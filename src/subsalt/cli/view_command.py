@@ -18,7 +18,12 @@ class Options:
 
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", readable=False, help="PNG file or folder (default: NAME.png next to the input; for a run, next to its directory)."),
+        typer.Option(
+            "--out",
+            "-o",
+            readable=False,
+            help="PNG file or folder (default: NAME.png next to the input, also next to a run).",
+        ),
     ] = None
     clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0
     key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None
