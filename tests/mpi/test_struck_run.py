@@ -16,8 +16,8 @@ from launch import MPI, Launched, alive, descendants, run
 from job_files import MIGRATE, survey, write_files
 from patience import PATIENCE, wait_for
 from subsalt.run.ledger_file import peek
-from subsalt.run.live import ask
 from subsalt.run.progress import view_of
+from subsalt.run.stop_request import request_stop
 from thorough import some
 
 pytestmark = MPI
@@ -132,7 +132,7 @@ def test_a_run_of_ranks_is_watched_and_stopped(folders, finish):
     while len(seen) < 2 and launched.process.poll() is None:
         seen |= {r.rank for r in view_of(folder / name).running}
         time.sleep(0.02)
-    answer = ask(folder / name, finish)
+    answer = request_stop(folder / name, finish)
     done = launched.wait()
     assert (done.rc, answer.stopped) == (75, True), done
     everything = "".join(done.err)

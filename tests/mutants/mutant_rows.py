@@ -272,7 +272,7 @@ RUNS = [
     Mutant(
         "Runs",
         "count of the quarantine",
-        "src/subsalt/run/resume.py",
+        "src/subsalt/run/quarantine.py",
         "ledger.fail(unit, reason) >= TRIES",
         "ledger.fail(unit, reason) > TRIES",
         "run/test_quarantine.py",

@@ -13,10 +13,10 @@ import numpy as np
 
 from subsalt.io.publish import make_folder, publish_array, sha256_file
 from subsalt.methods.rtm.job import Job
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.engine import Engine
 from subsalt.run.method_run import ImagingRun, RunRequest, RunState
 from subsalt.run.result import RunResult, Written
-from subsalt.run.resume import CrashNote
 from subsalt.run.rounds import RoundEnd
 from subsalt.run.run_directory import RunDirectory
 from subsalt.run.scheduler import Outcome, RankGroups

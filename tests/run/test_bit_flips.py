@@ -23,9 +23,9 @@ from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.reimage import Wish, made_of, reimage_run
 from subsalt.run.job_of_run import job_of_run
 from subsalt.run.ledger_file import peek
-from subsalt.run.live import RunStopped
 from subsalt.run.migrate import migrate_job
 from subsalt.run.resume import ResumeOptions
+from subsalt.run.stop_request import RunStopped
 
 FLIPS = int(os.environ.get("SUBSALT_FLIPS", "2"))
 #: keys of the job with other values than a job without them has: what is lost shows

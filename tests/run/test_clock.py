@@ -14,7 +14,7 @@ LABELS = {
     "plan/rates.py": "age of a measurement, which a plan makes again",
     "io/event_log.py": "time of an event",
     "run/live.py": "when a run spoke last",
-    "run/resume.py": "time of a failure",
+    "run/quarantine.py": "time of a failure",
     "run/progress.py": "how long a run on another machine has been silent, for people",
 }
 #: measurements are dated

@@ -19,8 +19,8 @@ from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.report import write as write_report
 from subsalt.run.job_of_run import job_of_run
-from subsalt.run.live import ask
 from subsalt.run.migrate import migrate_job
+from subsalt.run.stop_request import request_stop
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_every_reader_refuses_links(run: Path, theirs: Path, capsys: pytest.Capt
         "resume": lambda: job_of_run(run),
         "source": lambda: SourceRun.open(run),
         "report": lambda: write_report(run),
-        "stop": lambda: ask(run),
+        "stop": lambda: request_stop(run),
         "reimage": lambda: reimage_run(run, run.with_name("new"), Wish(normalise=0.1)),
     }
     for name, call in calls.items():

@@ -16,21 +16,13 @@ from subsalt.host import kills_for_memory
 from subsalt.methods.rtm import migrate as shots
 from subsalt.methods.rtm.job import Job
 from subsalt.parallel.comm import single
+from subsalt.run.crash_evidence import CrashNote, collect_crash_stacks, died_of_memory
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import peek
 from subsalt.run.lock import boot_id
 from subsalt.run.migrate import migrate_job
-from subsalt.run.resume import (
-    AS_IT_IS,
-    CrashNote,
-    ResumeOptions,
-    belongs_to_shot,
-    collect,
-    died_of_memory,
-    read_record,
-    review_last_start,
-    units_to_do,
-)
+from subsalt.run.quarantine import belongs_to_shot, read_record
+from subsalt.run.resume import DEFAULT_RESUME, ResumeOptions, review_last_start, units_to_do
 
 
 @pytest.fixture(scope="module")
@@ -162,13 +154,13 @@ def crashed(folder: Path, shot: int, stack: str = "Fatal Python error: Segmentat
 
 def test_a_crash_leaves_its_stack_and_a_kill_does_not(tmp_path: Path) -> None:
     code = (
-        "import sys, os, signal; from pathlib import Path; from subsalt.run.resume import CrashNote\n"
+        "import sys, os, signal; from pathlib import Path; from subsalt.run.crash_evidence import CrashNote\n"
         "note = CrashNote(Path(sys.argv[1]), 3).__enter__(); note.now(1); note.now(7)\n"
         "os.kill(os.getpid(), int(sys.argv[2]))"
     )
     for number, units_found in ((11, [(0, 7)]), (6, [(0, 7)]), (9, [])):
         subprocess.run([sys.executable, "-c", code, str(tmp_path), str(number)], check=False)
-        found = collect(tmp_path)
+        found = collect_crash_stacks(tmp_path)
         assert list(found) == units_found
         assert all("Fatal Python error" in stack for stack in found.values())
         assert not list(tmp_path.iterdir())
@@ -187,21 +179,21 @@ def test_two_crashes_in_a_shot_set_it_aside(job: Job, tmp_path: Path) -> None:
         crashed(run, 2)
         crashed(run / "..", 99)
         with Ledger(run) as ledger:
-            review_last_start(ledger, AS_IT_IS)
+            review_last_start(ledger, DEFAULT_RESUME)
             assert units_to_do(ledger) == left
     assert "crashed in this shot: Fatal Python error" in peek(run)[1]["reason"]
     assert len(read_record(run, 2)["failures"][0]["stack"]) == 1
     # a crash behind the last shot, when the image is summed, is held against nobody
     crashed(run, 3)
     with Ledger(run) as ledger:
-        review_last_start(ledger, AS_IT_IS)
+        review_last_start(ledger, DEFAULT_RESUME)
         assert [r["state"] for r in ledger.rows()] == ["done", "quarantined", "done"]
 
 
 @pytest.mark.parametrize("text", ["", "x", "7", "\nstack", "seven\nstack"])
 def test_a_note_that_says_nothing_is_no_crash(tmp_path: Path, text: str) -> None:
     (tmp_path / "crash.r0000.txt").write_text(text)
-    assert collect(tmp_path) == {}
+    assert collect_crash_stacks(tmp_path) == {}
     assert not list(tmp_path.iterdir())
 
 
@@ -213,7 +205,7 @@ def test_a_killed_run_is_no_fault_of_its_shots_but_they_come_last(tmp_path: Path
     for k in range(1, 6):
         subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
         with Ledger(tmp_path) as ledger:
-            review_last_start(ledger, AS_IT_IS)
+            review_last_start(ledger, DEFAULT_RESUME)
             assert ledger.interrupted == [(0, 1)]
             assert ledger.rows()[0]["deaths"] == k
             assert units_to_do(ledger) == ([1, 2, 3] if k < 2 else [2, 3, 1])
@@ -232,11 +224,11 @@ def test_an_end_for_lack_of_memory_is_known_by_the_counter_of_the_system(
     with Ledger(tmp_path) as ledger:
         ledger.plan([1, 2])
         ledger.interrupted, ledger.lock.previous = [(0, 1)], {"memory_kills": now - 1, "boot": boot_id()}
-        review_last_start(ledger, AS_IT_IS)
+        review_last_start(ledger, DEFAULT_RESUME)
         assert "lack of memory" in ledger.rows()[0]["reason"]
         # two shots were running: it may have been either
         ledger.interrupted = [(0, 1), (0, 2)]
-        review_last_start(ledger, AS_IT_IS)
+        review_last_start(ledger, DEFAULT_RESUME)
         assert [r["failures"] for r in ledger.rows()] == [1, 0]
 
 

@@ -16,12 +16,14 @@ from rounds_case import ROUNDS, SIZE, UNITS, FixedPoint, expected, iterate
 from patience import PATIENCE
 from subsalt.errors import CorruptionError
 from subsalt.io.event_log import read_events
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import peek
-from subsalt.run.live import RunStopped
 from subsalt.run.progress import lines, view_of
-from subsalt.run.resume import CrashNote, ResumeOptions, read_record
+from subsalt.run.quarantine import read_record
+from subsalt.run.resume import ResumeOptions
 from subsalt.run.settings import NAME
+from subsalt.run.stop_request import RunStopped
 
 HERE = Path(__file__).parent
 
@@ -295,9 +297,9 @@ def test_a_request_stops_it_between_two_rounds(tmp_path: Path, whole: str) -> No
         def close_round(self):
             end = super().close_round()
             if self.state.round == 0:
-                from subsalt.run.live import Request
+                from subsalt.run.stop_request import StopRequest
 
-                self.state.live.request = Request(True, "subsalt stop")
+                self.state.live.request = StopRequest(True, "subsalt stop")
             return end
 
     with pytest.raises(RunStopped, match="in hand were finished first"):

@@ -20,11 +20,12 @@ from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.run import live
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import peek
-from subsalt.run.live import STOP_FILE, RunStopped, ask, read_progress, read_request
+from subsalt.run.live import read_progress
 from subsalt.run.lock import RunLock, is_alive, read_lease
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import view_of
 from subsalt.run.resume import ResumeOptions
+from subsalt.run.stop_request import STOP_FILE, RunStopped, read_request, request_stop
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,7 @@ def asking(run: Path, at: float, **how: bool):
 
     def progress(done: float, total: float, message: str = "") -> None:
         if done >= at and not asked:
-            asked.append(ask(run, patience=0, **how))
+            asked.append(request_stop(run, patience=0, **how))
             # at once is by a signal, which ends the waiting
             wait_for(lambda: read_progress(run).get("state") == "stopping" and how.get("finish"))
 
@@ -123,14 +124,14 @@ def test_a_damaged_request_is_none(tmp_path: Path, text: str) -> None:
 def test_nobody_is_asked_where_nobody_works(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
         ledger.plan([1])
-    answer = ask(tmp_path)
+    answer = request_stop(tmp_path)
     assert (answer.running, answer.stopped) == (False, True)
     assert not (tmp_path / STOP_FILE).exists()
 
 
 def test_who_does_not_stop_is_named(tmp_path: Path) -> None:
     with RunLock(tmp_path), pytest.raises(ParallelError, match=f"process {os.getpid()} on") as caught:
-        ask(tmp_path, patience=0.1)
+        request_stop(tmp_path, patience=0.1)
     assert caught.value.code == "E840"
     assert json.loads((tmp_path / STOP_FILE).read_text())["finish"] is False
 
@@ -245,4 +246,4 @@ def test_a_file_of_another_program_is_no_lease(tmp_path: Path) -> None:
     (tmp_path / "run.lock").write_text("[1]")
     assert read_lease(tmp_path) == {}
     with pytest.raises(MissingInputError):
-        ask(tmp_path / "none")
+        request_stop(tmp_path / "none")

@@ -297,7 +297,7 @@ def test_no_block_is_left_out_whatever_befell_earlier_starts(survey, tmp_path, m
 
 
 def test_a_limit_of_time_stops_it(survey, tmp_path, monkeypatch):
-    from subsalt.run.live import RunStopped
+    from subsalt.run.stop_request import RunStopped
 
     real = kirchhoff.sum_traces
     monkeypatch.setattr(kirchhoff, "sum_traces", lambda *a, **k: (time.sleep(0.02), real(*a, **k))[1])

@@ -19,10 +19,11 @@ from patience import PATIENCE, wait_for
 from subsalt.methods.rtm.job import Job
 from subsalt.run import live, progress
 from subsalt.run.ledger import Ledger
-from subsalt.run.live import Live, Request, RunStopped, read_progress
+from subsalt.run.live import Live, read_progress
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import View, lines, view_of
 from subsalt.run.resume import ResumeOptions
+from subsalt.run.stop_request import RunStopped, StopRequest
 from subsalt.timing import Phases
 
 
@@ -121,7 +122,7 @@ def test_a_request_that_comes_too_late_stops_nothing(tmp_path: Path) -> None:
             with Live(tmp_path, ledger.lock.lease, Phases()) as running:
                 join, running._thread.join = running._thread.join, let_signals_in
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
-                running.request = Request(False, "late")
+                running.request = StopRequest(False, "late")
                 signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
         finally:
             signal.signal(signal.SIGUSR1, before)

@@ -84,13 +84,13 @@ def resume(
     """Resume a run from its directory alone, on any number of ranks: the same as its first command again."""
     from subsalt.cli import reimage_command
     from subsalt.run.job_of_run import job_of_run
-    from subsalt.run.live import known_run
+    from subsalt.run.stop_request import require_run
 
     how = again.options()
     out = again.out()
 
     def read() -> BaseJob:
-        known_run(run)
+        require_run(run)
         return job_of_run(run, out.note)
 
     if run.is_dir() and reimage_command.go_on(run, out):
@@ -118,12 +118,12 @@ def stop(
     json: Json = False,
 ) -> None:
     """Ask a run to stop, from any shell that sees its directory; it ends with exit code 75 and can be resumed."""
-    from subsalt.run.live import ask
+    from subsalt.run.stop_request import request_stop
 
     if not wait >= 0:
         raise usage(f"--wait {wait:g} is no time", "give seconds, 0 to return at once")
     out = Out(json)
-    answer = ask(run, finish_shots, wait, out.say)
+    answer = request_stop(run, finish_shots, wait, out.say)
     if not answer.running:
         dead = f" ({answer.owner} is gone)" if answer.owner else ""
         out.say(f"nobody works in {run}{dead}: nothing to stop")

@@ -14,10 +14,10 @@ from subsalt.io.input_traffic import TRACES, InputTraffic
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import facts, scheduler
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.leftovers import noted_memory
 from subsalt.run.lock import check_shared
 from subsalt.run.method_run import MethodRun, RunState
-from subsalt.run.resume import CrashNote
 from subsalt.run.rounds import Rounds
 from subsalt.run.scheduler import RankGroups
 from subsalt.run.units import Bookkeeping, run_units

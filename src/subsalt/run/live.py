@@ -1,186 +1,28 @@
-"""What rank 0 does beside computing: it tells how far the run is, and looks for a wish that it ends.
+"""Rank 0's thread beside the computation: it publishes the progress of the run, and stops it on request.
 
-`progress.json` in the run directory is replaced about once a second, for `subsalt watch` and anyone who looks. It is
-not synced and nothing depends on it. The same thread looks for a request of `subsalt stop` and at the time limit.
-
-Stopping a run from outside: `subsalt stop RUN` leaves a request in the run directory, rank 0 finds it.
-
-A request names the start of the run that it is for (the token of its lease), so that one which came too late stops
-nothing later.
+`progress.json` in the run directory is replaced about once a second, for `subsalt watch` and other readers. It is not
+synced and nothing depends on it. The same thread looks for a request of `subsalt stop` and at the time limit.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from subsalt.errors import ConfigError, MissingInputError, ParallelError, SubsaltError
-from subsalt.io.publish import publish_text, show_text
+from subsalt.io.publish import show_text
 from subsalt.io.regular_files import read_json
-from subsalt.io.run_folder import own_run
-from subsalt.run.lock import is_alive, read_lease
 from subsalt.run.scheduler import UnitQueue
-from subsalt.run.settings import NAME as LEDGER
+from subsalt.run.stop_request import RunStopped, StopRequest, forget_request, read_request
 from subsalt.timing import Phases
-
-STOP_FILE = "stop.json"
-#: seconds between two looks of `ask`
-EVERY = 0.1
-
-
-class RunStopped(SubsaltError):
-    """A run was stopped on request; the same command resumes it."""
-
-    exit_code = 75
-    default_code = "E801"
-
-
-@dataclass(frozen=True)
-class Request:
-    """A wish that a run ends.
-
-    Parameters
-    ----------
-    finish : bool
-        The shots in hand are finished first.
-    why : str
-        Who asked, for people.
-    """
-
-    finish: bool
-    why: str
-
-
-def read_request(folder: Path, lease: dict[str, object]) -> Request | None:
-    """Return the request that is meant for the start of the run with this lease, None when there is none."""
-    try:
-        values = read_json(folder / STOP_FILE)
-    except (OSError, ValueError):
-        return None
-    if not isinstance(values, dict) or not lease or values.get("token") != lease.get("token"):
-        return None
-    return Request(values.get("finish") is True, str(values.get("why", "subsalt stop"))[:200])
-
-
-def forget_request(folder: Path) -> None:
-    """Remove a request; what is left of an older one stops nothing, and need not lie about."""
-    (folder / STOP_FILE).unlink(missing_ok=True)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What became of a request.
-
-    Parameters
-    ----------
-    running : bool
-        Whether a process worked in the directory at all.
-    stopped : bool
-        Whether nobody works there now.
-    owner : str
-        Who works or worked there.
-    seconds : float
-        How long it took.
-    """
-
-    running: bool
-    stopped: bool
-    owner: str
-    seconds: float
-
-
-def ask(
-    folder: Path,
-    finish: bool = False,
-    patience: float = 60.0,
-    report: Callable[[str], None] = lambda text: None,
-) -> Answer:
-    """Ask the run in a directory to stop, and wait until it has.
-
-    Parameters
-    ----------
-    folder : Path
-        The run directory.
-    finish : bool
-        Let the shots in hand be finished.
-    patience : float
-        Seconds to wait; 0 returns as soon as the request lies there.
-    report : callable, optional
-        Gets a line for people when the request has been left.
-
-    Raises
-    ------
-    MissingInputError
-        When it is no run directory.
-    ParallelError
-        When the run has not stopped in time.
-    """
-    known_run(folder)
-    own_run(folder)
-    lease = read_lease(folder)
-    owner = f"process {lease.get('pid')} on {lease.get('host', '?')}" if lease else ""
-    if not lease or is_alive(lease) is False:
-        return Answer(False, True, owner, 0.0)
-    why = f"subsalt stop, by process {os.getpid()} on {platform.node()}"
-    content = {"token": lease.get("token"), "finish": finish, "why": why}
-    publish_text(folder / STOP_FILE, json.dumps(content) + "\n")
-    report(f"asked {owner} to stop")
-    begin = time.monotonic()
-    while True:
-        now = read_lease(folder)
-        seconds = time.monotonic() - begin
-        # a start that followed has another token
-        if now.get("token") != lease.get("token") or is_alive(now) is False:
-            return Answer(True, True, owner, seconds)
-        if seconds >= patience:
-            break
-        time.sleep(EVERY)
-    if patience <= 0:
-        return Answer(True, False, owner, 0.0)
-    raise ParallelError(
-        f"{owner} was asked to stop, and still works in {folder} after {patience:g} s",
-        "look with subsalt watch; it may be finishing a shot, a block or a file, or end it with kill",
-        code="E840",
-    )
-
-
-def known_run(folder: Path) -> None:
-    """Refuse what is no run directory.
-
-    Raises
-    ------
-    MissingInputError
-        When it does not exist, or no run ever began in it.
-    ConfigError
-        When it is a file.
-    """
-    if not folder.exists():
-        raise MissingInputError(
-            f"{folder} does not exist", "give the directory that subsalt migrate made", code="E110"
-        )
-    if not folder.is_dir():
-        raise ConfigError(
-            f"{folder} is a file, not a run directory",
-            "give the directory that subsalt migrate made",
-            code="E842",
-        )
-    if not any((folder / name).exists() for name in (LEDGER, "run.lock", "job.resolved.toml")):
-        raise MissingInputError(
-            f"{folder} holds no run: neither {LEDGER} nor job.resolved.toml is in it",
-            "give the directory that subsalt migrate made",
-            code="E841",
-        )
-
 
 NAME = "progress.json"
 #: seconds between two looks for a request, and between two writings of the file
@@ -233,7 +75,7 @@ class Live:
     stop_message: str = "were given back"
 
     def __post_init__(self) -> None:
-        self.request: Request | None = None
+        self.request: StopRequest | None = None
         self._queue: UnitQueue | None = None
         self._in_hand: dict[int, InHand] = {}
         self._total = self._before = self._counted = 0
@@ -325,7 +167,7 @@ class Live:
             return None
         return self._stopped(self.request, f"the {self.unit}s in hand were finished first")
 
-    def _stopped(self, request: Request, how: str) -> RunStopped:
+    def _stopped(self, request: StopRequest, how: str) -> RunStopped:
         return RunStopped(
             f"stopped ({request.why}): {how}; what was finished is kept",
             f"the same command, or subsalt resume {self.folder}, resumes from there",
@@ -340,14 +182,14 @@ class Live:
             if self.request is None:
                 request = read_request(self.folder, self.lease)
                 if request is None and self.limit is not None and now - self.begin >= self.limit:
-                    request = Request(False, f"the time limit of {self.limit:g} s is over")
+                    request = StopRequest(False, f"the time limit of {self.limit:g} s is over")
                 if request is not None:
                     self._obey(request)
             if now - written >= WRITE:
                 written = now
                 self._write("stopping" if self.request is not None else "running")
 
-    def _obey(self, request: Request) -> None:
+    def _obey(self, request: StopRequest) -> None:
         with self._lock:
             self.request = request
             if request.finish:

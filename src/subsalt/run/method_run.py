@@ -39,11 +39,12 @@ from subsalt.io.stored_marks import StoredMarks
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm, world
 from subsalt.propagation.halo import HaloTraffic
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.ledger import Ledger
 from subsalt.run.live import Live
 from subsalt.run.lock import inputs_of
 from subsalt.run.result import Written
-from subsalt.run.resume import AS_IT_IS, CrashNote, ResumeOptions
+from subsalt.run.resume import DEFAULT_RESUME, ResumeOptions
 from subsalt.run.rounds import RoundEnd, RoundResult
 from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Progress, Report
@@ -60,7 +61,7 @@ class RunRequest:
     run_dir: Path
     progress: Progress | None = None
     strict: bool = False
-    resume: ResumeOptions = AS_IT_IS
+    resume: ResumeOptions = DEFAULT_RESUME
     say: Callable[[str], None] = lambda text: None
     recompute: bool = False
 

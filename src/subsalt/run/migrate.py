@@ -13,7 +13,7 @@ from subsalt.run.engine import Engine
 from subsalt.run.identity import pin_to_started_job
 from subsalt.run.method_run import ImagingRun, RunRequest, RunState
 from subsalt.run.result import RunResult
-from subsalt.run.resume import AS_IT_IS, ResumeOptions
+from subsalt.run.resume import DEFAULT_RESUME, ResumeOptions
 from subsalt.run.run_directory import RunDirectory
 from subsalt.run.units import Progress
 
@@ -26,7 +26,7 @@ def migrate_job(
     run_dir: str | Path | None = None,
     progress: Progress | None = None,
     strict: bool = False,
-    resume: ResumeOptions = AS_IT_IS,
+    resume: ResumeOptions = DEFAULT_RESUME,
     say: Callable[[str], None] = lambda text: None,
     recompute: bool = False,
 ) -> RunResult:

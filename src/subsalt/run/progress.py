@@ -26,8 +26,9 @@ from subsalt.methods import method_of_run
 from subsalt.parallel.comm import speaks
 from subsalt.run.ledger_file import peek
 from subsalt.run.live import NAME as PROGRESS
-from subsalt.run.live import known_run, read_progress
+from subsalt.run.live import read_progress
 from subsalt.run.lock import is_alive, read_lease
+from subsalt.run.stop_request import require_run
 
 #: seconds between the first lines where no terminal is
 LINE_INTERVAL = 30.0
@@ -262,7 +263,7 @@ def view_of(folder: Path) -> View:
     MissingInputError, ConfigError
         When it is no run directory.
     """
-    known_run(folder)
+    require_run(folder)
     progress, lease = read_progress(folder), read_lease(folder)
     rows = peek(folder)
     state, why = _state(folder, progress, lease)

@@ -13,6 +13,7 @@ from subsalt.io.event_log import read_events, said_of
 from subsalt.io.publish import publish_text
 from subsalt.parallel.comm import Comm
 from subsalt.run import facts
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.engine import Meter
 from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
 from subsalt.run.identity import begin_run
@@ -22,7 +23,7 @@ from subsalt.run.lock import NAME as LOCK
 from subsalt.run.method_run import ImagingRun
 from subsalt.run.opening import open_run
 from subsalt.run.result import RunResult, Written
-from subsalt.run.resume import CrashNote, review_last_start, units_to_do
+from subsalt.run.resume import review_last_start, units_to_do
 from subsalt.run.scheduler import RankGroups
 from subsalt.run.units import Bookkeeping
 from subsalt.timing import Phases

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 from subsalt.io.event_log import log_event
 from subsalt.parallel.comm import Comm
 from subsalt.parallel.notes import note
-from subsalt.run import resume
+from subsalt.run import quarantine
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import Wavefield
 from subsalt.run.live import Live
@@ -96,14 +96,14 @@ class Bookkeeping:
         ledger, unit = self.ledger, outcome["unit"]
         assert ledger is not None
         named = ledger.named(unit)
-        aside = "reason" in outcome and resume.fail(ledger, unit, outcome["reason"])
+        aside = "reason" in outcome and quarantine.count_failure(ledger, unit, outcome["reason"])
         if self.live is not None:
             self.live.over(unit, outcome.get("counted"))
         if "reason" in outcome:
             what = "quarantined" if aside else "failed"
             log_event(ledger.folder, event=what, **named, reason=outcome["reason"])
             return not aside
-        resume.forget(ledger.folder, unit, ledger.round)
+        quarantine.forget_failures(ledger.folder, unit, ledger.round)
         if "damaged" in outcome:
             log_event(ledger.folder, event="damaged", **named, reason=outcome["damaged"])
         if "wavefields" in outcome:

@@ -48,10 +48,10 @@ from subsalt.plan.model import Surroundings
 from subsalt.plan.prediction import Prediction, Writes, predicted_for_run
 from subsalt.plan.program import agreed
 from subsalt.plan.world import World
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.ledger import Ledger
 from subsalt.run.method_run import ImagingRun, RunState
 from subsalt.run.result import Written
-from subsalt.run.resume import CrashNote
 from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Report
 from subsalt.timing import Phases

@@ -51,12 +51,12 @@ from subsalt.plan.model import Surroundings
 from subsalt.plan.prediction import Prediction, Writes, predicted_for_run
 from subsalt.propagation.domain import Domain
 from subsalt.propagation.halo import HaloTraffic
-from subsalt.run import resume
+from subsalt.run import quarantine
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.identity import numerics_of, wavefield_id
 from subsalt.run.ledger import Ledger
 from subsalt.run.method_run import ImagingRun
 from subsalt.run.result import Written
-from subsalt.run.resume import CrashNote
 from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Report
 from subsalt.timing import Phases
@@ -193,15 +193,17 @@ class ShotRunner:
             )
             del ready  # its arrays go before the image is written
         except Exception as error:
-            if not resume.belongs_to_shot(error, group):
+            if not quarantine.belongs_to_shot(error, group):
                 raise
             if group.is_root:
                 where: dict[str, object] = {"rank": self.groups.world.rank, "host": group.host}
-                resume.record(self.images.parent, self.survey, shot, self.setup.window(shot), error, where)
+                quarantine.record_failure(
+                    self.images.parent, self.survey, shot, self.setup.window(shot), error, where
+                )
             if self.schemes is not None:
                 # what it left may be what was wrong
                 self.schemes.scratch.remove(shot.id)
-            return {"unit": shot.id, "reason": resume.words_of(error)}
+            return {"unit": shot.id, "reason": quarantine.describe_error(error)}
         outcome = self._published(shot, part) | ({} if reusable is None else {"damaged": str(reusable)[:300]})
         outcome["by"] = self.by
         if self.schemes is not None:

@@ -22,11 +22,11 @@ from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.shot_input import reading_of, with_input
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.engine import Engine, Meter
 from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock, inputs_of
 from subsalt.run.method_run import MethodRun, RunRequest, RunState
-from subsalt.run.resume import CrashNote
 from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.units import Bookkeeping, Report
 from subsalt.timing import Phases

@@ -35,12 +35,12 @@ from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot
 from subsalt.option_fields import documented, option
 from subsalt.parallel.comm import Comm
+from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.engine import Engine
 from subsalt.run.identity import numerics_of
 from subsalt.run.ledger import Ledger
 from subsalt.run.method_run import ImagingRun, RunRequest, RunState
 from subsalt.run.result import RunResult, Written
-from subsalt.run.resume import CrashNote
 from subsalt.run.run_directory import RunDirectory
 from subsalt.run.scheduler import Outcome, RankGroups
 from subsalt.run.settings import settings_of
