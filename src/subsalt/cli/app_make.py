@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subsalt.cli import check_command, ranks, wavelet_command
-from subsalt.cli.app_root import JobFile, Json, Strict, Talk, TalkOfRun, app, example
+from subsalt.cli.app_root import JobFile, Strict, app, example
 from subsalt.cli.commands import check_or_stop, show_result
 from subsalt.cli.output import Out, finding_dict, spread
+from subsalt.cli.talk import Json, Talk, TalkOfRun
 from subsalt.cli.waiting import waiting
 from subsalt.errors import ConfigError, DataError
 from subsalt.methods import DEFAULT, METHODS, method_of

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from subsalt import errors, extensions
-from subsalt.cli.output import Out
+from subsalt.cli.talk import TalkOfRun
 
 if TYPE_CHECKING:
     from subsalt.run.resume import ResumeOptions
@@ -59,7 +59,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last on standard output.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
 #: files that may not be read are an error of their own (exit code 66), not one of usage
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).", readable=False)]
@@ -81,34 +80,6 @@ class Start:
         bool,
         typer.Option("--recompute", help="Move the result of a changed job to RUN/previous and start anew."),
     ] = False
-
-
-@dataclass(frozen=True)
-class Talk:
-    """How much a command prints."""
-
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print every finding, and what is behind it.")
-    ] = False
-    json: Json = False
-
-    def out(self) -> Out:
-        """Return where the command prints, that much."""
-        return Out(self.json, quiet=self.quiet, verbose=self.verbose)
-
-
-@dataclass(frozen=True)
-class TalkOfRun(Talk):
-    """How much a command that computes prints."""
-
-    profile: Annotated[bool, typer.Option("--profile", help="Print where the time went, phase by phase.")] = (
-        False
-    )
-
-    def out(self) -> Out:
-        """Return where the command prints, that much."""
-        return Out(self.json, quiet=self.quiet, verbose=self.verbose, profile=self.profile)
 
 
 @dataclass(frozen=True)

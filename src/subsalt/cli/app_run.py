@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from subsalt.cli import plan_command, ranks, slurm_command
-from subsalt.cli.app_root import Again, JobFile, Json, RunDir, Start, app, example
+from subsalt.cli.app_root import Again, JobFile, RunDir, Start, app, example
 from subsalt.cli.commands import migrate_here
 from subsalt.cli.output import Out, printable, spread, usage
+from subsalt.cli.talk import Json
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from subsalt.cli import play_command, reimage_command, view_command
-from subsalt.cli.app_root import Json, RunDir, TalkOfRun, app, example
+from subsalt.cli.app_root import RunDir, app, example
 from subsalt.cli.commands import must_exist
 from subsalt.cli.output import Out, plain, spread
+from subsalt.cli.talk import Json, TalkOfRun
 from subsalt.errors import ConfigError
 
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from subsalt.cli.app_root import Json, app, example
+from subsalt.cli.app_root import app, example
 from subsalt.cli.output import Out
+from subsalt.cli.talk import Json
 
 
 @app.command(

@@ -1,0 +1,40 @@
+"""How much a command prints: --json, --quiet, --verbose and --profile, declared once for all commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from subsalt.cli.output import Out
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last on standard output.")]
+
+
+@dataclass(frozen=True)
+class Talk:
+    """How much a command prints."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print every finding, and what is behind it.")
+    ] = False
+    json: Json = False
+
+    def out(self) -> Out:
+        """Return where the command prints, that much."""
+        return Out(self.json, quiet=self.quiet, verbose=self.verbose)
+
+
+@dataclass(frozen=True)
+class TalkOfRun(Talk):
+    """How much a command that computes prints."""
+
+    profile: Annotated[bool, typer.Option("--profile", help="Print where the time went, phase by phase.")] = (
+        False
+    )
+
+    def out(self) -> Out:
+        """Return where the command prints, that much."""
+        return Out(self.json, quiet=self.quiet, verbose=self.verbose, profile=self.profile)
