@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from movie_maker import ring_movie
 
 from subsalt.errors import ConfigError
 from subsalt.view.frame_thinning import ordinal, raw_bytes, thinning
@@ -122,3 +123,22 @@ def test_ordinals():
     assert [ordinal(n) for n in (1, 2, 3, 4, 10, 11, 12, 13, 21, 22, 103, 111)] == (
         ["1st", "2nd", "3rd", "4th", "10th", "11th", "12th", "13th", "21st", "22nd", "103rd", "111th"]
     )
+
+
+def test_a_player_opens_on_the_first_frame_that_shows_a_wave():
+    """The source field is a point, a growing disc, and nothing at last: a tenth of it is covered from frame 2."""
+    movie = ring_movie((40, 40), 10)
+    x, z = np.meshgrid(np.arange(40.0), np.arange(40.0), indexing="ij")
+    radius = np.hypot(x - 20, z)
+    field = np.stack([np.where(radius < 5 * i, 1.0, 0.0) for i in range(9)] + [np.zeros((40, 40))])
+    field[0, 20, 0] = 1000.0  # the source, far above what a movie clips at
+    movie.fields = {"source": quantise(field.astype(np.float32)), "image": movie.fields["image"]}
+    part = [float((np.abs(f) > 0).mean()) for f in field]
+    np.testing.assert_allclose(movie.fields["source"].covered()[1:], part[1:])
+    assert movie.opening == next(i for i, p in enumerate(part) if p >= 0.1) == 2
+
+
+def test_a_player_of_nothing_opens_a_third_of_the_way():
+    movie = ring_movie((40, 40), 12)
+    movie.fields = {"image": quantise(np.zeros((12, 40, 40), np.float32))}
+    assert movie.opening == 4

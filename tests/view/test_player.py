@@ -170,9 +170,16 @@ def test_it_plays_loops_and_stops(show, flat):
     assert state(page, "frame") == 0
 
 
+def test_it_opens_on_a_frame_that_shows_a_wave(show, flat):
+    movie, address = flat
+    assert movie.opening > 0
+    assert state(show(address), "frame") == movie.opening
+
+
 def test_keys_do_what_the_help_says(show, flat):
     page = show(flat[1])
     for keys, name, value in (
+        ("Home", "frame", 0),
         ("ArrowRight ArrowRight ArrowLeft", "frame", 1),
         ("Shift+ArrowRight", "frame", 11),
         ("Home", "frame", 0),
@@ -235,7 +242,7 @@ def test_a_link_brings_the_moment_back(show, flat):
     assert state(again, "frame") == len(movie.times) - 2
     # what means nothing is passed over
     odd = show(f"{address}#t=abc&clip=&gain=1e999&palette=constructor&x=1&region=1:2&show=nothing&speed=77")
-    assert (state(odd, "frame"), state(odd, "palette"), state(odd, "region")) == (0, "grey", None)
+    assert (state(odd, "frame"), state(odd, "palette"), state(odd, "region")) == (movie.opening, "grey", None)
 
 
 def test_a_rectangle_gives_the_command(show, flat):

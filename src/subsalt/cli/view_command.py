@@ -50,6 +50,10 @@ class Options:
     shot: Annotated[
         int | None, typer.Option(help="With --signal: which shot (field record); the middle one.")
     ] = None
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Show all of a depth image, also what the survey does not light."),
+    ] = False
     open: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False
 
 
@@ -83,6 +87,7 @@ def _made(what: Path, options: Options, out: Out) -> list[Path]:
     places = [place_of(text) for text in options.at or []]
     drawn: dict[str, Any] = {"clip": options.clip, "draw": options.draw}
     how = RunStyle(
+        whole=options.whole,
         places=places,
         every=options.gathers_every,
         velocity="overlay" if options.velocity else "moveout",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.earth.grid import Frame, Grid, map_corners
+from subsalt.earth.grid import Box, Frame, Grid, map_corners
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.view import palettes, style
@@ -35,11 +35,14 @@ class Cut:
         Axis (0 x, 1 y, 2 z) that stands normal to the plane.
     index : int
         Grid index of the plane along `normal`.
+    box : Box, optional
+        Part of the grid that is shown; all when None.
     """
 
     grid: Grid
     normal: int
     index: int
+    box: Box | None = None
 
     @property
     def axes(self) -> tuple[int, int]:
@@ -54,11 +57,12 @@ class Cut:
 
     @property
     def extent(self) -> tuple[float, float, float, float]:
-        """Edges of the outer cells, m: left, right along the horizontal axis, low, high along the other"""
+        """Edges of the outer cells shown, m: left, right along the horizontal axis, low, high along the other."""
         edges: list[float] = []
         for i in self.axes:
-            o, n, d = self.grid.origin3[i], self.grid.shape3[i], self.grid.spacing3[i]
-            edges += [o - d / 2, o + (n - 0.5) * d]
+            o, d = self.grid.origin3[i], self.grid.spacing3[i]
+            first, end = (self.box.lo[i], self.box.hi[i]) if self.box else (0, self.grid.shape3[i])
+            edges += [o + (first - 0.5) * d, o + (end - 0.5) * d]
         return edges[0], edges[1], edges[2], edges[3]
 
     @property
@@ -68,12 +72,17 @@ class Cut:
         return right - left, high - low
 
     def values(self, volume: NDArray | Planes) -> NDArray:
-        """Return the values (n_vertical, n_horizontal) of a volume (nx, nz) or (nx, ny, nz) on the plane."""
-        if isinstance(volume, Planes):
-            if self.grid.ndim == 2:  # the only cut of a section is all of it
-                return volume.read(0, len(volume)).T
-            return volume.section(self.normal, self.index).T
-        return np.take(as_volume(volume, self.grid), self.index, axis=self.normal).T
+        """Return the values (n_vertical, n_horizontal) shown of a volume (nx, nz) or (nx, ny, nz) on the plane."""
+        if not isinstance(volume, Planes):
+            plane = np.take(as_volume(volume, self.grid), self.index, axis=self.normal)
+        elif self.grid.ndim == 2:  # the only cut of a section is all of it
+            plane = volume.read(0, len(volume))
+        else:
+            plane = volume.section(self.normal, self.index)
+        if self.box is not None:
+            across, down = (self.box.slices[i] for i in self.axes)
+            plane = plane[across, down]
+        return plane.T
 
     def title(self, unit: Length) -> str:
         """Return what the plane is called and where it lies."""
@@ -113,7 +122,9 @@ def _fits(shape: tuple[int, ...], grid: Grid, name: str) -> None:
         )
 
 
-def cuts_at(grid: Grid, at: Sequence[float] | None = None, image: NDArray | None = None) -> dict[str, Cut]:
+def cuts_at(
+    grid: Grid, at: Sequence[float] | None = None, image: NDArray | None = None, box: Box | None = None
+) -> dict[str, Cut]:
     """Return the cuts through a local point: ``section`` in 2-D; ``inline``, ``crossline``, ``depth`` in 3-D.
 
     Parameters
@@ -125,9 +136,15 @@ def cuts_at(grid: Grid, at: Sequence[float] | None = None, image: NDArray | None
         slice then goes through its strongest reflector.
     image : ndarray, (nx, ny, nz), optional
         Image that is shown.
+    box : Box, optional
+        Part of the grid that is shown, in whose middle the planes lie by default; all when None.
     """
     if at is None:
-        index = [n // 2 for n in grid.shape3]
+        index = (
+            [n // 2 for n in grid.shape3]
+            if box is None
+            else [(a + b) // 2 for a, b in zip(box.lo, box.hi, strict=True)]
+        )
         if image is not None and grid.ndim == 3:
             index[2] = style.strongest_sample(image[:, index[1]], image[index[0]])
     else:
@@ -140,11 +157,11 @@ def cuts_at(grid: Grid, at: Sequence[float] | None = None, image: NDArray | None
             for a, o, d, n in zip(at, grid.origin3, grid.spacing3, grid.shape3, strict=True)
         ]
     if grid.ndim == 2:
-        return {"section": Cut(grid, 1, 0)}
+        return {"section": Cut(grid, 1, 0, box)}
     return {
-        "inline": Cut(grid, 1, index[1]),
-        "crossline": Cut(grid, 0, index[0]),
-        "depth": Cut(grid, 2, index[2]),
+        "inline": Cut(grid, 1, index[1], box),
+        "crossline": Cut(grid, 0, index[0], box),
+        "depth": Cut(grid, 2, index[2], box),
     }
 
 

@@ -16,6 +16,8 @@ TOP = 127
 PERCENTILES = (80.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.9, 100.0)
 #: names of the fields, in the order in which a page shows them
 FIELDS = ("source", "receiver", "image")
+#: a frame shows a wave when more than this part of its points is stronger than that part of the clip
+WAVE_COVERS, WAVE_PLAIN, WAVE_CLIP = 0.1, 0.1, 99.0
 
 
 def values_of(levels: NDArray, scale: Any) -> NDArray[np.float32]:
@@ -131,6 +133,13 @@ class Frames:
             out[:, j] = 1 + np.argmax(below >= needed[:, None], axis=1)
         return out
 
+    def covered(self) -> NDArray[np.float64]:
+        """Return the part of each frame, (frames,), that is no plain grey where the movie clips at `WAVE_CLIP`."""
+        plain = WAVE_PLAIN * self.movie_clips()[PERCENTILES.index(WAVE_CLIP)]
+        q = np.arange(TOP + 1) / TOP
+        seen = q * q * self.scale[:, None].astype(np.float64) > plain
+        return (self.counts * seen).sum(axis=1) / max(1, math.prod(self.shape))
+
     def movie_clips(self) -> NDArray[np.float64]:
         """Return the |value| at each of `PERCENTILES` over all frames; zeros don't count."""
         q = np.arange(1, TOP + 1) / TOP
@@ -213,6 +222,12 @@ class Movie:
     def shape(self) -> tuple[int, ...]:
         """Shape of one frame."""
         return tuple(a.n for a in self.axes)
+
+    @property
+    def opening(self) -> int:
+        """The frame at which a player opens: the first that shows a wave in the first field, or one after a third."""
+        shows = next(iter(self.fields.values())).covered() >= WAVE_COVERS if self.fields else np.zeros(0)
+        return int(np.argmax(shows)) if shows.any() else len(self.times) // 3
 
     @property
     def nbytes(self) -> int:

@@ -154,6 +154,7 @@ def facts_of(movie: Movie) -> dict[str, Any]:
             for a in movie.axes
         ],
         "times": [round(float(t), 6) for t in movie.times],
+        "opening": movie.opening,
         "samples": [int(i) for i in movie.samples],
         "percentiles": list(PERCENTILES),
         "fields": [

@@ -45,12 +45,15 @@ class PictureStyle:
         Velocity laid over an image.
     survey : Survey, optional
         Marked on an image.
+    whole : bool
+        Show all of the image of a run in depth, also what the survey does not light.
     """
 
     clip: float = 99.0
     draw: Draw = "auto"
     model: EarthModel | NDArray | None = None
     survey: Survey | None = None
+    whole: bool = False
 
     @property
     def traces(self) -> dict[str, Any]:
@@ -60,7 +63,7 @@ class PictureStyle:
     @property
     def image(self) -> dict[str, Any]:
         """Options that concern an image in depth."""
-        return {"clip": self.clip, "model": self.model, "survey": self.survey}
+        return {"clip": self.clip, "model": self.model, "survey": self.survey, "whole": self.whole}
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ def picture(
     shots : sequence of int, optional
         Which shots of a file; the first, the middle and the last when left out.
     **drawn
-        Fields of `PictureStyle`: ``clip``, ``draw``, ``model`` and ``survey``.
+        Fields of `PictureStyle`: ``clip``, ``draw``, ``model``, ``survey`` and ``whole``.
 
     Returns
     -------

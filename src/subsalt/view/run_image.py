@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Frame, Grid
+from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
 from subsalt.io.regular_files import read_json, read_toml
 from subsalt.io.run_folder import own_run
@@ -42,13 +43,28 @@ def read_volume(path: Path, key: str | None = None) -> tuple[Grid, Frame, NDArra
 
 @dataclass
 class RunImage:
-    """The image of a run, finished or so far."""
+    """The image of a run, finished or so far, with its source illumination where the run has one."""
 
     grid: Grid
     frame: Frame
     values: NDArray
     title: str
     run_id: str
+    illumination: NDArray | Planes | None = None
+
+
+def illumination_of(folder: Path, grid: Grid) -> Planes | None:
+    """Return the source illumination that a run directory has of its image on `grid`, yet to be read; or None."""
+    from subsalt.io.volumes.volume import open_volume
+
+    path = folder / "illumination.rsf"
+    if not path.is_file() or path.resolve().parent != folder.resolve():
+        return None
+    try:
+        opened = open_volume(path)
+    except (SubsaltError, OSError):
+        return None  # a picture without it shows everything
+    return opened.planes if opened.grid.shape3 == grid.shape3 else None
 
 
 def read_run(folder: Path) -> RunImage:
@@ -74,7 +90,7 @@ def read_run(folder: Path) -> RunImage:
             )
         if path.is_file():
             grid, frame, values, _ = read_volume(path)
-            return RunImage(grid, frame, values, title, run_id)
+            return RunImage(grid, frame, values, title, run_id, illumination_of(folder, grid))
     known = grid_of(facts, folder)
     # by name: where a shot has a partial image of this version, one of an older version counts no more
     partial_images = {
@@ -93,11 +109,11 @@ def read_run(folder: Path) -> RunImage:
             "wait for the first shot, or give the job a [grid]",
             code="E821",
         )
-    values, n = partial_sum(files, known)
+    values, light, n = partial_sum(files, known)
     values = filtered(values, known, job_of(facts, folder).get("imaging"))
     total = len(facts["shots"]) if isinstance(facts.get("shots"), list) else 0
     so_far = f"{title}: {n} of {total} shots so far" if total else f"{title}: {n} shots so far"
-    return RunImage(known, frame_of(facts), values, so_far, run_id)
+    return RunImage(known, frame_of(facts), values, so_far, run_id, light)
 
 
 def _instead(folder: Path) -> str:
@@ -159,8 +175,10 @@ def grid_of(facts: dict[str, Any], folder: Path) -> Grid | None:
         return None
 
 
-def partial_sum(files: Sequence[Path], grid: Grid) -> tuple[NDArray[np.float64], int]:
-    """Return the correlations of partial images summed on `grid`, over illumination where they have it.
+def partial_sum(
+    files: Sequence[Path], grid: Grid
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None, int]:
+    """Return the correlations of partial images summed on `grid`, over illumination; the illumination; their number.
 
     Notes
     -----
@@ -191,7 +209,7 @@ def partial_sum(files: Sequence[Path], grid: Grid) -> tuple[NDArray[np.float64],
     floor = 0.01 * float(light.mean())
     if floor > 0:
         correlation /= light + floor
-    return correlation.reshape(grid.shape), len(files)
+    return correlation.reshape(grid.shape), light if floor > 0 else None, len(files)
 
 
 def filtered(values: NDArray[np.float64], grid: Grid, imaging: Any) -> NDArray[np.float64]:

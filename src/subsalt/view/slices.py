@@ -14,8 +14,10 @@ from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.planes import Planes
 from subsalt.view import style
 from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, place_text, volume_of
+from subsalt.view.lit import lit_box, shown_text
 from subsalt.view.pages import Sheet, overview, png_path, single
 from subsalt.view.placing import survey_points
 
@@ -50,6 +52,8 @@ class SectionStyle:
         Strength of the velocity's colours, 0 to 1.
     exaggeration : float, optional
         Vertical exaggeration; 1 unless the section is more than eight times as long as deep.
+    whole : bool
+        Show all of an image, also the parts that the survey does not light.
     """
 
     at: Sequence[float] | None = None
@@ -60,6 +64,7 @@ class SectionStyle:
     palette: str = "grey"
     tint: float = 0.9
     exaggeration: float | None = None
+    whole: bool = False
 
 
 def sections(
@@ -70,6 +75,7 @@ def sections(
     model: ModelLike | NDArray | None = None,
     survey: Survey | None = None,
     frame: Frame | None = None,
+    illumination: NDArray | Planes | None = None,
     **drawn: Any,
 ) -> dict[str, Path]:
     """Draw an image: in 2-D its section, in 3-D an overview of three planes and each plane by itself.
@@ -89,9 +95,12 @@ def sections(
         Sources and receivers are marked: all on the map, those near the plane on the sections.
     frame : Frame, optional
         Frame of the image; the survey is moved into it.
+    illumination : ndarray or Planes, optional
+        Source illumination on the grid: what the survey does not light is left out (`subsalt.view.lit`). Without it
+        everything is shown.
     **drawn
-        Fields of `SectionStyle`: ``at``, ``clip``, ``reflectors``, ``palette``, ``tint``, ``title``, ``run_id`` and
-        ``exaggeration``.
+        Fields of `SectionStyle`: ``at``, ``clip``, ``reflectors``, ``palette``, ``tint``, ``title``, ``run_id``,
+        ``exaggeration`` and ``whole``.
 
     Returns
     -------
@@ -104,6 +113,8 @@ def sections(
     src, rcv = survey_points(survey, frame)
     volume = as_volume(image, grid)
     limit = style.clip_limit(style.below_surface(volume), how.clip)
+    box = lit_box(volume, grid, None if how.whole else illumination, limit, np.concatenate([src, rcv]))
+    limit = style.clip_limit(style.below_surface(volume[box.slices]), how.clip)
     look = Look(
         volume,
         limit,
@@ -116,8 +127,8 @@ def sections(
         how.reflectors,
     )
     sheet = Sheet(out, how.title, how.run_id, f"clip {how.clip:g} % of |a| (±{limit:.3g})")
-    sheet = sheet.saying(sheet.about + place_text(grid, frame))
-    planes = cuts_at(grid, how.at, volume)
+    sheet = sheet.saying(sheet.about + shown_text(grid, box) + place_text(grid, frame))
+    planes = cuts_at(grid, how.at, volume, box)
     written: dict[str, Path] = {}
     if grid.ndim == 3:
         written["overview"] = overview(sheet, planes, look)

@@ -154,6 +154,7 @@ class RunOutputs:
     def _draw(self, image: NDArray[np.float32]) -> list[Path]:
         """Draw the sections with the acquisition, and the survey map."""
         from subsalt import view
+        from subsalt.view.run_image import illumination_of
 
         model, folder = self.setup.model, make_folder(self.folder / "pictures")
         out = view.sections(
@@ -162,6 +163,7 @@ class RunOutputs:
             folder / "image.png",
             survey=self.survey,
             frame=model.frame,
+            illumination=illumination_of(self.folder, self.grid),
             title=self.job.title or self.job.name,
             run_id=self.run_id,
         )

@@ -29,6 +29,7 @@ def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]
         shown.grid,
         path,
         frame=shown.frame,
+        illumination=shown.illumination,
         at=at,
         title=shown.title,
         run_id=shown.run_id,

@@ -4,7 +4,7 @@
 function newState(meta) {
   const middle = meta.axes.map((a) => a.origin + Math.floor(a.n / 2) * a.spacing);
   return {
-    frame: 0, playing: false, speed: 1, loop: true, backward: false,
+    frame: meta.opening, playing: false, speed: 1, loop: true, backward: false,
     clip: Math.max(0, meta.percentiles.indexOf(99)), gain: 0, palette: "grey", under: 0.6, perFrame: false,
     marks: true, cross: true, solo: "", point: meta.axes.length === 3 ? middle : null, region: null,
   };
