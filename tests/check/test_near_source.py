@@ -7,7 +7,7 @@ import pytest
 from break_surveys import DT, F0, altered, context, findings, later, modelled
 
 from subsalt.check import load_rules, run_rules
-from subsalt.check.near_source import BETWEEN, KNOWN, compare, constant
+from subsalt.check.near_source import BETWEEN, KNOWN, compare_shots, lateness
 from subsalt.check.picked import breaks, measured
 
 PERIOD = 1.0 / F0
@@ -40,7 +40,7 @@ def shifted(name, samples, which=None):
 @pytest.mark.parametrize("name", ["streamer", "land, split spread", "bottom nodes", "inversion", "3-D patch"])
 def test_surveys_in_order_scatter_by_less_than_a_sample(name):
     made = context(name)
-    found = compare([c for b in breaks(made) if (c := constant(measured(made, b))) is not None])
+    found = compare_shots([c for b in breaks(made) if (c := lateness(measured(made, b))) is not None])
     assert found.scatter < DT / 4
     assert not found.late.any()
     assert not found.moved.any()

@@ -107,7 +107,7 @@ def say_shift(
     shift = float(np.median([v.value for v in verdicts]))
     period = float(np.median([b.period for b in found]))
     bias = bias_of(context, whenever=True)
-    told = [c.time for b in found if (c := constant(measured(context, b))) is not None and c.direct]
+    told = [c.time for b in found if (c := lateness(measured(context, b))) is not None and c.direct]
     if (
         bias is not None
         and len(told) >= 0.5 * len(found)
@@ -142,7 +142,7 @@ def say_shift(
 
 def _all_around(context: Context, found: ShotBreaks) -> bool:
     """Return whether the receivers of a shot tell a time from the place of their source."""
-    told = constant(measured(context, found))
+    told = lateness(measured(context, found))
     return not one_sided(found) if told is None else told.placed
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.check.break_fits import EXPLAINED, FACTOR, STRICT, Measured, Verdict
 from subsalt.check.context import Context
-from subsalt.check.near_source import BETWEEN, KNOWN, constant
+from subsalt.check.near_source import BETWEEN, KNOWN, lateness
 from subsalt.check.picked import measured
 
 #: semblance along hyperbolas over that at equal times from which data are not corrected for moveout
@@ -86,7 +86,7 @@ def _one_time(own: list[Measured], verdicts: list[Verdict]) -> list[Verdict]:
     fits = [i for i, v in enumerate(verdicts) if v.name == "fits"]
     if not shifts or not fits:
         return verdicts
-    told = {i: c for i in fits if (c := constant(own[i])) is not None and c.direct}
+    told = {i: c for i in fits if (c := lateness(own[i])) is not None and c.direct}
     shift = float(np.median(shifts))
     alike = [i for i, c in told.items() if abs(c.time + shift) <= BETWEEN * c.period + c.error]
     if len(alike) < 0.5 * len(fits):

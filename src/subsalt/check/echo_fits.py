@@ -60,7 +60,7 @@ TRIED = 4
 
 
 @dataclass(frozen=True)
-class Compared:
+class EchoAgreement:
     """Correlations of the echoes of a model and of the data.
 
     Parameters
@@ -99,7 +99,7 @@ class Compared:
 
 
 @dataclass
-class Comparison:
+class EchoComparison:
     """Traces of small offset and the columns of a model below them.
 
     Parameters
@@ -220,7 +220,7 @@ class Comparison:
         return float(max(found, default=0.0))
 
 
-def compare(of: Comparison, holds: Callable[[EchoReading], bool]) -> Compared:
+def compare(of: EchoComparison, holds: Callable[[EchoReading], bool]) -> EchoAgreement:
     """Return how the echoes of the data agree with those of the model as given, nearly, and read otherwise.
 
     Parameters
@@ -229,13 +229,13 @@ def compare(of: Comparison, holds: Callable[[EchoReading], bool]) -> Compared:
         Whether a model that is read so holds the survey.
     """
     if of.independent < FEW:
-        return Compared(
+        return EchoAgreement(
             why=f"too little of the records comes after the direct wave: {of.independent / 2:.0f} periods"
         )
     asked = readings(of.model.grid, of.near.middle, of.near.src, of.near.shot, 0.25 * of.speed * of.period)
     least = max(LEAST, CHANCE / float(np.sqrt(max(of.independent, 1.0))))
     given = of.score(asked[0])
-    found = Compared(given, given, 1.0, given, least)
+    found = EchoAgreement(given, given, 1.0, given, least)
     # nothing explains so much more
     if TIMES * given**2 > 1.0:
         return found
@@ -247,7 +247,7 @@ def compare(of: Comparison, holds: Callable[[EchoReading], bool]) -> Compared:
     return _strange(of, found)
 
 
-def _otherwise(of: Comparison, found: Compared, asked: list[EchoReading]) -> Compared:
+def _otherwise(of: EchoComparison, found: EchoAgreement, asked: list[EchoReading]) -> EchoAgreement:
     """Return the same with the best other reading, and whether it is clearly the right one."""
     ranked = sorted(((of.score(how), k) for k, how in enumerate(asked)), reverse=True)
     scores: list[tuple[float, EchoReading]] = []
@@ -299,7 +299,7 @@ def _more_of(how: EchoReading, other: EchoReading) -> bool:
     return how.family == "spacing z" and other.family == "spacing xz" and other.factor == how.factor
 
 
-def _layered(of: Comparison, how: EchoReading) -> bool:
+def _layered(of: EchoComparison, how: EchoReading) -> bool:
     """Return whether interval velocities from others change in steps, as those of layers do.
 
     Of velocities that were only smoothed they change over some nodes: the largest change is no larger than its
@@ -318,7 +318,7 @@ def _layered(of: Comparison, how: EchoReading) -> bool:
     )
 
 
-def _strange(of: Comparison, found: Compared) -> Compared:
+def _strange(of: EchoComparison, found: EchoAgreement) -> EchoAgreement:
     """Return the same with the reason why low correlations say nothing, if there is one."""
     if found.inexact >= found.surely:
         return _beyond(of, found)
@@ -350,7 +350,7 @@ def _strange(of: Comparison, found: Compared) -> Compared:
     return replace(found, why=why)
 
 
-def _beyond(of: Comparison, found: Compared) -> Compared:
+def _beyond(of: EchoComparison, found: EchoAgreement) -> EchoAgreement:
     """Return the same, unless velocities that are further off than ordinary ones fit better."""
     if found.speed not in (INEXACT[0], INEXACT[-1]):
         return found

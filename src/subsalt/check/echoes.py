@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import Context, SurveyExtent, ok, rule, unchecked, warning
 from subsalt.check.echo_columns import Near
-from subsalt.check.echo_fits import Compared, Comparison, compare
+from subsalt.check.echo_fits import EchoAgreement, EchoComparison, compare
 from subsalt.check.echo_readings import EchoReading
 from subsalt.check.first_breaks import placed
 from subsalt.check.line import exchanged_in_3d, model_axes_key
@@ -150,22 +150,22 @@ def _offsets(near: Near) -> str:
     return f"offsets to {near.offset.max():.0f} m"
 
 
-def _compared(context: Context, near: Near) -> Compared:
+def _compared(context: Context, near: Near) -> EchoAgreement:
     """Return how the echoes of the data agree with those of the model as given, and read otherwise."""
     assert context.model is not None
     assert context.wavelet is not None
     assert context.survey is not None
     model, wavelet, time = context.model, context.wavelet, context.survey.time
     if time.nt < 2 or model.grid.shape[-1] < 3:
-        return Compared(why="the records, or the model, have no depth")
+        return EchoAgreement(why="the records, or the model, have no depth")
     if wavelet.f0 * time.duration < PERIODS:
-        return Compared(why=f"the records hold fewer than {PERIODS} periods of the wavelet")
+        return EchoAgreement(why=f"the records hold fewer than {PERIODS} periods of the wavelet")
     lowest, after = model.at(np.ascontiguousarray(near.src)), after_direct(context, near)
     if not (np.isfinite(lowest).all() and (lowest > 0).all() and np.isfinite(after).all()):
-        return Compared(why="vp is no velocity at the sources")
-    of = Comparison(model, near, time, wavelet, after)
+        return EchoAgreement(why="vp is no velocity at the sources")
+    of = EchoComparison(model, near, time, wavelet, after)
     if not of.usable():
-        return Compared(why="vp is no velocity below the stations")
+        return EchoAgreement(why="vp is no velocity below the stations")
     return compare(of, lambda how: _holds(context, how))
 
 
@@ -189,7 +189,7 @@ def after_direct(context: Context, near: Near) -> Array:
     return np.asarray(way + context.wavelet.peak_time + 1.5 / context.wavelet.f0)
 
 
-def _read_otherwise(context: Context, found: Compared, where: str) -> Finding:
+def _read_otherwise(context: Context, found: EchoAgreement, where: str) -> Finding:
     """Return the finding on echoes that fit the model only when it is read in another way."""
     agree = f"echoes of [model] vp are not those of the data ({where}, correlation {found.given:.2f}"
     if abs(found.inexact - found.given) > 0.05:
@@ -212,7 +212,7 @@ def _read_otherwise(context: Context, found: Compared, where: str) -> Finding:
     )
 
 
-def _strangers(found: Compared, where: str) -> Finding:
+def _strangers(found: EchoAgreement, where: str) -> Finding:
     """Return the finding on echoes that fit the model in no reading."""
     tried = (
         "velocities up to 12 % slower and faster, axes that run backward, other spacings, feet, two-way time, "

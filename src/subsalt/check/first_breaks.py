@@ -18,7 +18,7 @@ from subsalt.check.context import Context, error, leave_out, named, rule, unchec
 from subsalt.check.looked_at import samples
 from subsalt.check.moveout import energy_before
 from subsalt.check.near_findings import phase_or_time, single_shots, time_of_all
-from subsalt.check.near_source import KNOWN, THREE, UNKNOWN, compare, constant
+from subsalt.check.near_source import KNOWN, THREE, UNKNOWN, compare_shots, lateness
 from subsalt.check.picked import breaks as breaks
 from subsalt.check.picked import measured as measured
 from subsalt.check.picked import placed as placed
@@ -182,11 +182,11 @@ def _against_the_model(context: Context) -> Iterator[Finding]:
 
 def _near_the_source(context: Context, fits: list[ShotBreaks]) -> Iterator[Finding]:
     """Yield single shots whose direct waves are late, or sources elsewhere, and a time zero that is off in all."""
-    found = [(b, c) for b in fits if (c := constant(measured(context, b))) is not None]
+    found = [(b, c) for b in fits if (c := lateness(measured(context, b))) is not None]
     if not found:
         return
     shots, told = [b for b, _ in found], [c for _, c in found]
-    all_of = compare(told)
+    all_of = compare_shots(told)
     context.facts["first_breaks"] |= {"constant_s": all_of.time, "scatter_s": all_of.scatter}
     yield from single_shots(context, shots, told, all_of)
     bias = bias_of(context)

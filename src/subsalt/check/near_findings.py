@@ -10,21 +10,21 @@ from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.check.break_findings import say_shift, shift_cure, without
 from subsalt.check.break_fits import Verdict
 from subsalt.check.context import LISTED, Context, named, unchecked, warning
-from subsalt.check.near_source import Compared, Constant
+from subsalt.check.near_source import SurveyLateness, ShotLateness
 from subsalt.check.picked import expected, seen
 from subsalt.errors import Finding
 
 
 def single_shots(
-    context: Context, shots: list[ShotBreaks], told: list[Constant], all_of: Compared
+    context: Context, shots: list[ShotBreaks], told: list[ShotLateness], all_of: SurveyLateness
 ) -> Iterator[Finding]:
     """Yield shots whose direct waves are late or early beside the others', or whose source stands elsewhere.
 
     Parameters
     ----------
-    shots, told : list of ShotBreaks and of Constant, (n,)
+    shots, told : list of ShotBreaks and of ShotLateness, (n,)
         Shots that fit the model, and what their direct waves say.
-    all_of : Compared
+    all_of : SurveyLateness
         The comparison of these shots with each other.
     """
     others = f"those of the others, which agree within {_ms(max(all_of.scatter, 1e-4))} with the model"

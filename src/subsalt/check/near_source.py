@@ -40,7 +40,7 @@ THREE, ROUNDS = 4.45, 20
 
 
 @dataclass(frozen=True)
-class Constant:
+class ShotLateness:
     """What the picks of a shot are late by, the velocity's part taken off.
 
     Parameters
@@ -70,7 +70,7 @@ class Constant:
     period: float
 
 
-def constant(m: Measured) -> Constant | None:
+def lateness(m: Measured) -> ShotLateness | None:
     """Return the constant of a shot; None where it has too few picks, or something mutes them."""
     if m.muted:
         return None
@@ -95,7 +95,7 @@ def constant(m: Measured) -> Constant | None:
     moved = np.zeros(2)
     if placed:
         moved[ways] = found[2:]
-    return Constant(float(found[0]), moved, placed, direct, error, speed, m.period)
+    return ShotLateness(float(found[0]), moved, placed, direct, error, speed, m.period)
 
 
 def _one_branch(m: Measured) -> NDArray[np.bool_]:
@@ -135,7 +135,7 @@ def _fitted(columns: NDArray[np.float64], late: NDArray[np.float64]) -> tuple[ND
 
 
 @dataclass(frozen=True)
-class Compared:
+class SurveyLateness:
     """Constants of the shots of a survey.
 
     Parameters
@@ -155,7 +155,7 @@ class Compared:
     error: float
 
 
-def compare(found: list[Constant]) -> Compared:
+def compare_shots(found: list[ShotLateness]) -> SurveyLateness:
     """Hold the shots against each other.
 
     Notes
@@ -173,7 +173,7 @@ def compare(found: list[Constant]) -> Compared:
     placed = np.array([c.placed for c in found])
     _, aside = _apart(np.array([c.moved for c in found]), np.array([c.direct for c in found]))
     moved = _odd(aside, BETWEEN * period * speed + error * speed, placed)
-    return Compared(middle, float(np.median(off)), late & ~moved, moved, float(np.median(error)))
+    return SurveyLateness(middle, float(np.median(off)), late & ~moved, moved, float(np.median(error)))
 
 
 def _apart(values: NDArray[np.float64], direct: NDArray[np.bool_]) -> tuple[float, NDArray[np.float64]]:

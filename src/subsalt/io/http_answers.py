@@ -17,7 +17,7 @@ WHOLE = 1 << 30
 ERROR = 1 << 20
 
 
-class Answer(aiohttp.ClientResponse):
+class HttpResponse(aiohttp.ClientResponse):
     """An answer whose body is read as far as its request named a range, or memory reaches."""
 
     async def read(self) -> bytes:
@@ -51,4 +51,4 @@ class Answer(aiohttp.ClientResponse):
 
 async def client(**settings: Any) -> aiohttp.ClientSession:
     """Return a session with such answers, which are not unpacked: a few bytes may become gigabytes."""
-    return aiohttp.ClientSession(response_class=Answer, auto_decompress=False, **settings)
+    return aiohttp.ClientSession(response_class=HttpResponse, auto_decompress=False, **settings)

@@ -22,7 +22,7 @@ from subsalt.errors import Finding
 from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.geometry.columns import LONGEST, PIECE, Faults, no_text, text_begins
 from subsalt.io.geometry.headers import FOOT, SURVEY_FOOT, MapFacts
-from subsalt.io.geometry.parsed import Groups, Parsed
+from subsalt.io.geometry.parsed import ReceiverGroups, Parsed
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations
 from subsalt.io.input_file import InputFile
 
@@ -171,7 +171,7 @@ def read_p111(path: Path, number: int, names: Names) -> Parsed:
     owner = np.repeat(
         np.array([o[:3] for o in owners], np.int64).reshape(-1, 3), [o[3] for o in owners], axis=0
     )
-    joined = Groups(
+    joined = ReceiverGroups(
         owner[:, 0], owner[:, 1].astype(np.int32), own[:, 0].astype(np.int32), own[:, 1:], owner[:, 2]
     )
     return Parsed(facts, sources, Stations.empty(), None, joined, [*odd, *faults.findings()])

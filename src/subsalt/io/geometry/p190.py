@@ -27,7 +27,7 @@ import numpy as np
 from subsalt.errors import Finding
 from subsalt.io.geometry.columns import Cards, Faults, read_cards
 from subsalt.io.geometry.headers import MapFacts
-from subsalt.io.geometry.parsed import Groups, Parsed
+from subsalt.io.geometry.parsed import ReceiverGroups, Parsed
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations
 
 LINE, POINT, ANGLES, EASTING, NORTHING = (2, 13), (20, 25), (26, 46), (47, 55), (56, 64)
@@ -41,7 +41,7 @@ def read_p190(path: Path, number: int, names: Names) -> Parsed:
     """Return the sources and receiver groups of a P1/90 file; see `subsalt.io.geometry.sps.read_sps`."""
     facts, faults = MapFacts(str(path), "UKOOA P1/90"), Faults(str(path), "UKOOA P1/90")
     sources: list[Stations] = []
-    groups: list[Groups] = []
+    groups: list[ReceiverGroups] = []
     findings: list[Finding] = []
     count = 0
     for cards in read_cards(path):
@@ -67,7 +67,7 @@ def read_p190(path: Path, number: int, names: Names) -> Parsed:
             if cards.text[row, :3].tobytes() != b"EOF":
                 text = bytes(cards.text[row])
                 faults.add_unknown(int(cards.number[row]), text, b"HSR", _unread(chr(first[row])))
-    joined = Groups.join(groups) if groups else None
+    joined = ReceiverGroups.join(groups) if groups else None
     return Parsed(
         facts, Stations.join(sources), Stations.empty(), None, joined, [*findings, *faults.findings()]
     )
@@ -117,7 +117,7 @@ def _sources(cards: Cards, number: int, names: Names, faults: Faults) -> Station
     )
 
 
-def _groups(cards: Cards, shot: np.ndarray, faults: Faults) -> Groups:
+def _groups(cards: Cards, shot: np.ndarray, faults: Faults) -> ReceiverGroups:
     streamer = np.nan_to_num(cards.numbers(STREAMER, STREAMER, faults, "streamer", 1.0)).astype(np.int32)
     parts: list[tuple[np.ndarray, ...]] = []
     for begin in GROUPS:
@@ -135,7 +135,7 @@ def _groups(cards: Cards, shot: np.ndarray, faults: Faults) -> Groups:
     row, group, x, y, z = (np.concatenate([p[i] for p in parts]) for i in range(5))
     order = np.argsort(row, kind="stable")
     row = row[order]
-    return Groups(
+    return ReceiverGroups(
         shot[row],
         streamer[row],
         np.nan_to_num(group[order]).astype(np.int32),

@@ -14,7 +14,7 @@ from subsalt.io.geometry.stations import Stations
 
 
 @dataclass
-class Groups:
+class ReceiverGroups:
     """Receivers listed under the shot that they recorded, as P1/90 and P1/11 have them.
 
     Parameters
@@ -41,7 +41,7 @@ class Groups:
         return len(self.shot)
 
     @classmethod
-    def join(cls, parts: list[Groups]) -> Groups:
+    def join(cls, parts: list[ReceiverGroups]) -> ReceiverGroups:
         """Return the receivers of several tables, in order; of one at least."""
         return cls(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(cls)))
 
@@ -54,5 +54,5 @@ class Parsed:
     sources: Stations
     receivers: Stations
     relations: Relations | None
-    groups: Groups | None
+    groups: ReceiverGroups | None
     findings: list[Finding] = field(default_factory=list)

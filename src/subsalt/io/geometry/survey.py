@@ -21,7 +21,7 @@ from subsalt.io.geometry.headers import disagreements
 from subsalt.io.geometry.join import By, SurveyGeometry, shot_key
 from subsalt.io.geometry.p111 import read_p111
 from subsalt.io.geometry.p190 import read_p190
-from subsalt.io.geometry.parsed import Groups, Parsed
+from subsalt.io.geometry.parsed import ReceiverGroups, Parsed
 from subsalt.io.geometry.spreads import ListedSpread, Relations, RelationSpread
 from subsalt.io.geometry.sps import read_sps
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations, find_sorted, point_text, without_repeats
@@ -280,7 +280,7 @@ def _by_lists(
 ) -> SurveyGeometry | None:
     """Return the geometry of P1/90 and P1/11 files."""
     by: By = "record" if join == "record" else "point"
-    listed: list[Groups] = []
+    listed: list[ReceiverGroups] = []
     for p in parsed:
         if p.groups is not None and len(p.groups) and len(p.sources):
             own = p.sources.take(p.groups.shot)
@@ -295,7 +295,7 @@ def _by_lists(
                 )
             )
         return None
-    groups = Groups.join(listed)
+    groups = ReceiverGroups.join(listed)
     source, points = groups.shot, groups.xyz
     channel, said = _channels(groups.streamer, groups.group)
     line = sources.line.astype(np.int64)
@@ -407,7 +407,7 @@ def _channels(
 ) -> tuple[NDArray[np.int64], dict[str, str]]:
     """Return the channel of each receiver group, and the channels of each streamer in words.
 
-    Groups that are numbered through all streamers are channels; groups that start again on every streamer are counted
+    ReceiverGroups that are numbered through all streamers are channels; groups that start again on every streamer are counted
     on, in the order of the streamers.
     """
     numbers = np.unique(streamer)

@@ -27,7 +27,7 @@ from subsalt.io.input_file import InputFile
 from subsalt.io.input_traffic import COUNTED, TRACES
 from subsalt.io.publish import atomic_write, publish_text
 from subsalt.io.read_ahead import ReadAhead
-from subsalt.io.volumes.rsf import LENGTHS, Axis, axes_of, data_of, header_text, read_header
+from subsalt.io.volumes.rsf import LENGTHS, RsfAxis, axes_of, data_of, header_text, read_header
 
 _LENGTHS = {"": 1.0, **LENGTHS}
 _TIMES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}
@@ -194,7 +194,7 @@ class Slice:
         return out
 
 
-def _time(path: object, axis: Axis) -> TimeAxis:
+def _time(path: object, axis: RsfAxis) -> TimeAxis:
     if axis.unit not in _TIMES or not axis.d > 0:
         raise _wrong(
             f"{path}: the step of time is {axis.d:g} {axis.unit}", "give one above 0, in s, ms or us"
@@ -232,7 +232,7 @@ def write_slices(
     data = data_of(target)
     shape = tuple(shape)
     origin = (0.0,) * len(shape) if origin is None else tuple(origin)
-    axes = [*axes_of(shape, spacing, origin, "xy"[: len(shape)]), Axis(time.nt, time.dt, time.t0, "t", "s")]
+    axes = [*axes_of(shape, spacing, origin, "xy"[: len(shape)]), RsfAxis(time.nt, time.dt, time.t0, "t", "s")]
     count = 0
     with atomic_write(data, size=time.nt * 4 * math.prod(shape)) as f:
         for values in slices:

@@ -18,7 +18,7 @@ from subsalt.io.segy.geometry import column, open_headers, unit_factor
 from subsalt.io.segy.headers import HeaderBytes
 from subsalt.io.volumes.lattice import fit_lattice
 from subsalt.io.volumes.npy import NpzFile
-from subsalt.io.volumes.rsf import Axis, read_header
+from subsalt.io.volumes.rsf import RsfAxis, read_header
 from subsalt.io.volumes.segy_volume import VOLUME_HEADERS, SegyPlanes, first_sample
 from subsalt.io.volumes.volume import open_volume, suffix_of
 
@@ -224,7 +224,7 @@ def _axis_names(path: str | os.PathLike[str], ndim: int) -> tuple[list[str], lis
     """Return label and unit of every axis, slowest first, in small letters; empty lists when the file has none."""
     if suffix_of(path) == ".rsf":
         axes = read_header(path, allow_outside=True).axes[::-1]
-        axes = [*[Axis(1, 1.0, 0.0)] * (ndim - len(axes)), *axes]
+        axes = [*[RsfAxis(1, 1.0, 0.0)] * (ndim - len(axes)), *axes]
         return [a.label.strip().lower() for a in axes], [a.unit.strip().lower() for a in axes]
     if suffix_of(path) == ".npz":
         with NpzFile(path) as z:

@@ -48,7 +48,7 @@ LENGTHS = {"m": 1.0, "km": 1000.0, "ft": 0.3048}
 _FRAME = ("frame_x0", "frame_y0", "frame_azimuth", "frame_flip")
 
 
-class Axis(NamedTuple):
+class RsfAxis(NamedTuple):
     """An axis: number of values, step, first value."""
 
     n: int
@@ -65,10 +65,10 @@ class RsfHeader:
     keys: dict[str, str]
     data: Path
     offset: int
-    all_axes: list[Axis] = field(default_factory=list)
+    all_axes: list[RsfAxis] = field(default_factory=list)
 
     @property
-    def axes(self) -> list[Axis]:
+    def axes(self) -> list[RsfAxis]:
         """The axes of the array."""
         last = max((i for i, a in enumerate(self.all_axes) if a.n > 1), default=0)
         return self.all_axes[: last + 1]
@@ -143,7 +143,7 @@ def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
     return full
 
 
-def _axes(name: Path, keys: dict[str, str]) -> list[Axis]:
+def _axes(name: Path, keys: dict[str, str]) -> list[RsfAxis]:
     axes = []
     for i in range(1, 10):
         if f"n{i}" not in keys:
@@ -157,7 +157,7 @@ def _axes(name: Path, keys: dict[str, str]) -> list[Axis]:
             ) from e
         if n < 1 or not math.isfinite(d) or not math.isfinite(o):
             raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "mend it", code="E220")
-        axes.append(Axis(n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
+        axes.append(RsfAxis(n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
     return axes
 
 
@@ -318,7 +318,7 @@ def axes_of(
     origin: Sequence[float],
     labels: Sequence[str] = (),
     unit: str = "m",
-) -> list[Axis]:
+) -> list[RsfAxis]:
     """Return the axes of an array (nx, [ny,] nz), fastest first; all arguments have the order of the array."""
     if not np.isfinite(spacing).all() or len(shape) != len(spacing) or len(shape) != len(origin):
         raise DataError(
@@ -326,14 +326,14 @@ def axes_of(
             "give one value per axis",
         )
     labels = labels or ("xz" if len(shape) == 2 else "xyz")
-    axes = [Axis(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)]
+    axes = [RsfAxis(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)]
     return axes[::-1]
 
 
 def write_rsf(
     path: str | os.PathLike[str],
     values: NDArray | OwnPlanes,
-    axes: Sequence[Axis],
+    axes: Sequence[RsfAxis],
     extra: dict[str, str] | None = None,
     comments: Sequence[str] = (),
 ) -> None:
@@ -343,7 +343,7 @@ def write_rsf(
     ----------
     values : ndarray or OwnPlanes
         All of it, or the planes of this rank; then this is collective.
-    axes : sequence of Axis
+    axes : sequence of RsfAxis
         Axes of the whole array, fastest first (`axes_of`).
     extra : dict
         More keys.
@@ -383,7 +383,7 @@ def header_text(
     ----------
     data : Path
         The file of its data, beside the header.
-    axes : sequence of Axis
+    axes : sequence of RsfAxis
         Fastest first.
     comments : sequence of str
         Provenance, as comment lines.
