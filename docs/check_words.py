@@ -79,10 +79,7 @@ HELD_DOCSTRINGS: tuple[str, ...] = (
     "src/subsalt/run/",
 )
 HELD_NAMES: tuple[str, ...] = (
-    "packages/lab/src/subsalt_lab/layouts.py",
-    "src/subsalt/check/",
     "src/subsalt/doctor.py",
-    "src/subsalt/io/scan/",
     "src/subsalt/kernels/cuda/segment.py",
     "src/subsalt/methods/",
     "src/subsalt/plan/cuts.py",

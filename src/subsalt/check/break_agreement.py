@@ -68,9 +68,9 @@ class Branches:
         return True
 
 
-def branches(context: Context, found: ShotBreaks) -> Branches | None:
+def branches(context: Context, shot: ShotBreaks) -> Branches | None:
     """Return the lines of a shot; None where it has too few picks for one."""
-    m = measured(context, found)
+    m = measured(context, shot)
     begin = m.pulse + (bias_of(context) or 0.0)
     lines = [fit_line(m.distance, t) for t in (m.time, m.early + begin, m.late + begin)]
     picks, early, late = lines
@@ -95,18 +95,18 @@ def in_order(context: Context, good: list[ShotBreaks], fits: list[ShotBreaks]) -
             "first breaks",
             f"{seen(good)}; they are late and no direct wave, so that they say nothing of the model",
         )
-    found = [b for shot in fits if (b := branches(context, shot)) is not None]
+    arrivals = [b for shot in fits if (b := branches(context, shot)) is not None]
     how = {"late": 0, "early": 0, "between": 0, "": 0}
-    for b in found:
+    for b in arrivals:
         nearest = min(("late", "early"), key=b.apart)
         how[nearest if b.agrees(nearest) else "between" if b.between else ""] += 1
     said = max(how, key=lambda k: how[k])
     of = f"{len(fits)} shots" if len(fits) == len(good) else f"{len(fits)} of {len(good)} shots"
-    if not said or not found:
+    if not said or not arrivals:
         return unchecked(
-            "first breaks", f"{seen(fits)} in {of}; the model has {_both(found)}: no one arrival of it"
+            "first breaks", f"{seen(fits)} in {of}; the model has {_both(arrivals)}: no one arrival of it"
         )
-    own = [b for b in found if said == "between" or b.agrees(said)]
+    own = [b for b in arrivals if said == "between" or b.agrees(said)]
     text = {
         "late": f"so has the direct wave of the model: {_line([b.late for b in own])}",
         "early": f"so has the earliest wave of the model, refracted or turned: {_line([b.early for b in own])}",
@@ -125,8 +125,8 @@ def _line(lines: list[BreakLine]) -> str:
     return f"{speed:.0f} m/s, intercept {1e3 * float(np.median([line.intercept for line in lines])):.0f} ms"
 
 
-def _both(found: list[Branches]) -> str:
+def _both(arrivals: list[Branches]) -> str:
     """Return the earliest and the latest arrival."""
-    if not found:
+    if not arrivals:
         return "too few arrivals"
-    return f"{_line([b.early for b in found])} at the earliest and {_line([b.late for b in found])} at the latest"
+    return f"{_line([b.early for b in arrivals])} at the earliest and {_line([b.late for b in arrivals])} at the latest"

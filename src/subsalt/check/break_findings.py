@@ -13,7 +13,7 @@ from subsalt.check.break_fits import Verdict, judge, measure, onset
 from subsalt.check.channel_fits import one_sided
 from subsalt.check.context import Context, error, leave_out, named, warning
 from subsalt.check.looked_at import moved_by, wavelet_of
-from subsalt.check.near_source import constant
+from subsalt.check.near_source import lateness
 from subsalt.check.picked import breaks, expected, measured, seen, starts
 from subsalt.check.waveforms import bias_of
 from subsalt.earth.planes import Parameter
@@ -32,29 +32,29 @@ DEEP = 50.0
 WATER = (1420.0, 1570.0)
 
 
-def how_many(context: Context, found: Sequence[ShotBreaks], total: int) -> str:
+def how_many(context: Context, shots: Sequence[ShotBreaks], total: int) -> str:
     """Return how many shots of so many, and which, for a message."""
-    return f"in {len(found)} of {total} shots looked at ({named(context, found)})"
+    return f"in {len(shots)} of {total} shots looked at ({named(context, shots)})"
 
 
 def _say_interval(
-    context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
+    context: Context, shots: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
     assert context.survey is not None
     assert context.wavelet is not None
     factor, dt = float(np.median([v.value for v in verdicts])), context.survey.time.dt
-    peak = 1.0 / float(np.median([b.period for b in found]))
-    cure = f"[data.fix] dt = {dt * factor:.10g}" if every else leave_out(context, found)
+    peak = 1.0 / float(np.median([b.period for b in shots]))
+    cure = f"[data.fix] dt = {dt * factor:.10g}" if every else leave_out(context, shots)
     yield error(
         "E345",
-        f"first breaks {how_many(context, found, total)}: {seen(found)}; the model allows "
-        f"{expected(context, found)}: "
+        f"first breaks {how_many(context, shots, total)}: {seen(shots)}; the model allows "
+        f"{expected(context, shots)}: "
         f"all times are {_times(1 / factor)} long. The sampling interval of {1e3 * dt:g} ms is likely "
         f"{1e3 * dt * factor:g} ms "
         f"(the data peak at {peak:.3g} Hz with {1e3 * dt:g} ms, the wavelet at {context.wavelet.f0:.3g} Hz)",
         cure,
         factor=factor,
-        shots=[b.shot.id for b in found],
+        shots=[b.shot.id for b in shots],
     )
 
 
@@ -90,37 +90,37 @@ def _times(factor: float) -> str:
     )
 
 
-def without(context: Context, found: Sequence[ShotBreaks], first: str) -> str:
+def without(context: Context, shots: Sequence[ShotBreaks], first: str) -> str:
     """Return what is to be done about shots: `first`, or leave them out where most of the survey is left then."""
     assert context.survey is not None
-    left = 1.0 - len(found) / max(1, len(context.survey.shots))
-    key = re.search(r"\[data\] shots = .*", leave_out(context, found)) if left > LEFT else None
+    left = 1.0 - len(shots) / max(1, len(context.survey.shots))
+    key = re.search(r"\[data\] shots = .*", leave_out(context, shots)) if left > LEFT else None
     return f"{first}; or leave these shots out: {key[0]}" if key else f"{first} in the files"
 
 
 def say_shift(
-    context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
+    context: Context, shots: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
     """Yield the finding of times that are all too late or too early."""
     assert context.wavelet is not None
     assert context.survey is not None
     shift = float(np.median([v.value for v in verdicts]))
-    period = float(np.median([b.period for b in found]))
+    period = float(np.median([b.period for b in shots]))
     bias = bias_of(context, whenever=True)
-    told = [c.time for b in found if (c := lateness(measured(context, b))) is not None and c.direct]
+    direct_times = [c.time for b in shots if (c := lateness(measured(context, b))) is not None and c.direct]
     if (
         bias is not None
-        and len(told) >= 0.5 * len(found)
-        and abs(shift + float(np.median(told))) < 0.5 * period
+        and len(direct_times) >= 0.5 * len(shots)
+        and abs(shift + float(np.median(direct_times))) < 0.5 * period
     ):
         # to the millisecond where the waveform is known
-        shift = bias - float(np.median(told))
+        shift = bias - float(np.median(direct_times))
     say = (error, "E346") if abs(shift) > CERTAIN * period else (warning, "W346")
-    pulse = onset(wavelet_of(context), found[0].cut)
-    cure, text = shift_cure(context, found, shift, every), ""
-    if every and abs(shift) <= CERTAIN * period and not any(_all_around(context, b) for b in found):
+    pulse = onset(wavelet_of(context), shots[0].cut)
+    cure, text = shift_cure(context, shots, shift, every), ""
+    if every and abs(shift) <= CERTAIN * period and not any(_all_around(context, b) for b in shots):
         # a time of more than that is none of the usual mistakes of distance
-        far = abs(shift) * _surface_speed(context, found)
+        far = abs(shift) * _surface_speed(context, shots)
         text = (
             f", or sources and receivers {far:.0f} m {'farther apart' if shift < 0 else 'closer'} than the coordinates "
             "say: on one side of the sources the two look alike"
@@ -131,45 +131,45 @@ def say_shift(
         )
     yield say[0](
         say[1],
-        f"first breaks {how_many(context, found, total)}: {seen(found)}; the model and the wavelet (onset at "
-        f"{1e3 * pulse:.0f} ms) allow {expected(context, found)}: all times are {abs(1e3 * shift):.0f} ms too "
+        f"first breaks {how_many(context, shots, total)}: {seen(shots)}; the model and the wavelet (onset at "
+        f"{1e3 * pulse:.0f} ms) allow {expected(context, shots)}: all times are {abs(1e3 * shift):.0f} ms too "
         f"{'late' if shift < 0 else 'early'}{text}",
         cure,
         shift_s=shift,
-        shots=[b.shot.id for b in found],
+        shots=[b.shot.id for b in shots],
     )
 
 
-def _all_around(context: Context, found: ShotBreaks) -> bool:
+def _all_around(context: Context, shot: ShotBreaks) -> bool:
     """Return whether the receivers of a shot tell a time from the place of their source."""
-    told = lateness(measured(context, found))
-    return not one_sided(found) if told is None else told.placed
+    late = lateness(measured(context, shot))
+    return not one_sided(shot) if late is None else late.placed
 
 
-def _surface_speed(context: Context, found: list[ShotBreaks]) -> float:
+def _surface_speed(context: Context, shots: list[ShotBreaks]) -> float:
     """Return the velocity of the latest first arrivals of the model, m/s."""
     speeds = []
-    for b in found[:5]:
+    for b in shots[:5]:
         m = measured(context, b)
         speeds += (m.distance / np.maximum(m.late, 1e-6))[m.late > 0].tolist()
     return float(np.median(speeds)) if speeds else 0.0
 
 
-def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: bool) -> str:
+def shift_cure(context: Context, shots: list[ShotBreaks], shift: float, every: bool) -> str:
     """Return the delay that puts all shots right, or what else can be done."""
     assert context.survey is not None
     assert context.wavelet is not None
-    first = np.concatenate([starts(context, b) for b in found])
-    moved = np.concatenate([moved_by(context, b.shot)[b.rows] for b in found])
+    first = np.concatenate([starts(context, b) for b in shots])
+    moved = np.concatenate([moved_by(context, b.shot)[b.rows] for b in shots])
     here = float(np.median(first))
-    others = [b for b in breaks(context) if b.good and b.shot.id not in {f.shot.id for f in found}]
+    others = [b for b in breaks(context) if b.good and b.shot.id not in {f.shot.id for f in shots}]
     rest = np.concatenate([starts(context, b) for b in others]) if others else np.empty(0)
     if every:
         if np.ptp(first) > 1e-6:
             return "the delays (byte 109) of the traces differ: correct them in the files"
-        delay, why = _likely_delay(context, float(first[0] - moved[0]), shift, 0.25 * found[0].period)
+        delay, why = _likely_delay(context, float(first[0] - moved[0]), shift, 0.25 * shots[0].period)
         twice = (
-            np.ptp(moved) < 1e-6 and abs(moved[0] + shift) < 0.25 * found[0].period and abs(moved[0]) > 1e-6
+            np.ptp(moved) < 1e-6 and abs(moved[0] + shift) < 0.25 * shots[0].period and abs(moved[0]) > 1e-6
         )
         step = f"leave out the shift by {1e3 * moved[0]:.0f} ms of [[signal]]; or " if twice else ""
         return (
@@ -181,10 +181,10 @@ def shift_cure(context: Context, found: list[ShotBreaks], shift: float, every: b
         len(rest)
         and np.ptp(rest) < 1e-6
         and abs(here - float(rest[0])) > 1e-6
-        and abs(here + shift - float(rest[0])) < 0.25 * found[0].period
+        and abs(here + shift - float(rest[0])) < 0.25 * shots[0].period
     ):
         return f"[data.fix] delay = {float(rest[0]):.4g} (byte 109 is {1e3 * here:.0f} ms in these shots)"
-    return leave_out(context, found)
+    return leave_out(context, shots)
 
 
 def _likely_delay(context: Context, given: float, shift: float, room: float) -> tuple[float, str]:
@@ -205,15 +205,15 @@ def _likely_delay(context: Context, given: float, shift: float, room: float) -> 
 
 
 def _say_velocity(
-    context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
+    context: Context, shots: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
     # one shot in another place of the model may well meet a velocity that is wrong there
     if not every:
         return
     factor = float(np.median([v.value for v in verdicts]))
     # of the direct wave, not of head waves beyond it
-    own = [line[0] for b in found if (line := measured(context, b).near_lines()) is not None]
-    lines = own or [b.line for b in found if b.line is not None]
+    own = [line[0] for b in shots if (line := measured(context, b).near_lines()) is not None]
+    lines = own or [b.line for b in shots if b.line is not None]
     slowness = float(np.median([line.slowness for line in lines]))
     speed = 1 / slowness if slowness else np.inf
     certain = max(factor, 1 / factor) > WRONG_VELOCITY
@@ -240,8 +240,8 @@ def _say_velocity(
         )
     yield say[0](
         say[1],
-        f"first breaks {how_many(context, found, total)}: {seen(found)}; the model allows "
-        f"{expected(context, found)}: "
+        f"first breaks {how_many(context, shots, total)}: {seen(shots)}; the model allows "
+        f"{expected(context, shots)}: "
         f"near the surface the model is {max(factor, 1 / factor):.3g} times too {'fast' if factor > 1 else 'slow'}",
         cure,
         factor=factor,
@@ -249,61 +249,61 @@ def _say_velocity(
 
 
 def _say_early(
-    context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
+    context: Context, shots: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
-    factor = _depth_factor(context, found)
+    factor = _depth_factor(context, shots)
     if factor is not None:
-        yield _deep(context, found, factor, every, total)
+        yield _deep(context, shots, factor, every, total)
         return
     yield warning(
         "W358",
-        f"first breaks {how_many(context, found, total)} come up to {-1e3 * min(v.value for v in verdicts):.0f} ms "
+        f"first breaks {how_many(context, shots, total)} come up to {-1e3 * min(v.value for v in verdicts):.0f} ms "
         "before "
-        f"the model lets anything arrive: {seen(found)}; the model allows {expected(context, found)}",
+        f"the model lets anything arrive: {seen(shots)}; the model allows {expected(context, shots)}",
         "check depths of sources and receivers, coordinates, time zero ([data.fix] delay), and the velocity model near "
         "the surface",
-        shots=[b.shot.id for b in found],
+        shots=[b.shot.id for b in shots],
     )
 
 
-def _depth_factor(context: Context, found: list[ShotBreaks]) -> float | None:
+def _depth_factor(context: Context, shots: list[ShotBreaks]) -> float | None:
     """Return the power of ten of the sources' depth with which the first breaks fit; None when none does."""
     model, wavelet = context.model, wavelet_of(context)
     assert model is not None
-    if float(np.median([b.shot.src[2] for b in found])) < DEEP:
+    if float(np.median([b.shot.src[2] for b in shots])) < DEEP:
         return None
     fits = []
     for factor in (0.1, 0.01, 0.001):
-        raised = [replace(b, shot=replace(b.shot, src=b.shot.src * [1.0, 1.0, factor])) for b in found[:5]]
+        raised = [replace(b, shot=replace(b.shot, src=b.shot.src * [1.0, 1.0, factor])) for b in shots[:5]]
         # not `measured`: what is kept there is of the depth that the headers say
         if all(judge(measure(b, model, wavelet, starts(context, b))).name == "fits" for b in raised):
             fits.append(factor)
     # times hardly tell ten metres from one; what sources are fired at does
-    deep = float(np.median([b.shot.src[2] for b in found]))
+    deep = float(np.median([b.shot.src[2] for b in shots]))
     usual = [f for f in fits if 1.0 <= f * deep <= UNUSUAL]
     return next(iter([*usual, *fits]), None)
 
 
-def _deep(context: Context, found: list[ShotBreaks], factor: float, every: bool, total: int) -> Finding:
+def _deep(context: Context, shots: list[ShotBreaks], factor: float, every: bool, total: int) -> Finding:
     """Return the finding of sources whose depth has the wrong scalar."""
     assert context.survey is not None
-    depths = {round(float(b.shot.src[2]) * factor, 6) for b in found}
-    wrong = {b.shot.id for b in found}
+    depths = {round(float(b.shot.src[2]) * factor, 6) for b in shots}
+    wrong = {b.shot.id for b in shots}
     if not every:
         depths |= {round(float(s.src[2]), 6) for s in context.survey.shots if s.id not in wrong}
-    deep = float(np.median([b.shot.src[2] for b in found]))
+    deep = float(np.median([b.shot.src[2] for b in shots]))
     if len(depths) == 1:
         cure = f"[data.fix] source_depth = {depths.pop():g}; or elevation_scalar (byte 69)"
     else:
         cure = (
             f"correct the scalar of elevations and depths (byte 69), {1 / factor:g} times; or "
-            + leave_out(context, found)
+            + leave_out(context, shots)
         )
     return error(
         "E350",
-        f"sources lie {deep:g} m deep {how_many(context, found, total)}, but first breaks ({seen(found)}) come "
+        f"sources lie {deep:g} m deep {how_many(context, shots, total)}, but first breaks ({seen(shots)}) come "
         "before the "
-        f"model lets waves of that depth arrive ({expected(context, found)}); at {deep * factor:g} m they fit",
+        f"model lets waves of that depth arrive ({expected(context, shots)}); at {deep * factor:g} m they fit",
         cure,
         factor=factor,
         shots=sorted(wrong),
@@ -311,7 +311,7 @@ def _deep(context: Context, found: list[ShotBreaks], factor: float, every: bool,
 
 
 def _say_moveout(
-    context: Context, found: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
+    context: Context, shots: list[ShotBreaks], verdicts: list[Verdict], every: bool, total: int
 ) -> Iterator[Finding]:
     v = [v.value for v in verdicts if v.value > 0]
     known = bool(v) and bool(np.isfinite(np.median(v)))
@@ -319,10 +319,10 @@ def _say_moveout(
     yield warning(
         "W354",
         f"{'first breaks' if v else 'what is left below the mute'} come before the model lets anything arrive "
-        f"{how_many(context, found, total)}: {seen(found)}; the model allows {expected(context, found)}{undone}: the "
+        f"{how_many(context, shots, total)}: {seen(shots)}; the model allows {expected(context, shots)}{undone}: the "
         "data may be corrected for moveout (NMO)",
         "use the data before the correction; if they are not corrected, check unit and depth axis of [model] vp",
-        shots=[b.shot.id for b in found],
+        shots=[b.shot.id for b in shots],
     )
 
 

@@ -159,11 +159,11 @@ def onset(wavelet: Wavelet, cut: float = 0.0) -> float:
     quiet = np.zeros(int(np.ceil(4 * period / wavelet.dt)) + 1)
     trace = cut_low(np.concatenate([quiet, wavelet.samples, quiet])[None], wavelet.dt, cut)
     at = pick(trace.astype(np.float32), wavelet.dt, period)[0][0]
-    found = float(at) + wavelet.t0 - wavelet.dt * len(quiet)
-    return found if np.isfinite(found) else wavelet.peak_time - 0.5 * period
+    begin = float(at) + wavelet.t0 - wavelet.dt * len(quiet)
+    return begin if np.isfinite(begin) else wavelet.peak_time - 0.5 * period
 
 
-def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArray[np.float64]) -> Measured:
+def measure(picks: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArray[np.float64]) -> Measured:
     """Return the picks of a shot with what the model allows.
 
     Parameters
@@ -171,24 +171,24 @@ def measure(found: ShotBreaks, model: ModelLike, wavelet: Wavelet, start: NDArra
     start : ndarray, (n,)
         Time of the first sample of each trace that was looked at, s.
     """
-    use = np.flatnonzero(found.picked)
+    use = np.flatnonzero(picks.picked)
     # some over the whole spread, and the nearest to the source, where a model leaves times the least freedom
-    near = use[np.argsort(np.abs(found.offset[use]), kind="stable")[:NEAREST]]
+    near = use[np.argsort(np.abs(picks.offset[use]), kind="stable")[:NEAREST]]
     use = np.union1d(use[spread(len(use), TRACES)], near)
-    early, late = bounds(model, found.shot.src, found.shot.rcv[found.rows[use]])
-    along = found.shot.rcv[found.rows[use], :2] - found.shot.src[:2]
+    early, late = bounds(model, picks.shot.src, picks.shot.rcv[picks.rows[use]])
+    along = picks.shot.rcv[picks.rows[use], :2] - picks.shot.src[:2]
     return Measured(
-        found.time[use],
+        picks.time[use],
         early,
         late,
         start[use],
-        found.period,
-        onset(wavelet, found.cut),
+        picks.period,
+        onset(wavelet, picks.cut),
         1.0 / wavelet.f0,
-        np.abs(found.offset[use]),
+        np.abs(picks.offset[use]),
         use,
         along / np.maximum(np.hypot(*along.T), 1e-6)[:, None],
-        found.muted > 0.5,
+        picks.muted > 0.5,
     )
 
 
@@ -302,11 +302,11 @@ def _moveout(m: Measured) -> Verdict | None:
     if m.muted or not far.any():
         return None
     surface = float(np.median(m.distance[far] / m.late[far]))
-    found = []
+    verdicts = []
     for v in (factor * surface for factor in CORRECTIONS):
         before = replace(m, time=np.hypot(m.time, m.distance / v), period=m.period * _stretch(m, v))
-        found.append(_undone(before, "moveout", v))
-    return min(found, key=lambda v: (v.after, v.scatter))
+        verdicts.append(_undone(before, "moveout", v))
+    return min(verdicts, key=lambda v: (v.after, v.scatter))
 
 
 def _stretch(m: Measured, v: float) -> float:

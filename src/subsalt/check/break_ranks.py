@@ -86,13 +86,14 @@ def _one_time(own: list[Measured], verdicts: list[Verdict]) -> list[Verdict]:
     fits = [i for i, v in enumerate(verdicts) if v.name == "fits"]
     if not shifts or not fits:
         return verdicts
-    told = {i: c for i in fits if (c := lateness(own[i])) is not None and c.direct}
+    latenesses = {i: c for i in fits if (c := lateness(own[i])) is not None and c.direct}
     shift = float(np.median(shifts))
-    alike = [i for i, c in told.items() if abs(c.time + shift) <= BETWEEN * c.period + c.error]
+    alike = [i for i, c in latenesses.items() if abs(c.time + shift) <= BETWEEN * c.period + c.error]
     if len(alike) < 0.5 * len(fits):
         return verdicts
     return [
-        replace(v, name="shift", value=-told[i].time) if i in alike else v for i, v in enumerate(verdicts)
+        replace(v, name="shift", value=-latenesses[i].time) if i in alike else v
+        for i, v in enumerate(verdicts)
     ]
 
 

@@ -184,20 +184,20 @@ def file_names(context: Context, shots: Iterable[Shot], rows: Iterable[int] = (0
     return list(dict.fromkeys(short[p[0]] for p in places if p is not None))
 
 
-def named(context: Context, found: Sequence[ShotBreaks | SampledShot]) -> str:
+def named(context: Context, shots: Sequence[ShotBreaks | SampledShot]) -> str:
     """Return shot numbers and the names of their files."""
-    ids = [str(b.shot.id) for b in found]
+    ids = [str(b.shot.id) for b in shots]
     text = f"shot{'s' * (len(ids) > 1)} {', '.join(ids[:LISTED])}{', ...' * (len(ids) > LISTED)}"
-    files = file_names(context, (b.shot for b in found))
+    files = file_names(context, (b.shot for b in shots))
     if files:
         text += f" in {', '.join(files[:FILES])}{f' and {len(files) - FILES} more' * (len(files) > FILES)}"
     return text
 
 
-def leave_out(context: Context, found: Sequence[ShotBreaks | SampledShot]) -> str:
+def leave_out(context: Context, shots: Sequence[ShotBreaks | SampledShot]) -> str:
     """Return the selection of all shots but these, as the key to set."""
     assert context.survey is not None
-    wrong = {b.shot.id for b in found}
+    wrong = {b.shot.id for b in shots}
     ids = sorted(s.id for s in context.survey.shots)
     runs: list[list[int]] = []
     for before, i in zip([None, *ids], ids, strict=False):
@@ -278,8 +278,8 @@ def layout_of(context: Context) -> SurveyExtent:
         assert context.survey is not None
         assert context.model is not None
         context.facts["_layout"] = SurveyExtent.of(context.survey, context.model.grid)
-    found: SurveyExtent = context.facts["_layout"]
-    return found
+    extent: SurveyExtent = context.facts["_layout"]
+    return extent
 
 
 def with_origin(context: Context, origin: list[float]) -> str:

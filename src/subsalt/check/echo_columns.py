@@ -116,10 +116,10 @@ class Columns:
         v, z = self.velocities(how), self.depths
         top = z[0] * (how.factor if how.scaled_top else 1.0) + how.shift
         dz = how.factor * float(z[1] - z[0])
-        found = interval(v, dz, how.held)
-        if found is None:
+        interval_v = interval(v, dz, how.held)
+        if interval_v is None:
             return None
-        v = how.speed * found
+        v = how.speed * interval_v
         step = np.full(v.shape, 1e-3 * dz) if how.timed else 2 * dz / v
         # changes lie between nodes; the first node is the top
         t0 = np.cumsum(step, axis=1) - step - 0.5 * step[:, :1]
@@ -153,9 +153,9 @@ class Columns:
         after : ndarray, (n,), optional
             Times of the peak, s, from which echoes count.
         """
-        if (found := self.spikes(how)) is None:
+        if (arrivals_and_sizes := self.spikes(how)) is None:
             return None
-        arrival, size = found
+        arrival, size = arrivals_and_sizes
         if after is not None:
             size = np.where(arrival + self.wavelet.peak_time >= after[:, None], size, 0.0)
         n, nt = len(arrival), len(self.time)
@@ -222,9 +222,9 @@ def in_band(near: Near, time: TimeAxis, wavelet: Wavelet, after: Array) -> tuple
     The direct wave, which has passed at the times `after`, (n,), is taken out before: a filter would spread it.
     """
     n = fast_length(2 * time.nt)
-    kept = band(wavelet, np.fft.rfftfreq(n, time.dt))
+    passband = band(wavelet, np.fft.rfftfreq(n, time.dt))
     passed = np.clip(2 * wavelet.f0 * (time.values()[None, :] - after[:, None]) + 1.0, 0.0, 1.0)
-    data = np.fft.irfft(np.fft.rfft(near.data * passed, n) * kept, n)[:, : time.nt]
+    data = np.fft.irfft(np.fft.rfft(near.data * passed, n) * passband, n)[:, : time.nt]
     every = max(1, int(1 / (SAMPLES * wavelet.f0 * time.dt)))
     return replace(near, data=data[:, ::every]), time.values()[::every]
 

@@ -177,14 +177,14 @@ class EchoComparison:
         if here is None:
             return 0.0
         sides = [np.array(by) for by in ((far, 0.0, 0.0), (0.0, far, 0.0))[: grid.ndim - 1]]
-        found = []
+        likenesses = []
         for k, by in enumerate(s * side for side in sides for s in (1, -1)):
             beside = replace(how, what=f"{how.what}, beside {k}", place=lambda p, by=by: how.place(p) + by)  # type: ignore[misc]
             there = self.columns.echoes(beside, self.after)
-            found.append(
+            likenesses.append(
                 likeness(here * self.gain, there * self.gain, self.lags) if there is not None else 0.0
             )
-        return min(found)
+        return min(likenesses)
 
     def along(self) -> tuple[float, float]:
         """Return how alike echoes are along the line: of the model, and of the data."""
@@ -212,12 +212,12 @@ class EchoComparison:
         in_shots = [pair for of in rows for pair in pairwise(of.tolist())]
         offset = self.near.offset
         across = [(int(a[0]), int(b[np.abs(offset[b] - offset[a[0]]).argmin()])) for a, b in pairwise(rows)]
-        found = [
+        medians = [
             np.median([likeness(self.data[[i]], self.data[[k]], self.lags) for i, k in pairs])
             for pairs in (in_shots, across)
             if pairs
         ]
-        return float(max(found, default=0.0))
+        return float(max(medians, default=0.0))
 
 
 def compare(of: EchoComparison, holds: Callable[[EchoReading], bool]) -> EchoAgreement:
@@ -232,55 +232,57 @@ def compare(of: EchoComparison, holds: Callable[[EchoReading], bool]) -> EchoAgr
         return EchoAgreement(
             why=f"too little of the records comes after the direct wave: {of.independent / 2:.0f} periods"
         )
-    asked = readings(of.model.grid, of.near.middle, of.near.src, of.near.shot, 0.25 * of.speed * of.period)
+    candidates = readings(
+        of.model.grid, of.near.middle, of.near.src, of.near.shot, 0.25 * of.speed * of.period
+    )
     least = max(LEAST, CHANCE / float(np.sqrt(max(of.independent, 1.0))))
-    given = of.score(asked[0])
-    found = EchoAgreement(given, given, 1.0, given, least)
+    given = of.score(candidates[0])
+    agreement = EchoAgreement(given, given, 1.0, given, least)
     # nothing explains so much more
     if TIMES * given**2 > 1.0:
-        return found
-    inexact, speed = of.best_speed(asked[0])
-    found = replace(found, inexact=inexact, speed=speed)
-    found = _otherwise(of, found, [how for how in asked[1:] if holds(how)])
-    if found.other or given >= least:
-        return found
-    return _strange(of, found)
+        return agreement
+    inexact, speed = of.best_speed(candidates[0])
+    agreement = replace(agreement, inexact=inexact, speed=speed)
+    agreement = _otherwise(of, agreement, [how for how in candidates[1:] if holds(how)])
+    if agreement.other or given >= least:
+        return agreement
+    return _strange(of, agreement)
 
 
-def _otherwise(of: EchoComparison, found: EchoAgreement, asked: list[EchoReading]) -> EchoAgreement:
+def _otherwise(of: EchoComparison, agreement: EchoAgreement, candidates: list[EchoReading]) -> EchoAgreement:
     """Return the same with the best other reading, and whether it is clearly the right one."""
-    ranked = sorted(((of.score(how), k) for k, how in enumerate(asked)), reverse=True)
+    ranked = sorted(((of.score(how), k) for k, how in enumerate(candidates)), reverse=True)
     scores: list[tuple[float, EchoReading]] = []
     for first, k in ranked[: 2 * TRIED]:
-        how = asked[k]
+        how = candidates[k]
         # of what is smooth a turned model can be told, not one of other numbers
         faintest = FAINT if how.flip or how.axes else SHARP
         if not faintest <= of.strongest(how) <= HARDEST or (how.held != "interval" and not _layered(of, how)):
             continue
         scores.append((max(first, of.best_speed(how)[0]) if len(scores) < TRIED else first, how))
     if not scores:
-        return found
+        return agreement
     scores.sort(key=lambda s: s[0], reverse=True)
     best, how = _simplest(scores)
     rivals = [s for s in scores if s[1].family != how.family and not _more_of(how, s[1])]
     if any(_more_of(how, other) and TIMED * score**2 > best**2 for score, other in scores):
         how = replace(how, what=f"{how.what}, whatever it is across")
     second = rivals[0][1].what if rivals else ""
-    found = replace(found, best=best, tried=how.what, second=second)
+    agreement = replace(agreement, best=best, tried=how.what, second=second)
     turned = bool(how.flip or how.axes)
     if (
-        best < (found.least if turned else max(MANY, MORE * found.least))
-        or best**2 < TIMES * found.inexact**2
+        best < (agreement.least if turned else max(MANY, MORE * agreement.least))
+        or best**2 < TIMES * agreement.inexact**2
     ):
-        return found
-    wide = max(found.inexact, of.best_speed(EchoReading(), STRETCH)[0]) if turned or how.timed else 0.0
+        return agreement
+    wide = max(agreement.inexact, of.best_speed(EchoReading(), STRETCH)[0]) if turned or how.timed else 0.0
     if best**2 < (TIMED if how.timed else TIMES) * wide**2:
-        return found
+        return agreement
     # where layers are steep, echoes come from beside: from another place or depth than that of a column
     if not turned and best < FITS and of.steady(how) < STEADY:
-        return found
+        return agreement
     clear = not rivals or best**2 >= TIMED * rivals[0][0] ** 2
-    return replace(found, how=how if clear else None, other=True)
+    return replace(agreement, how=how if clear else None, other=True)
 
 
 def _simplest(scores: list[tuple[float, EchoReading]]) -> tuple[float, EchoReading]:
@@ -305,11 +307,11 @@ def _layered(of: EchoComparison, how: EchoReading) -> bool:
     Of velocities that were only smoothed they change over some nodes: the largest change is no larger than its
     neighbours.
     """
-    found = of.columns.spikes(how)
-    if found is None:
+    spikes = of.columns.spikes(how)
+    if spikes is None:
         return False
-    size = np.abs(found[1])
-    size[found[0] + of.wavelet.peak_time < of.after[:, None]] = 0.0
+    size = np.abs(spikes[1])
+    size[spikes[0] + of.wavelet.peak_time < of.after[:, None]] = 0.0
     k = np.clip(size.argmax(axis=1), 2, size.shape[1] - 3)
     rows = np.arange(len(size))
     beside = np.maximum(size[rows, k - 2], size[rows, k + 2])
@@ -318,21 +320,21 @@ def _layered(of: EchoComparison, how: EchoReading) -> bool:
     )
 
 
-def _strange(of: EchoComparison, found: EchoAgreement) -> EchoAgreement:
+def _strange(of: EchoComparison, agreement: EchoAgreement) -> EchoAgreement:
     """Return the same with the reason why low correlations say nothing, if there is one."""
-    if found.inexact >= found.surely:
-        return _beyond(of, found)
+    if agreement.inexact >= agreement.surely:
+        return _beyond(of, agreement)
     strongest = of.strongest(EchoReading())
     if strongest < FAINT:
         return replace(
-            found, why=f"the model has none after the direct wave: its strongest reflects {strongest:.1%}"
+            agreement, why=f"the model has none after the direct wave: its strongest reflects {strongest:.1%}"
         )
     if of.alike() < CLEAR:
-        return replace(found, why="neighbouring traces are unlike each other: noise, or too far apart")
-    if found.inexact > STRANGE * found.least:
+        return replace(agreement, why="neighbouring traces are unlike each other: noise, or too far apart")
+    if agreement.inexact > STRANGE * agreement.least:
         why = (
-            f"a correlation of {found.inexact:.2f} with those of the model says neither yes nor no, "
-            f"{found.surely:.2f} would"
+            f"a correlation of {agreement.inexact:.2f} with those of the model says neither yes nor no, "
+            f"{agreement.surely:.2f} would"
         )
     elif strongest < SHARP:
         why = f"layers of the model are smooth: its strongest reflects {strongest:.1%}"
@@ -347,21 +349,21 @@ def _strange(of: EchoComparison, found: EchoAgreement) -> EchoAgreement:
             if model > SAME > data
             else ""
         )
-    return replace(found, why=why)
+    return replace(agreement, why=why)
 
 
-def _beyond(of: EchoComparison, found: EchoAgreement) -> EchoAgreement:
+def _beyond(of: EchoComparison, agreement: EchoAgreement) -> EchoAgreement:
     """Return the same, unless velocities that are further off than ordinary ones fit better."""
-    if found.speed not in (INEXACT[0], INEXACT[-1]):
-        return found
-    wider, speed = of.best_speed(EchoReading(), tuple(f for f in BEYOND if (f > 1) == (found.speed > 1)))
-    if wider <= found.inexact:
-        return found
+    if agreement.speed not in (INEXACT[0], INEXACT[-1]):
+        return agreement
+    wider, speed = of.best_speed(EchoReading(), tuple(f for f in BEYOND if (f > 1) == (agreement.speed > 1)))
+    if wider <= agreement.inexact:
+        return agreement
     side = "higher" if speed > 1 else "lower"
     why = f"they fit those of a model whose velocities are {abs(speed - 1):.0%} {side} ({wider:.2f})"
-    if found.best > found.inexact:
-        why += f", or if {found.tried} ({found.best:.2f}): they do not tell which"
-    return replace(found, why=why)
+    if agreement.best > agreement.inexact:
+        why += f", or if {agreement.tried} ({agreement.best:.2f}): they do not tell which"
+    return replace(agreement, why=why)
 
 
 def likeness(data: Array, made: Array, lags: int) -> float:
@@ -374,8 +376,8 @@ def _shifted(one: Array, other: Array, lags: int) -> float:
     # zeros behind each trace keep a shift from reaching the next one, and make of all traces one vector
     a, b = (np.pad(x, ((0, 0), (0, lags))).reshape(-1) for x in (one, other))
     n = len(a)
-    found = [abs(float(np.dot(x[k:], y[: n - k]))) for k in range(lags + 1) for x, y in ((a, b), (b, a))]
-    return max(found) / len(one)
+    products = [abs(float(np.dot(x[k:], y[: n - k]))) for k in range(lags + 1) for x, y in ((a, b), (b, a))]
+    return max(products) / len(one)
 
 
 def _unit(x: Array) -> Array:

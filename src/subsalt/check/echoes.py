@@ -59,13 +59,13 @@ def near_traces(context: Context) -> Near | None:
     for shot in shots:
         rows = np.sort(np.argsort(shot.offset, kind="stable")[:TRACES])
         try:
-            found = held[id(shot)][rows] if id(shot) in held else traces_of(context, shot, rows)
+            traces = held[id(shot)][rows] if id(shot) in held else traces_of(context, shot, rows)
         except SubsaltError:
             continue  # whoever reads all of the data says so
-        if len(rows) and found.shape[1] == survey.time.nt and np.isfinite(found).all():
+        if len(rows) and traces.shape[1] == survey.time.nt and np.isfinite(traces).all():
             src.append(np.broadcast_to(shot.src, (len(rows), 3)))
             rcv.append(shot.rcv[rows])
-            data.append(found.astype(np.float64))
+            data.append(traces.astype(np.float64))
     if not data:
         return None
     number = np.repeat(np.arange(len(data)), [len(d) for d in data])
@@ -80,8 +80,8 @@ def near_enough(context: Context, near: Near) -> Near:
     assert context.model is not None
     assert context.survey is not None
     v = context.model.at(np.ascontiguousarray(near.src)).astype(np.float64)
-    kept = near.offset <= 0.5 * (0.5 * np.nan_to_num(v, posinf=0.0) * context.survey.time.duration)
-    return Near(near.shot[kept], near.src[kept], near.rcv[kept], near.data[kept])
+    in_reach = near.offset <= 0.5 * (0.5 * np.nan_to_num(v, posinf=0.0) * context.survey.time.duration)
+    return Near(near.shot[in_reach], near.src[in_reach], near.rcv[in_reach], near.data[in_reach])
 
 
 @rule("echoes", "survey", "velocity", "wavelet")
@@ -108,38 +108,39 @@ def echoes_agree(context: Context) -> Iterator[Finding]:
     if not len((near := near_enough(context, near)).data):
         yield unchecked("echoes", "there are no traces at small offsets")
         return
-    found = _compared(context, near)
+    fit = _compared(context, near)
     context.facts["echoes"] = {
-        "given": found.given,
-        "inexact": found.inexact,
-        "least": found.least,
-        "best": found.best,
-        "reading": found.tried,
-        "why": found.why,
+        "given": fit.given,
+        "inexact": fit.inexact,
+        "least": fit.least,
+        "best": fit.best,
+        "reading": fit.tried,
+        "why": fit.why,
     }
     where = f"{len(near.data)} traces of {near.shots} shots at {_offsets(near)}"
-    if found.other and not found.why:
-        yield _read_otherwise(context, found, where)
-    elif found.given >= found.least > 0:
+    if fit.other and not fit.why:
+        yield _read_otherwise(context, fit, where)
+    elif fit.given >= fit.least > 0:
         yield ok(
-            f"echoes  correlation {found.given:.2f} with those of the model ({where})", given=found.given
+            f"echoes  correlation {fit.given:.2f} with those of the model ({where})",
+            given=fit.given,
         )
-    elif found.why:
-        yield unchecked("echoes", f"{found.why} ({where}, correlation {found.given:.2f})", given=found.given)
-    elif found.inexact >= found.surely:
-        side = "higher" if found.speed > 1 else "lower"
+    elif fit.why:
+        yield unchecked("echoes", f"{fit.why} ({where}, correlation {fit.given:.2f})", given=fit.given)
+    elif fit.inexact >= fit.surely:
+        side = "higher" if fit.speed > 1 else "lower"
         yield ok(
-            f"echoes  correlation {found.inexact:.2f} with those of the model with velocities "
-            f"{abs(found.speed - 1):.0%} {side}, {found.given:.2f} as it is: as near as velocities before migration "
+            f"echoes  correlation {fit.inexact:.2f} with those of the model with velocities "
+            f"{abs(fit.speed - 1):.0%} {side}, {fit.given:.2f} as it is: as near as velocities before migration "
             f"are ({where})",
-            given=found.given,
-            inexact=found.inexact,
+            given=fit.given,
+            inexact=fit.inexact,
         )
     elif context.propagation.topography is not None:
-        why = f"below topography a correlation of {found.given:.2f} with those of the model says little"
-        yield unchecked("echoes", f"{why} ({where})", given=found.given)
+        why = f"below topography a correlation of {fit.given:.2f} with those of the model says little"
+        yield unchecked("echoes", f"{why} ({where})", given=fit.given)
     else:
-        yield _strangers(found, where)
+        yield _strangers(fit, where)
 
 
 def _offsets(near: Near) -> str:
@@ -189,44 +190,44 @@ def after_direct(context: Context, near: Near) -> Array:
     return np.asarray(way + context.wavelet.peak_time + 1.5 / context.wavelet.f0)
 
 
-def _read_otherwise(context: Context, found: EchoAgreement, where: str) -> Finding:
+def _read_otherwise(context: Context, fit: EchoAgreement, where: str) -> Finding:
     """Return the finding on echoes that fit the model only when it is read in another way."""
-    agree = f"echoes of [model] vp are not those of the data ({where}, correlation {found.given:.2f}"
-    if abs(found.inexact - found.given) > 0.05:
-        agree += f", {found.inexact:.2f} with velocities {found.speed - 1:+.0%}"
-    if found.how is not None:
+    agree = f"echoes of [model] vp are not those of the data ({where}, correlation {fit.given:.2f}"
+    if abs(fit.inexact - fit.given) > 0.05:
+        agree += f", {fit.inexact:.2f} with velocities {fit.speed - 1:+.0%}"
+    if fit.how is not None:
         return warning(
             "W371",
-            f"{agree}), but would be if {found.how.what} ({found.best:.2f})",
-            _cure(context, found.how),
-            given=found.given,
-            best=found.best,
+            f"{agree}), but would be if {fit.how.what} ({fit.best:.2f})",
+            _cure(context, fit.how),
+            given=fit.given,
+            best=fit.best,
         )
     return warning(
         "W372",
-        f"{agree}); they would be if {found.tried} ({found.best:.2f}), or nearly so if {found.second}",
+        f"{agree}); they would be if {fit.tried} ({fit.best:.2f}), or nearly so if {fit.second}",
         "check spacing, origin and depths of the model against the coordinates of the survey: the echoes alone do not "
         "tell which of them is wrong",
-        given=found.given,
-        best=found.best,
+        given=fit.given,
+        best=fit.best,
     )
 
 
-def _strangers(found: EchoAgreement, where: str) -> Finding:
+def _strangers(fit: EchoAgreement, where: str) -> Finding:
     """Return the finding on echoes that fit the model in no reading."""
     tried = (
         "velocities up to 12 % slower and faster, axes that run backward, other spacings, feet, two-way time, "
         "rms velocities, other places, shots in the reverse order and receivers on the other side"
     )
-    best = f"; the best, if {found.tried}, has {found.best:.2f}" if found.tried else ""
+    best = f"; the best, if {fit.tried}, has {fit.best:.2f}" if fit.tried else ""
     return warning(
         "W372",
-        f"echoes of the data ({where}) are not those of [model] vp: correlation {found.given:.2f}, where right models "
-        f"have {found.least:.2f} and more; nothing else that was tried fits ({tried}){best}",
+        f"echoes of the data ({where}) are not those of [model] vp: correlation {fit.given:.2f}, where right models "
+        f"have {fit.least:.2f} and more; nothing else that was tried fits ({tried}){best}",
         "check whether the model is that of this line, its depths and datum, the places of the shots, and the side on "
         "which receivers stand",
-        given=found.given,
-        best=found.best,
+        given=fit.given,
+        best=fit.best,
     )
 
 

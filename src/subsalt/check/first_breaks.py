@@ -66,12 +66,12 @@ def channel_ring(context: Context) -> Iterator[Finding]:
     if context.modelling or context.facts.get("_reversed"):
         return
     judged = [b for b in breaks(context) if b.line is not None]
-    found = [(b, k) for b in judged if (k := wrapped(b))]
-    if not found:
+    shifted = [(b, k) for b in judged if (k := wrapped(b))]
+    if not shifted:
         return
     context.facts["_channels"] = True
-    by = Counter(k for _, k in found).most_common(1)[0][0]
-    wrong = [b for b, k in found if k == by]
+    by = Counter(k for _, k in shifted).most_common(1)[0][0]
+    wrong = [b for b, k in shifted if k == by]
     yield error(
         "E348",
         f"channels are shifted by {abs(by)} against the places of their receivers in {len(wrong)} of {len(judged)} "
@@ -89,11 +89,11 @@ def channel_shift(context: Context) -> Iterator[Finding]:
     """Split spreads whose earliest time is not at the source: channels are shifted against their places."""
     if context.modelling or context.facts.get("_reversed"):
         return
-    found = [(b, c) for b in breaks(context) if b.good and (c := centre(b)) is not None]
-    if len(found) < ENOUGH:
+    centred = [(b, c) for b in breaks(context) if b.good and (c := centre(b)) is not None]
+    if len(centred) < ENOUGH:
         return
-    places = np.array([c for _, c in found])
-    step = float(np.median([_station(b) for b, _ in found]))
+    places = np.array([c for _, c in centred])
+    step = float(np.median([_station(b) for b, _ in centred]))
     middle = float(np.median(places))
     # one shift of all shots: a dipping or changing near-surface moves the minimum here one way and there another
     alike = np.abs(places - middle) <= max(0.25 * step, 0.3 * abs(middle))
@@ -104,19 +104,19 @@ def channel_shift(context: Context) -> Iterator[Finding]:
     say = (error, "E348") if abs(stations) > 1.5 else (warning, "W348")
     yield say[0](
         say[1],
-        f"first breaks of {int(alike.sum())} of {len(found)} split spreads are earliest {middle:+.0f} m from the "
+        f"first breaks of {int(alike.sum())} of {len(centred)} split spreads are earliest {middle:+.0f} m from the "
         "source, "
         f"{abs(stations):.1f} stations of {step:g} m: channels are shifted against the places of their receivers "
-        f"({named(context, [b for b, _ in found])})",
+        f"({named(context, [b for b, _ in centred])})",
         f"check which channel stands at which station (byte 13; bytes 81, 85); places by channel: [data] geometry; "
         f"moving all receivers by {-middle:+.0f} m mends it",
         shift_m=middle,
     )
 
 
-def _station(found: ShotBreaks) -> float:
+def _station(picks: ShotBreaks) -> float:
     """Return the median distance of neighbouring receivers along the spread, m."""
-    x = np.unique(np.round(found.shot.rcv[:, :2], 2), axis=0)
+    x = np.unique(np.round(picks.shot.rcv[:, :2], 2), axis=0)
     d = np.sqrt((np.diff(x, axis=0) ** 2).sum(axis=1))
     return float(np.median(d)) if len(d) else 1.0
 
@@ -129,15 +129,15 @@ def arrivals(context: Context) -> Iterator[Finding]:
     if context.facts.get("_corrected"):
         # times of data that are corrected for moveout are those of no wave: the finding above explains them
         return
-    told = context.facts.get("_interval")
-    found = list(_against_the_model(context))
-    if told is None:
-        yield from found
-    elif any(f.code == "E345" for f in found):
-        yield from (f for f in found if f.code == "E345")
+    interval = context.facts.get("_interval")
+    findings = list(_against_the_model(context))
+    if interval is None:
+        yield from findings
+    elif any(f.code == "E345" for f in findings):
+        yield from (f for f in findings if f.code == "E345")
     else:
         # moveout and period of the events: what first breaks say besides is of times that are not theirs
-        yield from interval_by_moveout(context, *told)
+        yield from interval_by_moveout(context, *interval)
 
 
 def _against_the_model(context: Context) -> Iterator[Finding]:
@@ -182,28 +182,28 @@ def _against_the_model(context: Context) -> Iterator[Finding]:
 
 def _near_the_source(context: Context, fits: list[ShotBreaks]) -> Iterator[Finding]:
     """Yield single shots whose direct waves are late, or sources elsewhere, and a time zero that is off in all."""
-    found = [(b, c) for b in fits if (c := lateness(measured(context, b))) is not None]
-    if not found:
+    pairs = [(b, c) for b in fits if (c := lateness(measured(context, b))) is not None]
+    if not pairs:
         return
-    shots, told = [b for b, _ in found], [c for _, c in found]
-    all_of = compare_shots(told)
+    shots, latenesses = [b for b, _ in pairs], [c for _, c in pairs]
+    all_of = compare_shots(latenesses)
     context.facts["first_breaks"] |= {"constant_s": all_of.time, "scatter_s": all_of.scatter}
-    yield from single_shots(context, shots, told, all_of)
+    yield from single_shots(context, shots, latenesses, all_of)
     bias = bias_of(context)
     late = all_of.time - (bias or 0.0)
-    period = float(np.median([c.period for c in told]))
+    period = float(np.median([c.period for c in latenesses]))
     limit = (UNKNOWN if bias is None else KNOWN) * period + all_of.error + THREE * all_of.scatter
-    if sum(c.direct for c in told) >= 0.5 * len(fits) and abs(late) > limit:
+    if sum(c.direct for c in latenesses) >= 0.5 * len(fits) and abs(late) > limit:
         yield from (phase_or_time if bias is None else time_of_all)(context, shots, late)
 
 
-def _unclear(found: Sequence[ShotBreaks]) -> str:
+def _unclear(shots: Sequence[ShotBreaks]) -> str:
     """Return why the first breaks of shots are not compared with a model."""
-    few = sum(b.picked.mean() < 0.6 for b in found)
-    unlike = sum(b.picked.mean() >= 0.6 and b.coherence < 0.4 for b in found)
-    rest = len(found) - few - unlike
+    few = sum(b.picked.mean() < 0.6 for b in shots)
+    unlike = sum(b.picked.mean() >= 0.6 and b.coherence < 0.4 for b in shots)
+    rest = len(shots) - few - unlike
     parts = [
-        f"in {n} of {len(found)} shots {what}"
+        f"in {n} of {len(shots)} shots {what}"
         for n, what in (
             (few, "fewer than 60 % of the traces rise clearly above their noise"),
             (unlike, "traces begin with different waveforms"),
@@ -246,8 +246,8 @@ def _chosen(good: list[ShotBreaks]) -> list[ShotBreaks]:
     return [good[int(i)] for i in few]
 
 
-def _verdict(context: Context, found: ShotBreaks) -> Verdict:
-    return judge(measured(context, found))
+def _verdict(context: Context, picks: ShotBreaks) -> Verdict:
+    return judge(measured(context, picks))
 
 
 def _keep_facts(context: Context, good: list[ShotBreaks], verdicts: list[Verdict]) -> None:

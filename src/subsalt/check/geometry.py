@@ -77,12 +77,12 @@ def joined_positions(context: Context) -> Iterator[Finding]:
 def gathers(context: Context) -> Iterator[Finding]:
     """Common-receiver gathers that are migrated, or would take fewer runs."""
     assert context.survey is not None
-    found = context.survey.notes.get("gathers")
-    if isinstance(found, dict):
+    counts = context.survey.notes.get("gathers")
+    if isinstance(counts, dict):
         yield ok(
-            f"{found['receivers']} common-receiver gathers of {found['shots']} shots, by reciprocity: a source at each "
-            "receiver, receivers at the sources",
-            **found,
+            f"{counts['receivers']} common-receiver gathers of {counts['shots']} shots, by reciprocity: a source at "
+            "each receiver, receivers at the sources",
+            **counts,
         )
     elif not context.modelling:
         yield from fewer_runs(context.survey)
@@ -407,14 +407,14 @@ def _harmed(context: Context) -> bool:
 def several_cables(context: Context) -> Iterator[Finding]:
     """Streamers beside one another, projected on one line."""
     assert context.survey is not None
-    found = context.survey.notes.get("cables")
-    if isinstance(found, dict):
+    counts = context.survey.notes.get("cables")
+    if isinstance(counts, dict):
         yield warning(
             "W245",
-            f"the receivers of a shot lie on {found['cables']} cables beside one another, up to "
-            f"{found['beside_m']:.4g} m from the source across the line; projected on the line, distances are up to "
-            f"{found['short_m']:.4g} m too short",
+            f"the receivers of a shot lie on {counts['cables']} cables beside one another, up to "
+            f"{counts['beside_m']:.4g} m from the source across the line; projected on the line, distances are up to "
+            f"{counts['short_m']:.4g} m too short",
             'use [data] line = "3d" with a 3-D model, or leave all cables but one out: [data] exclude = '
             '[{channels = "..."}]',
-            **found,
+            **counts,
         )

@@ -101,8 +101,8 @@ def direct_waves(context: Context, surface: float) -> Direct | str:
     left: list[Array] = []
     traces, near, far = 0, math.inf, 0.0
     for item in context.samples:
-        for found, distance in _left(context, item, surface):
-            left.append(found)
+        for misfits, distance in _left(context, item, surface):
+            left.append(misfits)
             traces += len(distance)
             near, far = min(near, float(distance.min())), max(far, float(distance.max()))
     if not left:
@@ -129,10 +129,10 @@ def _left(context: Context, item: SampledShot, surface: float) -> Iterator[tuple
     rows, direct, image = rows[apart], direct[apart], image[apart]
     room = np.minimum(other_arrivals(model, shot, rows, v), time.duration) - image / v
     room = SURE * room
-    found = _onset(shot, rows, data, time, v)
-    if found is None:
+    onset = _onset(shot, rows, data, time, v)
+    if onset is None:
         return
-    start, clear = found
+    start, clear = onset
     use = clear & (room >= SHORT * period) & (direct / v + start > time.t0)
     rows, direct, room = rows[use], direct[use], room[use]
     some = spread(len(rows), TRACES)
@@ -243,8 +243,8 @@ def _unexplained(traces: Array, green: Array, whole: NDArray[np.int64]) -> float
     k = k * weight[:, None, None]
     left = _rests(k, d)
     # the same share of the traces for every reading: those in which something else comes first say nothing
-    kept = np.argsort(left, kind="stable")[: math.ceil(KEPT * len(left))]
-    return float(_rests(k[kept], d[kept]).mean()) if len(kept) else 1.0
+    lowest = np.argsort(left, kind="stable")[: math.ceil(KEPT * len(left))]
+    return float(_rests(k[lowest], d[lowest]).mean()) if len(lowest) else 1.0
 
 
 def _rests(k: Array, d: Array) -> Array:

@@ -96,7 +96,7 @@ class Notches:
     cosine: float
 
     @property
-    def told(self) -> float:
+    def shallowest(self) -> float:
         """Shallowest depth whose first notch lies well inside the band, m."""
         return WATER / (2.0 * WITHIN * self.high * self.cosine)
 
@@ -107,12 +107,12 @@ class Notches:
     @property
     def seen(self) -> bool:
         """Whether the data have a notch."""
-        return worse(self.left_none, self.left_best) and self.best[1] >= self.told
+        return worse(self.left_none, self.left_best) and self.best[1] >= self.shallowest
 
     def agrees(self, *given: float) -> bool:
         """Return whether depths have the notches that are seen, and no others that would be."""
-        seen = [z for z in self.best if z >= self.told]
-        ours = [z for z in given if z >= (1.0 + OFF) * self.told]
+        seen = [z for z in self.best if z >= self.shallowest]
+        ours = [z for z in given if z >= (1.0 + OFF) * self.shallowest]
         return all(any(alike(z, g) for g in given) for z in seen) and all(
             any(alike(z, g) for z in seen) for g in ours
         )

@@ -33,7 +33,7 @@ SAID = ("_corrected", "_vp_wrong", "_grid_wrong", "_perhaps_feet")
 
 
 @dataclass(frozen=True)
-class Told:
+class GhostEvidence:
     """What the two witnesses say; a text is the reason why one says nothing."""
 
     direct: Direct | str
@@ -69,92 +69,93 @@ def sea_surface(context: Context) -> Iterator[Finding]:
             "ghosts of the free surface", "velocities, times or positions are wrong, as said above"
         )
         return
-    told = _told(context)
-    context.facts["ghosts"] = _facts(told)
+    evidence = _gather_evidence(context)
+    context.facts["ghosts"] = _facts(evidence)
     free = context.propagation.free_surface
-    if told.present is not None and told.present != free:
-        yield _surface(told, free)
-    elif told.present is not None:
-        yield ok(f"ghosts  {'there' if free else 'none'}, as the job says: {_evidence(told)}")
-    elif told.missed and not free:
-        assert isinstance(told.notches, Notches)
-        yield ok(f"ghosts  none, as the job says: {_no_notch(told, told.notches)}")
+    if evidence.present is not None and evidence.present != free:
+        yield _surface(evidence, free)
+    elif evidence.present is not None:
+        yield ok(f"ghosts  {'there' if free else 'none'}, as the job says: {_evidence(evidence)}")
+    elif evidence.missed and not free:
+        assert isinstance(evidence.notches, Notches)
+        yield ok(f"ghosts  none, as the job says: {_no_notch(evidence, evidence.notches)}")
     else:
-        yield unchecked("ghosts of the free surface", _why_not(told))
-    if told.notches != told.direct and (told.present or (told.present is None and free)):
-        yield from _depths(told)
+        yield unchecked("ghosts of the free surface", _why_not(evidence))
+    if evidence.notches != evidence.direct and (evidence.present or (evidence.present is None and free)):
+        yield from _depths(evidence)
 
 
-def _depths(told: Told) -> Iterator[Finding]:
+def _depths(evidence: GhostEvidence) -> Iterator[Finding]:
     """Compare the depths in the headers with the notches of traces that hold ghosts."""
     what = "depths of source and receivers by their ghosts"
-    found = told.notches
-    if isinstance(found, str):
-        yield unchecked(what, found)
-    elif found.seen and (not found.given_wrong or found.agrees(told.source, told.receiver)):
-        yield ok(f"depths  {_given(told)}; {_seen(found)}")
-    elif found.seen:
+    notches = evidence.notches
+    if isinstance(notches, str):
+        yield unchecked(what, notches)
+    elif notches.seen and (not notches.given_wrong or notches.agrees(evidence.source, evidence.receiver)):
+        yield ok(f"depths  {_given(evidence)}; {_seen(notches)}")
+    elif notches.seen:
         yield warning(
             "W395",
-            f"{_given(told)} by the headers, but {_seen(found)}",
-            _cure(told, found),
-            given=(told.source, told.receiver),
-            found=found.best,
+            f"{_given(evidence)} by the headers, but {_seen(notches)}",
+            _cure(evidence, notches),
+            given=(evidence.source, evidence.receiver),
+            found=notches.best,
         )
-    elif found.given_wrong:
+    elif notches.given_wrong:
         yield warning(
             "W395",
-            f"{_given(told)} by the headers, but {_no_notch(told, found)}: both lie above {found.told:.1f} m"
-            + ("" if told.present else ", or there are no ghosts"),
-            ("" if told.present else "where ghosts were removed: [propagation] free_surface = false; or ")
+            f"{_given(evidence)} by the headers, but {_no_notch(evidence, notches)}: "
+            f"both lie above {notches.shallowest:.1f} m"
+            + ("" if evidence.present else ", or there are no ghosts"),
+            ("" if evidence.present else "where ghosts were removed: [propagation] free_surface = false; or ")
             + "take the depths from the observer's log: [data.fix] source_depth and receiver_depth, in m",
-            given=(told.source, told.receiver),
-            shallower_than=found.told,
+            given=(evidence.source, evidence.receiver),
+            shallower_than=notches.shallowest,
         )
     else:
-        yield unchecked(what, _not_told(told, found))
+        yield unchecked(what, _why_depths_open(evidence, notches))
 
 
-def _not_told(told: Told, found: Notches) -> str:
-    deep = max(told.source, told.receiver)
-    if deep < found.told:
+def _why_depths_open(evidence: GhostEvidence, notches: Notches) -> str:
+    deep = max(evidence.source, evidence.receiver)
+    if deep < notches.shallowest:
         return (
-            f"the first notch, at {found.notch(deep):.0f} Hz for {deep:g} m, does not lie clearly inside the band of "
-            f"the data, {found.low:.0f} to {found.high:.0f} Hz"
+            f"the first notch, at {notches.notch(deep):.0f} Hz for {deep:g} m, does not lie clearly inside the band of "
+            f"the data, {notches.low:.0f} to {notches.high:.0f} Hz"
         )
     return (
-        f"the spectrum does not tell whether it has the notch of {deep:g} m, at {found.notch(deep):.0f} Hz (left: "
-        f"{found.left_none:.1f} dB without ghosts, as given {found.left_given:.1f} dB)"
+        f"the spectrum does not tell whether it has the notch of {deep:g} m, at {notches.notch(deep):.0f} Hz (left: "
+        f"{notches.left_none:.1f} dB without ghosts, as given {notches.left_given:.1f} dB)"
     )
 
 
-def _surface(told: Told, free: bool) -> Finding:
+def _surface(evidence: GhostEvidence, free: bool) -> Finding:
     """Return the finding of a job whose free surface is not that of the traces."""
-    has = "hold the ghosts of a free surface" if told.present else "hold no ghosts of a free surface"
-    key = "true" if told.present else "false"
+    has = "hold the ghosts of a free surface" if evidence.present else "hold no ghosts of a free surface"
+    key = "true" if evidence.present else "false"
     return warning(
         "W397",
-        f"the traces {has}, and the job has free_surface = {str(free).lower()}: {_evidence(told)}",
+        f"the traces {has}, and the job has free_surface = {str(free).lower()}: {_evidence(evidence)}",
         f"[propagation] free_surface = {key}",
-        present=told.present,
+        present=evidence.present,
     )
 
 
-def _cure(told: Told, found: Notches) -> str:
+def _cure(evidence: GhostEvidence, notches: Notches) -> str:
     """Return which depths to set: a notch does not say whose it is, unless the other depth is in order."""
-    own = {"source_depth": told.source, "receiver_depth": told.receiver}
-    shallow, deep = found.best
+    own = {"source_depth": evidence.source, "receiver_depth": evidence.receiver}
+    shallow, deep = notches.best
     # below the band only the deeper one is told
-    pairs = [(deep, shallow)] if shallow < found.told else [(deep, shallow), (shallow, deep)]
+    pairs = [(deep, shallow)] if shallow < notches.shallowest else [(deep, shallow), (shallow, deep)]
     single: list[str] = []
     for key, other in (("source_depth", "receiver_depth"), ("receiver_depth", "source_depth")):
         for new, rest in pairs:
-            stays = own[other] < found.told if rest < found.told else alike(own[other], rest)
+            stays = own[other] < notches.shallowest if rest < notches.shallowest else alike(own[other], rest)
             if stays and not alike(own[key], new):
                 single.append(f"[data.fix] {key} = {new:g}")
     if single:
         return "by the observer's log: " + "; or ".join(dict.fromkeys(single))
-    if shallow < found.told:
+    if shallow < notches.shallowest:
         return (
             f"one of the depths is {deep:g} m; take both from the observer's log: [data.fix] source_depth and "
             "receiver_depth, in m"
@@ -165,58 +166,58 @@ def _cure(told: Told, found: Notches) -> str:
     )
 
 
-def _given(told: Told) -> str:
-    return f"sources lie at {told.source:g} m, receivers at {told.receiver:g} m"
+def _given(evidence: GhostEvidence) -> str:
+    return f"sources lie at {evidence.source:g} m, receivers at {evidence.receiver:g} m"
 
 
-def _seen(found: Notches) -> str:
+def _seen(notches: Notches) -> str:
     """Return the depths that are told, in words."""
-    shallow, deep = found.best
+    shallow, deep = notches.best
     numbers = (
-        f"(left: {found.left_best:.1f} dB, without ghosts {found.left_none:.1f} dB, as given "
-        f"{found.left_given:.1f} dB)"
+        f"(left: {notches.left_best:.1f} dB, without ghosts {notches.left_none:.1f} dB, as given "
+        f"{notches.left_given:.1f} dB)"
     )
-    if shallow < found.told:
+    if shallow < notches.shallowest:
         return (
-            f"the spectrum has the notch of a ghost of {deep:g} m, at {found.notch(deep):.0f} Hz, of the source, the "
-            f"receivers or both, and none of another deeper than {found.told:.1f} m {numbers}"
+            f"the spectrum has the notch of a ghost of {deep:g} m, at {notches.notch(deep):.0f} Hz, of the source, the "
+            f"receivers or both, and none of another deeper than {notches.shallowest:.1f} m {numbers}"
         )
     return (
-        f"the spectrum has the notches of ghosts of {shallow:g} and {deep:g} m, from {found.notch(deep):.0f} Hz on, "
+        f"the spectrum has the notches of ghosts of {shallow:g} and {deep:g} m, from {notches.notch(deep):.0f} Hz on, "
         f"in whichever order {numbers}"
     )
 
 
-def _no_notch(told: Told, found: Notches) -> str:
-    deep = max(told.source, told.receiver)
+def _no_notch(evidence: GhostEvidence, notches: Notches) -> str:
+    deep = max(evidence.source, evidence.receiver)
     return (
-        f"the spectrum has no notch at {found.notch(deep):.0f} Hz, where a ghost of {deep:g} m has one "
-        f"(left: {found.left_none:.1f} dB without ghosts, as given {found.left_given:.1f} dB)"
+        f"the spectrum has no notch at {notches.notch(deep):.0f} Hz, where a ghost of {deep:g} m has one "
+        f"(left: {notches.left_none:.1f} dB without ghosts, as given {notches.left_given:.1f} dB)"
     )
 
 
-def _evidence(told: Told) -> str:
+def _evidence(evidence: GhostEvidence) -> str:
     """Return what decided whether there are ghosts."""
-    if isinstance(told.direct, Direct) and told.direct.ghost is not None:
-        return told.direct.said()
-    assert isinstance(told.notches, Notches)
-    return _seen(told.notches)
+    if isinstance(evidence.direct, Direct) and evidence.direct.ghost is not None:
+        return evidence.direct.said()
+    assert isinstance(evidence.notches, Notches)
+    return _seen(evidence.notches)
 
 
-def _why_not(told: Told) -> str:
+def _why_not(evidence: GhostEvidence) -> str:
     """Return why neither witness says anything."""
-    if isinstance(told.direct, str):
-        return told.direct
-    return f"{told.direct.said()}: that does not tell"
+    if isinstance(evidence.direct, str):
+        return evidence.direct
+    return f"{evidence.direct.said()}: that does not tell"
 
 
-def _facts(told: Told) -> dict[str, object]:
-    found = told.notches
-    out: dict[str, object] = {"present": told.present}
-    if isinstance(told.direct, Direct):
-        out |= {"with_ghost": told.direct.with_ghost, "without_ghost": told.direct.without_ghost}
-    if isinstance(found, Notches):
-        out |= {"depths": found.best if found.seen else None, "band_hz": (found.low, found.high)}
+def _facts(evidence: GhostEvidence) -> dict[str, object]:
+    notches = evidence.notches
+    out: dict[str, object] = {"present": evidence.present}
+    if isinstance(evidence.direct, Direct):
+        out |= {"with_ghost": evidence.direct.with_ghost, "without_ghost": evidence.direct.without_ghost}
+    if isinstance(notches, Notches):
+        out |= {"depths": notches.best if notches.seen else None, "band_hz": (notches.low, notches.high)}
     return out
 
 
@@ -235,7 +236,7 @@ def _at_sea(context: Context) -> bool:
     return bool(((v >= SLOWEST) & (v <= FASTEST)).all() and (src[:, 2] > model.grid.origin3[2]).all())
 
 
-def _told(context: Context) -> Told:
+def _gather_evidence(context: Context) -> GhostEvidence:
     """Hear both witnesses."""
     assert context.velocity is not None
     surface = context.velocity.grid.origin3[2]
@@ -244,8 +245,10 @@ def _told(context: Context) -> Told:
     receiver = float(np.median(np.concatenate([s.rcv[:, 2] for s in shots]))) - surface
     reason = _no_cable(context, surface)
     if reason:
-        return Told(reason, reason, source, receiver)
-    return Told(direct_waves(context, surface), _notches(context, source, receiver), source, receiver)
+        return GhostEvidence(reason, reason, source, receiver)
+    return GhostEvidence(
+        direct_waves(context, surface), _notches(context, source, receiver), source, receiver
+    )
 
 
 def _no_cable(context: Context, surface: float) -> str:
@@ -279,8 +282,8 @@ def _notches(context: Context, source: float, receiver: float) -> Notches | str:
         return f"no offset is smaller than {OFFSET:g} m"
     first = np.maximum(near / WATER + AFTER, LATE * near / WATER)
     made = spectrum(np.concatenate(data), near, context.survey.time.values(), first)
-    found = None if made is None else fitted(made, source, receiver)
-    return "records are too short, or their band is too narrow" if found is None else found
+    notches = None if made is None else fitted(made, source, receiver)
+    return "records are too short, or their band is too narrow" if notches is None else notches
 
 
 def _water(model: ModelLike, shot: Shot) -> float:

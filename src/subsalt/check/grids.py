@@ -31,9 +31,9 @@ def values_possible(context: Context) -> Iterator[Finding]:
         p = context.parameters.get(name)
         if p is None or context.facts.get(f"_null_{name}"):
             continue
-        found, what, code = p.summary, "not finite", "E410"
-        count, first = found.bad, found.first_bad
-        if not count and found.low <= lowest:
+        summary, what, code = p.summary, "not finite", "E410"
+        count, first = summary.bad, summary.first_bad
+        if not count and summary.low <= lowest:
             what, code = f"<= {lowest:g}", "E411"
             for start, part in slabs(p.volume):
                 low = part <= lowest
@@ -41,10 +41,14 @@ def values_possible(context: Context) -> Iterator[Finding]:
                 first = first_index(low, start) if first is None and low.any() else first
         if not count:
             continue
-        span = "" if found.bad == found.size else f"; finite values run from {found.low:g} to {found.high:g}"
+        span = (
+            ""
+            if summary.bad == summary.size
+            else f"; finite values run from {summary.low:g} to {summary.high:g}"
+        )
         yield error(
             code,
-            f"{name}: {count} of {found.size} values {what}, the first at index {first}{span}",
+            f"{name}: {count} of {summary.size} values {what}, the first at index {first}{span}",
             f"replace them in {p.source or name}",
             count=count,
             first=first,
@@ -212,8 +216,8 @@ def _profiles(v: NDArray[np.float32] | Planes) -> list[NDArray[np.float64]]:
     sums = [np.zeros(n) for n in v.shape]
     for start, part in slabs(v):
         for axis, total in enumerate(sums):
-            found = part.sum(axis=tuple(i for i in range(v.ndim) if i != axis), dtype=np.float64)
-            total[slice(start, start + len(part)) if axis == 0 else slice(None)] += found
+            part_sum = part.sum(axis=tuple(i for i in range(v.ndim) if i != axis), dtype=np.float64)
+            total[slice(start, start + len(part)) if axis == 0 else slice(None)] += part_sum
     return [total * (n / v.size) for total, n in zip(sums, v.shape, strict=True)]
 
 

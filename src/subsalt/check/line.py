@@ -89,22 +89,22 @@ def _origins(context: Context, line: dict[str, Any]) -> str:
     """Return the ways to say where x = 0 lies: those that put the line on the model, when any does."""
     assert context.model is not None
     grid, ends = context.model.grid, np.array([line["start"], line["end"]])
-    ways = [
+    candidates = [
         (f"[data] {frame_key(frame)} ({what})", _along(frame, ends))
         for frame, what in frames_along(ends, grid.origin[0])
     ]
-    ways += [
+    candidates += [
         (f'[data] line = "{name}" (x of the model is map {name})', ends[:, i])
         for i, name in enumerate("xy")
         # along the other axis of the map the line would shrink to a point
         if abs(ends[1, i] - ends[0, i]) >= (1.0 - SHORTENED) * line["length_m"]
     ]
-    good = [text for text, x in ways if _inside(x, grid)]
+    good = [text for text, x in candidates if _inside(x, grid)]
     swap = exchanged(context, line)
     return (
         (f"x and y look exchanged: {swap} puts the line along x and on the model; else " if swap else "")
         + "say it with one of: "
-        + "; or ".join(good or [text for text, _ in ways[:2]])
+        + "; or ".join(good or [text for text, _ in candidates[:2]])
         + "; or give a model with map coordinates (SEG-Y with CDP x and y in bytes 181 and 185, RSF with frame_x0, "
         "frame_y0, frame_azimuth, or an export of one)"
         + ("" if good else f"; the line is {line['length_m']:.6g} m long, the model {_span(grid):.6g} m")

@@ -44,13 +44,13 @@ def samples(context: Context) -> list[SampledShot]:
     treat = getattr(context.survey.reader, "treat", None)
     if treat is None:
         return context.samples
-    kept: list[SampledShot] = context.facts.setdefault("_looked_at", [])
-    if not kept:
-        kept += [
+    sampled: list[SampledShot] = context.facts.setdefault("_looked_at", [])
+    if not sampled:
+        sampled += [
             replace(i, data=treat(i.shot, None, i.data)) if len(i.data) == len(i.shot.rcv) else i
             for i in context.samples
         ]
-    return kept
+    return sampled
 
 
 def wavelet_of(context: Context) -> Wavelet:
@@ -67,15 +67,15 @@ def wavelet_of(context: Context) -> Wavelet:
         context.facts["_wavelet"] = replace(
             given, samples=made, t0=given.t0 - n * given.dt, peak_time=math.nan
         )
-    kept: Wavelet = context.facts["_wavelet"]
-    return kept
+    wavelet: Wavelet = context.facts["_wavelet"]
+    return wavelet
 
 
 def moved_by(context: Context, shot: Shot) -> NDArray[np.float64]:
     """Return by how much steps of the job move the traces of a shot, (nr,), s; positive to later times."""
     assert context.survey is not None
-    told = getattr(context.survey.reader, "moved_by", None)
-    return np.zeros(len(shot.rcv)) if told is None else np.asarray(told(shot), dtype=np.float64)
+    of_reader = getattr(context.survey.reader, "moved_by", None)
+    return np.zeros(len(shot.rcv)) if of_reader is None else np.asarray(of_reader(shot), dtype=np.float64)
 
 
 def cut_of(context: Context) -> float:

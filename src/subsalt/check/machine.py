@@ -14,15 +14,15 @@ def threads(context: Context) -> Iterator[Finding]:
     """More threads than cores; far more are refused by `kernels.threads_to_use`, as the run would be."""
     cores = kernels.cores()
     try:
-        asked = kernels.threads_to_use(context.propagation.threads)
+        count = kernels.threads_to_use(context.propagation.threads)
     except DeviceError:
         return  # the loader of the job says so
-    if asked > cores:
+    if count > cores:
         yield warning(
             "W705",
-            f"{asked} threads on the {cores} cores that this process may use: they take turns, and every step "
+            f"{count} threads on the {cores} cores that this process may use: they take turns, and every step "
             "waits for the last",
             f"[parallel] threads = {cores}, or leave it out",
-            threads=asked,
+            threads=count,
             cores=cores,
         )

@@ -66,14 +66,16 @@ def x_axis_backward(context: Context) -> Iterator[Finding]:
         return
     here = _errors(slow, step, model, good, onset_time)
     turned = _errors(slow[::-1], step, model, good, onset_time)
-    ways = [_better(here, turned, period)]
+    candidates = [_better(here, turned, period)]
     if stretch != 1.0:
-        ways.append(_better(here, _errors(*_slowness(model, deep, stretch), model, good, onset_time), period))
-    best = min(ways, key=lambda w: np.inf if w is None else w.misfit)
+        candidates.append(
+            _better(here, _errors(*_slowness(model, deep, stretch), model, good, onset_time), period)
+        )
+    best = min(candidates, key=lambda w: np.inf if w is None else w.misfit)
     if best is None:
         return
     context.facts["_mirrored"] = True
-    yield _said(context, vp, good, (here, best), stretch if best is not ways[0] else 1.0)
+    yield _said(context, vp, good, (here, best), stretch if best is not candidates[0] else 1.0)
 
 
 def _said(
@@ -129,21 +131,21 @@ def _better(here: list[Values], there: list[Values], period: float) -> _Way | No
 
 
 def _errors(
-    slow: Values, step: float, model: ModelLike, found: Sequence[ShotBreaks], onset_time: float
+    slow: Values, step: float, model: ModelLike, shots: Sequence[ShotBreaks], onset_time: float
 ) -> list[Values]:
     """Return by how much picks of each shot are later than traveltimes, s, without what all have in common."""
-    times = _times(slow, step, model, found)
-    late = [b.time[b.picked] - onset_time - t for b, t in zip(found, times, strict=True)]
+    times = _times(slow, step, model, shots)
+    late = [b.time[b.picked] - onset_time - t for b, t in zip(shots, times, strict=True)]
     # one constant of all shots is time zero or the phase of the wavelet
     zero = float(np.median(np.concatenate(late)))
     return [e - zero for e in late]
 
 
-def _stretch(model: ModelLike, found: Sequence[ShotBreaks]) -> float:
+def _stretch(model: ModelLike, shots: Sequence[ShotBreaks]) -> float:
     """Return by how much a model is longer with the spacing along z along x; 1 where stations would leave it."""
     grid = model.grid
     stretch = grid.spacing[-1] / grid.spacing[0]
-    x = np.concatenate([np.append(b.shot.rcv[:, 0], b.shot.src[0]) for b in found])
+    x = np.concatenate([np.append(b.shot.rcv[:, 0], b.shot.src[0]) for b in shots])
     end = grid.origin[0] + stretch * (grid.shape[0] - 1) * grid.spacing[0]
     return stretch if x.min() >= grid.origin[0] and x.max() <= end else 1.0
 
@@ -164,7 +166,7 @@ def _slowness(model: ModelLike, offset: float, stretch: float = 1.0) -> tuple[Va
     return 1.0 / velocity(model, points.reshape(-1, 3), fast=True).reshape(len(x), len(z)), step
 
 
-def _times(slow: Values, step: float, model: ModelLike, found: Sequence[ShotBreaks]) -> list[Values]:
+def _times(slow: Values, step: float, model: ModelLike, shots: Sequence[ShotBreaks]) -> list[Values]:
     """Return the traveltimes from the source of each shot to its picked receivers, s."""
     from scipy.ndimage import map_coordinates
     from scipy.sparse import coo_array
@@ -180,18 +182,18 @@ def _times(slow: Values, step: float, model: ModelLike, found: Sequence[ShotBrea
         columns.append(number[there].ravel())
         times.append((0.5 * step * np.hypot(i, j) * (slow[here] + slow[there])).ravel())
     nodes = np.stack(np.unravel_index(number.ravel(), slow.shape), axis=1)
-    for k, one in enumerate(found):
+    for k, one in enumerate(shots):
         distance = np.sqrt(((nodes - (one.shot.src[[0, 2]] - origin) / step) ** 2).sum(axis=1))
         near = np.flatnonzero(distance <= max(NEAR, float(distance.min())))
         rows.append(np.full(len(near), slow.size + k))
         columns.append(near)
         # a node where the source is has no edge of no length, which a sparse graph does not hold
         times.append(step * np.maximum(distance[near], 1e-6) * slow.ravel()[near])
-    n = slow.size + len(found)
+    n = slow.size + len(shots)
     edges = (np.concatenate(times), (np.concatenate(rows), np.concatenate(columns)))
     graph = coo_array(edges, shape=(n, n)).tocsr()
-    out = dijkstra(graph, directed=False, indices=slow.size + np.arange(len(found)))
-    at = [(b.shot.rcv[b.rows[b.picked]][:, [0, 2]] - origin) / step for b in found]
+    out = dijkstra(graph, directed=False, indices=slow.size + np.arange(len(shots)))
+    at = [(b.shot.rcv[b.rows[b.picked]][:, [0, 2]] - origin) / step for b in shots]
     return [
         map_coordinates(t[: slow.size].reshape(slow.shape), p.T, order=1, mode="nearest")
         for t, p in zip(out, at, strict=True)

@@ -58,10 +58,10 @@ def null_values(context: Context) -> Iterator[Finding]:
             or (p.summary.low > lowest and p.summary.high < highest and name != "vp")
         ):
             continue
-        found = list(_nulls(p, lowest, highest))
-        if found:
+        findings = list(_nulls(p, lowest, highest))
+        if findings:
             context.facts[f"_null_{name}"] = True
-        yield from found
+        yield from findings
 
 
 def _nulls(p: Parameter, lowest: float, highest: float) -> Iterator[Finding]:
@@ -125,9 +125,9 @@ def shear_velocities(context: Context) -> Iterator[Finding]:
         return
     values, strides = thinned(p.volume)
     if p.summary.low <= 0:
-        found = list(_zeros_on_top(context, p, values, strides))
-        context.facts["_null_vp"] = context.facts.get("_null_vp") or bool(found)
-        yield from found
+        findings = list(_zeros_on_top(context, p, values, strides))
+        context.facts["_null_vp"] = context.facts.get("_null_vp") or bool(findings)
+        yield from findings
         return
     depth = np.arange(values.shape[-1]) * strides[-1] * p.grid.spacing[-1]
     bottom = _sea_bottom(values)
@@ -238,8 +238,8 @@ def at_the_cable(context: Context) -> Iterator[Finding]:
     index = index[((index >= 0) & (index < np.array(grid.shape))).all(axis=1)]
     if not len(index):
         return
-    found = vp.take(index) if not isinstance(vp, np.ndarray) else vp[tuple(index.T)]
-    middle = float(np.median(found))
+    v_at_cable = vp.take(index) if not isinstance(vp, np.ndarray) else vp[tuple(index.T)]
+    middle = float(np.median(v_at_cable))
     if WATER[0] <= middle <= WATER[1]:
         return
     deep = float(np.median(points[:, 2]) - grid.origin[-1])

@@ -147,13 +147,13 @@ def corrected(context: Context) -> Iterator[Finding]:
     seen = flatnesses(1.0)
     if judged := [s for s in seen if s[2] >= WINDOWS]:
         context.facts["_semblance"] = tuple(float(np.median([s[i] for s in judged])) for i in (0, 1))
-    found = list(corrected_findings(seen, "shots"))
-    if found and (other := _other_interval(context, seen, flatnesses)) is not None:
+    findings = list(corrected_findings(seen, "shots"))
+    if findings and (other := _other_interval(context, seen, flatnesses)) is not None:
         # an interval that is wrong bends hyperbolas, and explains the period of the data, too
         context.facts["_interval"] = other
         return
-    context.facts["_corrected"] = bool(found)
-    yield from found
+    context.facts["_corrected"] = bool(findings)
+    yield from findings
 
 
 def _other_interval(
@@ -221,15 +221,15 @@ def energy_before(item: SampledShot, model: ModelLike, nt: int, dt: float, t0: f
     early, _ = bounds(model, item.shot.src, item.shot.rcv[rows])
     end = np.floor((early - t0 - period) / dt).astype(int)
     width = max(2, round(period / dt))
-    found = told = 0
+    loud = judged = 0
     for trace, stop in zip(x, end, strict=True):
         if not (QUIET - 1) * width <= stop < nt // 2 or not trace.any():
             continue
-        told += 1
+        judged += 1
         power = np.convolve(trace**2, np.ones(width) / width, "valid")
         before, after = (trace[:stop] ** 2).mean(), (trace[-(nt // 4) :] ** 2).mean()
-        found += bool(before > LOUD**2 * power.max() and before > DECAY**2 * after)
-    return found, told
+        loud += bool(before > LOUD**2 * power.max() and before > DECAY**2 * after)
+    return loud, judged
 
 
 def corrected_findings(seen: list[tuple[float, float, int]], what: str) -> Iterator[Finding]:

@@ -105,9 +105,9 @@ def mute_findings(
             yield _of_first_breaks(name, step)
         # shots of one spread have the same offsets
         places, traces = np.unique(np.round(x, 1), return_counts=True)
-        kept = float(np.average(made.audible_share(places), weights=traces))
-        live = kept > 0 and not (context is not None and _zeroed(context, made))
-        if kept >= LITTLE and live:
+        audible = float(np.average(made.audible_share(places), weights=traces))
+        live = audible > 0 and not (context is not None and _zeroed(context, made))
+        if audible >= LITTLE and live:
             yield from _long_taper(name, step.taper, time)
             continue
         line = step.edge(np.array([x.min(), x.max()])) if step.file is None else None
@@ -120,13 +120,13 @@ def mute_findings(
             )
         )
         of_shots = f" in {shots} shots" if shots else ""
-        text = f"{name} leaves {kept:.1%} of the samples of {len(x)} traces{of_shots}{where}"
-        evidence = {"kept": kept, "traces": len(x)}
+        text = f"{name} leaves {audible:.1%} of the samples of {len(x)} traces{of_shots}{where}"
+        evidence = {"kept": audible, "traces": len(x)}
         cure = _mute_cure(x, name, step, time)
         if live:
             yield warning("W314", text, cure, **evidence)
         else:
-            more = "" if kept == 0 else ", and none that is not zero"
+            more = "" if audible == 0 else ", and none that is not zero"
             yield error("E314", text + more, cure, **evidence)
 
 

@@ -87,15 +87,15 @@ def lateness(m: Measured) -> ShotLateness | None:
     speed = float(np.median(x / np.maximum(model, 1e-6)))
     columns = [np.ones(len(x)), x / speed]
     apart = u.std(axis=0)
-    ways = np.flatnonzero(apart > UNLIKE)
-    placed = len(ways) > 0 and len(x) >= 2 * (2 + len(ways)) + 1
+    axes = np.flatnonzero(apart > UNLIKE)
+    placed = len(axes) > 0 and len(x) >= 2 * (2 + len(axes)) + 1
     if placed:
-        columns += [-u[:, k] / speed for k in ways]
-    found, error = _fitted(np.stack(columns, axis=1), late)
+        columns += [-u[:, k] / speed for k in axes]
+    fit, error = _fitted(np.stack(columns, axis=1), late)
     moved = np.zeros(2)
     if placed:
-        moved[ways] = found[2:]
-    return ShotLateness(float(found[0]), moved, placed, direct, error, speed, m.period)
+        moved[axes] = fit[2:]
+    return ShotLateness(float(fit[0]), moved, placed, direct, error, speed, m.period)
 
 
 def _one_branch(m: Measured) -> NDArray[np.bool_]:
@@ -117,21 +117,21 @@ def _fitted(columns: NDArray[np.float64], late: NDArray[np.float64]) -> tuple[ND
 
     The second, that of the velocity, is kept to what velocities near a surface may be off: a tenth.
     """
-    found: NDArray[np.float64] = np.zeros(columns.shape[1])
+    fit: NDArray[np.float64] = np.zeros(columns.shape[1])
     scale = 1e-4
     for _ in range(ROUNDS):
-        rest = np.abs(late - columns @ found)
+        rest = np.abs(late - columns @ fit)
         scale = max(1e-4, float(np.median(rest)))
         root = 1.0 / np.sqrt(np.maximum(rest, 0.1 * scale))[:, None]
-        found = np.asarray(np.linalg.lstsq(columns * root, late * root[:, 0], rcond=1e-6)[0])
-        slope = float(np.clip(found[1], 1 / FACTOR - 1, FACTOR - 1))
-        if slope != found[1]:
+        fit = np.asarray(np.linalg.lstsq(columns * root, late * root[:, 0], rcond=1e-6)[0])
+        slope = float(np.clip(fit[1], 1 / FACTOR - 1, FACTOR - 1))
+        if slope != fit[1]:
             others = np.delete(columns, 1, axis=1)
             part = np.linalg.lstsq(others * root, (late - slope * columns[:, 1]) * root[:, 0], rcond=1e-6)[0]
-            found = np.insert(part, 1, slope)
-    rest = np.abs(late - columns @ found)
+            fit = np.insert(part, 1, slope)
+    rest = np.abs(late - columns @ fit)
     spread = np.linalg.pinv(columns.T @ columns, rcond=1e-9)[0, 0]
-    return found, THREE * float(np.median(rest)) * float(np.sqrt(max(spread, 0.0)))
+    return fit, THREE * float(np.median(rest)) * float(np.sqrt(max(spread, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class SurveyLateness:
     error: float
 
 
-def compare_shots(found: list[ShotLateness]) -> SurveyLateness:
+def compare_shots(latenesses: list[ShotLateness]) -> SurveyLateness:
     """Hold the shots against each other.
 
     Notes
@@ -163,15 +163,15 @@ def compare_shots(found: list[ShotLateness]) -> SurveyLateness:
     Constants scatter by the near surface with long tails, as a Laplace distribution does, of which 2**-k lies beyond k
     times the median deviation: with k = log2(n / `ALARM`) one survey in `1 / ALARM` has a shot beyond by chance.
     """
-    n = len(found)
-    period = float(np.median([c.period for c in found]))
-    error = np.array([c.error for c in found])
-    time = np.array([c.time for c in found])
-    middle, off = _apart(time[:, None], np.array([c.direct for c in found]))
+    n = len(latenesses)
+    period = float(np.median([c.period for c in latenesses]))
+    error = np.array([c.error for c in latenesses])
+    time = np.array([c.time for c in latenesses])
+    middle, off = _apart(time[:, None], np.array([c.direct for c in latenesses]))
     late = _odd(off, BETWEEN * period + error, np.ones(n, bool))
-    speed = np.array([c.speed for c in found])
-    placed = np.array([c.placed for c in found])
-    _, aside = _apart(np.array([c.moved for c in found]), np.array([c.direct for c in found]))
+    speed = np.array([c.speed for c in latenesses])
+    placed = np.array([c.placed for c in latenesses])
+    _, aside = _apart(np.array([c.moved for c in latenesses]), np.array([c.direct for c in latenesses]))
     moved = _odd(aside, BETWEEN * period * speed + error * speed, placed)
     return SurveyLateness(middle, float(np.median(off)), late & ~moved, moved, float(np.median(error)))
 

@@ -102,18 +102,18 @@ def axes_in_order(context: Context) -> Iterator[Finding]:
         return
     steps = [h * s for h, s in zip(p.grid.spacing, strides, strict=True)]
     names = "xz" if values.ndim == 2 else "xyz"
-    found = [Along.of(values, i, h) for i, h in enumerate(steps)]
-    down, beside = found[-1], max(found[:-1], key=lambda a: a.change)
+    trends = [Along.of(values, i, h) for i, h in enumerate(steps)]
+    down, beside = trends[-1], max(trends[:-1], key=lambda a: a.change)
     if (rougher := _as_stored_otherwise(context, p)) is not None:
         context.facts["_axes_wrong"] = True
         yield rougher
         return
     if down.is_depth(beside):
         return
-    sideways = next((i for i, a in enumerate(found[:-1]) if a.is_depth(down)), None)
+    sideways = next((i for i, a in enumerate(trends[:-1]) if a.is_depth(down)), None)
     if sideways is not None:
         context.facts["_axes_wrong"] = True
-        yield _exchanged(context, found[sideways], down, names, sideways)
+        yield _exchanged(context, trends[sideways], down, names, sideways)
     elif down.is_depth(beside, -1) or _water_below(values):
         context.facts["_axes_wrong"] = True
         what = (

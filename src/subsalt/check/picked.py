@@ -33,15 +33,15 @@ def breaks(context: Context) -> list[ShotBreaks]:
         assert survey is not None
         reader = getattr(survey.reader, "inner", survey.reader)
         if hasattr(reader, "layouts") or any(s.data is not None for s in survey.shots):
-            found = first_breaks(survey)
+            picks = first_breaks(survey)
         else:
             parts = [
                 (i.shot, rows := spread(len(i.data), MOST_TRACES), i.data[rows]) for i in samples(context)
             ]
             parts = [p for p in parts if np.isfinite(p[2]).all() and p[2].shape[1] == survey.time.nt]
             cut = low_cut([p[2] for p in parts], survey.time.dt)
-            found = [breaks_of(*p, survey.time.dt, survey.time.t0, cut) for p in parts]
-        context.facts["_breaks"] = found
+            picks = [breaks_of(*p, survey.time.dt, survey.time.t0, cut) for p in parts]
+        context.facts["_breaks"] = picks
     picked: list[ShotBreaks] = context.facts["_breaks"]
     return picked
 
@@ -58,38 +58,40 @@ def placed(context: Context) -> bool:
     return bool((lay.outside(both) | deep).mean() < 0.5)
 
 
-def measured(context: Context, found: ShotBreaks) -> Measured:
+def measured(context: Context, picks: ShotBreaks) -> Measured:
     """Return the picks of a shot with what the model allows, computed once for all rules."""
     assert context.model is not None
-    kept: dict[int, Measured] = context.facts.setdefault("_measured", {})
-    if found.shot.id not in kept:
-        kept[found.shot.id] = measure(found, context.model, wavelet_of(context), starts(context, found))
-    return kept[found.shot.id]
+    measurements: dict[int, Measured] = context.facts.setdefault("_measured", {})
+    if picks.shot.id not in measurements:
+        measurements[picks.shot.id] = measure(
+            picks, context.model, wavelet_of(context), starts(context, picks)
+        )
+    return measurements[picks.shot.id]
 
 
-def starts(context: Context, found: ShotBreaks) -> NDArray[np.float64]:
+def starts(context: Context, picks: ShotBreaks) -> NDArray[np.float64]:
     """Return the time of the first sample of each trace that was looked at, as its header says it, s."""
     assert context.survey is not None
     reader = getattr(context.survey.reader, "inner", context.survey.reader)
-    shift, index = getattr(reader, "shift", None), found.shot.trace_index
-    late = np.zeros(len(found.rows)) if shift is None or index is None else shift[index[found.rows]]
+    shift, index = getattr(reader, "shift", None), picks.shot.trace_index
+    late = np.zeros(len(picks.rows)) if shift is None or index is None else shift[index[picks.rows]]
     time = context.survey.time
-    return np.asarray(time.t0 + time.dt * late + moved_by(context, found.shot)[found.rows], dtype=np.float64)
+    return np.asarray(time.t0 + time.dt * late + moved_by(context, picks.shot)[picks.rows], dtype=np.float64)
 
 
-def seen(found: Sequence[ShotBreaks]) -> str:
+def seen(shots: Sequence[ShotBreaks]) -> str:
     """Return velocity and intercept of the lines of shots, as medians, for a message."""
-    lines = [b.line for b in found if b.line is not None]
+    lines = [b.line for b in shots if b.line is not None]
     slowness = float(np.median([line.slowness for line in lines]))
     intercept = float(np.median([line.intercept for line in lines]))
     speed = f"{1 / slowness:.0f} m/s" if abs(slowness) > 1e-5 else "no moveout"
     return f"{speed}, intercept {1e3 * intercept:.0f} ms"
 
 
-def expected(context: Context, found: Sequence[ShotBreaks]) -> str:
+def expected(context: Context, shots: Sequence[ShotBreaks]) -> str:
     """Return what the model and the wavelet let the lines be, for a message."""
     lines = []
-    for b in found[:5]:
+    for b in shots[:5]:
         m = measured(context, b)
         lines += [line for t in (m.early, m.late) if (line := fit_line(m.distance, t + m.pulse)) is not None]
     if not lines:

@@ -32,18 +32,18 @@ OPPOSITE, RIGHT = 0.9, 0.6
 MORE = 0.1
 
 
-def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64]]:
+def signs(picks: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArray[np.int64]]:
     """Return traces in the order of their offsets (numbers into `found.rows`), their signs, and the run of each.
 
     Within a run neighbours are alike, or of opposite sign for certain; the sign of most traces of a run is +1.
     """
-    order = np.argsort(found.offset, kind="stable")
-    order = order[found.picked[order]]
+    order = np.argsort(picks.offset, kind="stable")
+    order = order[picks.picked[order]]
     if not len(order):
         return order, np.ones(0, np.int8), np.zeros(0, np.int64)
     before, after = order[:-1], order[1:]
-    alike = correlations(found.windows[before], found.windows[after])
-    opposite = (alike <= -CERTAIN) & _in_time(found, before, after)
+    alike = correlations(picks.windows[before], picks.windows[after])
+    opposite = (alike <= -CERTAIN) & _in_time(picks, before, after)
     new = ~opposite & (alike < ALIKE)
     run = np.r_[0, np.cumsum(new)]
     # changes of sign along all runs; the rarer sign of a run is the wrong one
@@ -54,20 +54,20 @@ def signs(found: ShotBreaks) -> tuple[NDArray[np.int64], NDArray[np.int8], NDArr
     return order, (sign * most[run]).astype(np.int8), run
 
 
-def _in_time(found: ShotBreaks, before: NDArray[np.int64], after: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _in_time(picks: ShotBreaks, before: NDArray[np.int64], after: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether the picks of neighbouring traces are as far apart as a change of the sign alone leaves them."""
-    offset = np.abs(found.offset)
-    slowness = found.line.slowness if found.line is not None else 0.0
+    offset = np.abs(picks.offset)
+    slowness = picks.line.slowness if picks.line is not None else 0.0
     moveout = slowness * (offset[after] - offset[before])
-    return np.asarray(np.abs(found.time[after] - found.time[before] - moveout) <= IN_TIME * found.period)
+    return np.asarray(np.abs(picks.time[after] - picks.time[before] - moveout) <= IN_TIME * picks.period)
 
 
-def arrival(found: ShotBreaks) -> NDArray[np.float64]:
+def arrival(picks: ShotBreaks) -> NDArray[np.float64]:
     """Return the mean first arrival of a shot, (WINDOW,), of unit energy, in the sign of most of its traces."""
-    order, sign, run = signs(found)
+    order, sign, run = signs(picks)
     longest = np.bincount(run).argmax() if len(run) else 0
     own = order[(run == longest) & (sign > 0)]
-    mean = found.windows[own].sum(axis=0)
+    mean = picks.windows[own].sum(axis=0)
     size = float(np.sqrt((mean**2).sum()))
     return mean / size if size > 0 else mean
 
@@ -104,8 +104,8 @@ def traces_of_a_shot(context: Context) -> Iterator[Finding]:
     )
 
 
-def _where(context: Context, found: ShotBreaks, i: int) -> str:
-    place = file_of(context, found.shot, int(found.rows[i]))
+def _where(context: Context, picks: ShotBreaks, i: int) -> str:
+    place = file_of(context, picks.shot, int(picks.rows[i]))
     return "" if place is None else f" ({place[0]} trace {place[1]})"
 
 
@@ -114,16 +114,16 @@ def shots_of_a_survey(context: Context) -> Iterator[Finding]:
     """Shots whose first arrivals have the opposite sign of the others'."""
     if context.modelling:
         return
-    found = opposite(breaks(context))
-    if found is None:
+    odd = opposite(breaks(context))
+    if odd is None:
         return
     yield error(
         "E352",
-        f"first arrivals of {len(found.wrong)} of {found.told} shots looked at have the opposite sign of the others' "
-        f"({named(context, found.wrong)}; correlation with the others {found.correlation:.2f})",
-        leave_out(context, found.wrong),
-        shots=[b.shot.id for b in found.wrong],
-        correlation=found.correlation,
+        f"first arrivals of {len(odd.wrong)} of {odd.judged} shots looked at have the opposite sign of the others' "
+        f"({named(context, odd.wrong)}; correlation with the others {odd.correlation:.2f})",
+        leave_out(context, odd.wrong),
+        shots=[b.shot.id for b in odd.wrong],
+        correlation=odd.correlation,
     )
 
 
@@ -132,23 +132,23 @@ class Opposite:
     """Shots of the opposite sign: which, of how many, and their mean correlation with the others."""
 
     wrong: list[ShotBreaks]
-    told: int
+    judged: int
     correlation: float
 
 
-def nearest(found: ShotBreaks) -> ShotBreaks | None:
+def nearest(picks: ShotBreaks) -> ShotBreaks | None:
     """Return the shot with the picks nearest to its source alone, as many as have one waveform; None for few."""
-    order = np.argsort(np.abs(found.offset), kind="stable")
-    order = order[found.picked[order]]
+    order = np.argsort(np.abs(picks.offset), kind="stable")
+    order = order[picks.picked[order]]
     while len(order) >= 2 * FEWEST:
         use = np.sort(order)
         few = replace(
-            found,
-            rows=found.rows[use],
-            offset=found.offset[use],
-            time=found.time[use],
-            windows=found.windows[use],
-            amplitude=found.amplitude[use],
+            picks,
+            rows=picks.rows[use],
+            offset=picks.offset[use],
+            time=picks.time[use],
+            windows=picks.windows[use],
+            amplitude=picks.amplitude[use],
         )
         fit(few)
         if few.good and few.coherence >= ALIKE:
@@ -157,12 +157,12 @@ def nearest(found: ShotBreaks) -> ShotBreaks | None:
     return None
 
 
-def opposite(found: list[ShotBreaks]) -> Opposite | None:
+def opposite(shots: list[ShotBreaks]) -> Opposite | None:
     """Return the shots whose first arrivals have the opposite sign of the others'; None where there are none."""
-    good = [b for b in found if b.good and b.coherence >= ALIKE]
-    if len(good) < 0.5 * len(found):
+    good = [b for b in shots if b.good and b.coherence >= ALIKE]
+    if len(good) < 0.5 * len(shots):
         # direct and refracted waves are unlike each other: the direct one, nearest to the source, is compared
-        good = [n for b in found if (n := nearest(b)) is not None]
+        good = [n for b in shots if (n := nearest(b)) is not None]
     if len(good) < 3:
         return None
     waves = np.stack([arrival(b) for b in good])
@@ -171,17 +171,17 @@ def opposite(found: list[ShotBreaks]) -> Opposite | None:
     c = correlations(waves, np.broadcast_to(common, waves.shape))
     if np.median(np.sign(c)) < 0:
         c = -c
-    told = np.abs(c) >= ALIKE
+    judged = np.abs(c) >= ALIKE
     # a survey picked on other lobes in some shots has other times there
     level = np.array([b.line.intercept if b.line else np.inf for b in good])
     in_time = np.abs(level - np.median(level)) <= 2 * IN_TIME * np.median([b.period for b in good])
     rare = in_time & (c <= -CERTAIN)
-    if not rare.any() or rare.sum() > RARER * told.sum() or not (told & ~rare).any():
+    if not rare.any() or rare.sum() > RARER * judged.sum() or not (judged & ~rare).any():
         return None
-    if np.median(c[told & ~rare]) < CERTAIN:
+    if np.median(c[judged & ~rare]) < CERTAIN:
         return None  # the others are not alike enough to say whose sign is wrong
     wrong = [b for b, r in zip(good, rare, strict=True) if r]
-    return Opposite(wrong, int(told.sum()), float(c[rare].mean()))
+    return Opposite(wrong, int(judged.sum()), float(c[rare].mean()))
 
 
 @rule("polarity", "survey", "wavelet", "velocity")
@@ -189,11 +189,11 @@ def all_shots(context: Context) -> Iterator[Finding]:
     """First arrivals of the whole survey that have the opposite sign of what the wavelet makes of a direct wave."""
     if context.modelling or context.facts.get("_reversed"):
         return
-    found = against_the_wavelet(context)
-    if not found:
+    alike = against_the_wavelet(context)
+    if not alike:
         return
-    worst, best = np.array([c.low for c in found]), np.array([c.high for c in found])
-    opposite = (worst <= -OPPOSITE) & ((best < RIGHT) | _in_swell(context, found))
+    worst, best = np.array([c.low for c in alike]), np.array([c.high for c in alike])
+    opposite = (worst <= -OPPOSITE) & ((best < RIGHT) | _in_swell(context, alike))
     if opposite.mean() < 0.8:
         if max(b.cut for b in breaks(context)) > 0 and not (best > np.maximum(RIGHT, -worst)).mean() >= 0.8:
             yield unchecked(
@@ -204,26 +204,26 @@ def all_shots(context: Context) -> Iterator[Finding]:
         return
     yield warning(
         "W351",
-        f"direct waves have the opposite sign of the wavelet's in {int(opposite.sum())} of {len(found)} shots looked "
+        f"direct waves have the opposite sign of the wavelet's in {int(opposite.sum())} of {len(alike)} shots looked "
         "at "
         f"(correlation {float(np.median(worst)):.2f} with what the wavelet gives at these offsets): the image has the "
         "wrong sign",
         "[data.fix] polarity = -1; if the wavelet of the job is the wrong one, give it with its sign: [source] file",
         correlation=float(np.median(worst)),
-        shots=len(found),
+        shots=len(alike),
     )
 
 
-def _in_swell(context: Context, found: list[Likeness]) -> NDArray[np.bool_]:
+def _in_swell(context: Context, alike: list[Likeness]) -> NDArray[np.bool_]:
     """Return which direct waves are the opposite of the wavelet's by their times, too, where noise was cut off.
 
     A low cut makes waveforms ring, and the next lobe looks like the opposite sign; but it is picked at another time.
     """
-    out = np.zeros(len(found), bool)
+    out = np.zeros(len(alike), bool)
     late = context.facts.get("first_breaks", {}).get("constant_s")
     if late is None or not any(b.cut > 0 for b in breaks(context)):
         return out
     room = IN_TIME * float(np.median([b.period for b in breaks(context)]))
-    for i, c in enumerate(found):
+    for i, c in enumerate(alike):
         out[i] = c.high < -c.low - MORE and abs(late - c.bias_low) <= room < abs(late - c.bias)
     return out

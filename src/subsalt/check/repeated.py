@@ -56,17 +56,17 @@ def shared_places(context: Context, again: NDArray[np.int64], before: NDArray[np
     """Return the finding on shots, by their rows, that stand where one `before` them does."""
     assert context.survey is not None
     shots = context.survey.shots
-    found = [SampledShot(shots[int(i)], np.empty((0, 0), np.float32)) for i in again]
+    sampled = [SampledShot(shots[int(i)], np.empty((0, 0), np.float32)) for i in again]
     pairs = ", ".join(
         f"{shots[int(i)].id} at that of {shots[int(k)].id}"
         for i, k in list(zip(again, before, strict=True))[:5]
     )
     return warning(
         "W337",
-        f"{len(again)} of {len(shots)} shots stand where another does: shot {pairs} ({named(context, found)})",
+        f"{len(again)} of {len(shots)} shots stand where another does: shot {pairs} ({named(context, sampled)})",
         "correct the source coordinates (bytes 73, 77) or the shot key; nothing to do for shots that were repeated; "
-        "else " + leave_out(context, found),
-        shots=[s.shot.id for s in found[:50]],
+        "else " + leave_out(context, sampled),
+        shots=[s.shot.id for s in sampled[:50]],
     )
 
 

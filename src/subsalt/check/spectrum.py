@@ -217,22 +217,22 @@ def ricker_of(f: NDArray[np.float64], power: NDArray[np.float64], peak: float) -
 
 def frequency_by_data(context: Context) -> str:
     """Return the peak frequency that the data have as the beginning of a cure; empty where the wavelet has it."""
-    found = power_of_data(context)
+    power = power_of_data(context)
     # the pulse of a line source, or one absorbed on its way, peaks lower than its wavelet by a quarter or a third
-    if found is None or context.wavelet is None or not 1.0 <= found[2] < context.wavelet.f0 / 1.6:
+    if power is None or context.wavelet is None or not 1.0 <= power[2] < context.wavelet.f0 / 1.6:
         return ""
-    return f"by the data, which peak at {found[2]:.3g} Hz: [source] f0 = {ricker_of(*found):.2g}; else "
+    return f"by the data, which peak at {power[2]:.3g} Hz: [source] f0 = {ricker_of(*power):.2g}; else "
 
 
 @rule("spectrum", "samples", "wavelet", "survey")
 def data_band(context: Context) -> Iterator[Finding]:
     """Data whose energy lies above the wavelet's band, where the wavelet has none."""
     assert context.wavelet is not None
-    found = power_of_data(context)
-    if found is None:
+    power = power_of_data(context)
+    if power is None:
         return
-    f, total, peak = found
-    meant = f"[source] f0 = {ricker_of(*found):.2g}" if peak > 0 else "check the sampling interval"
+    f, total, peak = power
+    meant = f"[source] f0 = {ricker_of(*power):.2g}" if peak > 0 else "check the sampling interval"
     above = float(total[f > context.wavelet.fmax].sum() / total.sum())
     context.facts |= {"data_peak_frequency": peak, "data_energy_above_fmax": above}
     if above > 0.6 or (above > 0.4 and peak > context.wavelet.fmax):

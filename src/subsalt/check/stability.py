@@ -22,9 +22,9 @@ SMALLEST = 0.01
 
 def gated(context: Context, of: ModelLike | None = None) -> ModelLike:
     """Return the model, or another, as it will be propagated: isotropic when asked for, delta <= epsilon."""
-    model, asked = of or context.computed or context.model, context.propagation.medium
+    model, medium = of or context.computed or context.model, context.propagation.medium
     assert model is not None
-    model = model.as_medium(model.medium if asked == "auto" else asked)
+    model = model.as_medium(model.medium if medium == "auto" else medium)
     rule_ = "lower-delta" if context.propagation.anisotropy == "reject" else context.propagation.anisotropy
     return model.anisotropy_gate(rule_)[0]
 

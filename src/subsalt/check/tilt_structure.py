@@ -59,17 +59,17 @@ def axis_against_layers(context: Context) -> Iterator[Finding]:
     phi = context.parameters.get("phi")
     if phi is not None and context.model is not None:
         phi = azimuths_on_grid(phi, context.model.frame)
-    found = misfits(theta, vp, phi)
-    if found is None:
+    angles = misfits(theta, vp, phi)
+    if angles is None:
         return
-    given = found.pop("given")
-    best = min(found, key=lambda name: found[name])
-    if found[best] > FITS or given < 2 * found[best] + WORSE:
+    given = angles.pop("given")
+    best = min(angles, key=lambda name: angles[name])
+    if angles[best] > FITS or given < 2 * angles[best] + WORSE:
         return
-    evidence = {"given": given, best: found[best]}
+    evidence = {"given": given, best: angles[best]}
     text = (
         f"theta runs from {theta.summary.low:.4g} to {theta.summary.high:.4g} degrees and is {given:.0f} degrees off "
-        f"the normals of the layers of vp (median); {found[best]:.0f} degrees when it is"
+        f"the normals of the layers of vp (median); {angles[best]:.0f} degrees when it is"
     )
     factor, shift = float(theta.given.get("scale", 1.0)), float(theta.given.get("shift", 0.0))
     if best == "radians":

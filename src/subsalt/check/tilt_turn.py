@@ -131,16 +131,16 @@ def turn(context: Context) -> Iterator[Finding]:
     model = context.model
     if "theta" not in model.volumes or context.propagation.medium in ("isotropic", "vti"):
         return
-    most, count, worst, kept = -1.0, 0, (0,) * model.grid.ndim, []
-    for start, found in turns(model):
-        count += int(np.count_nonzero(found > STEEPEST_TURN))
-        if float(found.max()) > most:
-            most = float(found.max())
-            worst = first_index(found == found.max(), start)
+    most, count, worst, planes = -1.0, 0, (0,) * model.grid.ndim, []
+    for start, angles in turns(model):
+        count += int(np.count_nonzero(angles > STEEPEST_TURN))
+        if float(angles.max()) > most:
+            most = float(angles.max())
+            worst = first_index(angles == angles.max(), start)
         if isinstance(model, EarthModel):
-            kept.append(found)
-    if kept:  # of a model in memory a map is drawn
-        context.facts["_turn"] = np.concatenate(kept)
+            planes.append(angles)
+    if planes:  # of a model in memory a map is drawn
+        context.facts["_turn"] = np.concatenate(planes)
     context.facts["tilt_turn"] = most
     high = math.degrees(max(map(abs, model.limits("theta"))))
     rough = roughness(model)

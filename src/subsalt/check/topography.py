@@ -121,18 +121,18 @@ def _stations(context: Context, cell: float) -> Iterator[Finding]:
             cell=cell,
         )
     for name in ("sources", "receivers"):
-        if not (found := notes.get(name)) or not found["count"]:
+        if not (counts := notes.get(name)) or not counts["count"]:
             continue
         say = (
-            f"{found['moved']} of {found['count']} {name} are brought {depth:g} m below the topography, by up to "
-            f"{found['most']:.4g} m (shot {found['shot']}); the deepest lies {found['deepest']:.4g} m below it"
+            f"{counts['moved']} of {counts['count']} {name} are brought {depth:g} m below the topography, by up to "
+            f"{counts['most']:.4g} m (shot {counts['shot']}); the deepest lies {counts['deepest']:.4g} m below it"
         )
-        if context.modelling or found["most"] - depth <= cell:
-            yield ok(say, **found)
+        if context.modelling or counts["most"] - depth <= cell:
+            yield ok(say, **counts)
             continue
         yield warning(
             "W755",
             say,
             "a smaller [propagation.topography] radius follows the ground more closely; or correct the elevations",
-            **found,
+            **counts,
         )

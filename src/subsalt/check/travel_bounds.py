@@ -84,10 +84,10 @@ def _earliest(model: ModelLike, src: NDArray[np.float64], rcv: NDArray[np.float6
     level = int(np.argmax(lower > 0))
     direct = _direct(x, u, (lower - both) * step, float(u[level]))
     # turning at depth r: all cells above it, twice below the deeper point
-    ways = (lower + both) * step
+    passes = (lower + both) * step
     p = u[:, None]
     root = np.sqrt(np.maximum(u[None, :] ** 2 - p**2, 0.0))
-    above = np.tril(np.ones((len(z), len(z))), -1) * ways
+    above = np.tril(np.ones((len(z), len(z))), -1) * passes
     time = p[:, 0] * x + (root * above).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = np.where(above > 0, above * p / root, 0.0).sum(axis=1)

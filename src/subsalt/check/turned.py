@@ -44,16 +44,16 @@ def lines_along_the_grid(context: Context) -> Iterator[Finding]:
         or any(p.grid is not None for p in context.parameters.values())
     ):
         return
-    found = turned(context.survey)
-    if found is None:
+    turn = turned(context.survey)
+    if turn is None:
         return
     yield warning(
         "W398",
-        f"the lines of the survey run {heading(found.degrees % 360.0)}, at an angle to the axes of the grid: a grid "
-        f"along them needs {found.share:.0%} of the area",
-        f"[data] frame = {found.key}; coordinates of the job are then local ones, from there along the lines",
-        degrees=found.degrees,
-        share=found.share,
+        f"the lines of the survey run {heading(turn.degrees % 360.0)}, at an angle to the axes of the grid: a grid "
+        f"along them needs {turn.share:.0%} of the area",
+        f"[data] frame = {turn.key}; coordinates of the job are then local ones, from there along the lines",
+        degrees=turn.degrees,
+        share=turn.share,
     )
 
 
@@ -67,13 +67,13 @@ def along_the_lines(lay: SurveyExtent, context: Context) -> str:
     assert model is not None
     if context.modelling or survey.frame != Frame() or model.frame != Frame() or 1 not in lay.axes:
         return ""
-    found = turned(survey)
-    if found is None:
+    turn = turned(survey)
+    if turn is None:
         return ""
     stations: Points = np.concatenate([lay.src, lay.rcv])
     centre = 0.5 * (lay.low + lay.high)
     # x of the model may run along the lines or across them
-    for degrees in (found.degrees, found.degrees + 90.0):
+    for degrees in (turn.degrees, turn.degrees + 90.0):
         frame = frame_along(stations, degrees)
         local = frame.to_local(stations)
         shift = 0.5 * (local.min(axis=0) + local.max(axis=0)) - centre
@@ -81,7 +81,7 @@ def along_the_lines(lay: SurveyExtent, context: Context) -> str:
         frame = Frame(float(x0), float(y0), frame.azimuth)
         if lay.inside_share(frame.to_local(stations)) == 1.0:
             return (
-                f"the lines of the survey run {heading(found.degrees % 360.0)}; if the axes of the model do, such as "
+                f"the lines of the survey run {heading(turn.degrees % 360.0)}; if the axes of the model do, such as "
                 f"with both centres at one place: [data] frame = {{x0 = {x0:.10g}, y0 = {y0:.10g}, "
                 f"azimuth = {degrees:g}}}"
             )

@@ -157,13 +157,13 @@ def _wrong_velocity_unit(vp: Parameter) -> Finding | None:
         )
     if mid <= 0 or (15 <= mid <= 100_000 and not (deep and mid < 720)):
         return None
-    found = readings(vp)
-    if not found:
+    candidates = readings(vp)
+    if not candidates:
         return _no_velocity(vp, evidence) if not 15 <= mid <= 100_000 else None
-    _, code, unit, words, ends = found[0]
+    _, code, unit, words, ends = candidates[0]
     cure = f"{unit_cure(vp, unit)}, which gives {ends[0]:.0f} to {ends[1]:.0f} m/s"
-    if len(found) > 1 and found[1][0] < found[0][0] + 0.5:
-        _, _, other, _, ends = found[1]
+    if len(candidates) > 1 and candidates[1][0] < candidates[0][0] + 0.5:
+        _, _, other, _, ends = candidates[1]
         cure += f"; or {unit_cure(vp, other)}: {ends[0]:.0f} to {ends[1]:.0f} m/s"
     return error(code, f"vp median {mid:.3g}: looks like {words}", cure, **evidence)
 

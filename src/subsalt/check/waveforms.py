@@ -38,8 +38,8 @@ def correlations(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
     # energies of what overlaps at each lag
     of_a, of_b = (np.pad(np.cumsum(x * x, axis=1), ((0, 0), (1, 0))) for x in (a, b))
     size = np.sqrt((of_a[:, n - early] - of_a[:, late]) * (of_b[:, n - late] - of_b[:, early]))
-    found = np.divide(products, size, out=np.zeros_like(products), where=size > 0)
-    return np.take_along_axis(found, np.abs(found).argmax(axis=1)[:, None], axis=1)[:, 0]
+    normed = np.divide(products, size, out=np.zeros_like(products), where=size > 0)
+    return np.take_along_axis(normed, np.abs(normed).argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
 @dataclass(frozen=True)
@@ -67,21 +67,21 @@ def against_the_wavelet(context: Context, whenever: bool = False) -> list[Likene
 
     Those within a period of when the model lets them arrive, or all that lie on its curve, `whenever` they come.
     """
-    kept: dict[bool, list[Likeness]] = context.facts.setdefault("_against_the_wavelet", {})
-    if whenever not in kept:
+    by_timing: dict[bool, list[Likeness]] = context.facts.setdefault("_against_the_wavelet", {})
+    if whenever not in by_timing:
         good = [b for b in breaks(context) if b.good]
         some = [good[int(i)] for i in spread(len(good), SHOTS)]
-        kept[whenever] = [c for b in some if (c := _of_shot(context, b, whenever)) is not None]
-    return kept[whenever]
+        by_timing[whenever] = [c for b in some if (c := _of_shot(context, b, whenever)) is not None]
+    return by_timing[whenever]
 
 
-def _of_shot(context: Context, found: ShotBreaks, whenever: bool) -> Likeness | None:
+def _of_shot(context: Context, picks: ShotBreaks, whenever: bool) -> Likeness | None:
     """Return the likeness of a shot; None where no direct wave is sure.
 
     The model allows it one time, and it came then, or all of it within a period of then.
     """
     assert context.model is not None
-    m = measured(context, found)
+    m = measured(context, picks)
     one, late = m.late - m.early < 0.1 * m.period, m.excess()
     if not one.any():
         return None
@@ -95,9 +95,9 @@ def _of_shot(context: Context, found: ShotBreaks, whenever: bool) -> Likeness | 
         likeness: list[float] = []
         after: list[float] = []
         for i in far[spread(len(far), FEWEST)]:
-            made = _direct(context, found, int(m.at[i]), float(m.late[i]), ndim)
+            made = _direct(context, picks, int(m.at[i]), float(m.late[i]), ndim)
             if made is not None:
-                likeness.append(float(correlations(found.windows[m.at[i]][None], made[0][None])[0]))
+                likeness.append(float(correlations(picks.windows[m.at[i]][None], made[0][None])[0]))
                 after.append(made[1] - m.late[i] - m.pulse)
         values += [(float(np.median(likeness)), float(np.median(after)))] if likeness else []
     if not values:
@@ -108,16 +108,16 @@ def _of_shot(context: Context, found: ShotBreaks, whenever: bool) -> Likeness | 
 
 def bias_of(context: Context, whenever: bool = False) -> float | None:
     """Return by how much direct waves are picked late with the wavelet of the job, s; None if theirs is another."""
-    found = against_the_wavelet(context, whenever)
-    if not found:
+    likenesses = against_the_wavelet(context, whenever)
+    if not likenesses:
         return None
-    high, low = (float(np.median([getattr(c, n) for c in found])) for n in ("high", "low"))
+    high, low = (float(np.median([getattr(c, n) for c in likenesses])) for n in ("high", "low"))
     # of the opposite sign they are more alike: then nothing is known
-    return float(np.median([c.bias for c in found])) if high >= max(SAME_WAVE, -low) else None
+    return float(np.median([c.bias for c in likenesses])) if high >= max(SAME_WAVE, -low) else None
 
 
 def _direct(
-    context: Context, found: ShotBreaks, i: int, time: float, ndim: int
+    context: Context, picks: ShotBreaks, i: int, time: float, ndim: int
 ) -> tuple[NDArray[np.float64], float] | None:
     """Return the window around the pick of the direct wave of one trace in a uniform medium, with its ghost, and the
     pick, s.
@@ -125,8 +125,8 @@ def _direct(
     from subsalt.analytic.uniform import isotropic_waveform
 
     assert context.model is not None
-    wavelet, shot = wavelet_of(context), found.shot
-    rcv = shot.rcv[found.rows[i]]
+    wavelet, shot = wavelet_of(context), picks.shot
+    rcv = shot.rcv[picks.rows[i]]
     x = float(np.hypot(*(rcv[:2] - shot.src[:2])))
     top = context.model.grid.origin[-1]
     over = [float(rcv[2] - shot.src[2])]
@@ -146,8 +146,8 @@ def _direct(
     )
     trace = parts[0] - parts[1] if len(parts) > 1 else parts[0]
     # as the traces were treated before they were picked
-    alike = cut_low(trace[None].astype(np.float32), dt, found.cut)
-    at = pick(alike, dt, found.period)[0]
+    alike = cut_low(trace[None].astype(np.float32), dt, picks.cut)
+    at = pick(alike, dt, picks.period)[0]
     if not np.isfinite(at[0]):
         return None
-    return windows(alike, dt, at, found.period)[0], float(at[0]) + wavelet.t0
+    return windows(alike, dt, at, picks.period)[0], float(at[0]) + wavelet.t0

@@ -121,13 +121,13 @@ class WorkRule:
     Parameters
     ----------
     name : str
-        ``"fixed"`` (strong scaling), ``"ranks"``, ``"cores"``, ``"sockets"``, or ``"told"``.
-    told : tuple of (int, float)
-        Ranks and work of ``"told"``.
+        ``"fixed"`` (strong scaling), ``"ranks"``, ``"cores"``, ``"sockets"``, or ``"given"``.
+    given : tuple of (int, float)
+        Ranks and work of ``"given"``.
     """
 
     name: str = "fixed"
-    told: tuple[tuple[int, float], ...] = ()
+    given: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def read(cls, text: str) -> WorkRule:
@@ -150,7 +150,7 @@ class WorkRule:
                 f"--work {text}: no rule",
                 f"use one of {', '.join(NAMES)}, or the work for each number of ranks, such as 1:1000,2:2000,4:4000",
             )
-        return cls("told", shares)
+        return cls("given", shares)
 
     @property
     def is_weak(self) -> bool:
@@ -173,8 +173,8 @@ class WorkRule:
             When the work for that number of ranks was not given (E128).
         """
         cores = layout.ranks * layout.threads
-        if self.name == "told":
-            known = dict(self.told)
+        if self.name == "given":
+            known = dict(self.given)
             if layout.ranks not in known:
                 raise wrong(
                     f"--work says nothing about {layout.ranks} ranks",
@@ -185,7 +185,7 @@ class WorkRule:
         return float(of.get(self.name, 1))
 
     def __str__(self) -> str:
-        return ",".join(f"{r}:{w:g}" for r, w in self.told) if self.told else self.name
+        return ",".join(f"{r}:{w:g}" for r, w in self.given) if self.given else self.name
 
 
 def sockets_of(cores: int, per_socket: int) -> int:

@@ -22,7 +22,7 @@ from subsalt.errors import Finding
 from subsalt.io.array_bytes import raw_bytes
 from subsalt.io.geometry.columns import LONGEST, PIECE, Faults, no_text, text_begins
 from subsalt.io.geometry.headers import FOOT, SURVEY_FOOT, MapFacts
-from subsalt.io.geometry.parsed import ReceiverGroups, Parsed
+from subsalt.io.geometry.parsed import Parsed, ReceiverGroups
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations
 from subsalt.io.input_file import InputFile
 

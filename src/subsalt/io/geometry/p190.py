@@ -27,7 +27,7 @@ import numpy as np
 from subsalt.errors import Finding
 from subsalt.io.geometry.columns import Cards, Faults, read_cards
 from subsalt.io.geometry.headers import MapFacts
-from subsalt.io.geometry.parsed import ReceiverGroups, Parsed
+from subsalt.io.geometry.parsed import Parsed, ReceiverGroups
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations
 
 LINE, POINT, ANGLES, EASTING, NORTHING = (2, 13), (20, 25), (26, 46), (47, 55), (56, 64)

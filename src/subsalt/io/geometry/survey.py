@@ -21,7 +21,7 @@ from subsalt.io.geometry.headers import disagreements
 from subsalt.io.geometry.join import By, SurveyGeometry, shot_key
 from subsalt.io.geometry.p111 import read_p111
 from subsalt.io.geometry.p190 import read_p190
-from subsalt.io.geometry.parsed import ReceiverGroups, Parsed
+from subsalt.io.geometry.parsed import Parsed, ReceiverGroups
 from subsalt.io.geometry.spreads import ListedSpread, Relations, RelationSpread
 from subsalt.io.geometry.sps import read_sps
 from subsalt.io.geometry.stations import PER_POINT, Names, Stations, find_sorted, point_text, without_repeats
@@ -407,7 +407,7 @@ def _channels(
 ) -> tuple[NDArray[np.int64], dict[str, str]]:
     """Return the channel of each receiver group, and the channels of each streamer in words.
 
-    ReceiverGroups that are numbered through all streamers are channels; groups that start again on every streamer are counted
+    Groups that are numbered through all streamers are channels; groups that start again on every streamer are counted
     on, in the order of the streamers.
     """
     numbers = np.unique(streamer)

@@ -232,7 +232,10 @@ def write_slices(
     data = data_of(target)
     shape = tuple(shape)
     origin = (0.0,) * len(shape) if origin is None else tuple(origin)
-    axes = [*axes_of(shape, spacing, origin, "xy"[: len(shape)]), RsfAxis(time.nt, time.dt, time.t0, "t", "s")]
+    axes = [
+        *axes_of(shape, spacing, origin, "xy"[: len(shape)]),
+        RsfAxis(time.nt, time.dt, time.t0, "t", "s"),
+    ]
     count = 0
     with atomic_write(data, size=time.nt * 4 * math.prod(shape)) as f:
         for values in slices:

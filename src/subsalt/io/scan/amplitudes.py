@@ -113,17 +113,17 @@ def amplitude_findings(files: list[MeasuredFile], fix: Fix, *, shots: bool = Tru
     if not files:
         return []
     together = MeasuredSet(files)
-    found = [*_zero(together), *(_clipped(together) if shots else ())]
+    in_all = [*_zero(together), *(_clipped(together) if shots else ())]
     live = np.flatnonzero(~together.all.flat & (together.all.bad == 0) & (together.all.peak > 0))
     if len(live) < FEWEST or not shots:
-        return found
+        return in_all
     strong = _strong(together, live)
     return [
         *_in_swell(together, live),
         *strong.findings(together, fix),
         *_humming(together, live),
         *_rough(together, live, strong),
-        *found,
+        *in_all,
     ]
 
 
@@ -141,7 +141,7 @@ class _Strong:
 
     def findings(self, t: MeasuredSet, fix: Fix) -> Iterator[Finding]:
         spoils = self.share > SPOILS and fix.noisy != "keep"
-        kept = '; to use them all the same: [data] noisy_traces = "keep"' if spoils else ""
+        keep = '; to use them all the same: [data] noisy_traces = "keep"' if spoils else ""
         if len(self.rows):
             worst = int(np.argmax(self.ratio))
             kind = "spikes" if self.spikes.all() else "noise" if not self.spikes.any() else "noise or spikes"
@@ -153,7 +153,7 @@ class _Strong:
                 f"{len(self.rows)} of {len(t.all)} traces looked at are far stronger than others at their offset "
                 f"({kind}; up to {self.ratio.max():.3g} times, largest sample {t.all.peak[self.rows[worst]]:.3g}): "
                 f"{t.name(self.rows)}",
-                t.cure(self.rows) + kept,
+                t.cure(self.rows) + keep,
                 t.evidence(self.rows)
                 | {
                     "numbers": t.numbers(self.rows),

@@ -27,15 +27,15 @@ def trace_kind_findings(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
             count=dead,
         )
     if aux and fix.trace_ids is None:
-        found = sorted({int(v) for v in np.unique(kinds[one.auxiliary])})
+        codes = sorted({int(v) for v in np.unique(kinds[one.auxiliary])})
         where = spans((np.flatnonzero(one.auxiliary) + 1).tolist())
         yield warn(
             "W231",
-            f"{one.layout.path}: {aux} of {n} traces are auxiliary (trace id {', '.join(map(str, found[:6]))}) -> "
+            f"{one.layout.path}: {aux} of {n} traces are auxiliary (trace id {', '.join(map(str, codes[:6]))}) -> "
             f"skipped: traces {where}",
             "if they are seismic traces: [data.fix] all_traces = true",
             count=aux,
-            kinds=found[:50],
+            kinds=codes[:50],
         )
     if one.excluded.any():
         yield Finding(
@@ -52,8 +52,8 @@ def component_findings(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     if fix.trace_ids is not None or fix.all_traces:
         return
     kinds = column(one.values, "trace_id", one.layout.n_traces)
-    found, counts = np.unique(kinds[~one.excluded], return_counts=True)
-    here = {int(k): int(c) for k, c in zip(found, counts, strict=True) if int(k) in SENSORS or int(k) == LIVE}
+    codes, counts = np.unique(kinds[~one.excluded], return_counts=True)
+    here = {int(k): int(c) for k, c in zip(codes, counts, strict=True) if int(k) in SENSORS or int(k) == LIVE}
     sensors = [k for k in here if k in SENSORS]
     if not sensors or (len(here) == 1 and sensors[0] in (PRESSURE, VERTICAL)):
         return
@@ -73,8 +73,8 @@ def component_findings(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
 
 def sensors(one: ScannedFile) -> list[int]:
     """Return the identifications of rev 1 (byte 29) that the live traces of a file have."""
-    found = np.unique(column(one.values, "trace_id", one.layout.n_traces)[one.live])
-    return [int(k) for k in found if int(k) in SENSORS]
+    codes = np.unique(column(one.values, "trace_id", one.layout.n_traces)[one.live])
+    return [int(k) for k in codes if int(k) in SENSORS]
 
 
 def components_between(files: list[tuple[str, list[int]]], fix: Fix) -> Iterator[Finding]:

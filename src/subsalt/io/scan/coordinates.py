@@ -174,6 +174,6 @@ def _minority(one: ScannedFile, name: str) -> str:
     """Return which traces have another value than most."""
     values = column(one.values, name, one.layout.n_traces)
     live = np.flatnonzero(one.live)
-    found, counts = np.unique(values[live], return_counts=True)
-    rows = live[values[live] != found[np.argmax(counts)]]
+    distinct, counts = np.unique(values[live], return_counts=True)
+    rows = live[values[live] != distinct[np.argmax(counts)]]
     return f"{len(rows)} traces have another than most: {spans((rows + 1).tolist())}"

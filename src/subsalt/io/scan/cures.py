@@ -248,15 +248,15 @@ def _depth_scalar(scanned: Scanned, fix: Fix) -> str:
     A program that writes a wrong scalar of coordinates (byte 71) writes the same one for depths.
     """
     if (of_places := scalar_of_places(scanned, fix)) is not None:
-        found = cure(scanned, fix, [{"elevation_scalar": of_places}], _depths_in(*LIKELY))
-        if found:
-            return found
+        proposal = cure(scanned, fix, [{"elevation_scalar": of_places}], _depths_in(*LIKELY))
+        if proposal:
+            return proposal
     if LIKELY[0] <= _cable_depth(scanned) <= LIKELY[1]:
         # a scalar holds for both ends: that of the receivers is right
         return ""
     for span in (GUNS, LIKELY):
-        if found := cure(scanned, fix, _scalars(scanned), _depths_in(*span)):
-            return found
+        if proposal := cure(scanned, fix, _scalars(scanned), _depths_in(*span)):
+            return proposal
     return ""
 
 
@@ -424,8 +424,8 @@ def likely_scalar(scanned: Scanned, fix: Fix) -> str:
         int(v) for s in scanned for v in np.unique(column(s.values, "coordinate_scalar", s.layout.n_traces))
     ]
     signs = [-v for v in dict.fromkeys(seen) if abs(v) > 1]
-    found = cure(scanned, fix, [{"scalar": v} for v in signs], usual)
-    return found or cure(scanned, fix, [{"scalar": v} for v in SCALARS], usual)
+    proposal = cure(scanned, fix, [{"scalar": v} for v in signs], usual)
+    return proposal or cure(scanned, fix, [{"scalar": v} for v in SCALARS], usual)
 
 
 def near(files: Scanned, others: Scanned) -> bool:

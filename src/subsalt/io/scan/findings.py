@@ -20,7 +20,7 @@ from subsalt.io.segy.headers import FileLayout
 
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for rule in (
         position_findings,
         trace_kind_findings,
@@ -29,9 +29,9 @@ def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> l
         _delays,
         _elevations,
     ):
-        found += rule(one, fix)
-    found += sample_findings(one.layout, statistics, fix)
-    return found
+        findings += rule(one, fix)
+    findings += sample_findings(one.layout, statistics, fix)
+    return findings
 
 
 def _delays(one: ScannedFile, fix: Fix) -> Iterator[Finding]:

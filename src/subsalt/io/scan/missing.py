@@ -49,15 +49,17 @@ def missing(t: TraceSet) -> Iterator[Finding]:
     if usual < 4 or (counts == usual).mean() < 0.6 or not 0 < short.sum() <= 0.2 * len(counts) + 1:
         return
     named = np.unique(numbers[np.isin(table.member, np.flatnonzero(counts == usual))])
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for k in np.flatnonzero(short):
         own = numbers[table.member == k]
         lacking = np.setdiff1d(named, own) if len(named) == usual else named[:0]
         if len(lacking) and (_inside(own, named) or not _much(lacking, named)):
             continue
-        found.append(_short(there, int(k), usual, lacking, table.key == "ffid"))
+        findings.append(_short(there, int(k), usual, lacking, table.key == "ffid"))
     yield from (
-        found if len(found) <= ONE_BY_ONE else [_many_short(found, usual, len(counts), table.key == "ffid")]
+        findings
+        if len(findings) <= ONE_BY_ONE
+        else [_many_short(findings, usual, len(counts), table.key == "ffid")]
     )
 
 
@@ -76,10 +78,10 @@ def _short(there: _Channels, k: int, usual: int, lacking: NDArray, by_number: bo
     )
 
 
-def _many_short(found: list[Finding], usual: int, shots: int, by_number: bool) -> Finding:
+def _many_short(findings: list[Finding], usual: int, shots: int, by_number: bool) -> Finding:
     """Return one finding for many shots that have fewer traces than others."""
-    ids = [int(str(f.evidence["shot"])) for f in found]
-    least = min(found, key=lambda f: int(str(f.evidence["traces"])))
+    ids = [int(str(f.evidence["shot"])) for f in findings]
+    least = min(findings, key=lambda f: int(str(f.evidence["traces"])))
     leave = f"; to image without them: [data] exclude = [{Exclusion(shots=runs(ids))}]" if by_number else ""
     return Finding(
         "W255",
@@ -145,10 +147,10 @@ def _holes(there: _Channels, forgiven: NDArray[np.int64]) -> Iterator[Finding]:
     The same hole in most shots is a numbering, such as that of four cables 1-22, 101-122, ..., unless stations
     are missing there, too.
     """
-    found = there.holes()
-    if found is None:
+    hole = there.holes()
+    if hole is None:
         return
-    shot, before, behind, real = found
+    shot, before, behind, real = hole
     ids, counts = there.ids, there.counts
     _, kind, often = np.unique(np.stack([before, behind]), axis=1, return_inverse=True, return_counts=True)
     numbering = (often[kind.reshape(-1)] > MOST_SHOTS * len(ids)) & ~real

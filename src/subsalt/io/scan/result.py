@@ -109,9 +109,9 @@ class ScanResult:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain values for ``--json``; numbers that are not finite become None."""
-        found = asdict(replace(self, stations=[], fix=Fix()))
-        del found["stations"], found["fix"], found["bins_confirm"]
-        return _plain(found)  # type: ignore[return-value]
+        record = asdict(replace(self, stations=[], fix=Fix()))
+        del record["stations"], record["fix"], record["bins_confirm"]
+        return _plain(record)  # type: ignore[return-value]
 
     def describe(self) -> str:
         """Return the text `subsalt scan` prints."""

@@ -35,14 +35,14 @@ _LONGEST_OFFSET = 200_000.0
 
 def set_findings(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> list[Finding]:
     """Return what is odd about the files together."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for rule in (_between_files, _several_of_one_name, _shots, _offsets, _missing):
-        found += rule(result, scanned, fix)
-    found += [*depth_findings(scanned, fix), *odd_depths(scanned, fix), *delay_findings(scanned, fix)]
-    found += components_between([(s.layout.path, sensors(s)) for s in scanned], fix)
+        findings += rule(result, scanned, fix)
+    findings += [*depth_findings(scanned, fix), *odd_depths(scanned, fix), *delay_findings(scanned, fix)]
+    findings += components_between([(s.layout.path, sensors(s)) for s in scanned], fix)
     if result.kind == "shots":
-        found += trace_rules(scanned, fix)
-    return found
+        findings += trace_rules(scanned, fix)
+    return findings
 
 
 def _several_of_one_name(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> Iterator[Finding]:

@@ -196,13 +196,13 @@ def _swell(
 
     Means of pieces of half a period of that frequency are the low frequencies, nearly: their first zero is at twice it.
     """
-    found = np.zeros(len(x), np.float32)
+    swell = np.zeros(len(x), np.float32)
     piece = round(0.5 / (SWELL * dt)) if dt > 0 else 0
     # a quarter of a record has four of them, two periods at least
     count = x.shape[1] // piece // 4 * 4 if piece > 0 else 0
     rows = np.flatnonzero((steady > _AUDIBLE) & (peak > 0))
     if count < 16 or not len(rows):
-        return found
+        return swell
     unit = x[rows] / peak[rows, None]
     low = unit[:, : count * piece].reshape(len(rows), count, piece).mean(axis=2, dtype=np.float64)
     # an offset of the recorder is no swell
@@ -210,8 +210,8 @@ def _swell(
     parts = np.square(low).reshape(len(rows), 4, -1).mean(axis=2)
     energy = np.einsum("ij,ij->i", unit, unit, dtype=np.float64) / x.shape[1]
     calm = parts.min(axis=1) > STEADY**2 * parts.max(axis=1)
-    found[rows] = np.where(calm, parts.mean(axis=1) / np.where(energy > 0, energy, 1), 0.0)
-    return found
+    swell[rows] = np.where(calm, parts.mean(axis=1) / np.where(energy > 0, energy, 1), 0.0)
+    return swell
 
 
 def measured(
@@ -282,7 +282,7 @@ def sample_statistics(
     count = len(m) * layout.ns - int(m.bad.sum())
     broken = np.flatnonzero(m.bad > 0)
     used = layout.n_traces if use is None or not use.any() else int(use.sum())
-    found = SampleStatistics(
+    statistics = SampleStatistics(
         traces=len(m),
         complete=len(m) == used and raw.shape[1] + layout.header_bytes == layout.trace_bytes,
         minimum=low if count else math.nan,
@@ -295,7 +295,7 @@ def sample_statistics(
         first_not_finite=int(m.number[broken[0]]) + 1 if len(broken) else 0,
         remedy=remedy,
     )
-    return found, m
+    return statistics, m
 
 
 def _roughness(x: NDArray[np.float32]) -> float:
@@ -338,7 +338,7 @@ def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
     if not digits and (not math.isfinite(rough) or rough < 0.02):
         return "", ""
     sensible = _sensible(decode(samples, *declared))
-    found, smoothest = None, math.inf
+    best, smoothest = None, math.inf
     for code, order in _others(*declared):
         x = decode(samples, code, order)
         # the bits of floats, read as integers, are their logarithms: smooth, but the floats make sense
@@ -349,8 +349,8 @@ def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
         limit = NOISE if broken and np.isfinite(x).all() else SMOOTHER * rough
         by_digits = bool(digits) and order == declared[1] and code in (1, 5) and layout.format in (1, 5)
         if (by_digits or smooth < limit) and not smooth >= SMOOTHER * smoothest:
-            found, smoothest = (code, order), smooth
-    return _said(declared, found, layout.endian, digits) if found else ("", "")
+            best, smoothest = (code, order), smooth
+    return _said(declared, best, layout.endian, digits) if best else ("", "")
 
 
 def _spot(samples: NDArray[np.uint8], width: int) -> NDArray[np.uint8]:
@@ -372,15 +372,15 @@ def likeliest_format(file: InputFile, trials: list[FileLayout]) -> int | None:
 
     Floats that make sense and are smooth come first, since their bits are smooth as integers, too.
     """
-    found: list[tuple[bool, float, int]] = []
+    candidates: list[tuple[bool, float, int]] = []
     for layout in trials:
         raw = read_bytes(file, layout, pick_traces(layout, _TRACES * layout.trace_bytes))
         x = decode(raw, layout.format, layout.sample_order)
         rough = _roughness(x)
         wrong = _wrong_kind(raw, layout.format, layout.sample_order)
         if not wrong and _sensible(x) and np.isfinite(x).mean() > 0.5 and rough < NOISE:
-            found.append((layout.format not in (1, 5, 6), rough, layout.format))
-    return min(found)[2] if found else None
+            candidates.append((layout.format not in (1, 5, 6), rough, layout.format))
+    return min(candidates)[2] if candidates else None
 
 
 def _sensible(x: NDArray[np.float32]) -> bool:
@@ -409,20 +409,22 @@ def _others(code: int, order: Endian) -> list[tuple[int, Endian]]:
 
 
 def _said(
-    declared: tuple[int, Endian], found: tuple[int, Endian], headers: Endian, digits: str
+    declared: tuple[int, Endian], actual: tuple[int, Endian], headers: Endian, digits: str
 ) -> tuple[str, str]:
-    """Return the sentence and the keys for samples that are `found` and not as `declared`."""
+    """Return the sentence and the keys for samples that are `actual` and not as `declared`."""
     said: list[str] = []
     keys: list[tuple[str, object]] = []
-    if found[0] != declared[0]:
-        said.append(f"like {_WORDS[found[0]]}, the header says {_WORDS[declared[0]].removesuffix(' floats')}")
-        keys.append(("format", found[0]))
-    if found[1] != declared[1]:
-        said.append(f"{found[1]}-endian, the headers are {headers}-endian")
-        keys.append(("sample_endian", found[1]))
+    if actual[0] != declared[0]:
+        said.append(
+            f"like {_WORDS[actual[0]]}, the header says {_WORDS[declared[0]].removesuffix(' floats')}"
+        )
+        keys.append(("format", actual[0]))
+    if actual[1] != declared[1]:
+        said.append(f"{actual[1]}-endian, the headers are {headers}-endian")
+        keys.append(("sample_endian", actual[1]))
     text = (
         digits
-        if digits and len(said) == 1 and found[1] == declared[1]
+        if digits and len(said) == 1 and actual[1] == declared[1]
         else "samples look " + ", and ".join(said)
     )
     return text, fix_text(dict(keys))
@@ -437,8 +439,8 @@ def _wrong_kind(samples: NDArray[np.uint8], code: int, order: Endian) -> str:
     """
     if code not in (1, 5):
         return ""
-    nonzero, told = _digits(samples, order)
-    if not told:
+    nonzero, judged = _digits(samples, order)
+    if not judged:
         return ""
     share = float(np.count_nonzero((nonzero & np.uint32(0x00F00000)) == 0)) / nonzero.size
     if code == 5 and share == 0.0:

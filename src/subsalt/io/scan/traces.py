@@ -72,10 +72,10 @@ def repeated(t: TraceSet, fix: Fix) -> Iterator[Finding]:
     """Yield what is to be said of traces that are there twice."""
     if fix.duplicates == "first":
         return
-    found = find_repeats(t)
-    rows = found.same
+    repeats = find_repeats(t)
+    rows = repeats.same
     if len(rows):
-        first = int(found.first[0])
+        first = int(repeats.first[0])
         text = (
             f"{len(rows)} of {len(t)} traces are there twice, with one field record, channel and place: field record "
             f"{t.ffid[rows[0]]} channel {t.channel[rows[0]]}: {t.path(first)} trace {t.number[first] + 1} and "

@@ -102,27 +102,27 @@ def levels(scanned: Sequence[ScannedFile], fix: Fix, z_sign: int) -> str:
 
 def upright_findings(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     """Yield an error for a file whose y is no place on the map."""
-    found = upright([one])
-    if found is None:
+    depths = upright([one])
+    if depths is None:
         return
     down = (
-        f"{flat()}, fix = {{source_depth = {found.sources[0]:g}, receiver_depth = {found.receivers[0]:g}}}"
-        if found.constant
+        f"{flat()}, fix = {{source_depth = {depths.sources[0]:g}, receiver_depth = {depths.receivers[0]:g}}}"
+        if depths.constant
         else levels([one], fix, -1)
     )
     yield Finding(
         "E381",
         "error",
-        f"{one.layout.path}: {said(found)}",
+        f"{one.layout.path}: {said(depths)}",
         f"if it is the depth: {down}; if it is the height above the bottom of a model: {levels([one], fix, 1)}, and "
         "the model's origin at minus its height",
-        {"sources": found.sources, "receivers": found.receivers},
+        {"sources": depths.sources, "receivers": depths.receivers},
     )
 
 
-def said(found: Upright) -> str:
+def said(depths: Upright) -> str:
     """Return what is wrong, in words."""
     return (
-        f"y (bytes 77, 85) is {found.words}; offsets (byte 37) are the distances along x alone, in all traces, and the "
-        "words of depths (bytes 41, 45, 49) are zero: y holds a depth or a height, no place on the map"
+        f"y (bytes 77, 85) is {depths.words}; offsets (byte 37) are the distances along x alone, in all traces, and "
+        "the words of depths (bytes 41, 45, 49) are zero: y holds a depth or a height, no place on the map"
     )

@@ -306,7 +306,7 @@ def _other_bins(one: ScannedFile, bins: Bins, offsets: bool | None) -> Iterator[
         x, y = np.median(bins.way[bins.wrong], axis=0)
         alike = np.median(np.hypot(*(bins.way[bins.wrong] - (x, y)).T)) < 0.25 * np.hypot(x, y)
         how = f"all moved by about {x:+.4g}, {y:+.4g} m (x, y)" if alike else "each by another way"
-    told = {
+    offsets_say = {
         True: "agree with the coordinates",
         False: "do not agree with the coordinates",
         None: "are not set",
@@ -320,7 +320,7 @@ def _other_bins(one: ScannedFile, bins: Bins, offsets: bool | None) -> Iterator[
         "warning",
         f"{one.layout.path}: bins (bytes {one.header.cdp_x}, {one.header.cdp_y}) lie {np.median(off):,.4g} m from the "
         f"midpoints of sources and receivers (median; up to {off.max():,.4g} m) in {where}, first trace "
-        f"{number[0]}; {how}; offsets (byte 37) {told[offsets]}",
+        f"{number[0]}; {how}; offsets (byte 37) {offsets_say[offsets]}",
         "sources and receivers count; if they are right and the bins wrong: [data] bytes = {cdp_x = 0, cdp_y = 0}; "
         "else correct the coordinates (bytes 73 to 88)",
         {"count": len(rows), "median_m": float(np.median(off)), "factor": bins.factor},

@@ -49,13 +49,15 @@ def _float_coordinates(one: ScannedFile, given: dict[str, str]) -> Iterator[Find
     if not words or any(np.abs(v[v != 0].astype(np.int64)).min() < 1 << 28 for v in words.values()):
         return
     kinds = [
-        kind for kind in ("f4", "ibm") if (found := _read_as(words, kind)) is not None and _on_a_map(found)
+        kind
+        for kind in ("f4", "ibm")
+        if (coordinates := _read_as(words, kind)) is not None and _on_a_map(coordinates)
     ]
     if not kinds:
         return
     kind = min(kinds, key=lambda k: _oddness(one, _read_as(words, k) or {}))
-    found = _read_as(words, kind) or {}
-    name, values = next(iter(found.items()))
+    coordinates = _read_as(words, kind) or {}
+    name, values = next(iter(coordinates.items()))
     byte = getattr(one.header, name)
     places = ", ".join(f'{n} = {{byte = {getattr(one.header, n)}, type = "{kind}"}}' for n in words)
     what = "IEEE" if kind == "f4" else "IBM"
@@ -71,27 +73,29 @@ def _float_coordinates(one: ScannedFile, given: dict[str, str]) -> Iterator[Find
 
 def _read_as(words: dict[str, NDArray], kind: str) -> dict[str, NDArray[np.float64]] | None:
     """Return words of four bytes read as floats; None where they are no numbers on a map."""
-    found = {}
+    coordinates = {}
     for name, value in words.items():
         raw = np.ascontiguousarray(value.astype(np.int32))
         numbers = raw.view(np.float32) if kind == "f4" else ibm_to_float(raw.view(np.uint32))
         if not (np.abs(numbers) < MAP).all():
             return None
-        found[name] = numbers.astype(np.float64)
-    return found
+        coordinates[name] = numbers.astype(np.float64)
+    return coordinates
 
 
-def _on_a_map(found: dict[str, NDArray[np.float64]]) -> bool:
+def _on_a_map(coordinates: dict[str, NDArray[np.float64]]) -> bool:
     """Return whether sources and receivers lie near one another, and numbers are neither all tiny nor all zero."""
-    if max(float(np.abs(v).max()) for v in found.values()) < 1.0:
+    if max(float(np.abs(v).max()) for v in coordinates.values()) < 1.0:
         return False
     pairs = (("source_x", "receiver_x"), ("source_y", "receiver_y"))
     return all(
-        float(np.abs(found[a] - found[b]).max()) < APART for a, b in pairs if a in found and b in found
+        float(np.abs(coordinates[a] - coordinates[b]).max()) < APART
+        for a, b in pairs
+        if a in coordinates and b in coordinates
     )
 
 
-def _oddness(one: ScannedFile, found: dict[str, NDArray[np.float64]]) -> tuple[bool, float]:
+def _oddness(one: ScannedFile, coordinates: dict[str, NDArray[np.float64]]) -> tuple[bool, float]:
     """Return how unlikely places are: offsets (byte 37) contradict them, and how far their steps are from usual ones.
 
     Bits of IBM floats read as IEEE floats lie evenly all the same, at steps some hundred times too small; the other way
@@ -100,10 +104,10 @@ def _oddness(one: ScannedFile, found: dict[str, NDArray[np.float64]]) -> tuple[b
     offset = np.abs(one.positions.offset[one.live])
     contradicted = False
     if offset.any():
-        pairs = [(found.get(f"source_{c}"), found.get(f"receiver_{c}")) for c in "xy"]
+        pairs = [(coordinates.get(f"source_{c}"), coordinates.get(f"receiver_{c}")) for c in "xy"]
         square = sum((np.square(a - b) for a, b in pairs if a is not None and b is not None), np.zeros(1))
         contradicted = bool(np.median(np.abs(np.sqrt(square) - offset)) > 1.0 + 0.02 * offset.max())
-    steps = [np.median(np.diff(np.unique(v))) for v in found.values() if len(np.unique(v)) > 1]
+    steps = [np.median(np.diff(np.unique(v))) for v in coordinates.values() if len(np.unique(v)) > 1]
     return contradicted, abs(math.log(float(max(steps, default=USUAL_STEP)) / USUAL_STEP))
 
 

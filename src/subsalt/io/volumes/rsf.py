@@ -326,7 +326,9 @@ def axes_of(
             "give one value per axis",
         )
     labels = labels or ("xz" if len(shape) == 2 else "xyz")
-    axes = [RsfAxis(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)]
+    axes = [
+        RsfAxis(n, d, o, label, unit) for n, d, o, label in zip(shape, spacing, origin, labels, strict=True)
+    ]
     return axes[::-1]
 
 

@@ -134,7 +134,7 @@ class MpiInUse:
         if library is None:
             library, text = _of_python(str(python or sys.executable))
         else:
-            text = _asked(str(library))
+            text = _library_version(str(library))
         family, version = family_of(text)
         bare = cls(family, version, library, None, None, Launcher(()))
         found_launcher = Launcher.find(launcher) if launcher is not None else _launcher(bare)
@@ -171,7 +171,7 @@ def family_of(text: str) -> tuple[Family, str]:
 
 
 @cache
-def _asked(library: str) -> str:
+def _library_version(library: str) -> str:
     text = programs.answer([sys.executable, "-c", ASK_LIBRARY, library])
     if "MPI" not in text:
         raise no_mpi(f"{library} is not an MPI library that can be loaded")

@@ -185,7 +185,7 @@ def _polarity(good: list[ShotBreaks]) -> Iterator[Finding]:
         return
     yield error(
         "E352",
-        f"first arrivals of {len(other.wrong)} of {other.told} field records looked at have the opposite sign of the "
+        f"first arrivals of {len(other.wrong)} of {other.judged} field records looked at have the opposite sign of the "
         f"others' (shots {_named(other.wrong)}; correlation {other.correlation:.2f})",
         f"change the sign of these records in the files, or leave them out: {_without(other.wrong)}",
         records=[b.shot.id for b in other.wrong],
