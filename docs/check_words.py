@@ -70,20 +70,12 @@ HELD_DOCSTRINGS: tuple[str, ...] = (
     "src/subsalt/checkpoint/",
     "src/subsalt/cli/",
     "src/subsalt/io/scan/",
-    "src/subsalt/job/",
-    "src/subsalt/kernels/",
     "src/subsalt/methods/",
     "src/subsalt/plan/",
-    "src/subsalt/propagation/",
-    "src/subsalt/report/",
-    "src/subsalt/run/",
 )
 HELD_NAMES: tuple[str, ...] = (
-    "src/subsalt/doctor.py",
-    "src/subsalt/kernels/cuda/segment.py",
     "src/subsalt/methods/",
     "src/subsalt/plan/cuts.py",
-    "src/subsalt/run/identity.py",
 )
 #: an entry of a section of a docstring: its name and type
 _ENTRY = re.compile(r"\w[\w*, ]*( : .*)?")

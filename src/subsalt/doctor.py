@@ -104,46 +104,46 @@ def examine_mpi() -> Mpi:
     """
     world = comm.world()
     launch = launched()
-    found = Mpi(launcher=None if launch is None else launch.name, ranks=world.size)
+    mpi = Mpi(launcher=None if launch is None else launch.name, ranks=world.size)
     try:
-        found.mpi4py = metadata.version("mpi4py")
+        mpi.mpi4py = metadata.version("mpi4py")
     except metadata.PackageNotFoundError:
-        return found
-    found.mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
+        return mpi
+    mpi.mpiexec = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
     try:
         facts = mpi_library.describe()
     except (ImportError, RuntimeError, OSError) as error:
-        found.problem = " ".join(str(error).split())
-        found.fix = f"{install('mpi')}; or set MPI4PY_LIBMPI to the library of the site's MPI"
-        return found
-    found.library, found.standard = facts["library"], facts["standard"]
-    found.module, found.threads = facts["module"], facts["threads"]
-    found.hosts = dict(Counter(world.allgather(world.host)))
+        mpi.problem = " ".join(str(error).split())
+        mpi.fix = f"{install('mpi')}; or set MPI4PY_LIBMPI to the library of the site's MPI"
+        return mpi
+    mpi.library, mpi.standard = facts["library"], facts["standard"]
+    mpi.module, mpi.threads = facts["module"], facts["threads"]
+    mpi.hosts = dict(Counter(world.allgather(world.host)))
     if world.size > 1:
-        _look_at_gpus(world, found)
-    return found
+        _look_at_gpus(world, mpi)
+    return mpi
 
 
-def _look_at_gpus(world: comm.Comm, found: Mpi) -> None:
+def _look_at_gpus(world: comm.Comm, mpi: Mpi) -> None:
     """Say which ranks have GPUs, and how messages go between these; collective."""
     reach = reaches_gpus()
-    found.cuda_aware = reach.yes
-    told = devices.look(world)
-    without = [r for r, one in enumerate(told) if not one["gpus"]]
-    if len(without) == len(told):
+    mpi.cuda_aware = reach.yes
+    ranks = devices.look(world)
+    without = [r for r, one in enumerate(ranks) if not one["gpus"]]
+    if len(without) == len(ranks):
         return
     if without:
-        first = told[without[0]]
-        found.gpus.append(
+        first = ranks[without[0]]
+        mpi.gpus.append(
             f"no GPU for rank {without[0]} on {first['host']}: {first['why']}; all would use CPUs"
         )
     else:
-        taken = devices.Gpus.of(told)
+        taken = devices.Gpus.of(ranks)
         gpus = len({(s.host, s.bus) for s in taken.seats})
-        found.gpus.append(f"{world.size} ranks on {gpus} GPU{'s' * (gpus != 1)}")
-        found.gpus += [f"{f.message}: {f.fix}" for f in taken.findings()]
+        mpi.gpus.append(f"{world.size} ranks on {gpus} GPU{'s' * (gpus != 1)}")
+        mpi.gpus += [f"{f.message}: {f.fix}" for f in taken.findings()]
     how = "go straight from GPU to GPU" if reach.yes else "pass through the memory of the host"
-    found.gpus.append(f"CUDA-aware: {'yes' if reach.yes else 'no'} ({reach.why}); ghost planes {how}")
+    mpi.gpus.append(f"CUDA-aware: {'yes' if reach.yes else 'no'} ({reach.why}); ghost planes {how}")
 
 
 #: bytes written to measure a folder
@@ -214,15 +214,15 @@ def gpus_here() -> tuple[str, list[dict[str, Any]]]:
     """Return the GPUs that `device = "auto"` finds, in one line, or why there are none; and their facts."""
     from subsalt.kernels import cuda_library
 
-    found = cuda_library.availability()
-    if not found.devices:
+    available = cuda_library.availability()
+    if not available.devices:
         listed = gpus_of_driver()
-        return f"none: {', '.join([*listed, found.why])}" + f" ({found.fix})" * bool(listed), []
-    names = Counter(f"{g.name}, {g.memory / (1 << 30):.0f} GiB" for g in found.devices)
+        return f"none: {', '.join([*listed, available.why])}" + f" ({available.fix})" * bool(listed), []
+    names = Counter(f"{g.name}, {g.memory / (1 << 30):.0f} GiB" for g in available.devices)
     said = "; ".join(f"{n} x {name}" if n > 1 else name for name, n in names.items())
-    only_for_tests = ", emulated: for tests, never chosen by itself" if found.emulated else ""
-    facts = [asdict(g) for g in found.devices]
-    return f"{said}, driver {found.driver}, plug-in {__version__}{only_for_tests}", facts
+    only_for_tests = ", emulated: for tests, never chosen by itself" if available.emulated else ""
+    facts = [asdict(g) for g in available.devices]
+    return f"{said}, driver {available.driver}, plug-in {__version__}{only_for_tests}", facts
 
 
 def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None = None) -> Examination:
@@ -249,7 +249,7 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
         if not scratch.is_dir():
             raise
         speed = None  # a folder one may only read: the rest is worth knowing
-    found = Examination(
+    examination = Examination(
         version=__version__,
         isa=str(kernels.get("isa", "none")),
         numerics=str(kernels.get("class", "none")),
@@ -264,13 +264,13 @@ def examine(scratch: Path = Path("."), self_test: bool = True, mpi: Mpi | None =
         scratch_free_bytes=shutil.disk_usage(scratch).free,
         scratch_write_mb_s=speed,
     )
-    found.scratch_put_gb_s, found.scratch_get_gb_s = measured_rates(scratch)
+    examination.scratch_put_gb_s, examination.scratch_get_gb_s = measured_rates(scratch)
     if self_test:
-        found.tests = [_tested("dot product", dot_product), _tested("restart", restart_identity)]
+        examination.tests = [_tested("dot product", dot_product), _tested("restart", restart_identity)]
         if gpus:
-            found.tests.append(_tested("gpu", gpu_agrees))
-    found.seconds = time.perf_counter() - begin
-    return found
+            examination.tests.append(_tested("gpu", gpu_agrees))
+    examination.seconds = time.perf_counter() - begin
+    return examination
 
 
 def measured_rates(folder: Path) -> tuple[float, float] | tuple[None, None]:

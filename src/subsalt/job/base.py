@@ -1,6 +1,6 @@
-"""What jobs of all methods share: reading and validating the file, names, what was read, text, and the run id.
+"""The common part of jobs of all methods: reading and validating the file, names, inputs, text, and the run id.
 
-Reading a job of any method: which class of job the content of a file asks for.
+`class_of` finds the class of job for the content of a file.
 """
 
 from __future__ import annotations
@@ -254,23 +254,23 @@ class BaseJob(Section):
         return resolved
 
     def former_choices(self, begun: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return by table what a run of the job in `begun` has, an older version's, and this job leaves open."""
+        """Return, by table, the keys that a run begun by an older version implies and this job leaves open."""
         return {}
 
     def of_the_image(self) -> dict[str, Any]:
-        """Return the resolved job without what cannot change a bit of the image."""
+        """Return the resolved job without keys that cannot change a bit of the image."""
         job = {k: v for k, v in self.resolved().items() if k not in WITHOUT_INFLUENCE}
         if isinstance(data := job.get("data"), dict):
             job["data"] = {k: v for k, v in data.items() if k != "index"}
         return job
 
     def run_id(self, inputs: list[dict[str, object]] | None = None) -> str:
-        """Return the hash of what determines the image: `of_the_image`, and the bytes of its inputs.
+        """Return the hash of job and inputs that determine the image: `of_the_image`, and the bytes of the inputs.
 
         Parameters
         ----------
         inputs : list of dict, optional
-            What `inputs` returned; computed when left out.
+            Result of `inputs`; computed when left out.
         """
         job = self.of_the_image()
         hashes: dict[str, list[object]] = {}

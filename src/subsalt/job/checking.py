@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 @dataclass
 class CheckResult:
-    """What was found, and what was loaded on the way.
+    """The findings of a check, and the objects that it loaded.
 
     Parameters
     ----------
     findings : list of Finding
-        Everything, what is in order included.
+        All findings, including those that confirm that something is in order.
     context : Context or KirchhoffContext
-        What the rules looked at, as far as it could be had, with `facts`.
+        Objects that the rules examined, as far as they could be loaded, with `facts`.
     codes : list of int
         Exit codes of the errors that loading raised, in order.
     """
@@ -74,13 +74,13 @@ def _checked(job: BaseJob) -> CheckResult:
     return result
 
 
-#: what is no fault of a file: traces that its own headers leave out, what a job says of all files, and first breaks
-#: for which the model may be to blame
-OF_NO_FILE = {"W230", "W231", "W241", "W358"}
+#: findings that a single file does not cause: its own headers leave traces out, the job describes all files, or the
+#: model may explain the first breaks
+NOT_FILE_SPECIFIC = {"W230", "W231", "W241", "W358"}
 
 
 def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:
-    """Return findings in which one that names a single file of several says, too, how to go without that file."""
+    """Return the findings; a finding about one file of several gets a further cure that leaves this file out."""
     from subsalt.job.inputs import data_files
 
     try:
@@ -94,7 +94,7 @@ def with_files_left_out(findings: list[Finding], job: BaseJob) -> list[Finding]:
     for f in findings:
         named = _named_in(f.message, paths)
         alone = len(named) == 1 and not f.evidence.get("more_files") and "more files" not in f.message
-        if f.is_fault and alone and f.code not in OF_NO_FILE and "exclude" not in f.fix:
+        if f.is_fault and alone and f.code not in NOT_FILE_SPECIFIC and "exclude" not in f.fix:
             key = ", ".join([*given, f'{{file = "{short[named[0]]}"}}'])
             f = replace(f, fix=f"{f.fix}{'; ' * bool(f.fix)}to leave the file out: [data] exclude = [{key}]")
         out.append(f)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FixSection(Section):
-    """What is known better than the headers say; what is left out is read from the files."""
+    """Corrections of trace headers; values that are left out are read from the files."""
 
     scalar: int | None = Field(
         None, description="coordinate scalar instead of byte 71: positive multiplies, negative divides"

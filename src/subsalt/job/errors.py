@@ -1,4 +1,4 @@
-"""What pydantic finds in a job file, in the words of the job file: key, line, value, cure; all at once."""
+"""Errors that pydantic finds in a job file, in the terms of the file: key, line, value, cure; all at once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def findings_from(error: ValidationError, job: type[BaseModel], text: str = "") 
     Parameters
     ----------
     error : ValidationError
-        What validation raised.
+        The error of the validation.
     job : type
         The root model, for the suggestions.
     text : str
@@ -148,7 +148,7 @@ def _unknown_step(item: dict, where: str, evidence: dict[str, object]) -> Findin
 def raise_from(
     error: ValidationError, job: type[BaseModel], text: str = "", raw: Mapping[str, Any] | None = None
 ) -> None:
-    """Raise `FindingsError` (exit code 78) with everything that validation found.
+    """Raise `FindingsError` (exit code 78) with all findings of the validation.
 
     Parameters
     ----------

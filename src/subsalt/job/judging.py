@@ -64,12 +64,12 @@ SILENCING = {
     ("data", "first_breaks"): "ignore",
 }
 
-#: keys that leave traces out: what went wrong with them does not speak for another cure
+#: keys that leave traces out: findings about these traces do not support another cure
 LEAVING = {("data", "exclude"), ("data", "shots")}
 
 #: returns the findings of a job
 Look = Callable[["BaseJob"], list[Finding]]
-#: cures of a finding, with the codes of what disagrees with each; None for one that was not tried
+#: cures of a finding, with the codes of findings that contradict each; None for one that was not tried
 Verdicts = list[tuple[list[Key], list[str] | None]]
 
 
@@ -79,18 +79,18 @@ def judged(job: BaseJob, findings: list[Finding], look: Look) -> list[Finding]:
     Parameters
     ----------
     job : BaseJob
-        That was checked.
+        The job that was checked.
     findings : list of Finding
-        What the check found.
+        Findings of the check.
     look : callable
-        Checks a job.
+        Returns the findings of a job.
 
     Returns
     -------
     list of Finding
-        The same findings, causes before what they explain; ``evidence["cures"]`` of those with cures says of each which
-        keys it sets, whether it was tried, whether it holds, the codes of what disagrees with it, and the codes of what
-        it mends besides.
+        The same findings, causes before their consequences. ``evidence["cures"]`` of a finding with cures says of each
+        cure which keys it sets, whether it was tried, whether it holds, the codes of findings that contradict it, and
+        the codes of other findings that it resolves.
     """
     if not any(_tried_of(f) for f in findings) or not _small(job):
         return findings
@@ -271,7 +271,7 @@ def _best(verdicts: Verdicts, f: Finding, trial: _Trial, one_mends_all: bool) ->
 
 
 def _mends_all(verdicts: Verdicts, f: Finding, trial: _Trial) -> bool:
-    """Return whether a cure of a finding mends everything else that was found, and leaves no traces out for that."""
+    """Return whether a cure of a finding resolves all other findings without leaving traces out."""
     others = trial.before.keys() - {f.code}
     return bool(others) and any(
         codes == []

@@ -22,7 +22,7 @@ ROUND = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.25, 7.5, 8.0)
 
 @dataclass
 class InitResult:
-    """The job file that was written, and what was noticed.
+    """The job file that was written, and the findings on the way.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class InitResult:
     text : str
         Its content.
     findings : list of Finding
-        Of the scan, and what was guessed; errors are what the files do not tell.
+        Findings of the scan and guesses; errors name values that the files lack.
     read, made_up : list of str
-        Numbers of the job that the files say, and those that they do not.
+        Numbers of the job that come from the files, and those that do not.
     """
 
     path: Path

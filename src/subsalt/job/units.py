@@ -328,11 +328,11 @@ def key(options: type, name: str, default: Any = ..., **limits: Any) -> Any:
     options : type
         Dataclass of `subsalt.option_fields.option` fields.
     name : str
-        Of the option and the key.
+        Name of the option and the key.
     default
         The word that the file has in place of the default, such as ``"auto"``.
     limits
-        Of the number in the file, as pydantic names them.
+        Limits of the number in the file, as pydantic names them.
     """
     each = next(f for f in fields(options) if f.name == name)
     return Field(each.default if default is ... else default, description=Declared.of(each).meaning, **limits)
@@ -340,7 +340,7 @@ def key(options: type, name: str, default: Any = ..., **limits: Any) -> Any:
 
 @cache
 def _kinds(section: type[Section], key: str) -> set[object]:
-    """Return the types that a key of a table takes."""
+    """Return the types that a key of a table accepts."""
     return _alternatives(section.model_fields[key].annotation) if key in section.model_fields else set()
 
 

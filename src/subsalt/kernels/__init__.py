@@ -34,16 +34,16 @@ DEVICES = {
 
 @dataclass(frozen=True)
 class Chosen:
-    """What computes where a device is asked for.
+    """The device that computes for a requested one.
 
     Parameters
     ----------
     name : str
         A key of `DEVICES`.
     note : str
-        Why it is not the GPU although there is something of one here, in one line; else empty.
+        Why it is not the GPU although this machine shows signs of one, in one line; else empty.
     fix : str
-        What mends that.
+        How to correct that.
     """
 
     name: str
@@ -56,7 +56,7 @@ _decided: list[Chosen] = []
 
 
 def chosen(device: str) -> Chosen:
-    """Return what computes: `device` itself, or for ``"auto"`` the GPU when there is one, else the processor.
+    """Return which device computes: `device` itself, or for ``"auto"`` the GPU when there is one, else the processor.
 
     Raises
     ------

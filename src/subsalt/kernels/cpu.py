@@ -57,9 +57,9 @@ _PLAN, _MIRROR = "cpu.plan", "cpu.mirror"
 
 
 class _Settings:
-    """What tests change: threads, instruction set ("": the best), run-time radius at orders 4 and 8, the front.
+    """Settings that tests change: threads, instruction set ("": the best), radius at run time for orders 4 and 8.
 
-    `slow` is a thread of segments that rests before every plane, -1 for none: who does not wait for it is found out.
+    `slow` is a thread of segments that sleeps before every plane (-1: none), which exposes threads that do not wait.
     """
 
     threads = side_by_side.default_threads()
@@ -339,9 +339,9 @@ class Segment(Stepper):
     Parameters
     ----------
     problem : Problem
-        What is advanced.
+        Medium and grid of the wavefield.
     work : Work, optional
-        What the steps carry (`Work.compiles`); nothing when None.
+        Sources, recorders and the like (`Work.compiles`); none when None.
     """
 
     def __init__(self, problem: Problem, work: Work | None = None) -> None:

@@ -72,7 +72,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Availability:
-    """What there is to compute on.
+    """The GPUs that this process can compute on, or why there are none.
 
     Parameters
     ----------
@@ -81,11 +81,11 @@ class Availability:
     why : str
         Why there are none, in one line; empty when there are.
     fix : str
-        What mends it.
+        How to correct that.
     code : str
-        The error that asking for one raises.
+        Code of the error that a request for a GPU raises.
     emulated : bool
-        The test instrument, not a GPU.
+        Whether the plug-in is the emulator for tests, not a GPU.
     driver, runtime : str
         Versions of CUDA, such as ``"13.0"``; empty when not known.
     plugin : str
@@ -430,9 +430,9 @@ def copies(nbytes: int, rounds: int, direction: Direction = "copy") -> list[floa
     Parameters
     ----------
     nbytes : int
-        Of the array; a copy in the memory of the GPU reads and writes as many.
+        Bytes of the array; a copy within the memory of the GPU reads and writes as many.
     rounds : int
-        Samples; one more is made before them.
+        Number of timed copies; one untimed copy precedes them.
     direction : {"copy", "kernel copy", "runtime copy", "down", "up"}
         In the memory of the GPU, by a kernel or by the CUDA runtime (``"copy"``: by the faster of the two); from it to
         page-locked memory of the host, or the other way.

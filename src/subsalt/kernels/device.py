@@ -1,9 +1,9 @@
-"""What every device offers: the functions and constants of `reference`, `cpu` and `cuda`.
+"""The interface of a device: the functions and constants that `reference`, `cpu` and `cuda` have in common.
 
-A device is a module; whoever computes takes one from `subsalt.kernels.get` and asks it, not for its name. Arrays are
-NumPy's where the device computes in the memory of the host, else its own (`to_host`, `on_host`, `to_device`).
+A device is a module, obtained from `subsalt.kernels.get`. Callers ask for its properties, never for its name. Arrays
+are NumPy's where the device computes in the memory of the host, else its own (`to_host`, `on_host`, `to_device`).
 
-Ghost planes between the memory that computes and MPI, for devices whose memory MPI reads and writes where it is.
+`InPlace` exchanges ghost planes for devices whose memory MPI reads and writes directly.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class GhostPlanes(Protocol):
     on_host: bool
 
     def leave(self) -> None:
-        """Begin to bring what is sent to where MPI sends it from, once all work begun so far is done."""
+        """Begin to copy the planes to send to where MPI reads them, once all work begun so far is done."""
 
     def left(self) -> bool:
-        """Return whether MPI may send it, and receive."""
+        """Return whether MPI may send the planes, and receive others."""
 
     def arrive(self) -> None:
-        """Let work begun from now on find what was received."""
+        """Make the received planes visible to all work that begins from now on."""
 
     def free(self) -> None:
-        """Give back what is held."""
+        """Free the memory that it holds."""
 
 
 class InPlace:

@@ -98,7 +98,7 @@ def sum_traces(
     geometry : TraceGeometry
         Positions, weights and image traces of the same traces.
     options : SumOptions
-        What is summed: weights, aperture, mutes, antialias.
+        Options of the sum: weights, aperture, mutes, antialias.
     spacing : sequence of 2 floats
         Antialias spacing along the axes, m, where the options give none.
     threads : int
@@ -296,12 +296,12 @@ BELOW_A_SURFACE = ("cpu", "reference")
 
 @dataclass(frozen=True)
 class Where:
-    """A block of locations, and what is summed there; see `sum_traces`.
+    """A block of locations, and the arrays of the sum there; see `sum_traces`.
 
     Parameters
     ----------
     image, hits, fold : ndarray
-        Added to.
+        Arrays to add to.
     points : ndarray, (nloc, 2), float64
         Map positions, m.
     axes : ndarray, (2, 2), float64
@@ -309,7 +309,7 @@ class Where:
     medium : Medium
         Velocities.
     time : TimeAxis
-        Of the image traces.
+        Time axis of the image traces.
     options : SumOptions
         Weights, aperture, mutes, antialias.
     spacing : sequence of 2 floats
@@ -354,18 +354,18 @@ class Adder(Protocol):
 
 
 def block_sum(device: str, where: Where, dt: float, threads: int) -> Adder:
-    """Return what adds traces to a block of locations on a device.
+    """Return the adder of traces to a block of locations on a device.
 
     Parameters
     ----------
     device : str
-        "cpu" or "cuda"; what computes for "reference" is the CPU.
+        "cpu" or "cuda"; for "reference", too, the CPU computes.
     where : Where
         The block.
     dt : float
         Sample interval of the traces, s.
     threads : int
-        Of the host.
+        Threads of the host.
     """
     if device not in DEVICES:
         raise ConfigError(f"device {device!r} is not one of {', '.join(DEVICES)}", "use cpu", code="E701")
@@ -391,7 +391,7 @@ class Some:
 
 
 class BlockSum:
-    """On the CPU: every block of traces is summed at once, in the way found fastest (`kirchhoff_tuning`).
+    """The sums of a block of locations on the CPU; blocks of traces are summed in the fastest way (`kirchhoff_tuning`).
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ class BlockSum:
     dt : float
         Not needed here.
     threads : int
-        To compute with.
+        Threads to compute with.
     """
 
     def __init__(self, where: Where, dt: float, threads: int) -> None:

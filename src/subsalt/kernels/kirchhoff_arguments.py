@@ -1,4 +1,4 @@
-"""What the sum of Kirchhoff migration receives: medium, traces, and their check before a kernel trusts them."""
+"""Arguments of the Kirchhoff sum: medium and traces, and the checks that kernels rely on."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ class Below:
     Parameters
     ----------
     zero : ndarray, (nloc,), float64
-        Of time zero of the image trace, s.
+        Height of time zero of the image trace, s.
     surface : ndarray, (nloc,), float64
-        Of the surface, from which t0 counts in the velocity and in the dip limit, s.
+        Height of the surface, from which t0 counts in the velocity and in the dip limit, s.
     """
 
     zero: NDArray[np.float64]
@@ -134,7 +134,7 @@ class Below:
 
 
 class Medium:
-    """Velocities below a block of locations; what the kernel derives from them is made once and kept.
+    """Velocities below a block of locations; arrays that the kernel derives from them are computed once.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Medium:
     eta : ndarray, (nloc, nt), float32, optional
         Effective anisotropy of the moveout, above -0.5.
     below : Below, optional
-        Of acquisition on a surface; on one plane when None.
+        Heights for acquisition on a surface; acquisition on a plane when None.
 
     Raises
     ------
@@ -201,7 +201,7 @@ class TraceGeometry:
     group : ndarray, (n,), int32, optional
         Offset class, second index of the fold; that of the image when None.
     height : ndarray, (n, 2), float64, optional
-        Of the places below or above source and receiver from which legs count, one-way time, s; see `Below`.
+        Heights of the places above or below source and receiver where legs begin, one-way time, s; see `Below`.
     late : ndarray, (n,), float64, optional
         By how much a trace comes later than if it had been recorded from there, s.
     """

@@ -36,18 +36,18 @@ SMALLEST = 1e5
 
 
 class SumTuner(tuning.Tuner):
-    """Choose how traces are summed into blocks of one kind, while they are.
+    """Choose how traces are summed into blocks of one kind, while a migration runs.
 
     Parameters
     ----------
     locations, nt : int
-        Of a block, and samples of its traces.
+        Locations of a block, and samples of an image trace.
     options : SumOptions
-        What is summed.
+        Options of the sum.
     eta : bool
-        With the anisotropic moveout.
+        Whether the moveout is anisotropic.
     threads : int
-        To compute with.
+        Threads to compute with.
     """
 
     def __init__(self, locations: int, nt: int, options: SumOptions, eta: bool, threads: int) -> None:

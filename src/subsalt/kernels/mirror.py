@@ -1,9 +1,9 @@
-"""A free surface inside the grid: values above it by odd reflection, and what makes the operator below it symmetric.
+"""A free surface inside the grid: values above it by odd reflection, and a correction that keeps the step symmetric.
 
 At every ghost node the field is minus that at its mirror point below the surface, interpolated from the nodes around.
 Nodes above the surface that such an interpolation would need are ghosts themselves and have been substituted, so that
 ghosts depend on nodes below the surface alone. Interpolation leaves the operator of the step not quite symmetric, and
-waves would grow; near the surface every step adds what makes it so (`subsalt.propagation.closure`)::
+waves would grow; near the surface every step adds a correction that makes it so (`subsalt.propagation.closure`)::
 
     s = reach u,     u_next += own u + spread s,     then  u_next = odd u_next  at the ghosts
 
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Mirror:
-    """What is done to padded arrays, by their flat indices.
+    """The free surface as sparse operators on padded arrays, by flat index.
 
     Parameters
     ----------
     above : ndarray, (n,), int32
-        The ghosts. What is injected above the surface is nothing, for m = 0 there.
+        The ghosts. Nothing is injected above the surface, since m = 0 there.
     odd : csr_array, (n, padded points)
         Their values from those of nodes below the surface: minus the interpolation at the mirror points.
     near : ndarray, (m,), int32
         Nodes below the surface to which a step adds something; none where every mirror point is a node.
     reach : csr_array, (k, padded points)
-        What stencils at ghosts take from nodes below the surface.
+        Stencils at ghosts, restricted to nodes below the surface.
     own : csr_array, (m, padded points)
-        What is added, from the nodes themselves and from ghosts; times (v dt)^2.
+        Correction from the nodes themselves and from ghosts; times (v dt)^2.
     spread : csr_array, (m, k)
-        What is added, from the sums of `reach`; times (v dt)^2.
+        Correction from the sums of `reach`; times (v dt)^2.
     """
 
     above: NDArray[np.int32]

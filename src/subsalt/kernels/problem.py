@@ -1,4 +1,4 @@
-"""What a time step needs to know (`Problem`) and what it advances (`State`); the same for every device.
+"""The discretised problem of a time step (`Problem`) and its wavefield (`State`); the same for every device.
 
 Model arrays of a step as 16-bit numbers: half the bytes, at an error that is known beforehand.
 
@@ -201,7 +201,7 @@ ROUND = {"m": np.rint, "e": np.ceil, "s": np.floor}
 
 @dataclass(frozen=True)
 class Scale:
-    """What the 16-bit numbers u of one array stand for: ``scale u + offset``; both are float32 numbers."""
+    """The values of an array of 16-bit numbers u: ``scale u + offset``; both are float32 numbers."""
 
     scale: float
     offset: float = 0.0
@@ -306,11 +306,11 @@ class Problem:
     dtype : numpy float type
         float32, or float64 on the reference device.
     scales : dict of Scale
-        Empty, or for every array of `params` what its 16-bit numbers stand for; `param` gives the values.
+        Empty, or the scale of the 16-bit numbers of every array of `params`; `param` gives the values.
     stencil : {"taylor", "fitted"}
         Kind of the weights in space.
     mirror : Mirror, optional
-        Of a free surface inside the grid; nodes above it have m = 0.
+        Operators of a free surface inside the grid; nodes above it have m = 0.
     """
 
     layout: Layout

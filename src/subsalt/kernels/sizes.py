@@ -37,13 +37,13 @@ def memory_numbers(
     Parameters
     ----------
     layout : Layout
-        Of the planes that are held.
+        Layout of the planes that are held.
     medium : str
-        Its kinds of memory fields.
+        Medium, which decides the kinds of memory fields.
     width : int
         Cells of the layer.
     free_surface : bool
-        There is none at the top.
+        Whether the top is a free surface, which has no layer.
     layers : tuple of int
         Planes held that lie in the layers at the ends of x, and rows in those at the ends of y.
     """

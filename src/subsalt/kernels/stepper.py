@@ -1,7 +1,7 @@
-"""What advances a wavefield: one protocol for a step in Python, a compiled segment, a pass, and steps queued on a GPU.
+"""Steppers advance a wavefield: one protocol for single steps in Python, compiled segments, passes, and a GPU's queue.
 
-`subsalt.propagation.march` asks a stepper for time steps until all are done; `Device.stepper` chooses it. Where ranks
-share a wavefield an `Exchange` brings the ghost planes of their neighbours.
+`subsalt.propagation.march` calls a stepper until all time steps are done; `Device.stepper` chooses it. Where ranks
+share a wavefield, an `Exchange` brings the ghost planes of their neighbours.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from subsalt.kernels.problem import Problem, State
 
 
 class Exchange(Protocol):
-    """What brings ghost planes from the neighbours (`subsalt.propagation.halo`), and the word that all must stop."""
+    """Exchange of ghost planes with the neighbours, and of requests to stop (`subsalt.propagation.halo`)."""
 
-    #: the time index at which all ranks stop; None: none is known of
+    #: the time index at which all ranks stop; None while no stop is known
     stop: int | None
 
     def start(self, level: Sequence[Any]) -> None:
         """Begin the exchange of a time level."""
 
     def poke(self) -> bool:
-        """Let it go on; return whether it is complete."""
+        """Make progress on the exchange; return whether it is complete."""
 
     def finish(self) -> None:
         """Wait until it is complete."""
@@ -66,7 +66,7 @@ class Sharing:
     depth : int
         Steps of a pass that suit the slabs of all ranks.
     exchange : Exchange
-        Of ghost planes.
+        Exchange of ghost planes.
     rows : Cuts, optional
         Its rows along y; None where they are not cut.
     """
@@ -97,12 +97,12 @@ class Stepper(Protocol):
     ) -> bool:
         """Advance `state` by one step or more, `n` at most; return whether it is finite.
 
-        Looked at when a multiple of `finite_every` is reached or passed, and after step `n` with `check_last`. However
-        this ends, the state stands between two steps.
+        The wavefield is checked when a multiple of `finite_every` is reached or passed, and after step `n` with
+        `check_last`. However this ends, the state stands between two steps.
         """
 
     def arriving(self) -> AbstractContextManager[None]:
-        """Return a context at whose end what came out is on the host, and the ghost planes have come."""
+        """Return a context at whose end all output is on the host and the ghost planes have arrived."""
         return nullcontext()
 
 
@@ -112,9 +112,9 @@ class Stepwise(Stepper):
     Parameters
     ----------
     problem : Problem
-        What is advanced.
+        Medium and grid of the wavefield.
     is_finite : callable
-        That of the device.
+        Check of the device that a wavefield is finite.
     """
 
     def __init__(self, problem: Problem, is_finite: Callable[[Problem, list[Any]], bool]) -> None:

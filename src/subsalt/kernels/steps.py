@@ -39,11 +39,11 @@ class Regions:
     Parameters
     ----------
     psi : Box
-        Where Psi is advanced: what is owned, and M beyond a cut in or near the layer of its axis.
+        Where Psi is advanced: the owned cells, and M beyond a cut in or near the layer of its axis.
     shells : tuple of Box
-        What neighbours hold as ghosts, without overlap: computed before the exchange starts.
+        Cells that neighbours hold as ghosts, without overlap: computed before the exchange starts.
     core : tuple of Box
-        What is owned between them; none in a thin part.
+        Owned cells between the shells; none in a thin part.
     pieces : tuple of Box
         The core as it is computed, with a poke after each.
     """

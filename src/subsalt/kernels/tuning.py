@@ -124,7 +124,7 @@ class Tuner:
     Parameters
     ----------
     problem : Problem
-        What is advanced.
+        Medium and grid of the wavefield.
     threads : int
         Threads that advance it.
     isa : str

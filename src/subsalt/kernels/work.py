@@ -1,4 +1,4 @@
-"""What happens in time steps of a wavefield besides the steps: sources, recorders, snapshots, correlations, hooks."""
+"""The work of time steps besides the wave equation: sources, recorders, snapshots, correlations, shells, hooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Source:
     Parameters
     ----------
     points : injection.Points
-        Where.
+        Points of injection.
     samples : ndarray, (n, nt), float32
         Sample f[it] per point; acts in the step that makes u[it + 1]. Already divided by the cell volume.
     """
@@ -54,8 +54,8 @@ class Snapshots:
     box : Box
         Index box of the computational grid.
     fields : mapping of int to ndarray, shape of the box, or None
-        By time index: the arrays that are written; None where only `energy` is wanted. Of int16 and of the shape
-        `subsalt.kernels.scaled16.shape16` they take the field in 16 bits.
+        Arrays to write, by time index; None where only `energy` is wanted. Arrays of int16 and of the shape
+        `subsalt.kernels.scaled16.shape16` store the field in 16 bits.
     energy : ndarray, shape of the box, optional
         Accumulates ``scale w^2`` of every snapshot w.
     scale : float
@@ -92,18 +92,18 @@ class Correlation:
 
 @dataclass
 class Shells:
-    """What is kept of every time level during `Propagator.advance`, or put back into it: the shell of a box.
+    """The shell of a box, kept of every time level during `Propagator.advance`, or put back into it.
 
     Parameters
     ----------
     shell : Shell
-        Which cells.
+        Cells of the shell.
     data : ndarray, (rows, fields, cells)
         Row r holds the shell at time index ``first + r * direction``; other time indices are left alone.
     first : int
         Time index of row 0.
     direction : {1, -1}
-        Backwards when a wavefield that runs backwards reads what it left on its way forward.
+        -1 when a wavefield that runs backwards reads the shells of its forward run.
     put_back : bool
         Write `data` over the cells after every step, instead of the reverse.
     """
@@ -122,28 +122,28 @@ class Shells:
 
 @dataclass
 class Work:
-    """What happens in the steps of a segment besides the steps.
+    """The work of the steps of a segment besides the wave equation.
 
     Parameters
     ----------
     sources, recorders : sequence
-        What goes in and what comes out at points.
+        Injection and recording at points.
     snapshots : Snapshots, optional
-        What is copied.
+        Copies of the imaged field.
     correlation : Correlation, optional
-        What is imaged.
+        Products of the imaged field with other fields.
     hook : callable, optional
         Called with the state at the time indices in `at`.
     at : container of int, optional
-        None: after every step.
+        Time indices of the hook; every step when None.
     progress : callable, optional
-        Called now and then with the time index reached.
+        Called occasionally with the time index reached.
     boxes : sequence of Box
         Tiles of the grid, computed one after the other; the whole grid when there are none.
     shells : Shells, optional
-        What is kept of every time level, or put back, after what is injected and before what is copied out.
+        Shell that is kept of every time level, or put back, after injection and before snapshots.
     inner : Box, optional
-        What alone is advanced; the rest of the grid keeps its values. Not with a PML.
+        The only part of the grid that is advanced; the rest keeps its values. Not with a PML.
     check_last : bool
         Look whether the wavefield is finite after the last step, too, and not every `FINITE_EVERY` steps alone.
     """

@@ -131,7 +131,7 @@ def cut(
     else:
         why = (
             f"{ranks} ranks cut the {nx} planes of a shot along {axis}: slab {thin.rank} has {thin.hi - thin.lo}, and "
-            f"the rank beside it needs {max(asked_of(slabs, thin))} planes of it as ghosts"
+            f"the rank beside it needs {max(ghosts_of_neighbours(slabs, thin))} planes of it as ghosts"
         )
     at_most = f"use at most {most} rank{'s' * (most != 1)} per shot ([parallel] ranks_per_shot = {most})"
     cure = f"{at_most}, fewer ranks, or in 3-D blocks ([parallel] decomp)"
@@ -225,11 +225,11 @@ def _between(cuts: list[int], ghosts: _Ghosts) -> tuple[list[Slab], Slab | None]
         )
         for r, (lo, hi) in enumerate(pairwise(cuts))
     ]
-    thin = next((s for s in slabs if s.hi == s.lo or s.hi - s.lo < max(asked_of(slabs, s))), None)
+    thin = next((s for s in slabs if s.hi == s.lo or s.hi - s.lo < max(ghosts_of_neighbours(slabs, s))), None)
     return slabs, thin
 
 
-def asked_of(slabs: Sequence[Slab], slab: Slab) -> tuple[int, int]:
+def ghosts_of_neighbours(slabs: Sequence[Slab], slab: Slab) -> tuple[int, int]:
     """Return how many planes the neighbours below and above hold of a slab."""
     below = slabs[slab.rank - 1].ghost_hi if slab.rank > 0 else 0
     above = slabs[slab.rank + 1].ghost_lo if slab.rank < slab.ranks - 1 else 0

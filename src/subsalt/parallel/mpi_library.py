@@ -417,7 +417,7 @@ def reaches_gpus() -> Reach:
         )
     if not is_running():
         return Reach(False, "MPI does not run")
-    return _listed() or _asked() or Reach(False, "the library does not say")
+    return _listed() or _queried() or Reach(False, "the library does not say")
 
 
 def _listed() -> Reach | None:
@@ -431,7 +431,7 @@ def _listed() -> Reach | None:
     return None
 
 
-def _asked() -> Reach | None:
+def _queried() -> Reach | None:
     """Return what the library answers by the functions that MPICH and Open MPI have; None when it has none."""
     library: Any = ctypes.CDLL(module().__spec__.origin)
     for name in ("MPIX_Query_cuda_support", "MPIX_GPU_query_support"):

@@ -19,7 +19,7 @@ from typing import Any
 
 from subsalt.errors import ConfigError
 from subsalt.kernels.passes import PACE
-from subsalt.parallel.decomp import Slab, asked_of
+from subsalt.parallel.decomp import Slab, ghosts_of_neighbours
 from subsalt.plan.model import FLOAT, Shape, exposed
 from subsalt.plan.network import Link
 from subsalt.plan.rates import Rates
@@ -47,7 +47,7 @@ def sides_of(slabs: Sequence[Slab], width: int) -> list[Side]:
     sides = []
     for slab in slabs:
         first, last = slab.clip(width, slab.nx - width)
-        sides.append(Side(slab.hi - slab.lo, max(0, last - first), asked_of(slabs, slab)))
+        sides.append(Side(slab.hi - slab.lo, max(0, last - first), ghosts_of_neighbours(slabs, slab)))
     return sides
 
 

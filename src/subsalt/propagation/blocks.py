@@ -23,7 +23,7 @@ from typing import Literal
 from subsalt.acquisition.injection import HICKS
 from subsalt.errors import ConfigError
 from subsalt.kernels.passes import DEEPEST, PACE, Cuts, depth_for
-from subsalt.parallel.decomp import LAYER_TENTHS, Slab, asked_of, cut, largest_group
+from subsalt.parallel.decomp import LAYER_TENTHS, Slab, cut, ghosts_of_neighbours, largest_group
 
 #: how a grid may be cut: as the rule says, along x alone, or into so many parts along x and y
 Decomp = Literal["auto", "slabs"] | tuple[int, int]
@@ -110,7 +110,7 @@ class GridFootprint:
         for slab in slabs:
             first, last = slab.clip(width, slab.nx - width)
             own = slab.hi - slab.lo
-            sides[own, own - max(0, last - first), sum(asked_of(slabs, slab))] = None
+            sides[own, own - max(0, last - first), sum(ghosts_of_neighbours(slabs, slab))] = None
         return list(sides)
 
     def _part(self, x: tuple[int, int, int], y: tuple[int, int, int], pace: float) -> float:
@@ -123,7 +123,7 @@ class GridFootprint:
 def cuts_of(slabs: Sequence[Slab], radius: int, layer: int) -> list[Cuts]:
     """Return the slabs of an axis as time steps see them."""
     return [
-        Cuts(s.planes, *s.owned_local, *asked_of(slabs, s), radius, s.layer_widths(layer, layer))
+        Cuts(s.planes, *s.owned_local, *ghosts_of_neighbours(slabs, s), radius, s.layer_widths(layer, layer))
         for s in slabs
     ]
 
@@ -143,7 +143,7 @@ def no_rows(decomp: tuple[int, int], why: str) -> ConfigError:
 
 
 def slabs_alone(decomp: Decomp) -> Decomp:
-    """Return the cut that a device does which cannot cut rows; refuse one that is asked to."""
+    """Return the cut for a device that cannot cut rows; refuse a request for one that does."""
     if isinstance(decomp, str):
         return "slabs"
     if decomp[1] > 1:
@@ -160,7 +160,7 @@ def cut_footprint(plane: GridFootprint, ranks: int, decomp: Decomp = "auto") -> 
     plane : GridFootprint
         The grid.
     ranks : int
-        Of the group.
+        Ranks of the group.
     decomp : "auto", "slabs" or tuple of int
         Parts along x and y; a group of another number of ranks is cut as under "auto".
 

@@ -1,7 +1,7 @@
-"""What makes the operator below a free surface inside the grid symmetric, so that no wave can grow.
+"""A term that makes the operator below a free surface inside the grid symmetric, so that no wave can grow.
 
 With A the stencil, i the nodes that carry the field and g the ghosts, whose values are R u, the step has the operator
-A_ii + B, B = A_ig R. Interpolation leaves B unlike its transpose. What is added here makes it::
+A_ii + B, B = A_ig R. Interpolation leaves B unlike its transpose. A term added here makes the operator symmetric::
 
     K = A_ii + (B + B^T) / 2 + D,      D = (B - B^T) phi / (2 phi) on the diagonal
 

@@ -32,13 +32,13 @@ class Seat:
     host : str
         Its node.
     number : int
-        Of the GPU among those that the rank may see.
+        Number of the GPU among those that the rank may see.
     bus : str
-        Of the GPU, the same for all ranks of the node.
+        PCI bus of the GPU, the same for all ranks of the node.
     name : str
-        What it is.
+        Name of the GPU, as its driver gives it.
     sharing : int
-        Ranks of the node that take it.
+        Ranks of the node that use it.
     """
 
     host: str
@@ -106,7 +106,7 @@ class Gpus:
 
 @dataclass
 class _Settled:
-    """What the ranks decided last."""
+    """The last decision of the ranks."""
 
     device: str = ""
     rank: int = 0
@@ -151,14 +151,14 @@ def no_gpu(device: str) -> list[Finding]:
 
 
 def settle(world: Comm, device: str) -> None:
-    """Decide what all ranks compute on: what ``"auto"`` is, and the GPU of each; collective, and raises nothing.
+    """Decide where all ranks compute: what ``"auto"`` means here, and the GPU of each. Collective; raises nothing.
 
     Parameters
     ----------
     world : Comm
         All ranks.
     device : str
-        Of the job: ``"auto"``, ``"cuda"``, ``"cpu"`` or ``"reference"``.
+        Device of the job: ``"auto"``, ``"cuda"``, ``"cpu"`` or ``"reference"``.
     """
     global _settled
     _settled = _Settled(device, world.rank)
@@ -204,21 +204,21 @@ def describe(device: str) -> dict[str, Any]:
 
 
 def prepare(world: Comm, device: str, threads: int | None) -> Device:
-    """Return the kernels that all ranks compute with, on the GPU of this rank where they are those of GPUs. Collective.
+    """Return the kernels that all ranks compute with; on GPUs, bound to the GPU of this rank. Collective.
 
     Parameters
     ----------
     world : Comm
         All ranks.
     device : str
-        Of the job.
+        Device of the job.
     threads : int or None
         As for `kernels.prepare`.
 
     Raises
     ------
     DeviceError
-        As `describe`, or when a GPU lets nobody in.
+        As `describe`, or when a GPU cannot be used, for example in exclusive mode.
     ParallelError
         When the setting of messages between GPUs is wrong (E992).
     """

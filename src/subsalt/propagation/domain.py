@@ -67,9 +67,9 @@ class Domain:
     Parameters
     ----------
     model_grid : Grid
-        Of the whole model.
+        Grid of the whole model.
     window : Box
-        The part of the model that is propagated in, in indices of the model.
+        The part of the model in which waves propagate, in indices of the model.
     options : PropagationOptions
         Boundary, layer, order.
     pad : tuple of int
@@ -77,12 +77,12 @@ class Domain:
     slabs : tuple of Slab
         Planes along x of the group's ranks; one slab of all planes without a group.
     rank : int
-        Whose part this is.
+        Rank of the group that owns this part.
     rows : tuple of Slab
         Rows along y, counted as planes are; one slab of all rows where they are not cut. Rank ``i len(rows) + j`` has
         slab i of x and slab j of y.
     medium : {"isotropic", "vti", "tti"}
-        As it is propagated.
+        Medium of the propagation.
     """
 
     model_grid: Grid
@@ -191,7 +191,7 @@ class Domain:
 
     @property
     def held(self) -> Box:
-        """What this rank holds, in indices of the model."""
+        """The cells that this rank holds, in indices of the model."""
         x, y = self.slab, self.across
         return self._part(self.outer, self.outer.lo, (x.first, x.last), (y.first, y.last))
 
@@ -215,12 +215,12 @@ class Domain:
 
     @cached_property
     def layout(self) -> Layout:
-        """Shape and padding of the arrays of what is held."""
+        """Shape and padding of the arrays of the held cells."""
         return Layout(self.held.shape, radius_of(self.options.order), self.model_grid.ndim)
 
     @property
     def owned(self) -> Box:
-        """What is owned, in local indices."""
+        """The cells that this rank owns, in local indices."""
         whole = Box((0, 0, 0), self.layout.shape3)
         return self._part(whole, (0, 0, 0), self.slab.owned_local, self.across.owned_local)
 

@@ -1,8 +1,8 @@
-"""What a grid folds: the error of a reflection by the points per shortest wavelength, and the points of an image.
+"""Aliasing by the grid: the error of a reflection against points per shortest wavelength, and the points of an image.
 
 At normal incidence a wave of wavenumber k meets its reflection in the model at 2 k, and an image holds 2 k, whichever
 order the weights in space have. On a grid of spacing h wavenumbers end at pi / h: above a frequency of v / (4 h), v the
-local velocity, 2 k is not there, and what stands in its place is 2 pi / h - 2 k. The model passes a window on its way
+local velocity, 2 k cannot be represented, and is aliased to 2 pi / h - 2 k. The model passes a window on its way
 to the grid (`subsalt.earth.regrid`), which weakens wavenumbers below pi / h and lets some above in.
 
 References

@@ -58,12 +58,12 @@ class Needed:
 
     @property
     def points(self) -> float:
-        """Those of the most demanding."""
+        """Points of the most demanding of the three."""
         return max(self._by_name().values())
 
     @property
     def decided_by(self) -> str:
-        """What that is: "direct wave", "reflection" or "image"."""
+        """The most demanding of the three: "direct wave", "reflection" or "image"."""
         named = self._by_name()
         return max(named, key=lambda name: named[name])
 
@@ -120,7 +120,7 @@ def points_needed(
     ConfigError
         When no grid of up to `MOST` points reaches it, with weights that do.
     """
-    needed = _found(stencil, tilted, accuracy, wavelet, imaging)
+    needed = _points_needed(stencil, tilted, accuracy, wavelet, imaging)
     if isinstance(needed, Needed):
         return needed
     what, best = needed
@@ -133,7 +133,7 @@ def points_needed(
     )
 
 
-def _found(
+def _points_needed(
     stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavelet, imaging: bool
 ) -> Needed | tuple[str, float]:
     """Return the points of weights in space; where no grid has the accuracy, for what, and the smallest error."""
@@ -156,7 +156,7 @@ def _that_reach(stencil: Stencil, tilted: bool, accuracy: float, wavelet: Wavele
     reached: dict[Stencil, float] = {}
     for order in FITTED_ORDERS:
         for other in (Stencil(order, "fitted"), Stencil(order, "taylor")):
-            needed = _found(other, tilted, accuracy, wavelet, imaging)
+            needed = _points_needed(other, tilted, accuracy, wavelet, imaging)
             if isinstance(needed, Needed):
                 # points and steps, and about the time of one in proportion to its neighbours
                 reached[other] = needed.points**4 * math.sqrt(other.nyquist(tilted)) * order

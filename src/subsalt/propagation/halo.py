@@ -47,14 +47,14 @@ LAG = 8
 
 @dataclass
 class HaloTraffic:
-    """What the exchanges of a halo took: seconds in `finish`, bytes sent, number of exchanges."""
+    """Cost of the exchanges of a halo: seconds in `finish`, bytes sent, number of exchanges."""
 
     waited: float = 0.0
     bytes: int = 0
     exchanges: int = 0
 
     def add(self, now: HaloTraffic, before: HaloTraffic) -> None:
-        """Add what a halo took between two looks."""
+        """Add the traffic of a halo between two readings of its counters."""
         self.waited += now.waited - before.waited
         self.bytes += now.bytes - before.bytes
         self.exchanges += now.exchanges - before.exchanges
@@ -226,14 +226,14 @@ class Halo:
 
 @dataclass
 class _Share:
-    """What a rank of a group exchanges.
+    """The part of a grid that a rank of a group exchanges.
 
     Parameters
     ----------
     cut : tuple of sequence of Slab
-        Of x and y.
+        Parts along x and along y.
     rank, radius, corners
-        As of `Halo`.
+        As for `Halo`.
     """
 
     cut: tuple[Sequence[Slab], Sequence[Slab]]

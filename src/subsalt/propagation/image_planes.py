@@ -25,9 +25,9 @@ def whole_planes(
     Parameters
     ----------
     domain : Domain
-        Of this rank.
+        Domain of this rank.
     fields : mapping of str to ndarray, shape of `Domain.image_box`
-        What the rank has; alike on all ranks in number and order.
+        Fields of this rank; their number and order are equal on all ranks.
     group : Comm, optional
         The ranks that share the window.
 

@@ -18,18 +18,18 @@ from subsalt.kernels.work import FINITE_EVERY, Work
 def stepper_of(
     kernels: Device, problem: Problem, work: Work, sharing: Sharing | None = None, *, compiled: bool = True
 ) -> Stepper:
-    """Return what advances a wavefield: what the device chooses, or steps in Python.
+    """Return the stepper of a wavefield: that of the device, or one with steps in Python.
 
     Parameters
     ----------
     kernels : Device
-        Computes.
+        The device that computes.
     problem : Problem
-        The planes held.
+        The problem on the planes that this rank holds.
     work : Work
-        What the steps carry.
+        Sources, recorders and the like.
     sharing : Sharing, optional
-        With other ranks.
+        How the wavefield is shared with other ranks.
     compiled : bool
         False: steps in Python in any case.
     """

@@ -45,7 +45,7 @@ class PropagatorMemory:
 
     @cached_property
     def medium(self) -> str:
-        """What is propagated in."""
+        """Medium of the propagation: ``"isotropic"``, ``"vti"`` or ``"tti"``."""
         return physics.medium_of(self.model, self.options.medium)
 
     @property

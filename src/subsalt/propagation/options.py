@@ -114,7 +114,7 @@ class PropagationOptions(CheckedOptions):
 
     @property
     def top(self) -> str:
-        """What waves meet at the top of the model, in words."""
+        """Boundary condition at the top of the model, in words."""
         if self.topography is not None:
             return "free surface on topography"
         return "free surface" if self.free_surface else "absorbing top"

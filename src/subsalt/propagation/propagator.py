@@ -289,7 +289,7 @@ class Propagator:
             Time indices of the hook; after every step when None. The fewer, the faster: all steps between two hooks are
             one call of compiled code.
         progress : callable, optional
-            Called now and then with the time index reached.
+            Called occasionally with the time index reached.
         boxes : sequence of Box, optional
             Index boxes that tile the computational grid, computed one after the other; the whole grid when None.
             The fields do not depend on the tiling. Not for slabs.
@@ -298,7 +298,7 @@ class Propagator:
         shells : Shells, optional
             The shell of a box, kept after every step or put back (`subsalt.reversal`).
         inner : Box, optional
-            What alone is advanced; not with a PML.
+            The only part of the grid that is advanced; not with a PML.
         check_last : bool
             Look whether the field is finite after the last step; False where more steps follow.
 

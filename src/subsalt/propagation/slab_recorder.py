@@ -37,7 +37,7 @@ class Further:
     owner : ndarray, (k,)
         Its rank.
     points : Points
-        Of the whole computational grid, each with weights on one plane only.
+        Points on the whole computational grid, each with weights on one plane only.
     """
 
     row: NDArray[np.intp]
@@ -47,7 +47,7 @@ class Further:
 
 @dataclass
 class SlabRecorder:
-    """What one rank records of receivers.
+    """The part of the recording at receivers that one rank does.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class SlabRecorder:
     column : ndarray
         Receivers that belong to the ranks with the same rows along y.
     flushes : bool
-        What adds them up makes zeros of numbers below the smallest normal one.
+        Whether the kernels flush subnormal numbers to zero; sums over ranks then do so, too.
     """
 
     points: Points
@@ -94,7 +94,7 @@ class SlabRecorder:
 
     @property
     def parts(self) -> list[Recorder]:
-        """What records during the time steps."""
+        """The recorders that are active during the time steps."""
         return [r for r in (self.begun, self.single) if len(r.points)]
 
     def complete(self, group: Comm, domain: Domain) -> tuple[NDArray[np.intp], NDArray]:

@@ -1,7 +1,7 @@
-"""What a computational grid changes of the model: elliptical around sources, upright at the layers.
+"""Changes of the model on the computational grid: elliptical around sources, vertical axis near absorbing layers.
 
-Both keep the scheme free of what it cannot carry, the slow wave of a point source and a tilt inside a PML, and change
-the medium only where that is needed.
+The first suppresses the slow wave of a point source, the second a tilt inside a PML, which the scheme cannot carry.
+Both change the medium only where that is needed.
 """
 
 from __future__ import annotations

@@ -47,16 +47,16 @@ AT_ONCE = 1 << 15
 def not_with(
     options: PropagationOptions, medium: str, *, shared: bool = False, computes: bool = True
 ) -> list[str]:
-    """Return what a free surface inside the grid does not go with, and is asked for.
+    """Return the requested features that a free surface inside the grid cannot be combined with.
 
     Parameters
     ----------
     medium : str
-        What is propagated in. In an anisotropic medium the field has no odd extension across a tilted surface.
+        Medium of the propagation. In an anisotropic one the field has no odd extension across a tilted surface.
     shared : bool
-        Ranks share a shot: mirror points may lie beyond the planes that a rank holds.
+        Whether ranks share a shot: mirror points may lie beyond the planes that a rank holds.
     computes : bool
-        The device has kernels for it (`Device.mirror`).
+        Whether the device has kernels for it (`Device.mirror`).
     """
     requested = {
         f"{medium} medium": medium != "isotropic",
@@ -114,13 +114,13 @@ def mirror_of(
     Parameters
     ----------
     weights : Stencil
-        Of the second derivative.
+        Stencil of the second derivative.
     scale : callable
-        What a step multiplies the Laplacian by, at nodes (n, 3) by index: (v dt)^2, and less in a layer that damps.
+        Factor of the Laplacian in a step, at nodes (n, 3) by index: (v dt)^2, and less in a damping layer.
     support : int
         Half the nodes of the support of a source; image sources lie as far above the surface as their sources below.
     dtype : numpy float type
-        Of the fields.
+        Type of the fields.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def page(facts: RunFacts) -> str:
     Parameters
     ----------
     facts : RunFacts
-        What `gather` found.
+        Facts of the run, collected by `gather`.
     """
     sections = []
     for key, title, content in SECTIONS:

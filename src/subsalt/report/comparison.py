@@ -1,7 +1,7 @@
-"""What was predicted of a run beside what it took, phase by phase, at the rate of its own time steps.
+"""Predicted against measured times of a run, phase by phase, at the rate of its own time steps.
 
-A machine whose speed drifts is no fault of a prediction: the phases that compute are taken at the rate of the one that
-computes and nothing else, and what is predicted wrongly of the others shows.
+A prediction is not wrong because the speed of the machine drifts. Phases that compute are therefore rescaled to the
+measured rate of the phase that only computes; errors in the prediction of the other phases remain visible.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ UNEXPLAINED, WALL = "unexplained", "wall"
 
 @dataclass(frozen=True)
 class PhaseTimes:
-    """One phase.
+    """Predicted and measured time of one phase.
 
     Parameters
     ----------
     phase : str
-        As the run names it.
+        Name of the phase in the run.
     predicted, measured : float or None
-        Seconds; None where the model has no such phase, or the run's clock has not.
+        Seconds; None where the model, or the clock of the run, has no such phase.
     rescaled : float or None
         `predicted` at the rate of the run's own time steps.
     share : float
-        Of the wall time, measured; of the longer of both where only one is known.
+        Measured share of the wall time; of the longer of both walls where only one time is known.
     """
 
     phase: str

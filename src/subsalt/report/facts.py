@@ -1,9 +1,7 @@
-"""What a run directory says about its run; whatever is missing or damaged is said, not an error.
+"""The facts of a run, gathered from its directory; missing or damaged files become notes, not errors.
 
-What the report records: shots, job, provenance, the way to reproduce it, wavefields, events.
-
-Each function returns what the macro of its name in ``templates/run.html`` lays out, or None when the run says nothing
-about its subject.
+The sections below show shots, job, provenance, the way to reproduce the run, wavefields and events. Each function
+returns the input of the macro of its name in ``templates/run.html``, or None when the run has nothing on its subject.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ class MethodRows:
     parameters: dict[str, Any] | None = None
     #: titles of sections that it calls otherwise
     titles: Mapping[str, str] = field(default_factory=dict)
-    #: what is left of a unit, of which the table of units has the hash
+    #: the partial result of a unit, whose hash the table of units shows
     sums: str = "partial image"
     #: holder of the arrays that the plan counts
     holder: str = "the largest shot"
@@ -71,19 +69,19 @@ class RunFacts:
     folder : Path
         Run directory.
     run : dict
-        Content of run.json, or what the ledger knows of a run that has not got so far.
+        Content of run.json; without that file, the facts in the ledger.
     job_text : str
-        job.resolved.toml.
+        Content of job.resolved.toml.
     events : list of dict
         The last events.
     n_events : int
-        How many there are.
+        Number of all events.
     pictures : list of Picture
         In reading order.
     notes : list of str
-        What was missing or could not be read.
+        Files that were missing or could not be read.
     finished : bool
-        run.json was there.
+        Whether run.json exists.
     """
 
     folder: Path
@@ -108,7 +106,7 @@ class RunFacts:
 
     @property
     def unit(self) -> str:
-        """What the run does one after the other: shots or blocks, in the singular."""
+        """Name of a unit of the run: shot or block."""
         return method_of_run(self.run).unit
 
     @property

@@ -85,18 +85,18 @@ def page(
     version: object = "",
     styles: Sequence[str] = (),
 ) -> str:
-    """Return a page that needs nothing else: no script, no network, pictures inside.
+    """Return a self-contained page: no script, no network, pictures inside.
 
     Parameters
     ----------
     title : str
-        Of the window.
+        Title of the window.
     header : Markup
-        What stands above the sections.
+        Content above the sections.
     sections : sequence of PageSection
-        In order.
+        Sections in order.
     version : str
-        Of the subsalt that is said to have written it.
+        Version of subsalt that the page names as its author.
     styles : sequence of str
         Style sheets of the templates, besides ``page.css``.
     """

@@ -1,7 +1,7 @@
-"""What the report shows first: state, numbers, pictures, findings; and where a line lies on the map.
+"""The first sections of the report: state, numbers, pictures, findings; and where a line lies on the map.
 
-Each function returns what the macro of its name in ``templates/run.html`` lays out, or None when the run says nothing
-about its subject.
+Each function returns the input of the macro of its name in ``templates/run.html``, or None when the run has nothing on
+its subject.
 """
 
 from __future__ import annotations

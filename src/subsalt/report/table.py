@@ -20,9 +20,9 @@ class Column:
     Parameters
     ----------
     key : str
-        Of the value in a row; a row without it, or with None, leaves the place empty.
+        Key of the value in a row; the cell is empty where a row has none.
     head : str
-        What stands above it, with the unit.
+        Heading of the column, with the unit.
     form : str
         Format of a number, such as ``".2f"``; texts stand on the left.
     scale : float

@@ -16,33 +16,33 @@ from types import TracebackType
 from subsalt.host import kills_for_memory
 from subsalt.run.lock import boot_id
 
-#: files of the ranks, and letters of a stack that are kept
+#: pattern of the notes of all ranks, and bytes of a stack that are kept
 NOTES, STACK_BYTES = "crash.r*.txt", 8000
 
 
 class CrashNote:
-    """The file in which a rank says what it works on, and in which a crash leaves its stack. A context manager.
+    """The file in which a rank notes its current unit, and in which a crash leaves its stack. A context manager.
 
     Parameters
     ----------
     folder : Path
         The run directory.
     rank : int
-        Of this process.
+        Rank of this process.
     """
 
     def __init__(self, folder: Path, rank: int) -> None:
         self.path = folder / f"crash.r{rank:04d}.txt"
-        #: the round in hand
+        #: number of the current round
         self.round = 0
         self._fd = -1
         self._ours = False
 
     def __enter__(self) -> CrashNote:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        with suppress(OSError):  # evidence is worth no failure of its own
+        with suppress(OSError):  # a run does not fail for lack of a note
             with suppress(FileNotFoundError):
-                os.unlink(self.path)  # what lies there may be somebody else's as well
+                os.unlink(self.path)  # the file may belong to another user
             self._fd = os.open(self.path, flags, 0o600)
         if self._fd >= 0 and not faulthandler.is_enabled():
             faulthandler.enable(self._fd)
@@ -50,7 +50,7 @@ class CrashNote:
         return self
 
     def now(self, unit: int) -> None:
-        """Say which unit this rank begins."""
+        """Note which unit this rank begins."""
         of_round = f" {self.round}" if self.round else ""
         if self._fd >= 0:
             with suppress(OSError):
@@ -90,12 +90,12 @@ def collect_crash_stacks(folder: Path) -> dict[tuple[int, int], str]:
 
 
 def died_of_memory(lease: dict[str, object]) -> bool:
-    """Return whether the system ended a process for lack of memory since the owner of a lease began, here.
+    """Return whether the system of this host ended a process for lack of memory since the owner of a lease began.
 
     Parameters
     ----------
     lease : dict
-        Of an owner that is dead.
+        Lease of an owner that is dead.
     """
     before, now = lease.get("memory_kills"), kills_for_memory()
     return isinstance(before, int) and now is not None and lease.get("boot") == boot_id() and now > before

@@ -1,8 +1,7 @@
-"""What a run says of itself in run.json.
+"""The facts of a run that run.json records.
 
-It says what computed a result, by hash of the code, processor and memory, and names no person, host or path.
-
-What the GPUs of a run have done: steps, launches, bytes over their links, snapshots, and the memory they took.
+They identify the program that computed a result by the hash of its code, and the processor and memory; they name no
+person, host or path. GPUs add their steps, launches, bytes over their links, snapshots and memory.
 """
 
 from __future__ import annotations
@@ -110,18 +109,18 @@ def facts_of_ending(
     spent: Mapping[str, Any],
     phases: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Return what run.json says of every finished run.
+    """Return the facts that run.json records of every finished run.
 
     Parameters
     ----------
     folder : Path
         The run directory.
     unit : {"shot", "block"}
-        What `rows` are, by the ledger.
+        Kind of the units in `rows`, as the ledger names it.
     files : sequence of Path
-        Those that were written.
+        Files that were written.
     spent : mapping
-        By `over_ranks`.
+        Result of `over_ranks`.
     phases : mapping
         Seconds by phase.
     """
@@ -154,26 +153,26 @@ def over_ranks(
     halo: HaloTraffic | None = None,
     gpu: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Return what the ranks spent and moved, on every rank; collective.
+    """Return times, memory and traffic over all ranks; collective, with the result on every rank.
 
     Parameters
     ----------
     phases : mapping
         Seconds by phase of this rank.
     traces : InputTraffic
-        Bytes of the traces that its shots took.
+        Bytes of the traces that the shots of this rank read.
     halo : HaloTraffic, optional
-        What its exchanges of ghost planes took.
+        Cost of the exchanges of ghost planes of this rank.
     gpu : mapping, optional
-        What it did on its GPU (`gpu_work.since`).
+        Work of this rank on its GPU (`gpu_work.since`).
 
     Returns
     -------
     dict
         ``phases``: mean and largest seconds by phase. ``peak_memory_bytes``: the largest and the sum. ``input``: bytes
         wanted, read and received of all input, and of traces, summed over the ranks. ``halo``: bytes of ghost planes
-        sent, summed, exchanges of the rank with the most, mean and largest seconds of waiting for them. ``gpu``: what
-        GPUs did, by `gpu_work.over_gpus`, where one did something.
+        sent, summed, exchanges of the rank with the most, mean and largest seconds of waiting for them. ``gpu``: work
+        of the GPUs (`gpu_work.over_gpus`), where there was any.
     """
     everything = COUNTED.now()
     exchanged = halo or HaloTraffic()

@@ -1,4 +1,4 @@
-"""What a run directory belongs to: one job, its inputs and a class of numerics; anything else is refused."""
+"""The identity of a run directory: one job, its inputs and a class of numerics; any other is refused."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ TRACES = "data.files"
 PLACE = "frame"
 
 
-#: classes of what computes other bytes than in 0.8.0: a run that 0.8.0 began cannot go on with them
+#: numerics classes whose bytes differ from those of 0.8.0: a run that 0.8.0 began cannot be resumed with them
 CHOSEN_GRID, BELOW_TOPOGRAPHY = "sharp model mean", "symmetric topography"
 
 
 def numerics_of(
     device: dict[str, object], options: PropagationOptions, strategy: str = "store"
 ) -> dict[str, object]:
-    """Return what computes, with a class that names all that bits depend on.
+    """Return the facts of a device with its numerics class, which names everything that bits depend on.
 
     Parameters
     ----------
     device : dict
-        What the kernels say of themselves, their kind of arithmetic among it.
+        Facts of the kernels about themselves, with their kind of arithmetic.
     options : PropagationOptions
-        With the storage of the model.
+        Options of the propagation; the storage of the model matters.
     strategy : str
-        Of the source wavefield: ``"boundary"`` is right to rounding alone.
+        Strategy of the source wavefield; ``"boundary"`` is exact to rounding only.
     """
     more = ["u16 models"] * (options.model_storage == "u16") + ["boundary"] * (strategy == "boundary")
     # traces keep the band of the wavelet where the grid is not the model's: its mean has changed
@@ -78,18 +78,19 @@ def pin_to_started_job(
     folder: Path,
     everybody: Comm,
     say: Callable[[str], None] = lambda text: None,
-    anew: bool = False,
+    recompute: bool = False,
 ) -> Job_:
-    """Return a job that goes on in a run directory with what was chosen there when it began. Collective.
+    """Return a job with the choices that its run directory began with. Collective.
 
-    That is the frame of the local coordinates, in which the partial images lie, and where the directory is of an older
-    version what was the only way then, unless the job itself says otherwise: with another one the rest of the shots
-    would be summed beside them. With `anew` an old result of another kind is to be set aside.
+    The choices are the frame of the local coordinates, in which the partial images lie, and, in directories of older
+    versions, the only method that existed then, unless the job itself names another. With other choices the remaining
+    shots would not fit the sums of the finished ones. With `recompute` the old result will be moved away, and only the
+    frame matters.
     """
     place, former = None, None
     if everybody.is_root:
         settings = settings_of(folder)
-        former = {} if anew else job.former_choices(_job_of(settings))
+        former = {} if recompute else job.former_choices(_job_of(settings))
         place = place_of(settings, _chosen(job, former))
     former = everybody.bcast(former)
     answer = everybody.bcast(list(astuple(place)) if isinstance(place, Frame) else place)
@@ -117,7 +118,7 @@ def _job_of(settings: Mapping[str, str]) -> dict[str, Any]:
 
 
 def place_of(settings: Mapping[str, str], job: BaseJob) -> Frame | str | None:
-    """Return the frame that the ledger of a run keeps; `BEFORE_FRAMES` of one that keeps none, None of another job."""
+    """Return the frame in the ledger of a run; `BEFORE_FRAMES` if it has none, None if it belongs to another job."""
     try:
         known = json.loads(settings["key"])
         mine = json.loads(json.dumps({**known, "job": job.of_the_image()}))
@@ -143,24 +144,24 @@ def begin_run(
     accept_changed_inputs: bool = False,
     place: Frame | None = None,
 ) -> None:
-    """Tie the directory to job, inputs and numerics, or refuse what differs.
+    """Tie the directory to job, inputs and numerics; refuse it when they differ from what it holds.
 
     Parameters
     ----------
     more : mapping, optional
-        What else the sums over shots depend on.
+        Further facts that the sums over shots depend on.
     also : mapping, optional
         Settings that are kept with the job, in the same transaction.
     option : str
-        Of the command line, that names another directory.
+        Option of the command line that names another directory.
     unserved : callable
-        Says what a change of `AFTER_THE_FIELDS` lacks: the sums of finished shots that neither partial images nor kept
-        wavefields give; empty when they give all.
+        Returns the sums of finished shots that a change of `AFTER_THE_FIELDS` lacks because neither partial images nor
+        kept wavefields provide them; empty when nothing is lacking.
     accept_changed_inputs : bool
-        Shots that are done are kept although files of traces have changed since. A model that changed is refused all
-        the same: half of the image would be made with each.
+        Whether finished shots are kept although files of traces have changed since. A changed model is refused in any
+        case: each model would contribute a part of the image.
     place : Frame, optional
-        Of the local coordinates in which the sums over shots lie; kept with the run.
+        Frame of the local coordinates in which the sums over shots lie; kept with the run.
 
     Raises
     ------
@@ -206,10 +207,10 @@ def begin_run(
                 f"{way_out}{', or move the old result away with --recompute' if option == '--run' else ''}",
                 code="E810",
             )
-        kept = ledger.get(PLACE)
-        if place is not None and kept is not None and Frame(*json.loads(kept)) != place:
+        stored_place = ledger.get(PLACE)
+        if place is not None and stored_place is not None and Frame(*json.loads(stored_place)) != place:
             raise ConfigError(
-                f"{ledger.folder}: its partial images lie in the frame {Frame(*json.loads(kept))}, "
+                f"{ledger.folder}: its partial images lie in the frame {Frame(*json.loads(stored_place))}, "
                 f"the survey now in {place}",
                 way_out,
                 code="E810",
@@ -255,7 +256,7 @@ def _of_the_fields(key: dict[str, Any]) -> dict[str, Any]:
     return {**key, "job": {**key["job"], "imaging": imaging}}
 
 
-#: what a change of the job makes necessary, by the beginning of its key; the first that fits counts
+#: recomputation that a change of the job makes necessary, by the beginning of its key; the first that fits counts
 _BOTH, _RECEIVER, _IMAGING = "both wavefields", "the receiver wavefield", "the imaging at other samples"
 _AGAIN = {
     "job.data": _RECEIVER,

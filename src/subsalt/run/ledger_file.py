@@ -74,15 +74,15 @@ class Wavefield:
     Parameters
     ----------
     shot : int
-        Its id.
+        Id of the shot.
     name : {"source", "receiver"}
-        Which.
+        Which of its wavefields.
     folders : tuple of str
-        Of the scratch it lies in; those inside the run directory relative to it.
+        Scratch folders that hold it; those inside the run directory relative to it.
     sha256 : str
-        Of its published descriptions, one per rank.
+        Hash of its published descriptions, one per rank.
     bytes : int
-        Of its files.
+        Size of its files.
     """
 
     shot: int

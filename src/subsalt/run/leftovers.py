@@ -1,4 +1,4 @@
-"""What ranks that are killed leave outside the run directory: noted while they run, removed at the next start."""
+"""Leftovers of killed ranks outside the run directory: noted while they run, removed at the next start."""
 
 from __future__ import annotations
 

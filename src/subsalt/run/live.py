@@ -25,13 +25,13 @@ from subsalt.run.stop_request import RunStopped, StopRequest, forget_request, re
 from subsalt.timing import Phases
 
 NAME = "progress.json"
-#: seconds between two looks for a request, and between two writings of the file
+#: seconds between two looks for a stop request, and between two writes of the file
 LOOK, WRITE = 0.5, 1.0
 
 
 @dataclass
 class InHand:
-    """A unit that a group works on, as rank 0 knows it."""
+    """A unit that a group is computing, as rank 0 knows it."""
 
     rank: int
     since: float
@@ -43,26 +43,26 @@ class InHand:
 
 @dataclass
 class Live:
-    """Tells of a run and stops it when asked; lives on rank 0. A context manager, inside that of the ledger.
+    """Publishes the progress of a run and stops it on request; on rank 0. A context manager, inside that of the ledger.
 
     Parameters
     ----------
     folder : Path
         The run directory, whose lock this process holds.
     lease : dict
-        Of that lock.
+        Lease of that lock.
     clock : Phases
-        Whose innermost phase is told.
+        Clock of the run, whose innermost phase is published.
     limit : float, optional
         Seconds from `begin` after which the run stops by itself.
     begin : float
         When the command began, by `time.monotonic`.
     facts : dict
-        What else the file says: ranks, directories of scratch.
+        Further facts for the file: ranks, directories of scratch.
     unit : str
-        What is handed out: shots, or blocks of an image.
+        Name of a unit: shot, or block of an image.
     stop_message : str
-        Predicate of the units in hand when the run stops at once, for people.
+        Predicate of the unfinished units in the message when the run stops at once.
     """
 
     folder: Path
@@ -82,12 +82,12 @@ class Live:
         self._finished_before = 0
         self._units_begin: float | None = None
         self._lock, self._end = threading.Lock(), threading.Event()
-        #: held while a signal is sent: none is behind the end
+        #: held while a signal is sent, so that none is sent after the end
         self._ending = threading.Lock()
         self._thread = threading.Thread(target=self._look, name="live", daemon=True)
         self._handler: Any = None
 
-    # -- what the scheduling of units tells
+    # -- events of the scheduling of units
 
     def begin_round(self, queue: UnitQueue, left: int, total: int, done: int) -> None:
         """Begin with the units of a round: `left` of them are not done, `done` of the `total` of all rounds are."""
@@ -100,19 +100,19 @@ class Live:
                 queue.halt()
 
     def started(self, unit: int, rank: int) -> None:
-        """Note that a group, whose first rank this is, has got a unit."""
+        """Note that the group whose first rank is `rank` has started a unit."""
         with self._lock:
             self._in_hand[unit] = InHand(rank, time.monotonic())
 
     def at(self, unit: int, fraction: float, phase: str = "", host: str = "", count: int = 0) -> None:
-        """Note how much of a unit is done, and what was counted for it in this start."""
+        """Note how much of a unit is done, and its contributions so far in this start."""
         with self._lock:
             if (known := self._in_hand.get(unit)) is not None:
                 known.fraction, known.phase, known.host = fraction, phase, host or known.host
                 known.count = count
 
     def over(self, unit: int, count: int | None = None) -> None:
-        """Note that a group is through with a unit, and what was counted for it in this start."""
+        """Note that a group has ended a unit, and its contributions in this start."""
         with self._lock:
             known = self._in_hand.pop(unit, None)
             if known is not None:
@@ -149,7 +149,7 @@ class Live:
             raise self._stopped(self.request, f"the {self.unit}s in hand {self.stop_message}") from error
 
     def _quiet(self) -> None:
-        """End the thread. The signal of a request that came too late to stop anything ends here as well."""
+        """End the thread, and swallow the signal of a request that came too late to stop anything."""
         while True:
             try:
                 with self._ending:
@@ -159,10 +159,10 @@ class Live:
                 return
             except BaseException:
                 if self.request is None:
-                    raise  # somebody else's, such as Ctrl-C
+                    raise  # from another source, such as Ctrl-C
 
     def unfinished(self, left: bool) -> RunStopped | None:
-        """Return why a run ends with something left to do, None when nothing is left or nobody asked."""
+        """Return the exception of a run that ends with units left; None when none are left or no stop was requested."""
         if self.request is None or not left:
             return None
         return self._stopped(self.request, f"the {self.unit}s in hand were finished first")
@@ -242,7 +242,7 @@ def _interrupt(number: int, frame: object) -> None:
 
 
 def read_progress(folder: Path) -> Mapping[str, Any]:
-    """Return what a run said last of itself, empty when it said nothing; writes nothing."""
+    """Return the last published progress of a run, empty when there is none; writes nothing."""
     try:
         content = read_json(folder / NAME)
     except (OSError, ValueError):

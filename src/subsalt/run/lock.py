@@ -79,11 +79,11 @@ class RunLock:
     Parameters
     ----------
     folder : Path
-        It must exist.
+        The folder; it must exist.
     option : str
-        Of the command line, that names another folder.
+        Option of the command line that names another folder.
     name : str
-        Of the lock file.
+        Name of the lock file.
 
     Raises
     ------

@@ -68,39 +68,40 @@ class RunRequest:
 
 @dataclass
 class RunState:
-    """A migration on one rank, as far as it has come; the engine fills it in the order of the fields.
+    """The state of a run on one rank; the engine fills it in the order of the fields.
 
     Parameters
     ----------
     request : RunRequest
+        Options of the run.
     world : Comm
         All ranks.
     clock : Phases
-        Takes the seconds.
+        Clock of the phases.
     findings : list of Finding
-        Of the checks.
+        Findings of the checks.
     device : Device
-        What computes.
+        Device that computes.
     threads : int or None
-        Of this rank, as the kernels take them.
+        Threads of this rank; the kernels choose when None.
     inputs : list of dict
         Path, size and hash of every input file.
     run_id : str
-        Hash of job and inputs; stands in the headers of outputs.
+        Hash of job and inputs, written into the headers of outputs.
     numerics : dict
-        What computes, with its class of arithmetic.
+        Facts of the device, with its numerics class.
     by : str
-        The same in words.
+        The device in words.
     ledger : Ledger or None
-        On rank 0.
+        Ledger of the run; None on other ranks than 0.
     live : Live or None
-        On rank 0: tells of the run, and stops it when asked.
+        Publishes progress and stops the run on request; None on other ranks than 0.
     round : int
-        The round in hand.
+        Number of the current round.
     several_rounds : bool
-        The method has rounds.
+        Whether the method has several rounds.
     results : list of RoundResult
-        Of the rounds before the one in hand.
+        Results of the rounds before the current one.
     """
 
     request: RunRequest
@@ -154,18 +155,18 @@ class MethodRun(ABC):
     Parameters
     ----------
     job : BaseJob
-        Checked.
+        The checked job.
     state : RunState
-        Of the engine.
+        State of the run, kept by the engine.
     """
 
     #: name of a unit
     unit = "shot"
-    #: the run has rounds, each closed by `close_round`; else one, whose result is that of the run
+    #: whether the run has several rounds, each closed by `close_round`
     several_rounds = False
     #: predicate of the units in hand when the run stops at once, for people
     stop_message = "were given back"
-    #: what the exchanges of ghost planes took on this rank, where there are some
+    #: cost of the exchanges of ghost planes on this rank, where there are any
     halo: HaloTraffic | None = None
 
     def __init__(self, job: BaseJob, state: RunState) -> None:
@@ -225,7 +226,7 @@ class MethodRun(ABC):
         """
 
     def close_round(self) -> RoundEnd:
-        """Assemble and publish the result of the round in hand, of a method that has several; when no unit is left.
+        """Assemble and publish the result of the current round, once it has no unit left.
 
         Called again, in this or a later start, it writes the same bytes. The result is that of all units that are not
         quarantined; a method that cannot do without one raises.
@@ -241,20 +242,20 @@ class ImagingRun(MethodRun):
     """A run that makes an image in a run directory, with ledger, run.json and report."""
 
     def identity_extras(self, ledger: Ledger) -> dict[str, Any]:
-        """Return what ties the run directory to the job beside inputs and numerics, for `begin_run`. On rank 0."""
+        """Return the facts besides inputs and numerics that tie the run directory to the job. On rank 0."""
         return {}
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """Return what run.json says before the first unit, beside what it says of every run. On rank 0."""
+        """Return the facts of this method that run.json records before the first unit. On rank 0."""
 
     def predict(self, left: Sequence[Any]) -> dict[str, Any] | None:
-        """Return what this start is predicted to take: seconds by phase, rates, notes; None where nothing is computed.
+        """Return the predicted cost of this start: seconds by phase, rates, notes; None where nothing is computed.
 
         Parameters
         ----------
         left : sequence of units
-            Those of the round in hand; what later rounds take is the method's to add.
+            Units left in the current round; the method adds the cost of later rounds.
         """
         return None
 
@@ -263,21 +264,21 @@ class ImagingRun(MethodRun):
         """Make the image of the partial results, or of the result of the last round, and write the outputs."""
 
     def parallel_facts(self) -> dict[str, Any]:
-        """Return what run.json says of this method's division of the work."""
+        """Return the facts of the division of the work among ranks, for run.json."""
         return {}
 
     @abstractmethod
     def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what run.json says behind the last file, beside what it says of every run. On rank 0.
+        """Return the facts of this method that run.json records after the last file. On rank 0.
 
         Parameters
         ----------
         rows : sequence of mapping
-            What the ledger says of the units.
+            Rows of the ledger, one per unit.
         spent : mapping
-            By `over_ranks`.
+            Result of `over_ranks`.
         """
 
     def finish(self) -> list[Path]:
-        """Return the files that are made of the finished run: pictures. What only a stopped run needs is removed."""
+        """Make pictures of the finished run and return them; files that only a stopped run needs are removed."""
         return []

@@ -30,32 +30,32 @@ def migrate_job(
     say: Callable[[str], None] = lambda text: None,
     recompute: bool = False,
 ) -> RunResult:
-    """Migrate the traces of a job into `run_dir` by its method; a run that was stopped goes on there.
+    """Migrate the traces of a job into `run_dir` by its method; a run that was stopped is resumed there.
 
     Started by mpiexec or srun, all ranks work on it together, and all return the result.
 
     Parameters
     ----------
     job : Job or KirchhoffJob
-        With `[data]`.
+        The job; it must have `[data]`.
     run_dir : str or Path, optional
-        Made when missing; refused when it belongs to another job; `NAME.run` beside the job file when None. All ranks
-        must see it.
+        The run directory, made when missing and refused when it belongs to another job; `NAME.run` next to the job file
+        when None. All ranks must see it.
     progress : callable, optional
         ``progress(done, total, message)``; called on rank 0.
     strict : bool
-        Warnings of the checks stop the run too.
+        Whether warnings of the checks stop the run, too.
     resume : ResumeOptions, optional
-        What to do with quarantined shots and inputs that have changed, and when to stop.
+        Whether to retry quarantined shots and to accept changed inputs, and when to stop.
     say : callable, optional
-        Callback for progress text: before the first shot, what is used again of what the directory holds.
+        Callback for progress text: before the first shot, which earlier results are used.
     recompute : bool
-        The result of another job in the directory is set aside, in ``previous``, instead of refused.
+        Whether the result of another job in the directory is moved to ``previous`` instead of refused.
 
     Raises
     ------
     RunStopped
-        When it was asked to stop, or its time is over; the same call goes on.
+        When a stop was requested, or its time is over; the same call resumes it.
     FindingsError
         When a check finds an error; nothing was started.
     MemoryPlanError

@@ -1,4 +1,4 @@
-"""Opening a run directory for a job, on rank 0 before its first unit of work; an old result may be set aside first."""
+"""Opening a run directory for a job, on rank 0 before the first unit; an old result may be moved away first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def open_run(
     begin : callable
         ``begin(ledger)`` ties the directory to job and inputs, or refuses, see `begin_run`.
     recompute : bool
-        The result of another job in the directory is set aside, in ``previous``, instead of refused.
+        Whether the result of another job in the directory is moved to ``previous`` instead of refused.
     say : callable, optional
         Callback for progress text: where the old result went.
 

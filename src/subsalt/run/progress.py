@@ -37,10 +37,10 @@ LINE_SHARE = 0.1
 
 
 class Progress(Protocol):
-    """What a runner calls."""
+    """Callback by which a run reports its progress."""
 
     def __call__(self, done: float, total: float, message: str = "") -> None:
-        """Tell that `done` of `total` shots are finished."""
+        """Report that `done` of `total` shots are finished."""
 
 
 def silent(done: float, total: float, message: str = "") -> None:
@@ -197,17 +197,17 @@ class View:
         ``running``, ``stopping``, ``finished``, ``finished with holes``, ``stopped``, ``failed``, ``killed``,
         ``not started``; ``silent`` when the owner on another machine has not said anything for a while.
     why : str
-        Of the end, where it is known.
+        Reason of the end, where it is known.
     owner : str
-        Who works or worked there.
+        Process that runs or ran there, and its host.
     phase : str
-        Of rank 0.
+        Current phase of rank 0.
     shots : dict
         Numbers by state: total, done, running, planned, failed (tried again), quarantined.
     running : list of Running
-        Shots in hand.
+        Shots that are being computed.
     unit : str
-        What `shots` and `running` count: shots, or blocks of a time migration.
+        Kind of the units that `shots` and `running` count: shot, or block of a time migration.
     rate : float or None
         Shots per hour of this start.
     count_rate : float or None
@@ -221,9 +221,9 @@ class View:
     said : str
         When the run spoke last, UTC.
     by : str
-        What computes: a GPU by its name, or the instruction set of the processor.
+        The device: a GPU by its name, or the instruction set of the processor.
     round : int or None
-        The round in hand, or the last one, of a method that has several; all other numbers are of all rounds.
+        The current or last round of a method that has several; all other numbers count all rounds.
     """
 
     run: str

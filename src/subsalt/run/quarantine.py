@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from subsalt.earth.grid import Box
 
 FOLDER = "quarantine"
-#: failures of a shot after which it is set aside
+#: failures of a unit after which it is quarantined
 TRIES = 2
-#: bytes of traces that are copied beside the record of a failure
+#: largest size of the copy of the traces in the record of a failure, bytes
 MOST_TRACES = 256 << 20
 
 
 def belongs_to_shot(error: BaseException, group: Comm) -> bool:
-    """Return whether an error is a failure of the shot in hand, which all ranks of its group have met together."""
+    """Return whether an error is a failure of the current shot, met by all ranks of its group together."""
     if isinstance(error, DataError | NumericalFailure):
         return True
     known = (
@@ -51,7 +51,7 @@ def belongs_to_shot(error: BaseException, group: Comm) -> bool:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return an error for people, its code first."""
+    """Return the text of an error, its code first."""
     if isinstance(error, SubsaltError):
         return f"{error.code} {error}"
     return f"{type(error).__name__}: {error}".rstrip(": ")
@@ -81,22 +81,22 @@ def record_failure(
     where: dict[str, object],
     number: int = 0,
 ) -> None:
-    """Publish what is known of a failure beside those before it; called by one rank.
+    """Publish a failure, after those before it; called by one rank.
 
     Parameters
     ----------
     folder : Path
         The run directory.
     survey, shot : Survey, Shot
-        What failed.
+        The survey, and the shot that failed.
     window : Box
-        Its part of the model.
+        Part of the model of the shot.
     error : BaseException
-        How.
+        Its error.
     where : dict
         Rank and host.
     number : int
-        The round in hand.
+        Number of the current round.
     """
     index = shot.trace_index
     facts: dict[str, Any] = {
@@ -128,9 +128,9 @@ def add_failure(
     Parameters
     ----------
     failure : dict
-        ``reason``, and what else is known.
+        ``reason``, and further facts of the failure.
     facts : dict, optional
-        The unit's inputs.
+        Inputs of the unit.
     number : int
         The round in which it failed.
     """
@@ -144,7 +144,7 @@ def add_failure(
 
 
 def _copy_traces(folder: Path, survey: Survey, shot: Shot) -> str:
-    """Keep the traces as they were read; return the name of the file, empty when they could not be."""
+    """Copy the traces of a shot as they were read; return the name of the file, empty when there is none."""
     name = f"{FOLDER}/shot_{shot.id:06d}.traces.npy"
     if (folder / name).exists() or 4 * len(shot.rcv) * survey.time.nt > MOST_TRACES:
         return name if (folder / name).exists() else ""
@@ -167,7 +167,7 @@ def forget_failures(folder: Path, unit: int, number: int = 0) -> None:
 
 
 def count_failure(ledger: Ledger, unit: int, reason: str) -> bool:
-    """Write a failure into the ledger, and set the unit aside when it is one too many; return whether it was."""
+    """Count a failure in the ledger, and quarantine the unit at the last one; return whether it was quarantined."""
     aside = ledger.fail(unit, reason) >= TRIES
     if aside:
         ledger.quarantine(unit, reason)

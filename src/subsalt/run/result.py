@@ -20,7 +20,7 @@ class Written:
 
 @dataclass
 class RunResult:
-    """What a finished migration leaves behind.
+    """The result of a finished run.
 
     Parameters
     ----------
@@ -29,26 +29,26 @@ class RunResult:
     image : Path
         SEG-Y image.
     sha256 : str
-        Of that file; depends on job and inputs alone.
+        Hash of that file; depends on job and inputs only.
     phases : dict
         Seconds by phase, with `unexplained` and `wall`.
     peak_memory : int
         Largest resident size of the process, bytes.
     shots_done, shots_failed : list of int
-        Ids; of blocks of a time migration.
+        Ids of the shots, or of the blocks of a time migration.
     point_steps : int
-        Points computed in this call, of all time steps of reverse time migration: those that a wave has not reached are
-        not.
+        Points computed in all time steps of this call, for reverse time migration, without points that a wave has not
+        reached.
     report : Path or None
         HTML report.
     findings : list of Finding
-        Of the checks, warnings included.
+        Findings of the checks, warnings included.
     contributions : int
-        Samples that were added; of time migration.
+        Samples that a time migration added.
     unit : {"shot", "block"}
-        What `shots_done` and `shots_failed` count.
+        Kind of the units in `shots_done` and `shots_failed`.
     predicted : dict
-        What it was predicted to take, on rank 0 (`MethodRun.predict`).
+        Predicted cost, on rank 0 (`MethodRun.predict`).
     grid_point_steps : int
         Grid points times time steps of this call.
     """

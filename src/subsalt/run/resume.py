@@ -13,14 +13,14 @@ from subsalt.run.quarantine import add_failure, count_failure
 
 @dataclass(frozen=True)
 class ResumeOptions:
-    """What a start of a run does with what it finds, and when it stops.
+    """Options of a start in a run directory that may hold earlier results.
 
     Parameters
     ----------
     retry_quarantined : bool
-        Quarantined shots are tried again.
+        Whether quarantined shots are tried again.
     accept_changed_inputs : bool
-        Finished shots are kept although files of traces have changed.
+        Whether finished shots are kept although files of traces have changed.
     limit : float, optional
         Seconds after which the run stops by itself.
     """
@@ -34,13 +34,13 @@ DEFAULT_RESUME = ResumeOptions()
 
 
 def review_last_start(ledger: Ledger, resume: ResumeOptions) -> None:
-    """Write down how the start before ended, and which units are tried again; on rank 0, which holds the lock.
+    """Record how the previous start ended, and which units are tried again; on rank 0, which holds the lock.
 
     Notes
     -----
-    A run that was killed from outside is no fault of the units it was in: they are only planned again, and last when
-    it happened twice. A crash that left its stack, or an end for lack of memory, is a failure of its unit. Units of a
-    round that is closed are not tried again: what followed was made of its result.
+    Units of a run that was killed from outside have not failed: they are planned again, and come last when it happened
+    twice. A crash that left its stack, or an end for lack of memory, is a failure of its unit. Units of a closed round
+    are not tried again, since later rounds build on its result.
     """
     word = ledger.unit
     for (number, unit), stack in collect_crash_stacks(ledger.folder).items():
@@ -58,8 +58,8 @@ def review_last_start(ledger: Ledger, resume: ResumeOptions) -> None:
 
 
 def _note(ledger: Ledger, number: int, unit: int, failure: dict[str, Any]) -> None:
-    """Count a failure that a start before has left evidence of."""
-    # a crash after the unit was done, in the image sum say, is none of its doing; nor counts one in a closed round
+    """Count a failure of which an earlier start has left evidence."""
+    # a crash after the unit was done, for example in the image sum, is not its failure; in a closed round none counts
     if number != ledger.round or unit not in ledger.planned():
         return
     add_failure(ledger.folder, unit, failure, number=number)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RoundEnd:
-    """What a method says at the end of a round.
+    """The end of a round, as the method reports it.
 
     Parameters
     ----------

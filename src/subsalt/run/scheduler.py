@@ -34,7 +34,7 @@ LOOK = 0.005
 #: seconds between two messages of a group about how far its unit is
 TELL = 1.0
 
-#: what became of a unit: {"unit": id, "sha256": ..., "seconds": ...} or {"unit": id, "reason": ...}
+#: outcome of a unit: {"unit": id, "sha256": ..., "seconds": ...} or {"unit": id, "reason": ...}
 Outcome = dict[str, Any]
 
 
@@ -65,22 +65,22 @@ class UnitQueue:
         self._lock = threading.Lock()
         self._halted = False
         self.finished = 0
-        #: gets what groups say of a unit on its way: ``on_heard(unit, fraction, phase, host, count)``
+        #: called with reports of groups on the progress of a unit: ``on_heard(unit, fraction, phase, host, count)``
         self.on_heard: Callable[[int, float, str, str, int], None] = lambda *said: None
 
     def halt(self) -> None:
-        """Give out no further unit; what is in hand is finished. Any thread may call it."""
+        """Hand out no further unit; those that have started are finished. Any thread may call it."""
         self._halted = True
 
     def next(
         self, outcome: Outcome | None = None, ready: int | None = None, rank: int = 0
     ) -> dict[str, int | None]:
-        """Take what became of a group's unit and return its next one, and the one to prepare for meanwhile.
+        """Take the outcome of a group's unit; return its next unit, and the one to prepare for meanwhile.
 
         Parameters
         ----------
         outcome : dict, optional
-            Of the unit before.
+            Outcome of the unit before.
         ready : int, optional
             The unit that this group has prepared for.
         rank : int
@@ -90,12 +90,12 @@ class UnitQueue:
         -------
         dict
             ``unit``: None when there is none left. ``next``: its traces may be read already; None while fewer units
-            are left than groups, since then whoever is free first should have them.
+            are left than groups, since then the first free group should get them.
         """
         with self._lock:
             if outcome is not None:
                 if self.on_outcome(outcome):
-                    # at the end: what was wrong may have passed by then
+                    # at the end: the cause may have passed by then
                     self._left.append(outcome["unit"])
                 else:
                     self.finished += 1
@@ -117,11 +117,11 @@ class Scheduler:
     Parameters
     ----------
     queue : UnitQueue
-        What is handed out.
+        Queue of the units.
     channel : Comm
         All ranks, with messages of their own.
     others : int
-        Groups on other ranks: so many will say that they have nothing left to do.
+        Groups on other ranks; each of them reports when it has nothing left to do.
     """
 
     def __init__(self, queue: UnitQueue, channel: Comm, others: int) -> None:
@@ -392,8 +392,8 @@ def share_of_cores(ranks: Sequence[Sequence], rank: int, here: int) -> int:
     Parameters
     ----------
     ranks : sequence of (host, cores)
-        Of every rank: the numbers of the cores that it may use. A launcher that binds gives every rank its own, others
-        give all ranks of a node all cores.
+        Host of every rank and the numbers of the cores that it may use. A launcher that binds gives every rank its own
+        cores, others give all ranks of a node all cores.
     """
     host, own = ranks[rank]
     sharing = sum(1 for h, c in ranks if h == host and (set(c) & set(own) or not own))

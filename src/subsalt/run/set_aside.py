@@ -29,7 +29,7 @@ def set_aside(folder: Path, run_id: str) -> Path:
     folder : Path
         The run directory.
     run_id : str
-        Of the run that is set aside; its first letters name the new place.
+        Id of the run that is moved; its first letters name the new place.
 
     Raises
     ------

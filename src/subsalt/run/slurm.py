@@ -18,12 +18,12 @@ MB = 1 << 20
 
 @dataclass(frozen=True)
 class Batch:
-    """What a batch script asks for, and the command that it starts.
+    """A batch script: the resources that it requests, and the command that it starts.
 
     Parameters
     ----------
     name : str
-        Of the job.
+        Name of the job.
     command : sequence of str
         The program and its arguments.
     folder : Path
@@ -33,7 +33,7 @@ class Batch:
     nodes, ranks_per_node : int
         Nodes, and ranks on each.
     threads : int or None
-        Of each rank; None takes whole nodes and shares their cores among the ranks.
+        Threads of each rank; None requests whole nodes and shares their cores among the ranks.
     memory_per_node : int
         Bytes.
     seconds : int

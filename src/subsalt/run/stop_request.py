@@ -35,14 +35,14 @@ class RunStopped(SubsaltError):
 
 @dataclass(frozen=True)
 class StopRequest:
-    """A wish that a run ends.
+    """A request that a run stops.
 
     Parameters
     ----------
     finish : bool
-        The shots in hand are finished first.
+        Whether shots that have started are finished first.
     why : str
-        Who asked, for people.
+        Who requested it, in words.
     """
 
     finish: bool
@@ -50,7 +50,7 @@ class StopRequest:
 
 
 def read_request(folder: Path, lease: dict[str, object]) -> StopRequest | None:
-    """Return the request that is meant for the start of the run with this lease, None when there is none."""
+    """Return the request for the start of the run with this lease, None when there is none."""
     try:
         values = read_json(folder / STOP_FILE)
     except (OSError, ValueError):
@@ -61,24 +61,24 @@ def read_request(folder: Path, lease: dict[str, object]) -> StopRequest | None:
 
 
 def forget_request(folder: Path) -> None:
-    """Remove a request; what is left of an older one stops nothing, and need not lie about."""
+    """Remove the request of an earlier start, which would stop nothing."""
     (folder / STOP_FILE).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class StopOutcome:
-    """What became of a request.
+    """The outcome of a request to stop.
 
     Parameters
     ----------
     running : bool
-        Whether a process worked in the directory at all.
+        Whether a process was running in the directory.
     stopped : bool
-        Whether nobody works there now.
+        Whether no process runs there now.
     owner : str
-        Who works or worked there.
+        Process that runs or ran there, and its host.
     seconds : float
-        How long it took.
+        Time until it stopped, s.
     """
 
     running: bool
@@ -100,11 +100,11 @@ def request_stop(
     folder : Path
         The run directory.
     finish : bool
-        Let the shots in hand be finished.
+        Whether shots that have started are finished first.
     patience : float
-        Seconds to wait; 0 returns as soon as the request lies there.
+        Seconds to wait; 0 returns as soon as the request is written.
     report : callable, optional
-        Gets a line for people when the request has been left.
+        Callback for progress text, called when the request has been written.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def request_stop(
 
 
 def require_run(folder: Path) -> None:
-    """Refuse what is no run directory.
+    """Refuse a folder that is not a run directory.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class DeviceArray:
     shape : tuple of int
         Its shape.
     dtype : dtype
-        Of its numbers.
+        Type of its numbers.
     zeroed : bool
         Zeros, else left open.
     """

@@ -1,6 +1,6 @@
-"""What imaging does with wavefields on the GPU: snapshots, sums over time, shells.
+"""Imaging operations on wavefields on the GPU: snapshots, sums over time, shells.
 
-Arrays are on the GPU; where one of the host is given it is brought there, or what was computed is brought back.
+Arrays are on the GPU. An array of the host is copied there first, and results for it are copied back.
 """
 
 from __future__ import annotations

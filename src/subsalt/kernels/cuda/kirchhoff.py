@@ -74,16 +74,16 @@ def sum_traces(
 
 
 def traces_bytes(traces: int, trace_bytes: int, options: SumOptions) -> tuple[int, int]:
-    """Return the bytes that blocks of traces take of the GPU, and page-locked of the host.
+    """Return the bytes of GPU memory that blocks of traces need, and the page-locked bytes of the host.
 
     Parameters
     ----------
     traces : int
-        At a time; two blocks of them are under way.
+        Traces of a block; two blocks are in flight.
     trace_bytes : int
-        Of one prepared trace.
+        Bytes of one prepared trace.
     options : SumOptions
-        The triangle has slopes beside its integrals.
+        Options of the sum: triangle antialiasing needs slopes as well as integrals.
     """
     # of a trace with the fewest coefficients, integrals and slopes are half
     whole = trace_bytes + (trace_bytes // 2 if options.antialias == "triangle" else 0)
@@ -100,18 +100,18 @@ def block_bytes(
     options: SumOptions,
     eta: bool = False,
 ) -> int:
-    """Return the bytes that a block of locations takes of the GPU beside those of the traces.
+    """Return the bytes of GPU memory that a block of locations needs in addition to those of the traces.
 
     Parameters
     ----------
     locations, classes, groups, nt : int
-        Of the block.
+        Sizes of the block.
     traces : int
-        At a time.
+        Traces that are summed at a time.
     options : SumOptions
-        Which arrays of the medium there are.
+        Options that decide which arrays of the medium exist.
     eta : bool
-        The velocity has one.
+        Whether the medium has eta.
     """
     sums = 4 * locations * (classes * nt + nt + 1 + groups)
     medium = locations * (kirchhoff.medium_bytes(nt, options, eta) - 4 * nt * (1 + eta) + 16)

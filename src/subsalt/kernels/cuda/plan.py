@@ -27,7 +27,7 @@ _MODEL = ("m", "e", "s", "nx", "ny", "nz")
 
 
 class CudaPlan:
-    """What calls of the plug-in need of a problem; holds the arrays it points to."""
+    """A problem in the form that calls of the plug-in take; it owns the arrays that the plug-in points to."""
 
     def __init__(self, problem: Problem) -> None:
         self.host = cpu.host_plan(problem)

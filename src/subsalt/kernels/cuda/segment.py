@@ -1,15 +1,15 @@
 """Many time steps on a GPU between two returns to Python (native/cuda/segment.cu).
 
-A call of the plug-in does the steps of a slice of a fraction of a second. Between two slices Python looks at signals
-and tells its progress; copies to and from the host go on meanwhile, and have arrived when `Segment.advance` returns,
-however it ends.
+A call of the plug-in computes the steps of a slice, which lasts a fraction of a second. Between two slices Python
+handles signals and reports progress. Copies to and from the host run at the same time; they have arrived when
+`Segment.advance` returns, however it ends.
 
 The fastest tuning of the field step on this GPU is found in the first steps of a run, as on the CPU. The plug-in
-names the tunings worth trying (`Tuning` of native/cuda/kernels.hpp); ``SUBSALT_TUNE=off`` takes its first. What was
-found is remembered by GPU, medium, order, layer and rough shape.
+names the tunings worth trying (`Tuning` of native/cuda/kernels.hpp); ``SUBSALT_TUNE=off`` takes its first. The result
+is remembered by GPU, medium, order, layer and rough shape.
 
-On grids that are large enough, what a wavefield has not reached is left out (native/cuda/reached.cu), unless
-``SUBSALT_FRONT=off``: how far it has come is found when `Segment.advance` begins, and carried on through its slices.
+On large grids, points that the wavefield has not reached are left out (native/cuda/reached.cu), unless
+``SUBSALT_FRONT=off``. `Segment.advance` finds the extent of the wavefield when it begins, and updates it every slice.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ class DeviceTuner(tuning.Tuner):
     """Choose the tuning of one problem on the GPU of this process while it runs."""
 
     def __init__(self, problem: Problem) -> None:
-        gpu, found = chosen(), tunings(problem)
+        gpu, choices = chosen(), tunings(problem)
         processor = f"{gpu.name} {gpu.processors} processors"
         isa = f"sm_{gpu.capability[0]}{gpu.capability[1]}"
-        self.best, self.threads = found[0], 1
+        self.best, self.threads = choices[0], 1
         self.key = tuning.key(problem, 1, isa, processor)
         self.points = math.prod(problem.layout.shape3)
-        self.choose_among(found, worth_it=self.points >= SMALLEST)
+        self.choose_among(choices, worth_it=self.points >= SMALLEST)
 
     def steps(self, tried: tuning.Cut) -> int:
         """Return the steps of a trial."""
@@ -80,7 +80,7 @@ def tunings(problem: Problem) -> tuple[tuning.Cut, ...]:
 
 
 def tuner_of(problem: Problem) -> DeviceTuner:
-    """Return what chooses the tuning of this problem."""
+    """Return the tuner of this problem, made at the first call."""
     made = problem.cache.get(_TUNER)
     if not isinstance(made, DeviceTuner):
         made = problem.cache[_TUNER] = DeviceTuner(problem)
@@ -192,16 +192,16 @@ class Segment(Stepper):
     Parameters
     ----------
     problem : Problem
-        What is advanced.
+        Medium and grid of the wavefield.
     work : Work, optional
-        What the steps carry (`Work.compiles`); nothing when None. Samples and recorded data stay on the host. Snapshots
-        go to arrays of the GPU, or of the host, where page-locked ones (`reserve_host`) are filled while the next
-        steps are computed; the fields of a correlation lie on the GPU, or on the host, from where they are fetched
-        ahead; shells on either.
+        Sources, recorders and the like (`Work.compiles`); none when None. Samples and recorded data stay on the host.
+        Snapshots go to arrays of the GPU or of the host; page-locked ones (`reserve_host`) are filled while the next
+        steps are computed. The fields of a correlation lie on the GPU, or on the host, from where they are fetched
+        ahead. Shells lie on either.
 
     Notes
     -----
-    Sums (`energy`, `image`) belong on the GPU; those of the host are brought there for every `advance`, and back.
+    Sums (`energy`, `image`) belong on the GPU; sums on the host are copied there and back for every `advance`.
     """
 
     def __init__(self, problem: Problem, work: Work | None = None) -> None:
@@ -333,17 +333,17 @@ class Segment(Stepper):
                 call("subsalt_cuda_tune", self.plan.pointer, *cut)
                 # trials compare tunings at equal work
                 looks = 0 if trial else front
-                asked = _Steps(
+                steps_of_slice = _Steps(
                     state.it, steps, until, finite_every, check_last and steps == left, looks, anew
                 )
                 start = time.perf_counter()
-                self._run(state, asked)
+                self._run(state, steps_of_slice)
                 seconds = max(time.perf_counter() - start, 1e-6)
-                tuner.took(cut, asked.done, seconds)
-                self.problem.cache[_PACE] = _Pace(asked.points / seconds, steps)
-                self.points += asked.points
-                finite = bool(asked.finite)
-                state.whole |= bool(asked.whole)
+                tuner.took(cut, steps_of_slice.done, seconds)
+                self.problem.cache[_PACE] = _Pace(steps_of_slice.points / seconds, steps)
+                self.points += steps_of_slice.points
+                finite = bool(steps_of_slice.finite)
+                state.whole |= bool(steps_of_slice.whole)
                 anew = anew and trial
                 if progress is not None:
                     progress(state.it)
@@ -365,17 +365,17 @@ class Segment(Stepper):
         whole = math.prod(self.problem.layout.shape3)
         return max(1, min(left, int(pace.rate * SLICE_SECONDS / whole), GROWTH * pace.steps))
 
-    def _run(self, state: State, asked: _Steps) -> None:
+    def _run(self, state: State, steps_of_slice: _Steps) -> None:
         """Do the steps of a slice."""
         lib = library()
-        run, arrays, steps = lib.subsalt_cuda_segment_run, levels(state), ctypes.byref(asked)
+        run, arrays, steps = lib.subsalt_cuda_segment_run, levels(state), ctypes.byref(steps_of_slice)
         try:
             status = run(self.pointer, arrays, steps)
         finally:
             # Ctrl-C shows here, behind the call; no call is made before the state is what was computed
-            if asked.done & 1:
+            if steps_of_slice.done & 1:
                 state.prev, state.curr = state.curr, state.prev
-            state.it += asked.done
+            state.it += steps_of_slice.done
         check(lib, status)
 
     def part(
@@ -388,14 +388,14 @@ class Segment(Stepper):
         last: bool,
         until: int,
     ) -> None:
-        """Ask for a part of the step from time index `it`; nothing waits, and the state is not rotated.
+        """Queue a part of the step from time index `it`; nothing waits, and the state is not rotated.
 
         After the last part comes `finish`.
 
         Parameters
         ----------
         state : State
-            What the step reads, and writes over `prev`.
+            The time levels that the step reads; it writes the new level over `prev`.
         it : int
             Time index of `curr`.
         memory : Box, optional
@@ -403,7 +403,7 @@ class Segment(Stepper):
         boxes : sequence of Box
             Where the next level is written. Then sources act, and shells are put back.
         last : bool
-            The level is complete now: it is kept, recorded, copied and imaged.
+            The level is complete now: shells are kept, and the level is recorded, copied and imaged.
         until : int
             Time index up to which the host's arrays may be read ahead: the end of these steps.
         """
