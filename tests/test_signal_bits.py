@@ -32,7 +32,7 @@ from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.methods.kirchhoff.prepare import prepare
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 from subsalt.methods.kirchhoff.velocity.fields import Functions
-from subsalt.methods.kirchhoff.velocity.load import Smoothed
+from subsalt.methods.kirchhoff.velocity.load import SmoothedField
 from subsalt.acquisition.injection import sinc_points
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.timemap import TraceMap
@@ -69,7 +69,7 @@ output = ImageGrid((1, 9, 1), (1, 31, 1), (4e5, 6e6), (-7.0, 24.0), (12.0, 3.5),
 nodes = np.array([0.0, 0.7, 2.0])
 picked = Functions(index[:, :2], [nodes] * 20, [1500 + 37.0 * k + 610 * nodes for k in range(20)], output, "interval")
 velocities = [FieldVelocity(field, Profile(nodes, nodes / 30), True).at(output.positions(), output.time)
-              for field in (picked, Smoothed(picked, output, 0.13, 170.0, 110.0))]
+              for field in (picked, SmoothedField(picked, output, 0.13, 170.0, 110.0))]
 out = {
     "functions": digest(*(f(x) for f in (fixedmath.exp, fixedmath.sin, fixedmath.cos, fixedmath.sinc)),
                         fixedmath.log(abs(x) + 0.1), fixedmath.asin(x / 740.0), fixedmath.bessel_i0(x /

@@ -21,7 +21,7 @@ from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.methods.kirchhoff import engine
 from subsalt.methods.kirchhoff.engine import migrate_block, select
 from subsalt.methods.kirchhoff.memory import layout_of
-from subsalt.methods.kirchhoff.partial import RestartPoints, Sums
+from subsalt.methods.kirchhoff.partial import BlockRestartPoints, Sums
 from subsalt.methods.rtm.job import Job
 from subsalt.parallel.comm import single
 from subsalt.plan import gpu as gpus
@@ -96,7 +96,7 @@ def test_stopped_on_the_gpu_it_goes_on_anywhere(emulated, survey, tmp_path, monk
         Interrupt(patch, at)
         with pytest.raises(KeyboardInterrupt):
             start(survey, run, keys="trace_block = 40")
-    (point,) = RestartPoints(run, facts_of(run)["run_id"]).points()
+    (point,) = BlockRestartPoints(run, facts_of(run)["run_id"]).points()
     assert point.next > 0
     start(survey, run, keys="trace_block = 40", device="cpu" if at == 3 else "cuda")
     assert hashes(run) == hashes(survey[1]["full-offset"])
@@ -106,7 +106,7 @@ def test_stopped_on_the_gpu_it_goes_on_anywhere(emulated, survey, tmp_path, monk
 
 def test_restart_points_hold_what_they_say(emulated, survey, tmp_path, monkeypatch):
     """Sums that are stored while the device goes on are those of the traces before `next`."""
-    stored, real = [], RestartPoints.save
+    stored, real = [], BlockRestartPoints.save
 
     def save(points, sums: Sums):
         stored.append(
@@ -114,7 +114,7 @@ def test_restart_points_hold_what_they_say(emulated, survey, tmp_path, monkeypat
         )
         return real(points, sums)
 
-    monkeypatch.setattr(RestartPoints, "save", save)
+    monkeypatch.setattr(BlockRestartPoints, "save", save)
     start(survey, tmp_path / "run", keys="trace_block = 60\nsave_every = 1e-6")
     assert len(stored) >= 5
     assert all(counted == held for _, counted, held in stored)
@@ -134,7 +134,7 @@ def test_a_device_that_is_lost_stops_the_run_and_it_can_go_on(emulated, survey, 
     done = subprocess.run(words, env=given, capture_output=True, text=True)
     assert done.returncode == DeviceError.exit_code, done.stderr
     assert "Traceback" not in done.stderr
-    assert RestartPoints(run, facts_of(run)["run_id"]).points()
+    assert BlockRestartPoints(run, facts_of(run)["run_id"]).points()
     start(survey, run, keys="trace_block = 40")
     assert hashes(run) == hashes(survey[1]["full-offset"])
 

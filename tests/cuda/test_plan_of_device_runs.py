@@ -58,7 +58,7 @@ from pathlib import Path
 from subsalt.methods.rtm.job import Job
 from subsalt.kernels import cuda_library
 from subsalt.kernels.cuda import segment
-from subsalt.plan import Device, plan_job
+from subsalt.plan import PlannedDevice, plan_job
 from subsalt.run.migrate import migrate_job
 
 folder = Path(sys.argv[1])

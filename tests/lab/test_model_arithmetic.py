@@ -10,8 +10,8 @@ from subsalt.errors import ConfigError
 from subsalt.machine.machine_file import Machine
 from subsalt.plan import network
 from subsalt.plan.model import (
-    Files,
-    Problem,
+    FileRates,
+    ShotProblem,
     core_seconds,
     cubes,
     halo_seconds,
@@ -25,7 +25,7 @@ from subsalt.plan.model import (
 from subsalt.plan.network import Link
 
 #: 10 planes of 4 x 5 points, 3 steps of 2 arrays, one plane beyond a cut
-PROBLEM = Problem((10, 4, 5), 3, wavefields=2, ghost=1, model_arrays=3)
+PROBLEM = ShotProblem((10, 4, 5), 3, wavefields=2, ghost=1, model_arrays=3)
 #: a byte a second and half a second before it: seconds are bytes
 SLOW = Link(0.5, 1.0, "across", "given")
 
@@ -46,7 +46,7 @@ def test_slabs_and_blocks_are_cut_by_whole_planes():
 
 
 def test_a_shot_by_hand():
-    found = predict(PROBLEM, slabs(PROBLEM.shape, 3), 10.0, SLOW, Files(4.0, 2.0, limit=9.0))
+    found = predict(PROBLEM, slabs(PROBLEM.shape, 3), 10.0, SLOW, FileRates(4.0, 2.0, limit=9.0))
     # 3 steps of 4 planes of 20 points, 10 points a second
     assert found.phases["kernel"] == pytest.approx(24.0)
     # 3 steps: 2 arrays to 2 neighbours, 0.5 s each and 20 points of 4 bytes
@@ -105,7 +105,7 @@ def test_shots_dealt_to_groups():
     assert tail_loss(13, 4) == pytest.approx(3 / 16)
     # all partial images are read once, whoever reads them; the file system may be what limits
     assert sum_seconds(100, 3, 2, 10.0, None, 1) == pytest.approx(4 * 300 / 20)
-    assert sum_seconds(100, 3, 2, 10.0, Files(1e9, 1e9, limit=5.0), 2) == pytest.approx(4 * 300 / 5)
+    assert sum_seconds(100, 3, 2, 10.0, FileRates(1e9, 1e9, limit=5.0), 2) == pytest.approx(4 * 300 / 5)
 
 
 def test_links_come_from_what_was_measured():

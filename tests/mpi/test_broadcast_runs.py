@@ -88,7 +88,7 @@ def test_traces_that_rank_0_cannot_read_are_an_error_of_all():
         import numpy as np
         from subsalt.parallel.comm import world
         from subsalt.errors import DataError
-        from subsalt.methods.rtm.shot_input import TracesTogether, reading_of
+        from subsalt.methods.rtm.shot_input import BroadcastTraceReader, reading_of
         from subsalt.acquisition.survey import Survey
 
         w = world()
@@ -106,7 +106,7 @@ def test_traces_that_rank_0_cannot_read_are_an_error_of_all():
         survey.reader = reader
         mine = np.arange(5) * 3 % 15 if w.rank == 2 else np.arange(w.rank, 15, 4)
         mine = np.sort(mine)
-        with TracesTogether(survey, lambda shot: mine, reading_of("broadcast", w)) as feed:
+        with BroadcastTraceReader(survey, lambda shot: mine, reading_of("broadcast", w)) as feed:
             feed.prepare(survey.shots[0])
             got = feed.take(survey.shots[0])
             assert (got.data == mine[:, None]).all() and got.data.shape == (len(mine), 4)

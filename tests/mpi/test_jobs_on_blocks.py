@@ -94,8 +94,8 @@ def test_blocks_that_cannot_be_are_refused(
 
 
 def test_a_gpu_cuts_no_rows(surveys: Path) -> None:
-    from subsalt.plan import Device
+    from subsalt.plan import PlannedDevice
 
     path = with_tables(job_file(surveys, "volume"), "gpu", "[parallel]\ndecomp = [2, 2]")
     with pytest.raises(ConfigError, match="ranks on GPUs have slabs along x"):
-        plan_job(Job.from_toml(path), 4, 10**10, 1, on=Device("cuda", "h200", None))
+        plan_job(Job.from_toml(path), 4, 10**10, 1, on=PlannedDevice("cuda", "h200", None))

@@ -15,7 +15,7 @@ from subsalt.methods.kirchhoff import plan as kirchhoff
 from subsalt.methods.kirchhoff.duration import share_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.prepare import prepare
-from subsalt.methods.kirchhoff.work import work_of
+from subsalt.methods.kirchhoff.work import estimate_contributions
 from subsalt.methods.rtm.job import Job
 from subsalt.plan import World, plan_job, program
 
@@ -66,7 +66,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_contributions_are_those_of_the_sum(folder, case):
     setup = setup_of(folder, kirchhoff={"antialias": "none", "interpolation": "linear", **CASES[case]})
-    work = work_of(setup)
+    work = estimate_contributions(setup)
     # 100 locations or more with up to 150 traces each: the mean of 15,000 ranges that spread as wide as themselves
     # is known to 1 %, the coarse times cost no more; the issue asks for 5 %
     assert work.contributions == pytest.approx(counted(setup), rel=0.03)
@@ -82,7 +82,7 @@ def test_contributions_with_velocity_and_eta_that_vary(folder):
         velocity={"v": {"t": [0.0, 1.0], "value": [1500.0, 2600.0]}, "eta": 0.1},
         kirchhoff={"antialias": "none", "interpolation": "linear", "aperture": "all"},
     )
-    assert work_of(setup).contributions == pytest.approx(counted(setup), rel=0.03)
+    assert estimate_contributions(setup).contributions == pytest.approx(counted(setup), rel=0.03)
 
 
 def world(ranks=1, memory=1 << 40):
@@ -91,12 +91,12 @@ def world(ranks=1, memory=1 << 40):
 
 def test_blocks_cover_the_image_and_keep_to_the_memory(folder):
     setup = setup_of(folder, kirchhoff={"gathers": "full-offset"})
-    whole = layout_of(setup, world(memory=1 << 40), traces_at_a_time=16, work=work_of(setup))
+    whole = layout_of(setup, world(memory=1 << 40), traces_at_a_time=16, work=estimate_contributions(setup))
     assert len(whole.blocks) == 1
     fixed = whole.total - whole.arrays["image traces and velocity"]
     # room for a third of the sums: blocks are cut until they fit
     room = fixed + whole.arrays["image traces and velocity"] // 3
-    cut = layout_of(setup, world(memory=room), traces_at_a_time=16, work=work_of(setup))
+    cut = layout_of(setup, world(memory=room), traces_at_a_time=16, work=estimate_contributions(setup))
     assert cut.fits
     assert cut.total <= room
     assert len(cut.blocks) >= 3
@@ -108,7 +108,7 @@ def test_blocks_cover_the_image_and_keep_to_the_memory(folder):
 
 def test_every_rank_gets_a_share_of_the_work(folder):
     setup = setup_of(folder)
-    work = work_of(setup)
+    work = estimate_contributions(setup)
     layout = layout_of(setup, world(3), work=work)
     share = share_of(setup, layout.blocks, work, 3)
     assert len(layout.blocks) >= 3

@@ -18,9 +18,9 @@ from subsalt.methods.rtm.grouping import group_size
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.node_inputs import NodeInputs
 from subsalt.methods.rtm.speed import LAYER, SHARE, gpu_rates
-from subsalt.plan import Device, plan_job
+from subsalt.plan import PlannedDevice, plan_job
 from subsalt.plan import gpu as gpus
-from subsalt.plan.gpu import Gpu
+from subsalt.plan.gpu import PlannedGpu
 from subsalt.plan.prediction import Writes
 from subsalt.plan.rates import Parts, Rates
 
@@ -82,7 +82,7 @@ def test_what_nobody_measured_is_assumed_and_says_so():
         gpus.named("some card")
     assert unknown.value.code == "E989"
     with pytest.raises(ConfigError, match="leave --gpu") as both:
-        Device("cpu", "h200")
+        PlannedDevice("cpu", "h200")
     assert both.value.code == "E989"
 
 
@@ -277,7 +277,9 @@ def test_a_job_is_sized_for_a_gpu_that_is_not_here(job, capsys):
 def test_from_python_a_gpu_is_named_too(job):
     from subsalt.methods.rtm.job import Job
 
-    plan = plan_job(Job.from_toml(job), memory_per_rank=64 * 10**9, on=Device("cuda", "a100", 20 * 10**9))
+    plan = plan_job(
+        Job.from_toml(job), memory_per_rank=64 * 10**9, on=PlannedDevice("cuda", "a100", 20 * 10**9)
+    )
     assert plan.fits
     assert (plan.basis.decision.world.gpu.name, plan.basis.decision.world.gpu.memory) == ("a100", 20 * 10**9)
 
@@ -302,13 +304,13 @@ def test_wrong_words_and_small_gpus_have_their_exit_code(job, capsys, args, code
 
 def test_the_gpu_of_this_process_is_what_is_free_on_it(emulated, monkeypatch):
     monkeypatch.setenv("SUBSALT_EMULATED_MEMORY", str(10**9))
-    here = Device("cuda").gpu_for(None)
-    assert isinstance(here, Gpu)
+    here = PlannedDevice("cuda").gpu_for(None)
+    assert isinstance(here, PlannedGpu)
     free, total = emulated.free_memory()
     assert (here.memory, here.there, here.context) == (free, True, 0)
     assert free <= total == 10**9
-    assert Device("cuda").gpu_for(None, ranks=3).sharing == 3
-    assert Device("auto").gpu_for(None) is None  # an emulated device is asked for by name
+    assert PlannedDevice("cuda").gpu_for(None, ranks=3).sharing == 3
+    assert PlannedDevice("auto").gpu_for(None) is None  # an emulated device is asked for by name
 
 
 def test_the_path_of_machine_json_is_read_for_its_device(job, capsys, tmp_path):

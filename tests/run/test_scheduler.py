@@ -12,7 +12,7 @@ from subsalt.earth.grid import Grid
 from subsalt.errors import CannotCreateError, DataError, MemoryPlanError
 from subsalt.methods.rtm import outputs
 from subsalt.methods.rtm.job import Job
-from subsalt.methods.rtm.shot_input import TraceReader
+from subsalt.methods.rtm.shot_input import TracePrefetcher
 from subsalt.parallel.comm import single
 from subsalt.plan.world import group_sizes
 from subsalt.run import lock
@@ -189,7 +189,7 @@ def line(n=3):
 def test_traces_are_read_ahead_by_another_thread():
     survey, log, go = line()
     rows = np.array([1, 3])
-    with TraceReader(survey, lambda shot: rows) as feed:
+    with TracePrefetcher(survey, lambda shot: rows) as feed:
         for shot in survey.shots:
             feed.prepare(shot)
             feed.prepare(shot)  # once is enough
@@ -206,7 +206,7 @@ def test_traces_are_read_ahead_by_another_thread():
 
 def test_a_feed_that_is_left_does_not_wait_for_shots_that_were_not_begun():
     survey, log, go = line(50)
-    with TraceReader(survey) as feed:
+    with TracePrefetcher(survey) as feed:
         for shot in survey.shots:
             feed.prepare(shot)
         while not log:

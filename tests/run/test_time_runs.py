@@ -13,7 +13,7 @@ import subsalt
 from subsalt.kernels import kirchhoff
 from subsalt.methods.kirchhoff import memory as kirchhoff_layout
 from subsalt.methods.kirchhoff.cutting import cut
-from subsalt.methods.kirchhoff.partial import RestartPoints
+from subsalt.methods.kirchhoff.partial import BlockRestartPoints
 from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
@@ -199,7 +199,7 @@ def test_what_was_summed_before_a_stop_is_kept(survey, tmp_path, monkeypatch, at
         with pytest.raises(KeyboardInterrupt):
             again(survey, run, keys="trace_block = 40")
     assert "stored" in "\n".join(lines(view_of(run))) or view_of(run).state == "stopped"
-    points = RestartPoints(run, json.loads((run / "run.json").read_text())["run_id"]).points()
+    points = BlockRestartPoints(run, json.loads((run / "run.json").read_text())["run_id"]).points()
     assert len(points) == 1
     with monkeypatch.context() as patch:
         count = stop_after(patch, 10**9)
@@ -215,8 +215,10 @@ def test_what_was_summed_before_a_stop_is_kept(survey, tmp_path, monkeypatch, at
 
 def test_restart_points_come_as_often_as_asked(survey, tmp_path, monkeypatch):
     saved = []
-    real = RestartPoints.save
-    monkeypatch.setattr(RestartPoints, "save", lambda self, sums: (saved.append(sums.next), real(self, sums)))
+    real = BlockRestartPoints.save
+    monkeypatch.setattr(
+        BlockRestartPoints, "save", lambda self, sums: (saved.append(sums.next), real(self, sums))
+    )
     again(survey, tmp_path / "run", keys="trace_block = 60\nsave_every = 1e-6")
     assert len(saved) >= 5
     assert saved == sorted(saved)

@@ -15,7 +15,7 @@ from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
-    from subsalt.plan import Device
+    from subsalt.plan import PlannedDevice
 
 
 @dataclass(frozen=True)
@@ -128,16 +128,16 @@ class Asked:
                 code="E971",
             )
 
-    def of(self, job: BaseJob) -> Device:
+    def of(self, job: BaseJob) -> PlannedDevice:
         """Return the device to plan for: a GPU that is named means cuda."""
-        from subsalt.plan import Device
+        from subsalt.plan import PlannedDevice
 
         memory = None if self.gpu_memory is None else memory_bytes(self.gpu_memory, "--gpu-memory")
         known = ("auto", "cpu", "cuda", "reference")
         if self.device is not None and self.device not in known:
             raise ConfigError(f"--device {self.device}", f"use one of {', '.join(known)}", code="E104")
         given = "cuda" if self.gpu is not None or memory is not None else job.parallel.device  # type: ignore[attr-defined]
-        return Device(self.device or given, self.gpu, memory)
+        return PlannedDevice(self.device or given, self.gpu, memory)
 
 
 def plan(job_file: Path, here: RankOptions, options: Asked, as_json: bool, measure: bool) -> None:

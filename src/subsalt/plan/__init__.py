@@ -1,11 +1,11 @@
 """What a run will take on given ranks, decided before anything is allocated."""
 
-from subsalt.plan.gpu import Device
+from subsalt.plan.gpu import PlannedDevice
 from subsalt.plan.planning import plan_job, plan_job_on_nodes
 from subsalt.plan.world import World, group_sizes
 
 __all__ = [
-    "Device",
+    "PlannedDevice",
     "World",
     "group_sizes",
     "plan_job",

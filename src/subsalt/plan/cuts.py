@@ -89,7 +89,7 @@ class Travel:
 
 
 @dataclass(frozen=True)
-class Exchange:
+class ExchangeTime:
     """The ghost planes of a time step, on the rank that waits longest.
 
     Parameters
@@ -107,7 +107,9 @@ class Exchange:
     nbytes: int
 
 
-def exchange_of(plane: GridFootprint, nz: int, cut: Cut, step: float, link: Link, copy: float) -> Exchange:
+def exchange_of(
+    plane: GridFootprint, nz: int, cut: Cut, step: float, link: Link, copy: float
+) -> ExchangeTime:
     """Return what the exchange of one time step takes.
 
     Parameters
@@ -131,16 +133,16 @@ def exchange_of(plane: GridFootprint, nz: int, cut: Cut, step: float, link: Link
     """
     xs, ys = (sides_of(slabs, 0) for slabs in cut)
     most = max(x.own for x in xs) * max(y.own for y in ys)
-    worst, nbytes = Exchange(0.0, 0.0, 0), 0
+    worst, nbytes = ExchangeTime(0.0, 0.0, 0), 0
     for x in xs:
         for y in ys:
             travel = Travel.of(plane, nz, x, y)
             nbytes += travel.nbytes
             seconds = travel.seconds(link, copy)
             inner = travel.core * step * x.own * y.own / most
-            now = Exchange(seconds, exposed(seconds, inner), 0)
+            now = ExchangeTime(seconds, exposed(seconds, inner), 0)
             worst = max(worst, now, key=lambda e: (e.exposed, e.seconds))
-    return Exchange(worst.seconds, worst.exposed, nbytes)
+    return ExchangeTime(worst.seconds, worst.exposed, nbytes)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ PIN = 4e9
 
 
 @dataclass(frozen=True)
-class Gpu:
+class PlannedGpu:
     """A GPU, as a rank sees it.
 
     Parameters
@@ -79,10 +79,10 @@ class Gpu:
         """Bytes that a rank may take, the driver's included."""
         return int((1 - MARGIN) * self.memory) // self.sharing
 
-    def agreed(self, comm: Comm) -> Gpu:
+    def agreed(self, comm: Comm) -> PlannedGpu:
         """Return the GPU that all ranks plan with: the least memory, as many ranks on it as any has. Collective."""
         places = comm.allgather((comm.host, self.bus))
-        shared = Gpu.from_dict(comm.bcast(self.to_dict()))
+        shared = PlannedGpu.from_dict(comm.bcast(self.to_dict()))
         return replace(shared, memory=int(comm.min(self.memory)), sharing=max(map(places.count, places)))
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,18 +90,18 @@ class Gpu:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Gpu:
+    def from_dict(cls, values: Mapping[str, Any]) -> PlannedGpu:
         """Return what `to_dict` told."""
         return cls(**values)
 
 
-def _kind(gib: float, copy: float, link: float) -> Gpu:
-    return Gpu("", int(gib * GIB), copy, link, link)
+def _kind(gib: float, copy: float, link: float) -> PlannedGpu:
+    return PlannedGpu("", int(gib * GIB), copy, link, link)
 
 
 #: memory that is free on an empty GPU, GiB; bytes per second of a copy: 88 % of the data sheet's, of the H200 as it was
 #: measured; and of its link
-KNOWN: dict[str, Gpu] = {
+KNOWN: dict[str, PlannedGpu] = {
     "b200": _kind(178, 7.0e12, 55e9),
     "h200": _kind(139, 4.3e12, 55e9),
     "h100": _kind(79, 2.9e12, 55e9),
@@ -116,7 +116,7 @@ KNOWN: dict[str, Gpu] = {
 UNKNOWN = _kind(16, 0.3e12, 12e9)
 
 
-def named(name: str | None, memory: int | None = None, machine: Machine | None = None) -> Gpu:
+def named(name: str | None, memory: int | None = None, machine: Machine | None = None) -> PlannedGpu:
     """Return a GPU that need not be here.
 
     Parameters
@@ -156,7 +156,7 @@ def kind_of(name: str) -> str | None:
     return None
 
 
-def here(machine: Machine | None = None, sharing: int = 1) -> Gpu:
+def here(machine: Machine | None = None, sharing: int = 1) -> PlannedGpu:
     """Return the GPU of this process, whose context is made if it is not.
 
     Parameters
@@ -182,7 +182,7 @@ def here(machine: Machine | None = None, sharing: int = 1) -> Gpu:
     return with_rates(gpu, machine)
 
 
-def of_run(device: str, machine: Machine | None = None) -> Gpu | None:
+def of_run(device: str, machine: Machine | None = None) -> PlannedGpu | None:
     """Return the GPU that a run with ``[parallel] device`` uses in this process; None for the processor.
 
     Raises
@@ -193,7 +193,7 @@ def of_run(device: str, machine: Machine | None = None) -> Gpu | None:
     return here(machine) if kernels.is_gpu(device) else None
 
 
-def with_rates(gpu: Gpu, machine: Machine | None) -> Gpu:
+def with_rates(gpu: PlannedGpu, machine: Machine | None) -> PlannedGpu:
     """Return a GPU with the figures that were measured on one of its name."""
     if machine is None:
         return gpu
@@ -216,7 +216,7 @@ def with_rates(gpu: Gpu, machine: Machine | None) -> Gpu:
 
 
 @dataclass(frozen=True)
-class Device:
+class PlannedDevice:
     """A device as it is asked for.
 
     Parameters
@@ -244,7 +244,7 @@ class Device:
         """Whether a GPU is named, here or not."""
         return self.gpu is not None or self.memory is not None
 
-    def gpu_for(self, machine: Machine | None, ranks: int = 1) -> Gpu | None:
+    def gpu_for(self, machine: Machine | None, ranks: int = 1) -> PlannedGpu | None:
         """Return the GPU to plan for, None for the processor.
 
         Parameters

@@ -223,7 +223,7 @@ def survey_seconds(shots: int, groups: int, shot: float) -> float:
 
 
 def sum_seconds(
-    points: int, shots: int, workers: int, summed: float, files: Files | None, nodes: int
+    points: int, shots: int, workers: int, summed: float, files: FileRates | None, nodes: int
 ) -> float:
     """Return the seconds of summing the images of all shots in shot order.
 
@@ -240,7 +240,7 @@ def sum_seconds(
         Ranks that sum.
     summed : float
         Bytes that a worker reads, checks and adds per second.
-    files : Files, optional
+    files : FileRates, optional
         Limits what the nodes read together.
     nodes : int
         Of the workers.
@@ -256,7 +256,7 @@ FLOAT = 4
 
 
 @dataclass(frozen=True)
-class Files:
+class FileRates:
     """How fast files are read and written.
 
     Parameters
@@ -281,7 +281,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Problem:
+class ShotProblem:
     """One shot.
 
     Parameters
@@ -311,7 +311,7 @@ def kernel_seconds(blocks: Blocks, steps: int, rate: float) -> float:
     return steps * math.prod(blocks.largest) / rate
 
 
-def halo_seconds(blocks: Blocks, problem: Problem, link: Link) -> float:
+def halo_seconds(blocks: Blocks, problem: ShotProblem, link: Link) -> float:
     """Return the seconds of all exchanges, one face after the other, when nothing is computed meanwhile."""
     faces, points = blocks.exchanged(problem.ghost)
     w = problem.wavefields
@@ -323,7 +323,7 @@ def exposed(halo: float, core: float) -> float:
     return max(0.0, halo - core)
 
 
-def core_seconds(blocks: Blocks, problem: Problem, rate: float) -> float:
+def core_seconds(blocks: Blocks, problem: ShotProblem, rate: float) -> float:
     """Return the seconds of the time steps of what lies more than the ghost planes away from any cut of the block."""
     inside = [
         max(0, n - min(2, c - 1) * problem.ghost) for n, c in zip(blocks.largest, blocks.counts, strict=True)
@@ -331,25 +331,25 @@ def core_seconds(blocks: Blocks, problem: Problem, rate: float) -> float:
     return problem.steps * math.prod(inside) / rate
 
 
-def init_seconds(blocks: Blocks, problem: Problem, files: Files) -> float:
+def init_seconds(blocks: Blocks, problem: ShotProblem, files: FileRates) -> float:
     """Return the seconds of reading the model arrays, each node its block and the ghost planes beside it."""
     held = _held(blocks, problem.ghost)
     return problem.model_arrays * FLOAT * math.prod(held) / files.reading(blocks.number)
 
 
-def trace_bytes(blocks: Blocks, problem: Problem) -> int:
+def trace_bytes(blocks: Blocks, problem: ShotProblem) -> int:
     """Return the bytes of source and receiver traces that the busiest node reads: those on its surface."""
     x, y, _ = _held(blocks, problem.ghost)
     return 2 * problem.steps * FLOAT * x * y
 
 
-def trace_seconds(blocks: Blocks, problem: Problem, files: Files) -> float:
+def trace_seconds(blocks: Blocks, problem: ShotProblem, files: FileRates) -> float:
     """Return the seconds of reading them."""
     surface = blocks.counts[0] * blocks.counts[1]
     return trace_bytes(blocks, problem) / files.reading(surface)
 
 
-def image_seconds(blocks: Blocks, problem: Problem, files: Files) -> float:
+def image_seconds(blocks: Blocks, problem: ShotProblem, files: FileRates) -> float:
     """Return the seconds of writing the image, each node its block."""
     return problem.image_arrays * FLOAT * math.prod(blocks.largest) / files.writing(blocks.number)
 
@@ -383,11 +383,11 @@ class Predicted:
 
 
 def predict(
-    problem: Problem,
+    problem: ShotProblem,
     blocks: Blocks,
     rate: float,
     link: Link | None,
-    files: Files | None = None,
+    files: FileRates | None = None,
     *,
     overlapped: bool = False,
 ) -> Predicted:
@@ -395,7 +395,7 @@ def predict(
 
     Parameters
     ----------
-    problem : Problem
+    problem : ShotProblem
         The shot.
     blocks : Blocks
         One for each node.
@@ -403,7 +403,7 @@ def predict(
         Points per second of a node.
     link : Link, optional
         Between neighbours.
-    files : Files, optional
+    files : FileRates, optional
         For model, traces and image; they are left out without.
     overlapped : bool
         Messages travel while the core of a block is computed; else one after the other.
@@ -487,14 +487,14 @@ class Surroundings:
     ----------
     network : Network
         Links between ranks; exchanges over links that are not known count as hidden under the time steps.
-    files : Files
+    files : FileRates
         Bytes per second of a rank, and of all ranks together.
     publish : float
         Seconds of a published file, whatever is in it.
     """
 
     network: Network = field(default_factory=Network)
-    files: Files = field(default_factory=lambda: Files(READ, WRITE))
+    files: FileRates = field(default_factory=lambda: FileRates(READ, WRITE))
     publish: float = PUBLISH
 
     @classmethod
@@ -516,7 +516,7 @@ class Surroundings:
         """
         known = None if isinstance(machine, str) else machine
         publish, write = publishing_known(known, folder) or (PUBLISH, WRITE)
-        return cls(Network.of(known, link), Files(READ, write, limit), publish)
+        return cls(Network.of(known, link), FileRates(READ, write, limit), publish)
 
 
 HERE = Surroundings()

@@ -257,7 +257,7 @@ CHECKPOINTS = ("snapshots", "states")
 
 
 @dataclass(frozen=True)
-class Cluster:
+class PlannedNodes:
     """The nodes that somebody asks about.
 
     Parameters
@@ -384,7 +384,7 @@ class NodesPlan:
         }
 
 
-def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | None) -> Cluster:
+def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | None) -> PlannedNodes:
     """Return nodes like the machine that was measured, this one when none was; `threads` where nobody asks for some.
 
     Raises
@@ -406,7 +406,7 @@ def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | No
     each = threads or max(1, cores // ranks_per_node)
     memory = memory or int(MEMORY_SHARE * int(facts.get("ram_bytes") or 0) / ranks_per_node)
     given = request.memory_per_rank is not None
-    return Cluster(
+    return PlannedNodes(
         sorted(set(request.counts)), ranks_per_node, each, memory, given, request.link, request.files
     )
 
@@ -452,7 +452,7 @@ def measured_points(seen: Sequence[Path], folder: Path) -> list[MeasuredPoint]:
     return points
 
 
-def assumptions(nodes: Cluster, around: Surroundings) -> list[str]:
+def assumptions(nodes: PlannedNodes, around: Surroundings) -> list[str]:
     """Return what holds for all nodes, in words."""
     each = f"{nodes.memory_per_rank / 1e9:.3g} GB for each of {nodes.ranks_per_node} ranks"
     share = "" if nodes.given else f", {MEMORY_SHARE:.0%} of its memory"
@@ -493,10 +493,12 @@ class NodesModel(ABC):
         """Measure what this machine was not measured for, where the job computes on processors."""
 
     @abstractmethod
-    def row(self, nodes: Cluster, n: int, machine: Machine | None, why_not: str) -> tuple[Row, list[str]]:
+    def row(
+        self, nodes: PlannedNodes, n: int, machine: Machine | None, why_not: str
+    ) -> tuple[Row, list[str]]:
         """Return the row of `n` nodes, and what its figures rest on; a `SubsaltError` where it would not run."""
 
-    def step(self, nodes: Cluster, n: int, machine: Machine | None) -> StepModel | None:
+    def step(self, nodes: PlannedNodes, n: int, machine: Machine | None) -> StepModel | None:
         """Return the model of a time step that the ranks of `n` nodes share; None where there is none."""
         return None
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from subsalt.errors import Finding, SubsaltError
 from subsalt.job.signal.summary import signal_row
 from subsalt.plan.disk import Disk, disk_error
-from subsalt.plan.gpu import Gpu
+from subsalt.plan.gpu import PlannedGpu
 from subsalt.plan.prediction import Prediction
 
 Basis = TypeVar("Basis")
@@ -131,7 +131,7 @@ def _phases_text(phases: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {duration(s)}" for name, s in phases.items() if s >= 0.01 * total)
 
 
-def gpu_line(gpu: Gpu) -> str:
+def gpu_line(gpu: PlannedGpu) -> str:
     """Return what is known of the GPU, and from where."""
     known = f"measured on {gpu.measured[:10]}" if gpu.measured else "assumed"
     where = "here" if gpu.there else "not in this machine"

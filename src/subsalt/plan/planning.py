@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt.methods import method_of
-from subsalt.plan.gpu import Device
+from subsalt.plan.gpu import PlannedDevice
 from subsalt.plan.network import Link
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class PlanRequest:
         Measure for some seconds what this machine was not measured for, and keep it in machine.json.
     say : callable
         Told what is measured.
-    on : Device, optional
+    on : PlannedDevice, optional
         What computes; the device of the job when None.
     """
 
@@ -49,7 +49,7 @@ class PlanRequest:
     run_dir: Path | None = None
     measure: bool = False
     say: Callable[[str], None] = lambda text: None
-    on: Device | None = None
+    on: PlannedDevice | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from subsalt.errors import ConfigError
 from subsalt.host import available_memory, usable_cores
 from subsalt.kernels import threads_to_use
-from subsalt.plan.gpu import Gpu
+from subsalt.plan.gpu import PlannedGpu
 
 if TYPE_CHECKING:
     from subsalt.parallel.comm import Comm
@@ -47,7 +47,7 @@ class World:
         The memory is what somebody asked to keep to, not what was found free.
     running : bool
         The ranks run: their memory is free beside what they hold already.
-    gpu : Gpu or None
+    gpu : PlannedGpu or None
         What every rank computes on; None: its processor.
     program : int
         Bytes of a rank before its first array (`subsalt.plan.program`).
@@ -59,7 +59,7 @@ class World:
     ranks_per_node: int
     given: bool = False
     running: bool = False
-    gpu: Gpu | None = None
+    gpu: PlannedGpu | None = None
     program: int = PROGRAM
 
     @classmethod
@@ -82,7 +82,7 @@ class World:
         return cls(ranks, available_memory() // ranks, each, ranks)
 
     @classmethod
-    def of(cls, comm: Comm, threads: int, gpu: Gpu | None = None) -> World:
+    def of(cls, comm: Comm, threads: int, gpu: PlannedGpu | None = None) -> World:
         """Return the world of running ranks; collective.
 
         The ranks of a node share what is free there; the least share of all rules, and so does the smallest GPU.

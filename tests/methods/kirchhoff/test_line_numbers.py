@@ -6,7 +6,7 @@ import pytest
 from subsalt.acquisition.image_grid import ImageGrid, numbers_of, positions_of
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.methods.kirchhoff.velocity.fields import Functions
-from subsalt.methods.kirchhoff.velocity.load import Smoothed
+from subsalt.methods.kirchhoff.velocity.load import SmoothedField
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 
 TIME = TimeAxis(21, 0.1)
@@ -36,7 +36,7 @@ def velocity(image, kind):
     t = np.array([0.0, 1.0, 2.0])
     field = Functions(places, [t] * 20, list(rng.uniform(1500, 3000, (20, 3))), image)
     if kind == "smoothed":
-        field = Smoothed(field, image, 0.4, 250.0, 170.0)
+        field = SmoothedField(field, image, 0.4, 250.0, 170.0)
     return FieldVelocity(field, None, True)
 
 

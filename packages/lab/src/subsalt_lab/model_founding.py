@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from subsalt.plan.model import (
-    Files,
-    Problem,
+    FileRates,
     Shape,
+    ShotProblem,
     core_seconds,
     exposed,
     halo_seconds,
@@ -188,9 +188,9 @@ class Fit:
     rate: float
 
 
-def problem_of(grid: str) -> Problem:
+def problem_of(grid: str) -> ShotProblem:
     """Return a run of the documents."""
-    return Problem(GRIDS[grid], STEPS, wavefields=2, ghost=GHOST)
+    return ShotProblem(GRIDS[grid], STEPS, wavefields=2, ghost=GHOST)
 
 
 def fit(grid: str) -> Fit:
@@ -270,9 +270,9 @@ def input_rows() -> list[dict[str, Any]]:
     return out
 
 
-def _init_bytes(problem: Problem, nodes: int) -> float:
+def _init_bytes(problem: ShotProblem, nodes: int) -> float:
     """Return the bytes of the model arrays that the busiest node reads."""
-    return init_seconds(slabs(problem.shape, nodes), problem, Files(1.0, 1.0))
+    return init_seconds(slabs(problem.shape, nodes), problem, FileRates(1.0, 1.0))
 
 
 def largest_miss(rows: list[dict[str, Any]]) -> float:

@@ -31,7 +31,7 @@ from subsalt.methods.kirchhoff.block_reach import reach
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Work
+from subsalt.methods.kirchhoff.work import Contributions
 from subsalt.plan.model import CHECK, GATHER_PAGE, HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.prediction import Prediction, Writes
 from subsalt.plan.rates import faster, machine_if_known, worth_again
@@ -164,7 +164,7 @@ class Share:
     all_traces: int
 
 
-def share_of(setup: KirchhoffSetup, blocks: Sequence[Block], work: Work, ranks: int) -> Share:
+def share_of(setup: KirchhoffSetup, blocks: Sequence[Block], work: Contributions, ranks: int) -> Share:
     """Return what the busiest of `ranks` does when each takes the next block as soon as it is free."""
     groups = max(1.0, float(work.by_group.sum()))
     near: dict[object, Any] = {}

@@ -18,8 +18,8 @@ from subsalt.methods.kirchhoff.cutting import Block, block_bytes, cut
 from subsalt.methods.kirchhoff.engine import FEWEST, trace_block
 from subsalt.methods.kirchhoff.prepare import prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Work
-from subsalt.plan.gpu import Gpu
+from subsalt.methods.kirchhoff.work import Contributions
+from subsalt.plan.gpu import PlannedGpu
 from subsalt.plan.world import MPI, World
 
 #: bytes of a block where memory is not asked to be kept: larger ones have restart points that take long to write
@@ -106,7 +106,7 @@ def layout_of(
     *,
     traces_at_a_time: int | None = None,
     memory: int | None = None,
-    work: Work | None = None,
+    work: Contributions | None = None,
     pictures: bool = False,
 ) -> BlockLayout:
     """Return how an image is cut for the ranks there are; pure arithmetic, the same on every rank.
@@ -121,7 +121,7 @@ def layout_of(
         ``[kirchhoff] trace_block``; chosen when None.
     memory : int, optional
         ``[kirchhoff] memory``, bytes that a rank may take in all; what is comfortable when None.
-    work : Work, optional
+    work : Contributions, optional
         By which blocks are balanced.
     pictures : bool
         They are drawn at last.
@@ -159,7 +159,7 @@ def _drawing(found: BlockLayout, setup: KirchhoffSetup, world: World) -> BlockLa
     return replace(found, error=MemoryPlanError(told, "set [output] pictures = false", code=code))
 
 
-def _too_small(gpu: Gpu, found: BlockLayout) -> MemoryPlanError:
+def _too_small(gpu: PlannedGpu, found: BlockLayout) -> MemoryPlanError:
     """Return the error of a job that fits into the host and not into its GPU."""
     return MemoryPlanError(
         f"{gpu.name} has {gpu.limit / 1e6:.1f} MB for a rank, which {found.trace_block} traces at a time and the image "
@@ -175,7 +175,7 @@ def _fitted(
     limit: int,
     asked: int | None,
     memory: int | None,
-    work: Work | None,
+    work: Contributions | None,
 ) -> BlockLayout:
     nt, options = setup.table.time.nt, setup.options
     fixed = {

@@ -38,10 +38,10 @@ from subsalt.methods.kirchhoff.duration import prediction_of, share_of
 from subsalt.methods.kirchhoff.engine import bytes_of, migrate_block, select, start
 from subsalt.methods.kirchhoff.memory import BlockLayout
 from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
-from subsalt.methods.kirchhoff.partial import RestartPoints, Sums, SumsFile, write_sums
+from subsalt.methods.kirchhoff.partial import BlockRestartPoints, Sums, SumsFile, write_sums
 from subsalt.methods.kirchhoff.plan import disk_of
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Work, work_of
+from subsalt.methods.kirchhoff.work import Contributions, estimate_contributions
 from subsalt.parallel.comm import Comm
 from subsalt.plan import gpu as gpus
 from subsalt.plan.model import Surroundings
@@ -117,7 +117,7 @@ class BlockRunner:
         What all blocks share.
     images : Path
         Folder of finished sums.
-    points : RestartPoints
+    points : BlockRestartPoints
         Of the run.
     clock : Phases
         Takes the seconds.
@@ -137,7 +137,7 @@ class BlockRunner:
 
     setup: KirchhoffSetup
     images: Path
-    points: RestartPoints
+    points: BlockRestartPoints
     clock: Phases
     threads: int
     size: int
@@ -299,7 +299,7 @@ def predict_blocks(
     setup: KirchhoffSetup,
     layout: BlockLayout,
     left: Sequence[Block],
-    work: Work,
+    work: Contributions,
     world: World,
     folder: Path,
 ) -> dict[str, Any]:
@@ -355,7 +355,7 @@ class BlocksRun(ImagingRun):
         state = self.state
         table = self.setup.table
         self.signal = signal_facts(table, state.world, state.clock, state.stored_marks(), state.request.say)
-        self.points = RestartPoints(state.folder, state.run_id)
+        self.points = BlockRestartPoints(state.folder, state.run_id)
         self.blocks = blocks_of_run(
             state.ledger,
             self.setup,
@@ -374,7 +374,7 @@ class BlocksRun(ImagingRun):
         """Return what the blocks that are left take; on rank 0."""
         if not self.state.world.is_root:
             return {}
-        work = self.job.remember("work", lambda: work_of(self.setup))
+        work = self.job.remember("work", lambda: estimate_contributions(self.setup))
         return predict_blocks(self.job, self.setup, self.layout, left, work, self.sharing, self.state.folder)
 
     @contextmanager
@@ -464,7 +464,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found:
             found,
             traces_at_a_time=None if k.trace_block == "auto" else int(k.trace_block),
             memory=None if k.memory == "auto" else int(k.memory),
-            work=job.remember("work", lambda: work_of(setup)),
+            work=job.remember("work", lambda: estimate_contributions(setup)),
             pictures=job.output.pictures,
         )
         if layout.error is not None:
@@ -476,7 +476,7 @@ def blocks_of_run(
     ledger: Ledger | None,
     setup: KirchhoffSetup,
     layout: BlockLayout,
-    points: RestartPoints,
+    points: BlockRestartPoints,
     images: Path,
     everybody: Comm,
 ) -> list[Block]:

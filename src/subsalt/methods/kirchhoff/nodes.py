@@ -18,8 +18,8 @@ from subsalt.methods.kirchhoff.duration import Share, measured, prediction_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.plan import checked_for_any_machine, disk_of
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Work, work_of
-from subsalt.plan.nodes import Cluster, NodesModel, Row
+from subsalt.methods.kirchhoff.work import Contributions, estimate_contributions
+from subsalt.plan.nodes import NodesModel, PlannedNodes, Row
 from subsalt.plan.prediction import Writes
 from subsalt.plan.program import program_of
 from subsalt.plan.world import World
@@ -52,7 +52,7 @@ class BlocksOnNodes(NodesModel):
         self.job, self.setup = job, job.setup()
         self.folder = run_dir or job.default_run_dir
         self.threads = auto_to_none(job.parallel.threads)
-        self.work = job.remember("work", lambda: work_of(self.setup))
+        self.work = job.remember("work", lambda: estimate_contributions(self.setup))
         self.units = f"{self.setup.grid.size} locations, {len(self.setup.table.number)} traces"
 
     def measure(self, world: World, say: Callable[[str], None]) -> None:
@@ -60,7 +60,9 @@ class BlocksOnNodes(NodesModel):
         if kernels.is_cpu(self.job.parallel.device):
             measured(self.setup, world, say)
 
-    def row(self, nodes: Cluster, n: int, machine: Machine | None, why_not: str) -> tuple[Row, list[str]]:
+    def row(
+        self, nodes: PlannedNodes, n: int, machine: Machine | None, why_not: str
+    ) -> tuple[Row, list[str]]:
         """Return the row of `n` nodes, and what the figures rest on."""
         world, job, section = nodes.world(n), self.job, self.job.kirchhoff
         world = replace(world, program=program_of(machine, "kirchhoff"))
@@ -91,7 +93,7 @@ class BlocksOnNodes(NodesModel):
 
 
 def estimated_share(
-    setup: KirchhoffSetup, blocks: Sequence[Block], work: Work, ranks: int
+    setup: KirchhoffSetup, blocks: Sequence[Block], work: Contributions, ranks: int
 ) -> tuple[Share, float]:
     """Return what the busiest rank does, and the part of the ranks' time that is used.
 

@@ -258,7 +258,7 @@ FOLDER = "restart"
 
 
 @dataclass(frozen=True)
-class Point:
+class BlockRestartPoint:
     """A restart point.
 
     Parameters
@@ -279,7 +279,7 @@ class Point:
     next: int
 
 
-class RestartPoints:
+class BlockRestartPoints:
     """The restart points in a run directory.
 
     Parameters
@@ -327,7 +327,7 @@ class RestartPoints:
                 self.dropped.append(f"block {block.id}: {error.message}")
         return None
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[BlockRestartPoint]:
         """Return all points whose notes are sound."""
         notes = [n for n in own.names_in(self.folder) if n.startswith("block_") and n.endswith(".json")]
         points = [self._read(self.folder / name) for name in notes]
@@ -361,14 +361,16 @@ class RestartPoints:
     def _note(self, block: Block) -> Path:
         return self.folder / f"block_{block.id:06d}.json"
 
-    def _read(self, path: Path) -> Point | None:
+    def _read(self, path: Path) -> BlockRestartPoint | None:
         try:
             note = json.loads(own.read_text(path))
             if note.pop("check") != _check_of(note) or note["run"] != self.run_id:
                 return None
             # the name alone: a note must not lead elsewhere
             name = Path(str(note["file"])).name
-            return Point(Block.from_list(note["block"]), name, str(note["sha256"]), int(note["next"]))
+            return BlockRestartPoint(
+                Block.from_list(note["block"]), name, str(note["sha256"]), int(note["next"])
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 

@@ -17,10 +17,10 @@ from subsalt.methods.kirchhoff.duration import Share, measured, prediction_of, s
 from subsalt.methods.kirchhoff.memory import BlockLayout, layout_of
 from subsalt.methods.kirchhoff.partial import layout_of_sums
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Work, work_of
+from subsalt.methods.kirchhoff.work import Contributions, estimate_contributions
 from subsalt.plan import program
 from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
-from subsalt.plan.gpu import Device
+from subsalt.plan.gpu import PlannedDevice
 from subsalt.plan.model import Surroundings
 from subsalt.plan.plan import Plan, counted, gpu_line, last_rows, refusal, rows_text, size, table_of_bytes
 from subsalt.plan.planning import PlanRequest
@@ -103,7 +103,7 @@ class BlocksBasis:
         Ranks and their memory.
     layout : BlockLayout
         Memory and blocks.
-    work : Work
+    work : Contributions
         Contributions.
     share : Share
         Of the busiest rank.
@@ -111,7 +111,7 @@ class BlocksBasis:
 
     world: World
     layout: BlockLayout
-    work: Work
+    work: Contributions
     share: Share
 
 
@@ -126,7 +126,7 @@ def plan_kirchhoff(job: KirchhoffJob, request: PlanRequest) -> Plan[BlocksBasis]
     checked = checked_for_any_machine(job)
     setup, folder = job.setup(), request.run_dir or job.default_run_dir
     world, machine = _world(job, request, setup)
-    work = job.remember("work", lambda: work_of(setup))
+    work = job.remember("work", lambda: estimate_contributions(setup))
     section, pictures = job.kirchhoff, job.output.pictures
     layout = layout_of(
         setup,
@@ -183,7 +183,7 @@ def _world(job: KirchhoffJob, request: PlanRequest, setup: KirchhoffSetup) -> tu
     """Return the ranks, and the machine or why it is not known; measures what is not where that is requested."""
     threads = request.threads if request.threads is not None else auto_to_none(job.parallel.threads)
     known, why_not = machine_of(request.machine)
-    device = request.on or Device(job.parallel.device)
+    device = request.on or PlannedDevice(job.parallel.device)
     world = World.planned(request.ranks, request.memory_per_rank, threads)
     world = replace(world, gpu=device.gpu_for(known, request.ranks))
     if request.measure and request.machine is None:

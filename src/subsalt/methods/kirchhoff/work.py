@@ -26,7 +26,7 @@ SAMPLES = 256
 
 
 @dataclass(frozen=True)
-class Work:
+class Contributions:
     """Contributions of an image.
 
     Parameters
@@ -59,7 +59,7 @@ class Work:
         }
 
 
-def work_of(setup: KirchhoffSetup) -> Work:
+def estimate_contributions(setup: KirchhoffSetup) -> Contributions:
     """Return the contributions of an image, estimated; the same estimate at every call."""
     ni, nj = setup.grid.shape
     at_i, at_j = _spread(ni, LOCATIONS), _spread(nj, LOCATIONS * (LOCATIONS if ni == 1 else 1))
@@ -91,7 +91,7 @@ def work_of(setup: KirchhoffSetup) -> Work:
     total = float((share * sampled).sum())
     whole = sampled[_nearest(at_i, ni)][:, _nearest(at_j, nj)]
     bound = float(len(used)) * setup.grid.size * setup.nt
-    return Work(total, bound, whole, by_group, len(used))
+    return Contributions(total, bound, whole, by_group, len(used))
 
 
 def _ranges(

@@ -18,7 +18,7 @@ from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.io.publish import free_bytes
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.storage import accesses_measured, mount_of
-from subsalt.methods.rtm.grouping import Decision, decide
+from subsalt.methods.rtm.grouping import Grouping, decide
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.node_inputs import NodeInputs
 from subsalt.methods.rtm.scratch import checkpointing_of
@@ -238,7 +238,7 @@ def _place(
 
 
 def _counted(
-    base: ScratchPlace, needs: Needs, decision: Decision, choice: Choice, how: NodeInputs
+    base: ScratchPlace, needs: Needs, decision: Grouping, choice: Choice, how: NodeInputs
 ) -> ScratchPlace:
     """Return a place with the counts, bytes and seconds of the largest shot."""
     counts, sharing = choice.counts, how.sharing

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from subsalt.acquisition.survey import Shot
 from subsalt.methods.rtm.rtm import ReadyShot, prepare_shot
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.shot_input import TraceReader
+from subsalt.methods.rtm.shot_input import TracePrefetcher
 from subsalt.parallel.comm import Comm
 from subsalt.timing import Phases
 
@@ -24,7 +24,7 @@ class ShotsAhead:
     ----------
     setup : MigrationSetup
         What all shots share.
-    feed : TraceReader
+    feed : TracePrefetcher
         Gives their traces.
     group : Comm
         The ranks that share a shot.
@@ -32,7 +32,7 @@ class ShotsAhead:
         A shot is prepared ahead; not for a group of several ranks, which prepare together.
     """
 
-    def __init__(self, setup: MigrationSetup, feed: TraceReader, group: Comm, *, wanted: bool) -> None:
+    def __init__(self, setup: MigrationSetup, feed: TracePrefetcher, group: Comm, *, wanted: bool) -> None:
         self._setup, self._feed, self._group = setup, feed, group
         self._wanted = wanted and group.size == 1
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="shots")

@@ -19,7 +19,7 @@ from subsalt.earth.grid import Box
 from subsalt.earth.model_like import ModelLike
 from subsalt.kernels.sizes import FLOAT as FLOAT
 from subsalt.methods.rtm.modelling import ModellingSetup
-from subsalt.methods.rtm.samples import Form
+from subsalt.methods.rtm.samples import WavefieldFormat
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.domain import Domain, shell_shape
 from subsalt.propagation.memory import PropagatorMemory
@@ -94,7 +94,7 @@ class RankArrays:
         shape = self.domain.interior.shape
         if not self.domain.interior.size:
             return 0
-        return FLOAT * Form(shape, np.dtype(self.options.dtype).type, halved).words
+        return FLOAT * WavefieldFormat(shape, np.dtype(self.options.dtype).type, halved).words
 
     @property
     def shell(self) -> int:

@@ -27,7 +27,7 @@ from subsalt.job.signal.edited_noise import knowing_edits
 from subsalt.job.signal.traces import recorded
 from subsalt.kernels.tuning import forced_rows
 from subsalt.methods.rtm.earth_model import load_parameters, share_headers
-from subsalt.methods.rtm.grouping import Decision, group_size
+from subsalt.methods.rtm.grouping import Grouping, group_size
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.scratch import checkpointing_of
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
 
 
-class Alone:
+class ModelAccess:
     """Goes through the model of a job for the rules, on this process alone."""
 
     def __init__(self, job: Job) -> None:
@@ -65,7 +65,7 @@ class Alone:
         return self.job.open_propagation_model()
 
 
-def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -> CheckResult:
+def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, ModelAccess], CheckResult]) -> CheckResult:
     """Return what `rules` find on rank 0, on all ranks; collective.
 
     Parameters
@@ -87,7 +87,7 @@ def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -
         return CheckResult(findings, check.Context(), request["codes"])
     answer: dict[str, list[object]] = {"findings": [], "codes": []}
     try:
-        result = rules(job, _Together(job, comm))
+        result = rules(job, _CollectiveModelAccess(job, comm))
         answer["findings"] = [asdict(f) | {"evidence": plain(f.evidence)} for f in result.findings]
         answer["codes"] = list(result.codes)
     finally:
@@ -96,7 +96,7 @@ def on_ranks(job: Job, comm: Comm, rules: Callable[[Job, Alone], CheckResult]) -
     return result
 
 
-class _Together(Alone):
+class _CollectiveModelAccess(ModelAccess):
     """Goes through the model with all ranks; used on rank 0."""
 
     def __init__(self, job: Job, comm: Comm) -> None:
@@ -171,7 +171,7 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
     survey, wavelet, image_grid = context.survey, context.wavelet, context.model.grid
     model = context.computed.moved_to(context.model.frame)
 
-    def plan() -> Decision:
+    def plan() -> Grouping:
         setup = MigrationSetup.build(
             model, wavelet, context.record or survey.time, context.propagation, context.imaging, image_grid
         )
@@ -220,10 +220,10 @@ def check_rtm(job: Job) -> CheckResult:
     """Apply the rules of reverse time migration and modelling; all ranks go through the model together."""
     comm = world()
     devices.settle(comm, job.parallel.device)
-    return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, Alone(job))
+    return on_ranks(job, comm, _check) if comm.size > 1 and job.streaming else _check(job, ModelAccess(job))
 
 
-def _check(job: Job, reader: Alone) -> CheckResult:
+def _check(job: Job, reader: ModelAccess) -> CheckResult:
     load = Loader()
     context = check.Context(
         resampling=job.grid is not None,

@@ -20,7 +20,7 @@ from subsalt.kernels.cuda.segment import look_after
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.grouping import Decision
+from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.need import Needs, distinct
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.speed import CONTEXT_SECONDS, rates_for
@@ -59,7 +59,7 @@ class RunTimes:
     ----------
     needs : Needs
         Setup and survey.
-    decision : Decision
+    decision : Grouping
         How ranks share shots, and what each shot does.
     rates : Rates
         Of a node.
@@ -68,7 +68,7 @@ class RunTimes:
     """
 
     needs: Needs
-    decision: Decision
+    decision: Grouping
     rates: Rates
     around: Surroundings = HERE
 
@@ -291,7 +291,7 @@ def _source_steps(choice: Choice | None, forward: int, reached: float, needs: Ne
 
 def prediction_of(
     needs: Needs,
-    decision: Decision,
+    decision: Grouping,
     machine: Machine | str,
     writes: Writes = Writes(),
     around: Surroundings | None = None,
@@ -303,7 +303,7 @@ def prediction_of(
     ----------
     needs : Needs
         Setup and survey.
-    decision : Decision
+    decision : Grouping
         How ranks share shots.
     machine : Machine or str
         With rates of kernels; or why there is none.
@@ -357,7 +357,7 @@ def prediction_of(
 
 
 def _halo(
-    decision: Decision,
+    decision: Grouping,
     around: Surroundings,
     whole: Mapping[str, float],
     phases: Callable[[Surroundings], Mapping[str, float]],
@@ -402,7 +402,7 @@ def _threads(rates: Rates) -> str:
     return f"{rates.threads} thread{'s' * (rates.threads != 1)}"
 
 
-def _steps(needs: Needs, decision: Decision, shot: Shot) -> int:
+def _steps(needs: Needs, decision: Grouping, shot: Shot) -> int:
     """Return the time steps of all wavefields of a shot."""
     choice = decision.choice_of(shot, decision.group_size)
     if choice is not None:
@@ -410,7 +410,7 @@ def _steps(needs: Needs, decision: Decision, shot: Shot) -> int:
     return (2 if isinstance(needs.setup, MigrationSetup) else 1) * (needs.setup.axis.nt - 1)
 
 
-def _shot_seconds(needs: Needs, shot: Shot, decision: Decision, rates: Rates) -> float:
+def _shot_seconds(needs: Needs, shot: Shot, decision: Grouping, rates: Rates) -> float:
     """Return the seconds of the slowest rank of a shot if every rank had the rates of a node."""
     step = step_seconds(needs.parts(shot, decision.group_size), rates)
     step += needs.arrays(shot).propagator.mirror[1] / rates.parts.copy

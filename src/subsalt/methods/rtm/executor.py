@@ -14,10 +14,10 @@ from subsalt.checkpoint.storage.states import Copy, Pieces, StateSlots, cut, sta
 from subsalt.checkpoint.storage.store import Store, StoreCounts
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import State
-from subsalt.methods.rtm.restart import Point, RestartPoints
+from subsalt.methods.rtm.restart import ShotRestartPoint, ShotRestartPoints
 from subsalt.methods.rtm.reversal import image_by_reversal
-from subsalt.methods.rtm.samples import Form, SampleFile, Samples, SnapshotPool
-from subsalt.methods.rtm.sweeps import Held, Shooting, ShotTask, Sweeps
+from subsalt.methods.rtm.samples import BlockSamples, SampleFile, SnapshotPool, WavefieldFormat
+from subsalt.methods.rtm.sweeps import Shooting, ShotResources, ShotTask, Sweeps
 from subsalt.propagation.propagator import Propagator
 
 
@@ -43,7 +43,7 @@ class Done:
     resumed: int = 0
 
 
-class Files:
+class ShotStores:
     """The stores of a shot, closed together."""
 
     def __init__(self, task: ShotTask) -> None:
@@ -149,7 +149,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
             slots = _slots(prop, scheme, source, steps)
             for slot in range(scheme.moves.memory):
                 slots.room(slot)  # a lack of memory shows before the first time step
-    files = Files(task)
+    files = ShotStores(task)
     points = point = None
     failed = True
     try:
@@ -157,7 +157,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
             assert scratch is not None
             sums = shooting.condition.sums
             with clock("restart points"):
-                points = RestartPoints(
+                points = ShotRestartPoints(
                     scratch, shot, scheme, shooting.group, sums, states, prop.kernels.copy, prop.domain.counts
                 )
                 point = points.find(slots)
@@ -165,7 +165,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
             shooting,
             task,
             files,
-            Held(Samples(arrays, None, prop.kernels.copy), None, slots, states, points),
+            ShotResources(BlockSamples(arrays, None, prop.kernels.copy), None, slots, states, points),
             point,
         )
         sweeps.do(tasks_of(scheme), point)
@@ -187,9 +187,9 @@ def _by_reversal(shooting: Shooting, task: ShotTask) -> Done:
     return Done(Counts(done.source_steps, done.receiver_steps), done.storage, done.recomputed)
 
 
-def form_of(prop: Propagator, halved: bool) -> Form:
+def form_of(prop: Propagator, halved: bool) -> WavefieldFormat:
     """Return how the samples of a wavefield lie in memory."""
-    return Form(prop.interior.shape, prop.dtype, halved)
+    return WavefieldFormat(prop.interior.shape, prop.dtype, halved)
 
 
 def _arrays(pool: SnapshotPool, prop: Propagator, scheme: Scheme, halved: bool) -> list[NDArray]:
@@ -214,7 +214,9 @@ def _slots(prop: Propagator, scheme: Scheme, source: State, steps: int) -> State
     return StateSlots(new, prop.kernels.copy, steps, apart)
 
 
-def _sweeps(shooting: Shooting, task: ShotTask, files: Files, held: Held, point: Point | None) -> Sweeps:
+def _sweeps(
+    shooting: Shooting, task: ShotTask, files: ShotStores, held: ShotResources, point: ShotRestartPoint | None
+) -> Sweeps:
     """Return the sweeps with their files opened, at a restart point or at the start."""
     scheme, copy, slots, resume = task.scheme, shooting.prop.kernels.copy, held.slots, point is not None
     with task.clock("setup"):

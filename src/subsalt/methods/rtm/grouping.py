@@ -128,7 +128,7 @@ SLACK = 0.05
 
 
 @dataclass(frozen=True)
-class Decision:
+class Grouping:
     """How the ranks share the shots, and whether that fits.
 
     Parameters
@@ -220,7 +220,7 @@ class Decision:
         }
 
 
-def group_size(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
+def group_size(needs: Needs, world: World, asked: GroupSize = "auto") -> Grouping:
     """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
 
     Parameters
@@ -247,7 +247,7 @@ def group_size(needs: Needs, world: World, asked: GroupSize = "auto") -> Decisio
     return decision
 
 
-def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
+def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Grouping:
     """Return how many ranks share a shot, also when that does not fit.
 
     Raises
@@ -272,13 +272,13 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Decision:
     return refused(decision, needs)
 
 
-def _decision(needs: Needs, world: World, size: int, reason: str, limit: int) -> Decision:
+def _decision(needs: Needs, world: World, size: int, reason: str, limit: int) -> Grouping:
     """Return the decision for groups of `size` ranks and more, within `limit` bytes per rank."""
     sizes = group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))
     least = min(sizes)
     need = needs.for_group(least, limit)
     budget = needs.budget(least, limit) if needs.checkpointing is not None else 0
-    return Decision(world, tuple(sizes), need, reason, needs.largest_group, budget=budget, needs=needs)
+    return Grouping(world, tuple(sizes), need, reason, needs.largest_group, budget=budget, needs=needs)
 
 
 def _fastest(needs: Needs, world: World, least: int, most: int, limit: int) -> int | None:
@@ -334,7 +334,7 @@ def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | N
     return high
 
 
-def _fixed(needs: Needs, world: World, asked: int) -> Decision:
+def _fixed(needs: Needs, world: World, asked: int) -> Grouping:
     # a job for a cluster runs on a laptop, too: all ranks share a shot when there are fewer than asked for
     size = min(asked, world.ranks)
     if size > 1:
@@ -366,7 +366,7 @@ def _why(needs: Needs, world: World, size: int, limit: int, room: bool) -> str:
     return f"the smallest group that fits: {size - 1} would take {before.total / 1e9:.2f} GB per rank{share}"
 
 
-def refused(decision: Decision, needs: Needs) -> Decision:
+def refused(decision: Grouping, needs: Needs) -> Grouping:
     """Return the decision with its error: the numbers, and the smallest change that fits."""
     world, need = decision.world, decision.need
     if not needs.fits_device(need) or (decision.choice is not None and decision.choice.lacks_device):
@@ -397,7 +397,7 @@ def _gb(size: int) -> str:
     return f"{size / 1e9:.2f} GB" if size >= 1e8 else f"{size / 1e6:.2f} MB"
 
 
-def _device_refused(needs: Needs, decision: Decision) -> MemoryPlanError:
+def _device_refused(needs: Needs, decision: Grouping) -> MemoryPlanError:
     """Return the error of a job that its GPU has not the memory for, before anything is allocated."""
     gpu, need = needs.gpu, decision.need
     assert gpu is not None
@@ -414,7 +414,7 @@ def _device_refused(needs: Needs, decision: Decision) -> MemoryPlanError:
     )
 
 
-def _choice_refused(needs: Needs, decision: Decision, choice: Choice) -> MemoryPlanError | DiskError:
+def _choice_refused(needs: Needs, decision: Grouping, choice: Choice) -> MemoryPlanError | DiskError:
     """Return the error of a run whose ranks have the memory, but not what [checkpoint] asks for or allows."""
     how, best = needs.checkpointing, choice.best
     assert how is not None

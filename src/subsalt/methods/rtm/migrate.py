@@ -30,7 +30,7 @@ from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.earth_model import line_numbers
 from subsalt.methods.rtm.facts import beginning_facts
-from subsalt.methods.rtm.grouping import Decision
+from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
@@ -43,7 +43,7 @@ from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.scheme_records import facts_of, findings_of, records_of_shots
 from subsalt.methods.rtm.scratch import disks_of
 from subsalt.methods.rtm.setup import MigrationSetup
-from subsalt.methods.rtm.shot_input import Rows, TraceReader, TracesTogether, reading_of, with_input
+from subsalt.methods.rtm.shot_input import BroadcastTraceReader, Rows, TracePrefetcher, reading_of, with_input
 from subsalt.methods.rtm.wavefields import facts_of as facts_of_wavefields
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.parallel.comm import Comm
@@ -156,9 +156,9 @@ class ShotRunner:
         reading = reading_of(self.io, self.groups.group)
         self.setup = with_input(self.setup, reading)
         self.feed = (
-            TraceReader(self.survey, self._rows)
+            TracePrefetcher(self.survey, self._rows)
             if reading is None
-            else TracesTogether(self.survey, self._rows, reading)
+            else BroadcastTraceReader(self.survey, self._rows, reading)
         )
         self.ahead = ShotsAhead(self.setup, self.feed, self.groups.group, wanted=self.prepares_ahead)
 
@@ -237,7 +237,7 @@ class ShotRunner:
 
 
 def predict_shots(
-    job: Job, decision: Decision, left: Sequence[Shot], folder: Path, *, is_root: bool = True
+    job: Job, decision: Grouping, left: Sequence[Shot], folder: Path, *, is_root: bool = True
 ) -> dict[str, Any]:
     """Return what a reverse time migration of the shots that are left is predicted to take. Collective.
 

@@ -27,7 +27,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics.stencil import radius_of
 from subsalt.parallel import decomp
 from subsalt.parallel.decomp import Slab
-from subsalt.plan.gpu import PIN, Gpu
+from subsalt.plan.gpu import PIN, PlannedGpu
 from subsalt.plan.world import MPI, PROGRAM
 from subsalt.propagation.blocks import GridFootprint, slabs_alone
 from subsalt.propagation.domain import Domain
@@ -116,7 +116,7 @@ class Needs:
         What decides between strategies; when None, all snapshots are in memory.
     streamed : bool
         One rank alone reads the planes of the model that it needs, too.
-    gpu : Gpu, optional
+    gpu : PlannedGpu, optional
         Where wavefields are computed; None: on the processor.
     pictures : bool
         Those of the image are drawn at last.
@@ -132,7 +132,7 @@ class Needs:
     threads: int = 1
     checkpointing: NodeInputs | None = None
     streamed: bool = field(default=False, kw_only=True)
-    gpu: Gpu | None = field(default=None, kw_only=True)
+    gpu: PlannedGpu | None = field(default=None, kw_only=True)
     pictures: bool = field(default=False, kw_only=True)
     headers: int = field(default=0, kw_only=True)
     program: int = field(default=PROGRAM, kw_only=True)
@@ -215,7 +215,7 @@ class Needs:
         """Return the needs of the same survey with other strategies to choose from."""
         return replace(self, checkpointing=checkpointing)
 
-    def on(self, gpu: Gpu | None) -> Needs:
+    def on(self, gpu: PlannedGpu | None) -> Needs:
         """Return the needs of the same survey on a GPU, or without."""
         return self if gpu == self.gpu else replace(self, gpu=gpu)
 

@@ -10,7 +10,7 @@ from typing import Any
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.choice.inputs import ChoiceInputs
 from subsalt.checkpoint.options import CheckpointOptions
-from subsalt.plan.gpu import LAUNCHES, Gpu
+from subsalt.plan.gpu import LAUNCHES, PlannedGpu
 from subsalt.plan.rates import Parts, Rates, step_seconds
 from subsalt.propagation.domain import Domain
 
@@ -36,7 +36,7 @@ class NodeInputs:
     #: the folders, for messages
     where: tuple[str, ...] = ()
     #: computes, where there is one
-    gpu: Gpu | None = None
+    gpu: PlannedGpu | None = None
 
     def for_shot(
         self, parts: Sequence[Domain], memory: int = 0, device: int = 0, pin: float = math.inf
@@ -82,6 +82,6 @@ class NodeInputs:
             "options": CheckpointOptions(**plain["options"]),
             "rates": Rates(**rates | {"parts": Parts(**rates["parts"])}),
             "where": tuple(plain["where"]),
-            "gpu": None if gpu is None else Gpu.from_dict(gpu),
+            "gpu": None if gpu is None else PlannedGpu.from_dict(gpu),
         }
         return cls(**{**plain, **whole})

@@ -17,7 +17,7 @@ from subsalt.methods.rtm.plan import lost_part, setup_of
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.speed import rates_for
 from subsalt.plan.cuts import StepModel
-from subsalt.plan.nodes import Cluster, NodesModel, Row, with_seconds
+from subsalt.plan.nodes import NodesModel, PlannedNodes, Row, with_seconds
 from subsalt.plan.prediction import Writes
 from subsalt.plan.program import program_of
 from subsalt.plan.world import World
@@ -54,7 +54,9 @@ class ShotsOnNodes(NodesModel):
         needs = Needs(self.setup, self.survey.shots, world.ranks, world.threads)
         measured(needs, world, options, places, say, self.folder)
 
-    def row(self, nodes: Cluster, n: int, machine: Machine | None, why_not: str) -> tuple[Row, list[str]]:
+    def row(
+        self, nodes: PlannedNodes, n: int, machine: Machine | None, why_not: str
+    ) -> tuple[Row, list[str]]:
         """Return the row of `n` nodes, and what the figures rest on."""
         job, survey, world = self.job, self.survey, nodes.world(n)
         needs = Needs(
@@ -80,7 +82,7 @@ class ShotsOnNodes(NodesModel):
         spent = prediction_of(needs, decision, machine or why_not, Writes(disk.parts, pictures), around)
         return with_seconds(row, spent), spent.notes
 
-    def step(self, nodes: Cluster, n: int, machine: Machine | None) -> StepModel | None:
+    def step(self, nodes: PlannedNodes, n: int, machine: Machine | None) -> StepModel | None:
         """Return the model of a time step of the largest shot; None where no rate is known."""
         world = nodes.world(n)
         needs = Needs(self.setup, self.survey.shots, world.ranks, world.threads)

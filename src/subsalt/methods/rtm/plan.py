@@ -16,7 +16,7 @@ from subsalt.errors import ConfigError, Finding
 from subsalt.job.signal.summary import signal_plan
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.duration import prediction_of
-from subsalt.methods.rtm.grouping import Decision, decide
+from subsalt.methods.rtm.grouping import Grouping, decide
 from subsalt.methods.rtm.job_setup import options_of
 from subsalt.methods.rtm.measuring import measured
 from subsalt.methods.rtm.model_reading import Reading, ratio, reading_of
@@ -26,7 +26,7 @@ from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.traffic import Totals, of_shot, of_survey
 from subsalt.plan.disk import Disk, disk_error
-from subsalt.plan.gpu import Device
+from subsalt.plan.gpu import PlannedDevice
 from subsalt.plan.model import Surroundings, tail_loss
 from subsalt.plan.plan import (
     Plan,
@@ -134,7 +134,7 @@ def _done(totals: Totals) -> str:
     return out
 
 
-def verdict(decision: Decision, disks: Sequence[Disk]) -> str:
+def verdict(decision: Grouping, disks: Sequence[Disk]) -> str:
     """Return the last line: in core or not, and why."""
     if not decision.fits:
         return "does not fit: see below; nothing was started"
@@ -168,7 +168,7 @@ def _cut(read: Reading) -> tuple[str, str]:
     )
 
 
-def _groups(shots: int, decision: Decision) -> str:
+def _groups(shots: int, decision: Grouping) -> str:
     """Return how many groups of how many ranks, and what of their time is lost."""
     least, most = min(decision.sizes), max(decision.sizes)
     ranks = counted(least, "rank") if least == most else f"{least} and {most} ranks"
@@ -210,7 +210,7 @@ class ShotsBasis:
     ----------
     shots : int
         Of the survey.
-    decision : Decision
+    decision : Grouping
         Ranks per shot and memory.
     reading : Reading
         Redundancy of what is read.
@@ -219,7 +219,7 @@ class ShotsBasis:
     """
 
     shots: int
-    decision: Decision
+    decision: Grouping
     reading: Reading
     largest_shot: Totals | None = None
     survey: Totals | None = None
@@ -300,7 +300,7 @@ def _needs(
     """Return the needs of the ranks, the ranks, and the machine or why it is not known; measures where requested."""
     given = request.threads if request.threads is not None else job.propagation_options.threads
     known, why_not = machine_of(request.machine)
-    device = request.on or Device(job.parallel.device)
+    device = request.on or PlannedDevice(job.parallel.device)
     gpu = device.gpu_for(known, request.ranks)
     # sizes are those of any compiled kernels: the GPU of a plan need not be here
     sized = replace(setup.propagation, device="cpu" if kernels.is_compiled(device.name) else device.name)
@@ -442,6 +442,6 @@ def _findings(basis: ShotsBasis) -> list[Finding]:
     return out
 
 
-def lost_part(shots: int, decision: Decision) -> float:
+def lost_part(shots: int, decision: Grouping) -> float:
     """Return the part of the ranks' time that is lost: ranks without a group, and waiting behind the last shots."""
     return 1.0 - (1.0 - decision.idle / decision.world.ranks) * (1.0 - tail_loss(shots, decision.groups))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from subsalt.acquisition.survey import Survey
 from subsalt.kernels import threads_to_use
-from subsalt.methods.rtm.grouping import Decision, group_size
+from subsalt.methods.rtm.grouping import Grouping, group_size
 from subsalt.methods.rtm.need import Needs, Setup, headers_of
 from subsalt.methods.rtm.node_inputs import NodeInputs
 from subsalt.methods.rtm.scratch import checkpointing_of, disks_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
 
 
-def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Path | None = None) -> Decision:
+def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Path | None = None) -> Grouping:
     """Return how many ranks share a shot and what it keeps, decided before anything is allocated. Collective.
 
     Parameters

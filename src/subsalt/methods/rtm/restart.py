@@ -36,7 +36,7 @@ SLOT_KEYS = 1 << 24
 
 
 @dataclass(frozen=True)
-class Point:
+class ShotRestartPoint:
     """Where a shot stands.
 
     Parameters
@@ -60,7 +60,7 @@ class Point:
     counts: Counts
 
 
-class RestartPoints:
+class ShotRestartPoints:
     """The restart points of a shot on one rank.
 
     Parameters
@@ -125,7 +125,7 @@ class RestartPoints:
         """What its store moved."""
         return self._pieces.store.counts
 
-    def find(self, slots: StateSlots | None) -> Point | None:
+    def find(self, slots: StateSlots | None) -> ShotRestartPoint | None:
         """Return the newest point that is whole on all ranks, its arrays filled, or None; collective."""
         self.slots = slots
         described = self._described()
@@ -138,7 +138,7 @@ class RestartPoints:
         self._start_anew()
         return None
 
-    def write(self, point: Point) -> None:
+    def write(self, point: ShotRestartPoint) -> None:
         """Write a point; what was put to other stores before is on the device then, too. Collective."""
         if self.group is not None:
             # nobody spoils an old point before all have the one after it
@@ -211,7 +211,7 @@ class RestartPoints:
 
     # what is found
 
-    def _described(self) -> dict[int, Point]:
+    def _described(self) -> dict[int, ShotRestartPoint]:
         """Return the points of this shot and scheme that are described, by number."""
         points = {}
         for parity in (0, 1):
@@ -223,7 +223,7 @@ class RestartPoints:
                 continue  # none, or none that counts
         return {number: point for number, point in points.items() if number > 0}
 
-    def _fill(self, generation: int, point: Point) -> bool:
+    def _fill(self, generation: int, point: ShotRestartPoint) -> bool:
         """Make wavefield, accumulators and memory slots what a point says; return whether all of it could be read."""
         pieces, base = self._pieces, self._base(generation)
         state = self.states[1 if point.receiving else 0]
@@ -260,7 +260,7 @@ class RestartPoints:
 def scheme_left(scratch: Scratch, shot: int) -> Scheme | None:
     """Return the scheme of the newest restart point that an interrupted shot left on this rank; None: there is none.
 
-    Only its description is read; whether it counts is seen when it is used (`RestartPoints.find`).
+    Only its description is read; whether it counts is seen when it is used (`ShotRestartPoints.find`).
     """
     newest: tuple[int, Scheme] | None = None
     for parity in (0, 1):
@@ -299,10 +299,10 @@ def _check_of(description: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
-def _point(description: dict[str, Any]) -> Point:
+def _point(description: dict[str, Any]) -> ShotRestartPoint:
     """Return a point from its description."""
     places = [StatePlace(str(level), int(slot), int(block)) for level, slot, block in description["places"]]  # type: ignore[arg-type]
     counts = Counts(**{name: int(n) for name, n in description["counts"].items()})
-    return Point(
+    return ShotRestartPoint(
         int(description["task"]), bool(description["receiving"]), int(description["it"]), places, counts
     )

@@ -15,7 +15,7 @@ from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.checkpoint.storage.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage.store import StoreCounts
-from subsalt.methods.rtm.grouping import Decision
+from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.restart import scheme_left
 from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.scheme_records import NAMES, SECONDS
@@ -34,7 +34,7 @@ class RunSchemes:
     ----------
     setup : MigrationSetup
         What all shots share.
-    decision : Decision
+    decision : Grouping
         The plan of the run.
     group : Comm
         The ranks that share a shot.
@@ -43,7 +43,7 @@ class RunSchemes:
     """
 
     setup: MigrationSetup
-    decision: Decision
+    decision: Grouping
     group: Comm
     scratch: Scratch
     #: of the shot before
@@ -55,7 +55,7 @@ class RunSchemes:
     def of_run(
         cls,
         setup: MigrationSetup,
-        decision: Decision,
+        decision: Grouping,
         group: Comm,
         options: CheckpointOptions,
         run_dir: Path,

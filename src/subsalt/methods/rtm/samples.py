@@ -56,7 +56,7 @@ class SnapshotPool:
 
 
 @dataclass(frozen=True)
-class Form:
+class WavefieldFormat:
     """How a sample of a wavefield lies in memory and in files.
 
     Parameters
@@ -102,11 +102,11 @@ class SampleFile:
     ----------
     store : Store
         Its records have the size of a sample; None of a rank beside the window, whose samples have no points.
-    form : Form
+    form : WavefieldFormat
         Of a sample.
     """
 
-    def __init__(self, store: Store | None, form: Form) -> None:
+    def __init__(self, store: Store | None, form: WavefieldFormat) -> None:
         self.store, self.form = store, form
         self.written = self.read = 0
         self._hands: dict[int, NDArray[np.float32]] = {}
@@ -144,7 +144,7 @@ class SampleFile:
         return self.form.of(record)
 
 
-class Samples:
+class BlockSamples:
     """The source samples of the block in hand, in memory or in a file.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any
 from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.errors import Finding
 from subsalt.io.event_log import done_events
-from subsalt.methods.rtm.grouping import Decision
+from subsalt.methods.rtm.grouping import Grouping
 
 #: counts that plan and run must agree on, in the order in which events keep them
 NAMES = tuple(f.name for f in fields(Counts))
@@ -49,7 +49,7 @@ def _is_record(told: Any) -> bool:
     return all(isinstance(n, int | float) for n in numbers)
 
 
-def facts_of(decision: Decision, told: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def facts_of(decision: Grouping, told: dict[int, dict[str, Any]]) -> dict[str, Any]:
     """Return what run.json says of checkpoints: the choice, every shot, sums, and whether plan and run agree."""
     choice = decision.choice
     sums = {

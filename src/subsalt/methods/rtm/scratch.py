@@ -15,7 +15,7 @@ from subsalt.machine.machine_file import Machine
 from subsalt.machine.storage import StorageRates, rates_of
 from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.disk import disk_of, outputs_of, partial_bytes
-from subsalt.methods.rtm.grouping import Decision
+from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.node_inputs import ASSUMED_DISK, NodeInputs
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -118,7 +118,7 @@ def room_of(
     return room
 
 
-def disks_of(needs: Needs, decision: Decision, run_dir: Path, formats: Sequence[str] = ()) -> list[Disk]:
+def disks_of(needs: Needs, decision: Grouping, run_dir: Path, formats: Sequence[str] = ()) -> list[Disk]:
     """Return what a run writes by file system: that of its directory first, then those of its scratch.
 
     Notes

@@ -33,7 +33,7 @@ class Traces:
     data: NDArray[np.float32]
 
 
-class TraceReader:
+class TracePrefetcher:
     """Reads traces ahead, one shot at most; a context manager.
 
     Parameters
@@ -49,7 +49,7 @@ class TraceReader:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="traces")
         self._ahead: dict[int, Future[Traces]] = {}
 
-    def __enter__(self) -> TraceReader:
+    def __enter__(self) -> TracePrefetcher:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
@@ -85,7 +85,7 @@ def with_input(setup: Setup, reading: Broadcast | None) -> Setup:
     return setup if reading is None else replace(setup, model=SharedModel(setup.model, reading))
 
 
-class TracesTogether(TraceReader):
+class BroadcastTraceReader(TracePrefetcher):
     """Traces that rank 0 of a group reads when a shot begins; nothing is read ahead, for sending is collective.
 
     Parameters
@@ -93,7 +93,7 @@ class TracesTogether(TraceReader):
     survey : Survey
         Whose reader is called, on rank 0.
     rows_of : callable
-        As of `TraceReader`.
+        As of `TracePrefetcher`.
     reading : Broadcast
         Of the group.
     """

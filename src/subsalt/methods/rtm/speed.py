@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from subsalt.kernels.problem import FIELD_NAMES
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.need import Needs
-from subsalt.plan.gpu import Gpu
+from subsalt.plan.gpu import PlannedGpu
 from subsalt.plan.rates import Parts, Rates, kernel_rates
 from subsalt.plan.world import World
 
@@ -122,7 +122,7 @@ def rates_for(needs: Needs, world: World, machine: Machine | str) -> Rates | str
     )
 
 
-def gpu_rates(needs: Needs, world: World, gpu: Gpu, machine: Machine | None) -> Rates:
+def gpu_rates(needs: Needs, world: World, gpu: PlannedGpu, machine: Machine | None) -> Rates:
     """Return the rates of a GPU: of its kernels where they were measured, else predicted from its memory."""
     options = needs.setup.propagation
     parts = Parts(
@@ -150,7 +150,7 @@ def gpu_rates(needs: Needs, world: World, gpu: Gpu, machine: Machine | None) -> 
     return Rates(core, core / LAYER, 0, 0, False, parts, source=_shared(text, gpu))
 
 
-def _measured(needs: Needs, gpu: Gpu, machine: Machine | None) -> dict | None:
+def _measured(needs: Needs, gpu: PlannedGpu, machine: Machine | None) -> dict | None:
     """Return what `lab kernels --device cuda` knows of such a step on that GPU: core and layer in one row."""
     if machine is None:
         return None
@@ -182,5 +182,5 @@ def _rate(points: float) -> str:
     return f"{points / 1e9:.3g} G point-steps/s"
 
 
-def _shared(text: str, gpu: Gpu) -> str:
+def _shared(text: str, gpu: PlannedGpu) -> str:
     return text + (f"; {gpu.sharing} ranks share it" if gpu.sharing > 1 else "")

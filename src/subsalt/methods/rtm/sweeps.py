@@ -20,8 +20,8 @@ from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Snapshots, Source
 from subsalt.methods.rtm.conditions import Condition
-from subsalt.methods.rtm.restart import Point, RestartPoints
-from subsalt.methods.rtm.samples import SampleFile, Samples, SnapshotPool
+from subsalt.methods.rtm.restart import ShotRestartPoint, ShotRestartPoints
+from subsalt.methods.rtm.samples import BlockSamples, SampleFile, SnapshotPool
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.propagator import Propagator
 from subsalt.timing import Phases
@@ -89,12 +89,12 @@ class ShotTask:
 
 
 @dataclass
-class Held:
+class ShotResources:
     """What a shot holds while it is done.
 
     Parameters
     ----------
-    samples : Samples
+    samples : BlockSamples
         Of the source wavefield.
     receiver_file : SampleFile or None
         Where the samples of the receiver wavefield go.
@@ -102,15 +102,15 @@ class Held:
         Of ``revolve``.
     states : tuple of State
         Source and receiver wavefield; the same one when the source is over before the receivers begin.
-    points : RestartPoints or None
+    points : ShotRestartPoints or None
         Where restart points are written.
     """
 
-    samples: Samples
+    samples: BlockSamples
     receiver_file: SampleFile | None
     slots: StateSlots | None
     states: tuple[State, State]
-    points: RestartPoints | None = None
+    points: ShotRestartPoints | None = None
 
 
 class Sweeps:
@@ -122,11 +122,11 @@ class Sweeps:
         What is advanced.
     task : ShotTask
         By which scheme.
-    held : Held
+    held : ShotResources
         Fields, files and states.
     """
 
-    def __init__(self, shooting: Shooting, task: ShotTask, held: Held) -> None:
+    def __init__(self, shooting: Shooting, task: ShotTask, held: ShotResources) -> None:
         self.shooting, self.scheme, self.samples = shooting, task.scheme, held.samples
         self.kept, self.slots, self.points = held.receiver_file, held.slots, held.points
         self.source, self.receivers = held.states
@@ -138,7 +138,7 @@ class Sweeps:
         self.recomputed = 0
         self._spare: State | None = None
 
-    def do(self, tasks: Iterable[Task], point: Point | None = None) -> None:
+    def do(self, tasks: Iterable[Task], point: ShotRestartPoint | None = None) -> None:
         """Do tasks one after the other, those after a restart point; collective over the group."""
         first = 0 if point is None else point.task + 1
         with self.clock("schedule"):
@@ -166,13 +166,13 @@ class Sweeps:
                     with self.clock("states"):
                         self._slot(task, after)
 
-    def here(self, task: int) -> Point:
+    def here(self, task: int) -> ShotRestartPoint:
         """Return where the sweeps stand after a task."""
         state = self.receivers if self.receiving else self.source
         places = self.slots.places if self.slots is not None else []
-        return Point(task, self.receiving, state.it, places, self.counts())
+        return ShotRestartPoint(task, self.receiving, state.it, places, self.counts())
 
-    def go_on(self, point: Point) -> None:
+    def go_on(self, point: ShotRestartPoint) -> None:
         """Stand where a restart point says; the arrays are as they were then."""
         self.receiving, self._before = point.receiving, point.counts
         (self.receivers if point.receiving else self.source).it = point.it

@@ -9,7 +9,7 @@ from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.grouping import Decision
+from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
 
@@ -47,7 +47,7 @@ class Totals:
         }
 
 
-def of_shot(needs: Needs, decision: Decision, shot: Shot, group: int = 0) -> Totals | None:
+def of_shot(needs: Needs, decision: Grouping, shot: Shot, group: int = 0) -> Totals | None:
     """Return what one shot does on a group of ranks, the smallest when 0; None where nothing is imaged."""
     group = group or decision.group_size
     choice, setup = decision.choice_of(shot, group), needs.setup
@@ -65,7 +65,7 @@ def of_shot(needs: Needs, decision: Decision, shot: Shot, group: int = 0) -> Tot
     return Totals(choice.counts, written, read, scratch, down, up)
 
 
-def of_survey(needs: Needs, decision: Decision) -> Totals | None:
+def of_survey(needs: Needs, decision: Grouping) -> Totals | None:
     """Return what all shots do together; scratch is that of the groups that work at the same time."""
     found = [t for s in needs.shots if (t := of_shot(needs, decision, s)) is not None]
     if not found:

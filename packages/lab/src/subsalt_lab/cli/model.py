@@ -18,7 +18,7 @@ from subsalt.cli.output import Out, spread
 from subsalt.cli.plan_command import counts_of
 from subsalt.errors import ConfigError
 from subsalt.plan import network as links
-from subsalt.plan.model import Blocks, Files, Predicted, Problem, Shape, cubes, predict, slabs
+from subsalt.plan.model import Blocks, FileRates, Predicted, Shape, ShotProblem, cubes, predict, slabs
 from subsalt.plan.network import Link
 from subsalt.report.table import Column, render
 from subsalt_lab import option_values as words
@@ -117,11 +117,11 @@ def _settings(options: Options) -> Settings:
         link = links.given(options.network)
     total = None if options.files is None else links.given(options.files, "--files").rate
     return Settings(
-        Problem(shape_of(options.grid), options.steps, options.wavefields, options.ghost),
+        ShotProblem(shape_of(options.grid), options.steps, options.wavefields, options.ghost),
         counts_of(options.nodes),
         rate_of(options.rate),
         link,
-        None if total is None else Files(math.inf, math.inf, total),
+        None if total is None else FileRates(math.inf, math.inf, total),
         "blocks" if options.blocks else "slabs",
         options.overlap,
     )
@@ -194,7 +194,7 @@ class Settings:
 
     Parameters
     ----------
-    problem : Problem
+    problem : ShotProblem
         The shot.
     nodes : sequence of int
         How many share it.
@@ -202,7 +202,7 @@ class Settings:
         Point-steps per second of a node, in the count of the steps of `problem`.
     link : Link, optional
         Between nodes.
-    files : Files, optional
+    files : FileRates, optional
         For model, traces and image.
     how : {"slabs", "blocks"}
         How the grid is cut.
@@ -210,11 +210,11 @@ class Settings:
         Messages travel under the time steps.
     """
 
-    problem: Problem
+    problem: ShotProblem
     nodes: Sequence[int]
     rate: float
     link: Link | None = None
-    files: Files | None = None
+    files: FileRates | None = None
     how: str = "slabs"
     overlapped: bool = False
     notes: Sequence[str] = field(default_factory=tuple)

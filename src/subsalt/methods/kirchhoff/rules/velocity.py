@@ -19,7 +19,13 @@ from subsalt.acquisition.image_grid import ImageGrid, LocationBox, TimeVelocity,
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.check.context import error, ok, warning
 from subsalt.errors import Finding, SubsaltError
-from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Functions, Profile, VolumeField
+from subsalt.methods.kirchhoff.velocity.fields import (
+    ConstantField,
+    Functions,
+    Profile,
+    TimeField,
+    VolumeField,
+)
 from subsalt.methods.kirchhoff.velocity.rms import dix
 from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
 
@@ -32,15 +38,15 @@ JUDGED = 0.1
 MOST_FUNCTIONS = 2000
 
 
-def given(field: Field) -> Field:
+def given(field: TimeField) -> TimeField:
     """Return the field that a velocity is made of, without factor and average."""
     inner = getattr(field, "field", None)
     return field if inner is None else given(inner)
 
 
-def places(base: Field, grid: ImageGrid) -> tuple[NDArray[np.float64], Callable[[int], str]]:
+def places(base: TimeField, grid: ImageGrid) -> tuple[NDArray[np.float64], Callable[[int], str]]:
     """Return map positions at which a velocity is judged, and a function that names them."""
-    if isinstance(base, Constant | Profile):
+    if isinstance(base, ConstantField | Profile):
         return np.array([grid.corner]), lambda i: "everywhere"
     if isinstance(base, Functions):
         points = positions_of(grid, base.places[:: -(-len(base.places) // MOST_FUNCTIONS)])
@@ -58,7 +64,7 @@ def places(base: Field, grid: ImageGrid) -> tuple[NDArray[np.float64], Callable[
     return points, name
 
 
-def things(base: Field) -> str:
+def things(base: TimeField) -> str:
     """Return what a velocity is made of, in words."""
     return "traces" if isinstance(base, VolumeField) else "functions"
 
@@ -79,7 +85,7 @@ def reach_in_time(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]
     )
 
 
-def _ends(base: Field) -> NDArray[np.float64] | None:
+def _ends(base: TimeField) -> NDArray[np.float64] | None:
     """Return where functions end, s."""
     if isinstance(base, Functions):
         return np.array([t[-1] for t in base.times])
@@ -118,7 +124,7 @@ def reach_on_map(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]:
         yield ok(f"{base.source}: the image goes beyond the velocities, whose nearest ones go on: {text}")
 
 
-def _ranges(base: Field, grid: ImageGrid) -> str:
+def _ranges(base: TimeField, grid: ImageGrid) -> str:
     """Return in numbers of lines where velocities and image are."""
     image = "crosslines {} to {}".format(*grid.crosslines[:2])
     if not grid.is_line:
@@ -316,7 +322,7 @@ def _summary(velocity: FieldVelocity, velocities: dict[str, Any]) -> Finding:
 
 def _cure(velocity: FieldVelocity, unit: str) -> str:
     """Return how to say the unit."""
-    if isinstance(given(velocity.v), Constant | Profile) and velocity.v.source == "the job":
+    if isinstance(given(velocity.v), ConstantField | Profile) and velocity.v.source == "the job":
         return f'write v with its unit, or in m/s: [velocity] unit = "{unit}"'
     return f'[velocity] unit = "{unit}"'
 

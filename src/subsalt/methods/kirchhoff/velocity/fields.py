@@ -34,7 +34,7 @@ from subsalt.methods.kirchhoff.velocity.rms import CONVERSIONS
 Array = NDArray[np.float64]
 
 
-class Field(ABC):
+class TimeField(ABC):
     """Values by point and two-way time."""
 
     #: where it comes from, for messages
@@ -49,7 +49,7 @@ class Field(ABC):
         return {"source": self.source}
 
 
-class Constant(Field):
+class ConstantField(TimeField):
     """One value everywhere.
 
     Parameters
@@ -70,7 +70,7 @@ class Constant(Field):
         return {"form": "constant", "value": self.value, "source": self.source}
 
 
-class Profile(Field):
+class Profile(TimeField):
     """One function of time for the whole map.
 
     Parameters
@@ -103,18 +103,18 @@ class Profile(Field):
         }
 
 
-class Scaled(Field):
+class ScaledField(TimeField):
     """Another field times a number.
 
     Parameters
     ----------
-    field : Field
+    field : TimeField
         The other field.
     factor : float
         The number.
     """
 
-    def __init__(self, field: Field, factor: float) -> None:
+    def __init__(self, field: TimeField, factor: float) -> None:
         self.field, self.factor, self.source = field, float(factor), field.source
 
     def sample(self, points: Array, time: TimeAxis) -> Array:
@@ -130,7 +130,7 @@ class Scaled(Field):
 _SAMPLES = 1 << 21
 
 
-class VolumeField(Field):
+class VolumeField(TimeField):
     """A volume as a field; outside its lines and times the nearest values continue.
 
     Parameters
@@ -238,7 +238,7 @@ _POINTS = 512
 Weights = tuple[NDArray[np.int64], Array]
 
 
-class Functions(Field):
+class Functions(TimeField):
     """Functions of time at places.
 
     Parameters

@@ -28,11 +28,11 @@ from subsalt.io.volumes.velocity_text import TextFunctions, read_velocity_text
 from subsalt.job.units import known_unit, to_si
 from subsalt.methods.kirchhoff.velocity.fields import (
     Array,
-    Constant,
-    Field,
+    ConstantField,
     Functions,
     Profile,
-    Scaled,
+    ScaledField,
+    TimeField,
     VolumeField,
 )
 from subsalt.methods.kirchhoff.velocity.section import LONGEST
@@ -49,12 +49,12 @@ PER_LENGTH = 8
 TILE = 16
 
 
-class Smoothed(Field):
+class SmoothedField(TimeField):
     """The average of another field.
 
     Parameters
     ----------
-    field : Field
+    field : TimeField
         The other field.
     grid : ImageGrid
         Of the image: says where nodes stand.
@@ -63,7 +63,12 @@ class Smoothed(Field):
     """
 
     def __init__(
-        self, field: Field, grid: ImageGrid, time: float = 0.0, inline: float = 0.0, crossline: float = 0.0
+        self,
+        field: TimeField,
+        grid: ImageGrid,
+        time: float = 0.0,
+        inline: float = 0.0,
+        crossline: float = 0.0,
     ) -> None:
         self.field, self.grid, self.source = field, grid, field.source
         self.length, self.lengths = time, (inline, crossline)
@@ -178,16 +183,16 @@ def open_velocity(
     fields_ = given_fields(section, resolve, grid)
     v = fields_["v"]
     if section.scale != 1.0:
-        v = Scaled(v, section.scale)
+        v = ScaledField(v, section.scale)
     smooth = section.smooth
     if smooth is not None and (smooth.time or smooth.inline or smooth.crossline):
-        v = Smoothed(v, grid, smooth.time, smooth.inline, smooth.crossline)
+        v = SmoothedField(v, grid, smooth.time, smooth.inline, smooth.crossline)
     return FieldVelocity(v, fields_.get("eta"), curved)
 
 
-def given_fields(section: VelocitySection, resolve: Resolve, grid: ImageGrid) -> dict[str, Field]:
+def given_fields(section: VelocitySection, resolve: Resolve, grid: ImageGrid) -> dict[str, TimeField]:
     """Return rms velocity and eta as fields, as given: not yet scaled or smoothed."""
-    out: dict[str, Field] = {}
+    out: dict[str, TimeField] = {}
     if section.file is None:
         assert section.v is not None
         out["v"] = _inline(section.v, section.kind)
@@ -213,11 +218,11 @@ def given_fields(section: VelocitySection, resolve: Resolve, grid: ImageGrid) ->
     return out
 
 
-def _inline(function: FunctionSection, kind: str = "rms") -> Field:
+def _inline(function: FunctionSection, kind: str = "rms") -> TimeField:
     """Return what stands in the job itself."""
     if function.t is None:
         assert isinstance(function.value, float)
-        return Constant(function.value)
+        return ConstantField(function.value)
     return Profile(np.array(function.t), np.array(function.value), kind)
 
 
@@ -228,7 +233,7 @@ def _functions(
     grid: ImageGrid,
     kind: str = "rms",
     unit: str | None = None,
-) -> Field:
+) -> TimeField:
     """Return the functions of a text as a field."""
     in_ms = bool(text.in_ms) if section.time_unit is None else section.time_unit == "ms"
     unit = unit or (known_unit(text.unit, "velocity") if column == "v" else None)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ModelError
-from subsalt.methods.kirchhoff.velocity.fields import Constant, Field, Profile, Scaled
+from subsalt.methods.kirchhoff.velocity.fields import ConstantField, Profile, ScaledField, TimeField
 from subsalt.methods.kirchhoff.velocity.rms import layer_eta
 
 __all__ = ["ConstantVelocity", "FieldVelocity", "VelocityFunction"]
@@ -22,15 +22,15 @@ class FieldVelocity:
 
     Parameters
     ----------
-    v : Field
+    v : TimeField
         Rms velocity, m/s.
-    eta : Field, optional
+    eta : TimeField, optional
         Effective eta of the medium itself (VTI); none: isotropic.
     curved : bool
         Rays bend in the layers that the rms velocity implies (Dix): their effective eta is added.
     """
 
-    def __init__(self, v: Field, eta: Field | None = None, curved: bool = False) -> None:
+    def __init__(self, v: TimeField, eta: TimeField | None = None, curved: bool = False) -> None:
         self.v, self.eta, self.curved = v, eta, curved
 
     def at(self, points: NDArray[np.float64], time: TimeAxis) -> tuple[Part, Part | None]:
@@ -49,7 +49,7 @@ class FieldVelocity:
 
     def scaled(self, factor: float) -> FieldVelocity:
         """Return this velocity times a number; eta stays what it is."""
-        return FieldVelocity(Scaled(self.v, factor), self.eta, self.curved)
+        return FieldVelocity(ScaledField(self.v, factor), self.eta, self.curved)
 
     def describe(self) -> dict[str, Any]:
         """Return where it comes from, as plain values for reports."""
@@ -111,7 +111,7 @@ class ConstantVelocity(FieldVelocity):
     """
 
     def __init__(self, v: float, eta: float | None = None) -> None:
-        super().__init__(Constant(v), None if eta is None else Constant(eta))
+        super().__init__(ConstantField(v), None if eta is None else ConstantField(eta))
 
 
 class VelocityFunction(FieldVelocity):
@@ -133,8 +133,8 @@ class VelocityFunction(FieldVelocity):
         self, t: ArrayLike, v: ArrayLike, eta: ArrayLike | None = None, curved: bool = False
     ) -> None:
         times, values = np.asarray(t, dtype=np.float64), np.asarray(v, dtype=np.float64)
-        second: Field | None = None
+        second: TimeField | None = None
         if eta is not None:
             e = np.asarray(eta, dtype=np.float64)
-            second = Constant(float(e)) if e.ndim == 0 else Profile(times, e)
+            second = ConstantField(float(e)) if e.ndim == 0 else Profile(times, e)
         super().__init__(Profile(times, values), second, curved)
