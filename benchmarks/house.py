@@ -58,7 +58,7 @@ WORDS = (
     "found",
 )
 #: modules whose reach is measured
-STARTS = ("methods.rtm.rtm", "methods.rtm.operators", "api")
+STARTS = ("methods.rtm.engine", "methods.rtm.operators", "api")
 #: what may be added, by an example that is there: the words that name it, and files that don't count
 CHANGES = {
     "an imaging condition": (r"inverse.scattering|InverseScattering", ""),
@@ -74,7 +74,7 @@ CHANGES = {
 SOURCES = ("src/subsalt", "native")
 #: figures that may not exceed these numbers
 HELD = {
-    "reach methods.rtm.rtm": [80, 20_000],
+    "reach methods.rtm.engine": [80, 20_000],
     "reach methods.rtm.operators": [55, 14_000],
     "reach api": [110, 25_000],
     "two_ideas": 8,

@@ -32,7 +32,7 @@ from subsalt.checkpoint.schedule.scheme import Scheme  # noqa: E402
 from subsalt.checkpoint.storage.scratch import Scratch  # noqa: E402
 from subsalt.machine.records import folder_in  # noqa: E402
 from subsalt.machine.storage import measure_directory  # noqa: E402
-from subsalt.methods.rtm.rtm import ShotImage, migrate_shot  # noqa: E402
+from subsalt.methods.rtm.engine import ShotImage, migrate_shot  # noqa: E402
 from subsalt.methods.rtm.samples import SnapshotPool  # noqa: E402
 from subsalt.timing import Phases  # noqa: E402
 from subsalt_lab.checkpoint_case import Case  # noqa: E402

@@ -23,8 +23,8 @@ from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.arrays import RankArrays
+from subsalt.methods.rtm.engine import migrate_shot
 from subsalt.methods.rtm.image_sum import ImageSum
-from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

@@ -44,7 +44,7 @@ _HOME = {
     "born_adjoint": "subsalt.api",
     "rtm_operator": "subsalt.api",
     "dot_test": "subsalt.api",
-    "migrate_time": "subsalt.methods.kirchhoff.arrays",
+    "migrate_time": "subsalt.methods.kirchhoff.migrate_arrays",
     "reimage": "subsalt.methods.rtm.notebook",
     "saved_wavefields": "subsalt.methods.rtm.notebook",
     "ImageGrid": "subsalt.acquisition.image_grid",

@@ -22,11 +22,11 @@ from subsalt.earth.regrid import carried
 from subsalt.errors import ConfigError, GeometryError
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.array_schemes import ArraySchemes
+from subsalt.methods.rtm.engine import migrate_shot
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.linear_operator import dot_test
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import RtmOperator, rtm_operator
-from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.survey_on_model import check_survey

@@ -80,7 +80,7 @@ def test_reach_counts_imports_in_functions_and_none_for_types(house, root):
     found = house.measure(root)
     lines = sum(FILES[f"{name}.py"].count("\n") for name in ("api", "two", "ask"))
     assert found["reach api"] == [3, lines]
-    assert found["reach methods.rtm.rtm"] == [0, 0]
+    assert found["reach methods.rtm.engine"] == [0, 0]
 
 
 def test_a_file_of_two_ideas_has_two_parts_that_nothing_ties(house, root):

@@ -20,12 +20,12 @@ from subsalt import kernels
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.methods.rtm import ahead
+from subsalt.methods.rtm.engine import prepare_shot
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.methods.rtm.playback import movie_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
-from subsalt.methods.rtm.rtm import prepare_shot
 from subsalt.propagation.options import PropagationOptions
 from subsalt.report import summary
 from subsalt.report.facts import gather

@@ -10,7 +10,7 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.machine.records import Passed
 from subsalt.machine.storage import Mount
-from subsalt.methods.rtm.rtm import migrate_shot
+from subsalt.methods.rtm.engine import migrate_shot
 from subsalt_lab import checkpoint
 from subsalt_lab.checkpoint_case import Case
 from subsalt_lab.cli import checkpoint as checkpoint_tables

@@ -11,8 +11,8 @@ from subsalt.acquisition.wavelet import ricker
 from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.methods.rtm.conditions import SourceNormalised
+from subsalt.methods.rtm.engine import receiver_samples
 from subsalt.methods.rtm.reversal import image_by_reversal
-from subsalt.methods.rtm.rtm import receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.parallel.comm import Comm

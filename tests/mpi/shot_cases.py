@@ -9,9 +9,9 @@ from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
+from subsalt.methods.rtm.engine import migrate_shot
 from subsalt.methods.rtm.migrate import share_of
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
-from subsalt.methods.rtm.rtm import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.blocks import Decomp

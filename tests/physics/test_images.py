@@ -10,8 +10,8 @@ import pytest
 from physics_tools import DEVICE, misfit, peak_position
 
 from subsalt import EarthModel, Grid, ImagingOptions, PropagationOptions, Survey, forward, migrate, ricker
+from subsalt.methods.rtm.engine import migrate_shot, receiver_samples
 from subsalt.methods.rtm.image_sum import ImageSum
-from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
 

@@ -12,10 +12,10 @@ from subsalt.cli.app_root import app
 from subsalt.kernels.kirchhoff import Medium, sum_traces
 from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.methods.kirchhoff import plan as kirchhoff
+from subsalt.methods.kirchhoff.contributions import estimate_contributions
 from subsalt.methods.kirchhoff.duration import share_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.prepare import prepare
-from subsalt.methods.kirchhoff.work import estimate_contributions
 from subsalt.methods.rtm.job import Job
 from subsalt.plan import World, plan_job, program
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.kernels.work import Snapshots
+from subsalt.methods.rtm.engine import propagator_of, receiver_samples
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
-from subsalt.methods.rtm.rtm import propagator_of, receiver_samples
 from subsalt.methods.rtm.wavefields import places, records_of
 from subsalt.run.identity import wavefield_id
 from subsalt.run.ledger import Ledger

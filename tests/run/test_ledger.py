@@ -14,8 +14,8 @@ from subsalt.earth.grid import Box
 from subsalt.errors import CannotCreateError, ConfigError, DiskError
 from subsalt.io.event_log import NAME as EVENTS
 from subsalt.io.publish import append_line
+from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.partial_image import intact, partial_path, write_partial
-from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.parallel.comm import single
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import peek

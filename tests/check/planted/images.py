@@ -82,9 +82,9 @@ def image_of(
 def _in_depth(job, held, rows, data):
     from subsalt.checkpoint.options import CheckpointOptions
     from subsalt.methods.rtm.array_schemes import ArraySchemes
+    from subsalt.methods.rtm.engine import migrate_shot
     from subsalt.methods.rtm.image_sum import ImageSum
     from subsalt.methods.rtm.job_setup import migration_setup, survey_of
-    from subsalt.methods.rtm.rtm import migrate_shot
     from subsalt.methods.rtm.samples import SnapshotPool
 
     model = job.open_propagation_model()
@@ -108,7 +108,7 @@ def _in_depth(job, held, rows, data):
 
 
 def _in_time(job, held, rows, data, grid):
-    from subsalt.methods.kirchhoff.arrays import migrate_time
+    from subsalt.methods.kirchhoff.migrate_arrays import migrate_time
 
     grid = grid or job.image_grid(job.open_table())
     axis = held["time"]

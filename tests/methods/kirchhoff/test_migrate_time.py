@@ -8,11 +8,11 @@ from kirchhoff_data import areal_positions, line_positions, reflector_traces
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import DataError
-from subsalt.methods.kirchhoff.arrays import table_of
 from subsalt.methods.kirchhoff.classes import Classes
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import farthest, migrate_block, select, start
 from subsalt.methods.kirchhoff.floating import FloatingDatum, SmoothSurface
+from subsalt.methods.kirchhoff.migrate_arrays import table_of
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity

@@ -15,7 +15,7 @@ from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.volumes import volume
 from subsalt.io.volumes.time_image import TimeImageFile
 from subsalt.methods.kirchhoff.cutting import Block
-from subsalt.methods.kirchhoff.partial import Sums, write_sums
+from subsalt.methods.kirchhoff.partial_image import Sums, write_sums
 from subsalt.methods.kirchhoff.time_run import read_time_run
 from subsalt.methods.kirchhoff.view import time_pictures
 from subsalt.view.gather_pages import locations_of

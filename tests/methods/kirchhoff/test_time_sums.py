@@ -6,7 +6,7 @@ import pytest
 from subsalt.acquisition.image_grid import LocationBox
 from subsalt.errors import CorruptionError
 from subsalt.methods.kirchhoff.cutting import Block
-from subsalt.methods.kirchhoff.partial import Sums, SumsFile, read_sums, write_sums
+from subsalt.methods.kirchhoff.partial_image import Sums, SumsFile, read_sums, write_sums
 
 
 def some(block=None, nt=13, groups=30):

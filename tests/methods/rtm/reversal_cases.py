@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 import subsalt as ss
 from subsalt.acquisition.survey import Shot
 from subsalt.methods.rtm.conditions import Condition, condition_of
-from subsalt.methods.rtm.rtm import propagator_of
+from subsalt.methods.rtm.engine import propagator_of
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator

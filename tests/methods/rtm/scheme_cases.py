@@ -14,7 +14,7 @@ from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
-from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
+from subsalt.methods.rtm.engine import ShotImage, migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.propagation.options import ImagingOptions, PropagationOptions

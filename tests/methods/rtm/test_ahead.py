@@ -12,7 +12,7 @@ from scheme_cases import RECORD, setup_of, shot_of
 from patience import PATIENCE
 from subsalt.errors import DataError
 from subsalt.methods.rtm.ahead import ShotsAhead
-from subsalt.methods.rtm.rtm import migrate_shot
+from subsalt.methods.rtm.engine import migrate_shot
 from subsalt.methods.rtm.shot_input import Traces
 from subsalt.parallel.comm import single
 from subsalt.timing import Phases

@@ -10,8 +10,8 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import ricker
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.model import EarthModel
+from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.image_sum import ImageSum, light_of
-from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 

@@ -11,8 +11,8 @@ from subsalt.errors import MemoryPlanError
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.work import Snapshots
 from subsalt.methods.rtm import reuse as kept
+from subsalt.methods.rtm.engine import migrate_shot, propagator_of, receiver_samples
 from subsalt.methods.rtm.reuse import StoredFields, sums_of_wavefields
-from subsalt.methods.rtm.rtm import migrate_shot, propagator_of, receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 

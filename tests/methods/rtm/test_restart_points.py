@@ -16,7 +16,7 @@ from subsalt.checkpoint.schedule.tasks import Task, counts_of, steps_of, tasks_o
 from subsalt.checkpoint.storage import states as pieces
 from subsalt.io.publish import publish_text
 from subsalt.methods.rtm import executor, restart
-from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.engine import ShotImage
 
 CASE = "vti 2-D"
 SCHEMES = {

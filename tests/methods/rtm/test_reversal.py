@@ -16,8 +16,8 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.shell import Chunks, MemoryShelf, reversal_disk
 from subsalt.kernels import cpu
 from subsalt.kernels.work import Shells, Snapshots
+from subsalt.methods.rtm.engine import migrate_shot, receiver_samples
 from subsalt.methods.rtm.reversal import Backwards, image_by_reversal
-from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.sweeps import Shooting, ShotTask
 from subsalt.propagation.domain import shell_of, shell_reach

@@ -12,8 +12,8 @@ from subsalt.acquisition.survey import shot_window
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError, MemoryPlanError, StabilityError
 from subsalt.methods.rtm.arrays import RankArrays
+from subsalt.methods.rtm.engine import migrate_shot, receiver_samples, window_taper
 from subsalt.methods.rtm.memory import check_memory, shot_memory
-from subsalt.methods.rtm.rtm import migrate_shot, receiver_samples, window_taper
 from subsalt.methods.rtm.setup import MigrationSetup, image_step
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 

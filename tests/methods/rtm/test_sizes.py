@@ -11,7 +11,7 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.checkpoint.storage.transfers import Stripes
 from subsalt.kernels.sizes import allocated
 from subsalt.methods.rtm.arrays import RankArrays
-from subsalt.methods.rtm.rtm import migrate_shot
+from subsalt.methods.rtm.engine import migrate_shot
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.propagation.propagator import Propagator

@@ -11,11 +11,11 @@ import segyio
 
 from subsalt.errors import FindingsError
 from subsalt.job.checking import check_job
+from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.model_job import model_job
-from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.run.migrate import migrate_job
 
 H, DATUM, BOTTOM = 10.0, 300.0, 400.0

@@ -8,9 +8,9 @@ from subsalt.acquisition import wavelet
 from subsalt.acquisition.survey import Shot, TimeAxis
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
+from subsalt.methods.rtm.engine import receiver_samples
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
-from subsalt.methods.rtm.rtm import receiver_samples
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 

@@ -26,7 +26,7 @@ from subsalt.machine import records
 from subsalt.machine.load import Watch
 from subsalt.machine.records import Passed, folder_in, refuse, room_needed, trial, wrong_answer
 from subsalt.machine.storage import HOW, Mount, mount_of, reached
-from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
+from subsalt.methods.rtm.engine import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt_lab.checkpoint_case import Case
 from subsalt_lab.result import Result, Say

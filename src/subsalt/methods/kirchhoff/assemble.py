@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.engine import velocities
-from subsalt.methods.kirchhoff.partial import SumsFile
+from subsalt.methods.kirchhoff.partial_image import SumsFile
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.methods.kirchhoff.stacking import live_classes, stack
 

@@ -153,8 +153,8 @@ def _grid_without_traces(job: KirchhoffJob) -> None:
 
 def _size(job: KirchhoffJob, c: KirchhoffContext) -> None:
     """Keep memory and contributions with the facts; raise when a run of this process alone cannot fit."""
+    from subsalt.methods.kirchhoff.contributions import estimate_contributions
     from subsalt.methods.kirchhoff.memory import layout_of
-    from subsalt.methods.kirchhoff.work import estimate_contributions
 
     setup, section = job.setup(), job.kirchhoff
     work = job.remember("work", lambda: estimate_contributions(setup))

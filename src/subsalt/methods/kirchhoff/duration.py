@@ -28,10 +28,10 @@ from subsalt.machine.load import Watch
 from subsalt.machine.machine_file import Machine
 from subsalt.machine.shot_rates import start_seconds
 from subsalt.methods.kirchhoff.block_reach import reach
+from subsalt.methods.kirchhoff.contributions import Contributions
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Contributions
 from subsalt.plan.model import CHECK, GATHER_PAGE, HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.prediction import Prediction, Writes
 from subsalt.plan.rates import faster, machine_if_known, worth_again

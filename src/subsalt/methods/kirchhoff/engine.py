@@ -14,7 +14,7 @@ from subsalt.kernels.kirchhoff import Adder, Where, block_sum
 from subsalt.kernels.kirchhoff_arguments import Medium
 from subsalt.methods.kirchhoff.block_reach import reach
 from subsalt.methods.kirchhoff.cutting import Block, block_bytes
-from subsalt.methods.kirchhoff.partial import Sums
+from subsalt.methods.kirchhoff.partial_image import Sums
 from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes, prepared_shape
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.timing import Phases

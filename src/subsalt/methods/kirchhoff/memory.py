@@ -14,11 +14,11 @@ from subsalt.io.prestack.scan import PIECE
 from subsalt.io.prestack.table import stream_bytes, treatment_bytes
 from subsalt.kernels.cuda.kirchhoff import block_bytes as on_device
 from subsalt.kernels.cuda.kirchhoff import pairs_bytes, traces_bytes
+from subsalt.methods.kirchhoff.contributions import Contributions
 from subsalt.methods.kirchhoff.cutting import Block, block_bytes, cut
 from subsalt.methods.kirchhoff.engine import FEWEST, trace_block
 from subsalt.methods.kirchhoff.prepare import prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Contributions
 from subsalt.plan.gpu import PlannedGpu
 from subsalt.plan.world import MPI, World
 

@@ -33,15 +33,15 @@ from subsalt.io.prestack.table import TraceBlocks
 from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff.assemble import Assembly, block_path
+from subsalt.methods.kirchhoff.contributions import Contributions, estimate_contributions
 from subsalt.methods.kirchhoff.cutting import Block, recut
 from subsalt.methods.kirchhoff.duration import prediction_of, share_of
 from subsalt.methods.kirchhoff.engine import bytes_of, migrate_block, select, start
 from subsalt.methods.kirchhoff.memory import BlockLayout
 from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
-from subsalt.methods.kirchhoff.partial import BlockRestartPoints, Sums, SumsFile, write_sums
+from subsalt.methods.kirchhoff.partial_image import BlockRestartPoints, Sums, SumsFile, write_sums
 from subsalt.methods.kirchhoff.plan import disk_of
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Contributions, estimate_contributions
 from subsalt.parallel.comm import Comm
 from subsalt.plan import gpu as gpus
 from subsalt.plan.model import Surroundings

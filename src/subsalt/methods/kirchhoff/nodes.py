@@ -13,12 +13,12 @@ from subsalt import kernels
 from subsalt.job.units import auto_to_none
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.kirchhoff.block_reach import reach
+from subsalt.methods.kirchhoff.contributions import Contributions, estimate_contributions
 from subsalt.methods.kirchhoff.cutting import Block
 from subsalt.methods.kirchhoff.duration import Share, measured, prediction_of
 from subsalt.methods.kirchhoff.memory import layout_of
 from subsalt.methods.kirchhoff.plan import checked_for_any_machine, disk_of
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Contributions, estimate_contributions
 from subsalt.plan.nodes import NodesModel, PlannedNodes, Row
 from subsalt.plan.prediction import Writes
 from subsalt.plan.program import program_of

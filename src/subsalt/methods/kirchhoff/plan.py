@@ -13,11 +13,11 @@ from subsalt.errors import Finding, FindingsError
 from subsalt.job.signal.summary import signal_plan
 from subsalt.job.units import auto_to_none
 from subsalt.machine.machine_file import Machine
+from subsalt.methods.kirchhoff.contributions import Contributions, estimate_contributions
 from subsalt.methods.kirchhoff.duration import Share, measured, prediction_of, share_of
 from subsalt.methods.kirchhoff.memory import BlockLayout, layout_of
-from subsalt.methods.kirchhoff.partial import layout_of_sums
+from subsalt.methods.kirchhoff.partial_image import layout_of_sums
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
-from subsalt.methods.kirchhoff.work import Contributions, estimate_contributions
 from subsalt.plan import program
 from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
 from subsalt.plan.gpu import PlannedDevice

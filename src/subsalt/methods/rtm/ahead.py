@@ -10,7 +10,7 @@ from __future__ import annotations
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from subsalt.acquisition.survey import Shot
-from subsalt.methods.rtm.rtm import ReadyShot, prepare_shot
+from subsalt.methods.rtm.engine import ReadyShot, prepare_shot
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.shot_input import TracePrefetcher
 from subsalt.parallel.comm import Comm

@@ -19,8 +19,8 @@ from subsalt.earth.grid import Box, Grid
 from subsalt.earth.regrid import Regridder
 from subsalt.kernels.sizes import DOUBLE, FLOAT
 from subsalt.methods.rtm.conditions import Condition, ImagingSums, condition_of
+from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH, laplacian, top_mute
-from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics import fixedmath
 from subsalt.numerics.side_by_side import cuts, each

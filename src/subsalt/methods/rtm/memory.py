@@ -13,9 +13,9 @@ from subsalt.host import available_memory
 from subsalt.methods.rtm.arrays import FLOAT, RankArrays
 from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.engine import TraceBytes
 from subsalt.methods.rtm.image_sum import FINISHING, carried_bytes, sums_bytes
 from subsalt.methods.rtm.modelling import mapping_bytes
-from subsalt.methods.rtm.rtm import TraceBytes
 from subsalt.methods.rtm.setup import MigrationSetup
 
 #: why the boundary strategy has no wavefield to rebuild below topography

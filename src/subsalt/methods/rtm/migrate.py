@@ -29,6 +29,7 @@ from subsalt.methods.rtm.ahead import ShotsAhead
 from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.earth_model import line_numbers
+from subsalt.methods.rtm.engine import ShotImage, migrate_shot
 from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.image import sum_image
@@ -37,7 +38,6 @@ from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.partial_image import write_partial
 from subsalt.methods.rtm.ranks import plan_ranks
 from subsalt.methods.rtm.reuse import Reuse, reused, unserved
-from subsalt.methods.rtm.rtm import ShotImage, migrate_shot
 from subsalt.methods.rtm.run_schemes import RunSchemes
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.scheme_records import facts_of, findings_of, records_of_shots

@@ -8,7 +8,7 @@ from pathlib import Path
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError
 from subsalt.io.volumes.plane_file import PlaneFile, PlaneLayout, PlaneNpz, open_planes, write_planes
-from subsalt.methods.rtm.rtm import ShotImage
+from subsalt.methods.rtm.engine import ShotImage
 from subsalt.parallel.comm import Comm
 
 #: suffixes of partial images: of this version, and of those before 0.3

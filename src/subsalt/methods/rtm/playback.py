@@ -25,10 +25,10 @@ from subsalt.io.scratch import UnnamedFile
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.conditions import ImagingSums, condition_of
+from subsalt.methods.rtm.engine import receiver_samples, window_taper
 from subsalt.methods.rtm.image_sum import ILLUMINATION
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.partial_image import open_partial
-from subsalt.methods.rtm.rtm import receiver_samples, window_taper
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import by_shot, open_wavefield

@@ -22,6 +22,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.run_folder import claim_run, own_run
+from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.facts import beginning_facts, grid_facts
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
@@ -29,7 +30,6 @@ from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.partial_image import intact, write_partial
 from subsalt.methods.rtm.region import parse_region
 from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
-from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot

@@ -23,9 +23,9 @@ from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MemoryPlanError, SnapshotDamaged
 from subsalt.host import available_memory
 from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.engine import ShotImage, window_taper
 from subsalt.methods.rtm.image_sum import ILLUMINATION
 from subsalt.methods.rtm.partial_image import intact, open_partial
-from subsalt.methods.rtm.rtm import ShotImage, window_taper
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import CURE, Kept, by_shot, open_wavefield
 from subsalt.parallel.comm import Comm
@@ -69,7 +69,7 @@ def sums_of_wavefields(
     stored: StoredFields,
     progress: Callable[[float], None] | None = None,
 ) -> dict[str, NDArray[np.float32]]:
-    """Return the accumulated fields of a shot, as `subsalt.methods.rtm.rtm.migrate_shot` would.
+    """Return the accumulated fields of a shot, as `subsalt.methods.rtm.engine.migrate_shot` would.
 
     Parameters
     ----------

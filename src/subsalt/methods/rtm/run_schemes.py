@@ -15,9 +15,9 @@ from subsalt.checkpoint.schedule.scheme import Scheme
 from subsalt.checkpoint.schedule.tasks import counts_of
 from subsalt.checkpoint.storage.scratch import Scratch, scratch_folders
 from subsalt.checkpoint.storage.store import StoreCounts
+from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.restart import scheme_left
-from subsalt.methods.rtm.rtm import ShotImage
 from subsalt.methods.rtm.scheme_records import NAMES, SECONDS
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
