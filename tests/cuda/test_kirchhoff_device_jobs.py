@@ -21,7 +21,8 @@ from subsalt.kernels.cuda import kirchhoff as device
 from subsalt.methods.kirchhoff import engine
 from subsalt.methods.kirchhoff.engine import migrate_block, select
 from subsalt.methods.kirchhoff.memory import layout_of
-from subsalt.methods.kirchhoff.partial_image import BlockRestartPoints, Sums
+from subsalt.methods.kirchhoff.partial_image import Sums
+from subsalt.methods.kirchhoff.restart import BlockRestartPoints
 from subsalt.methods.rtm.job import Job
 from subsalt.parallel.comm import single
 from subsalt.plan import gpu as gpus

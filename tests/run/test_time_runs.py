@@ -13,7 +13,7 @@ import subsalt
 from subsalt.kernels import kirchhoff
 from subsalt.methods.kirchhoff import memory as kirchhoff_layout
 from subsalt.methods.kirchhoff.cutting import cut
-from subsalt.methods.kirchhoff.partial_image import BlockRestartPoints
+from subsalt.methods.kirchhoff.restart import BlockRestartPoints
 from subsalt.methods.rtm.job import Job
 from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job

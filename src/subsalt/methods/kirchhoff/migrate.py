@@ -39,8 +39,9 @@ from subsalt.methods.kirchhoff.duration import prediction_of, share_of
 from subsalt.methods.kirchhoff.engine import bytes_of, migrate_block, select, start
 from subsalt.methods.kirchhoff.memory import BlockLayout
 from subsalt.methods.kirchhoff.outputs import TimeOutputs, draw, write_outputs
-from subsalt.methods.kirchhoff.partial_image import BlockRestartPoints, Sums, SumsFile, write_sums
+from subsalt.methods.kirchhoff.partial_image import Sums, SumsFile, write_sums
 from subsalt.methods.kirchhoff.plan import disk_of
+from subsalt.methods.kirchhoff.restart import BlockRestartPoints
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.parallel.comm import Comm
 from subsalt.plan import gpu as gpus
