@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from subsalt.errors import CannotCreateError, Finding, FindingsError, MissingInputError, SubsaltError
 from subsalt.io.objects import as_path, is_url, matching
+from subsalt.job import text as toml_out
 
 if TYPE_CHECKING:
     from subsalt.io.geometry.join import SurveyGeometry
@@ -71,6 +72,34 @@ def relative(name: str, folder: Path) -> str:
     if os.path.isabs(name) or is_url(as_path(name)):
         return name
     return Path(os.path.relpath(name, folder)).as_posix()
+
+
+def heading_of(path: Path, entries: Mapping[str, object]) -> str:
+    """Return the first lines of a new job file: how to check and run the job, and its entries outside all tables."""
+    hint = f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate {path.name}`\n"
+    return hint + toml_out.table("", dict(entries))
+
+
+def trace_file_items(files: Sequence[str], folder: Path) -> dict[str, object]:
+    """Return the entry ``files`` of ``[data]``: names relative to the job file, or a pattern for more than four."""
+    if len(files) > 4 and (pattern := common_pattern(files)):
+        return {"files": [relative(pattern, folder)]}
+    return {"files": [relative(f, folder) for f in files]}
+
+
+def add_header_items(
+    items: dict[str, object],
+    comments: dict[str, str],
+    preset: str,
+    geometry: Sequence[str],
+    folder: Path,
+) -> None:
+    """Add to ``[data]`` which header layout the traces have, and which files hold positions."""
+    if preset != "rev1":
+        items["preset"] = preset
+    if geometry:
+        items["geometry"] = {"files": [relative(f, folder) for f in geometry]}
+        comments["geometry"] = "positions, not those of the headers"
 
 
 def positions_of(files: Sequence[str]) -> SurveyGeometry | None:

@@ -200,11 +200,11 @@ def file_units(kind: str) -> tuple[str, ...]:
     return names + tuple(RECIPROCAL) + tuple(SQUARED_RECIPROCAL) if kind == "velocity" else names
 
 
-def check_file_unit(unit: str, kind: str) -> str:
-    """Return `unit` when `convert_file_values` can convert it, or raise `ConfigError` naming those that it
-    can.
-    """
+def check_file_unit(unit: object, kind: str) -> str:
+    """Return the unit of a file's values as it is spelled here; raise `ConfigError` for one that is not known."""
     names = file_units(kind)
+    if not isinstance(unit, str):
+        raise ConfigError(f"unit = {unit!r} is not a text", f"use one of {', '.join(names)}", code="E103")
     known = {n.lower(): n for n in names}
     if unit.lower() not in known:
         raise ConfigError(f"unit {unit!r} is not {_a(kind)}", f"use one of {', '.join(names)}", code="E103")

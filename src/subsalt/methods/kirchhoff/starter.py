@@ -21,13 +21,15 @@ from subsalt.job import text as toml_out
 from subsalt.job import units
 from subsalt.job.starter import (
     InitResult,
-    common_pattern,
+    add_header_items,
     expand,
     findings_of,
+    heading_of,
     positions_of,
     refuse_existing,
     relative,
     round_down,
+    trace_file_items,
 )
 
 if TYPE_CHECKING:
@@ -103,8 +105,7 @@ def write_time_job(
     spacing = None if cdp_spacing is None else units.parse(cdp_spacing, "length")
     survey = _Survey(expand(files), preset, spacing, geometry)
     parts = [
-        f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate {path.name}`\n"
-        + toml_out.table("", {"title": path.stem, "method": "kirchhoff"}),
+        heading_of(path, {"title": path.stem, "method": "kirchhoff"}),
         _data(files, path.parent, preset, spacing, survey, geometry),
         _velocity(vrms, path.parent, survey),
         _kirchhoff(survey),
@@ -170,19 +171,13 @@ def _data(
     survey: _Survey,
     geometry: Sequence[str],
 ) -> str:
-    items: dict[str, object] = {"files": [relative(f, folder) for f in files]}
-    if len(files) > 4 and (pattern := common_pattern(files)):
-        items["files"] = [relative(pattern, folder)]
-    comments = {}
+    items = trace_file_items(files, folder)
+    comments: dict[str, str] = {}
     if survey.table is not None:
         t = survey.table.time
         comments["files"] = f"{len(survey.table)} traces, {t.nt} samples of {t.dt * 1e3:g} ms"
         survey.read.append(comments["files"])
-    if preset != "rev1":
-        items["preset"] = preset
-    if geometry:
-        items["geometry"] = {"files": [relative(f, folder) for f in geometry]}
-        comments["geometry"] = "positions, not those of the headers"
+    add_header_items(items, comments, preset, geometry, folder)
     if spacing is not None and survey.table is not None:
         items["cdp_line"] = {"spacing": spacing, "first_cdp": int(survey.table.cdp.min())}
         comments["cdp_line"] = "positions from CDP numbers and offsets"

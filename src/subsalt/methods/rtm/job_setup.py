@@ -11,8 +11,9 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.data import open_survey
 from subsalt.methods.rtm.setup import MigrationSetup, gate
-from subsalt.parallel.comm import world
+from subsalt.parallel.comm import Comm, world
 from subsalt.propagation.options import PropagationOptions
+from subsalt.timing import Phases
 
 if TYPE_CHECKING:
     from subsalt.methods.rtm.job import Job
@@ -24,6 +25,14 @@ def survey_of(job: Job, model: ModelLike) -> Survey:
     A model without a place on the map lies along the line of the survey itself, or in map coordinates.
     """
     return open_survey(job, None if model.frame == Frame() else model.frame, world())
+
+
+def model_and_survey(job: Job, clock: Phases, comm: Comm) -> tuple[ModelLike, Survey]:
+    """Return the model of a job, read or its files opened, and the survey from its headers; collective."""
+    with clock("model input"):
+        model = job.open_propagation_model()
+    with clock("survey"), comm.together():
+        return model, survey_of(job, model)
 
 
 def options_of(job: Job, survey: Survey) -> PropagationOptions:

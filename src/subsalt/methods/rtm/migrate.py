@@ -33,7 +33,7 @@ from subsalt.methods.rtm.engine import ShotImage, migrate_shot
 from subsalt.methods.rtm.facts import beginning_facts
 from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.image import sum_image
-from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.partial_image import write_partial
 from subsalt.methods.rtm.ranks import plan_ranks
@@ -274,11 +274,7 @@ class ShotsRun(ImagingRun):
 
     def load(self) -> None:
         """Read the model, or open its files, and the headers of the survey."""
-        state = self.state
-        with state.clock("model input"):
-            self.model = self.job.open_propagation_model()
-        with state.clock("survey"), state.world.together():
-            self.survey = survey_of(self.job, self.model)
+        self.model, self.survey = model_and_survey(self.job, self.state.clock, self.state.world)
 
     def prepare(self) -> None:
         """Choose time step and windows, the ranks that share a shot, and how snapshots are kept."""

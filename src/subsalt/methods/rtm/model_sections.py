@@ -85,12 +85,6 @@ def _value_section(raw: object, kind: str) -> object:
     out = dict(raw)
     unit = out.get("unit")
     if unit is not None:
-        if not isinstance(unit, str):
-            raise ConfigError(
-                f"unit = {unit!r} is not a text",
-                f"use one of {', '.join(units.file_units(kind))}",
-                code="E103",
-            )
         out["unit"] = units.check_file_unit(unit, kind)
     if "value" in out and "file" not in out:
         factor, power = units.conversion(out.pop("unit", None) or units.file_units(kind)[0], kind)

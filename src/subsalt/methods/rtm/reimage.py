@@ -25,7 +25,7 @@ from subsalt.io.run_folder import claim_run, own_run
 from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.facts import beginning_facts, grid_facts
 from subsalt.methods.rtm.image import sum_image
-from subsalt.methods.rtm.job_setup import migration_setup, survey_of
+from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.partial_image import intact, write_partial
 from subsalt.methods.rtm.region import parse_region
@@ -214,11 +214,7 @@ class ReimageRun(ImagingRun):
 
     def load(self) -> None:
         """Read the model, or open its files, and the headers of the survey."""
-        state = self.state
-        with state.clock("model input"):
-            self.model = self.job.open_propagation_model()
-        with state.clock("survey"), state.world.together():
-            self.survey = survey_of(self.job, self.model)
+        self.model, self.survey = model_and_survey(self.job, self.state.clock, self.state.world)
 
     def prepare(self) -> None:
         """Choose windows and the part of the image; refuse what the run cannot serve at all."""

@@ -27,13 +27,15 @@ from subsalt.job.signal.first_break_edge import edge_of
 from subsalt.job.signal.mute import FIRST_BREAKS
 from subsalt.job.starter import (
     InitResult,
-    common_pattern,
+    add_header_items,
     expand,
     findings_of,
+    heading_of,
     positions_of,
     refuse_existing,
     relative,
     round_down,
+    trace_file_items,
 )
 from subsalt.methods.rtm.model_sections import PARAMETERS
 from subsalt.methods.rtm.starter_choices import Choices, confirmed, steps_of
@@ -198,10 +200,7 @@ def write_job(
     guess = _Guess(expand(files), preset, geometry)
     peak = units.parse(f0, "frequency") if f0 is not None else guess.f0
     model = {"vp": vp, "epsilon": epsilon, "delta": delta, "theta": theta, "phi": phi}
-    title = (
-        f"# subsalt job: check it with `subsalt check {path.name}`, run it with `subsalt migrate "
-        f"{path.name}`\n" + toml_out.table("", {"title": path.stem})
-    )
+    title = heading_of(path, {"title": path.stem})
     mute, note = _mute(guess)
     tables = [
         _data(files, folder, preset, guess, geometry) + _place(model, guess),
@@ -229,9 +228,7 @@ def write_job(
 
 
 def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess, geometry: Sequence[str]) -> str:
-    items: dict[str, object] = {"files": [relative(f, folder) for f in files]}
-    if len(files) > 4 and (pattern := common_pattern(files)):
-        items["files"] = [relative(pattern, folder)]
+    items = trace_file_items(files, folder)
     scan = guess.scan
     note = f"{scan.n_shots} shots, {scan.n_traces} traces"
     if guess.survey is not None:
@@ -243,11 +240,7 @@ def _data(files: Sequence[str], folder: Path, preset: str, guess: _Guess, geomet
         items["fix"] = guess.fix
         comments["fix"] = "byte 41 holds depths: as elevations they would lie above the surface"
         guess.read.append("z_sign")
-    if preset != "rev1":
-        items["preset"] = preset
-    if geometry:
-        items["geometry"] = {"files": [relative(f, folder) for f in geometry]}
-        comments["geometry"] = "positions, not those of the headers"
+    add_header_items(items, comments, preset, geometry, folder)
     if guess.receivers == "offset":
         items["receivers"] = "offset"
         comments["receivers"] = "no receiver coordinates: placed by the offset (byte 37) along the line"

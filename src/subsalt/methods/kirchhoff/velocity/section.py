@@ -210,12 +210,6 @@ class VelocitySection(TimeFileSection):
         out = dict(raw)
         unit = out.get("unit")
         if unit is not None:
-            if not isinstance(unit, str):
-                raise ConfigError(
-                    f"unit = {unit!r} is not a text",
-                    f"use one of {', '.join(units.file_units('velocity'))}",
-                    code="E103",
-                )
             out["unit"] = unit = units.check_file_unit(unit, "velocity")
         v = out.get("v")
         if isinstance(v, str) and units.split_quantity(v) is None:
