@@ -45,6 +45,7 @@ _HOME = {
     "rtm_operator": "subsalt.api",
     "dot_test": "subsalt.api",
     "migrate_time": "subsalt.methods.kirchhoff.migrate_arrays",
+    "plot": "subsalt.plotting",
     "reimage": "subsalt.methods.rtm.notebook",
     "saved_wavefields": "subsalt.methods.rtm.notebook",
     "ImageGrid": "subsalt.acquisition.image_grid",

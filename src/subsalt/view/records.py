@@ -186,6 +186,17 @@ def _page(
     return sheet.path
 
 
+def draw_traces(
+    ax: Axes, data: ArrayLike, time: TimeAxis, offset: NDArray[np.float64] | None = None, **drawn: Any
+) -> None:
+    """Draw one gather on given axes; parameters as of `gather`."""
+    how = TraceStyle(**drawn)
+    traces = _checked(data, time) * how.weight(time)
+    limit = style.clip_limit(traces, how.clip)
+    DrawnTraces(traces, time, limit, how.chosen(len(traces) <= 60), offset).draw(ax)
+    ax.set_ylabel("time (s)")
+
+
 @dataclass(frozen=True)
 class DrawnTraces:
     """Traces that are drawn on one pair of axes.

@@ -177,15 +177,8 @@ def time_sections(
                 f"give the grid of the {name}",
                 code="E401",
             )
-    where = dict(zip(NORMAL, indices_at(grid, at), strict=True))
-    if how.palette in SYMMETRIC and (at is None or len(at) < 3):
-        where["slice"] = style.strongest_sample(plane(image, NORMAL["inline"], where["inline"]))
-    names = ("inline",) if grid.shape[0] == 1 else ("crossline",) if grid.shape[1] == 1 else tuple(NORMAL)
-    weight = np.maximum(grid.time.values(), 0.0) ** how.gain if how.gain else np.ones(grid.time.nt)
-    # read once: of a volume in a file every section but the inline goes through all of it
-    cuts = {
-        k: plane(image, NORMAL[k], where[k]) * (weight[where[k]] if k == "slice" else weight) for k in names
-    }
+    names = _sections_of(grid)
+    where, cuts = _cuts(image, grid, at, names, how)
     over = {} if velocity is None else {k: plane(velocity, NORMAL[k], where[k]) for k in names}
     look = _look(cuts, over, how.clip, how.palette)
     facts = f"{how.label} {look.limits[0]:.3g} to {look.limits[1]:.3g}"
@@ -200,6 +193,60 @@ def time_sections(
     for name in names if how.planes else ():
         written[name] = drawing.single(sheet.named(f"_{name}"), name)
     return written
+
+
+def draw_time_section(
+    ax: Axes,
+    image: NDArray | Planes,
+    grid: ImageGrid,
+    name: str = "inline",
+    *,
+    at: Sequence[float] | None = None,
+    clip: float = 99.0,
+    gain: float = 0.0,
+) -> tuple[Any, str]:
+    """Draw one section of a time image on given axes; return what a colour bar needs, and what the section is called.
+
+    Parameters
+    ----------
+    ax : Axes
+        Axes of Matplotlib.
+    image, grid, at
+        As in `time_sections`.
+    name : {"inline", "crossline", "slice"}
+        The section; of a line there is only one.
+    clip, gain
+        As in `TimeStyle`.
+    """
+    names = _sections_of(grid)
+    name = name if name in names else names[0]
+    where, cuts = _cuts(image, grid, at, (name,), TimeStyle(clip=clip, gain=gain))
+    drawing = _Drawing(grid, where, cuts, {}, _look(cuts, {}, clip, "grey"), "amplitude")
+    return drawing.draw(ax, name), drawing.title(name) if len(names) > 1 else "time image"
+
+
+def _sections_of(grid: ImageGrid) -> tuple[str, ...]:
+    """Return the sections of an image on a grid: of a line one."""
+    return ("inline",) if grid.shape[0] == 1 else ("crossline",) if grid.shape[1] == 1 else tuple(NORMAL)
+
+
+def _cuts(
+    image: NDArray | Planes,
+    grid: ImageGrid,
+    at: Sequence[float] | None,
+    names: Sequence[str],
+    how: TimeStyle,
+) -> tuple[dict[str, int], dict[str, NDArray]]:
+    """Return where an image is cut, and the sections of these names with their gain."""
+    where = dict(zip(NORMAL, indices_at(grid, at), strict=True))
+    if how.palette in SYMMETRIC and (at is None or len(at) < 3):
+        where["slice"] = style.strongest_sample(plane(image, NORMAL["inline"], where["inline"]))
+    weight = np.maximum(grid.time.values(), 0.0) ** how.gain if how.gain else np.ones(grid.time.nt)
+    # read once: of a volume in a file every section but the inline goes through all of it
+    cuts = {
+        k: plane(image, NORMAL[k], where[k]) * (weight[where[k]] if k == "slice" else weight) for k in names
+    }
+    return where, cuts
 
 
 def _look(cuts: dict[str, NDArray], over: dict[str, NDArray], clip: float, palette: str) -> _Look:
