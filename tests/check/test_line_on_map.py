@@ -271,17 +271,17 @@ def test_scan_names_the_line(tmp_path):
     assert line["direction_deg"] == pytest.approx(np.degrees(0.7) + 180.0, abs=0.01)
     assert line["bend_max_m"] < 0.02
     text = found.describe()
-    assert f"from ({line['start'][0]:.2f}, {line['start'][1]:.2f})" in text
-    assert "has to say where it is" in text
+    assert f"from ({round(line['start'][0], 2):.10g}, {round(line['start'][1], 2):.10g})" in text
+    assert "give the place of x = 0" in text
     files(tmp_path, Frame())
-    assert "it runs along map x, which is local x" in scan(tmp_path / "shots.sgy").describe()
+    assert "x of the model is map x, since the line runs along it" in scan(tmp_path / "shots.sgy").describe()
 
 
 def test_init_writes_what_it_found_and_guesses_nothing(tmp_path):
     files(tmp_path, UTM)
     made = init_job(tmp_path / "i.toml", [str(tmp_path / "shots.sgy")], vp=str(tmp_path / "vp.rsf"))
     assert [f.code for f in made.findings] == ["W343"]
-    assert "Nothing says where on it the model's x = 0 lies" in made.text
+    assert "The place of the model's x = 0 on this line is not known" in made.text
     assert codes(check_job(Job.from_toml(made.path))) == ["E342"]
     # what it found, without the comment sign
     text = made.text.replace("# frame", "frame", 1)
@@ -291,7 +291,7 @@ def test_init_writes_what_it_found_and_guesses_nothing(tmp_path):
     files(tmp_path, UTM, model_frame=UTM)
     made = init_job(made.path, [str(tmp_path / "shots.sgy")], vp=str(tmp_path / "vp.rsf"), force=True)
     assert made.findings == []
-    assert "The model file says where it lies" in made.text
+    assert "The model file contains its position on the map" in made.text
     made = init_job(made.path, [str(tmp_path / "shots.sgy")], force=True)
     assert made.findings == []
     assert codes(check_job(Job.from_toml(made.path))) == []

@@ -22,9 +22,10 @@ def test_it_is_short():
     assert len(README.splitlines()) <= 110
 
 
-def test_the_snippet_images_its_reflector():
+def test_the_snippet_images_its_reflector(tmp_path, monkeypatch):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
     names = {}
     exec(block("python", "subsalt.migrate"), names)
     image, grid = names["image"], names["grid"]

@@ -257,10 +257,13 @@ def heading(degrees: float) -> str:
 
 def described(line: dict[str, Any]) -> str:
     """Return the line of a survey in words: ends, direction, how crooked it is."""
-    (ax, ay), (bx, by) = ((x + 0.0, y + 0.0) for x, y in (line["start"], line["end"]))
+    start, end = (
+        f"({round(x, 2) + 0.0:.10g}, {round(y, 2) + 0.0:.10g})" for x, y in (line["start"], line["end"])
+    )
+    azimuth = round((90.0 - line["direction_deg"]) % 360.0, 2)
     return (
-        f"from ({ax:.2f}, {ay:.2f}) to ({bx:.2f}, {by:.2f}) in the order of shooting, {line['length_m']:.6g} m, "
-        f"direction {heading(line['direction_deg'])}, stations up to {line['bend_max_m']:.2f} m beside it"
+        f"from {start} to {end} in shooting order, {line['length_m']:.6g} m, azimuth {azimuth:g} degrees from north, "
+        f"straight to {line['bend_max_m']:.2f} m"
     )
 
 

@@ -54,7 +54,7 @@ def origin_of_line(context: Context) -> Iterator[Finding]:
         context.facts["_line_unplaced"] = True
         yield error(
             "E342",
-            f"nothing says where on the line the model's x = 0 lies: the line runs {described(line)}, and the "
+            f"the place of the model's x = 0 on the line is not known: the line runs {described(line)}, and the "
             f"model varies along x ({', '.join(dict.fromkeys(varying))})",
             _origins(context, line),
             start=line["start"],
@@ -62,8 +62,11 @@ def origin_of_line(context: Context) -> Iterator[Finding]:
         )
         return
     x0, y0 = line["origin"]
+    if line["says"] == MAP_X:
+        yield ok(f"line {described(line)}; x of the model is map x")
+        return
     yield ok(
-        f"line {described(line)}; x = 0 at ({x0:.2f}, {y0:.2f}), x grows {heading(line['azimuth_deg'])}, "
+        f"line {described(line)}; x = 0 at ({x0:.2f}, {y0:.2f}), x runs {heading(line['azimuth_deg'])}, "
         f"{_WHY[line['says']]}"
     )
 
@@ -223,8 +226,8 @@ def line_beside_x(context: Context) -> Iterator[Finding]:
     where = (
         f"the line runs {described(line)}; local x, {_WHY[line['says']]}, runs {heading(line['azimuth_deg'])} from "
         f"({line['origin'][0]:.2f}, {line['origin'][1]:.2f}): the line is turned by "
-        f"{math.degrees(math.acos(min(1.0, cosine))):.3g} degrees against it and lies {nearest:.6g} to "
-        f"{farthest:.6g} m beside it"
+        f"{math.degrees(math.acos(min(1.0, cosine))):.3g} degrees relative to local x and lies {nearest:.6g} "
+        f"to {farthest:.6g} m away from it"
     )
     cure = exchanged(context, line)
     cure = f"x and y look exchanged: {cure} puts the line on the model" if cure else _own_frame(context, line)

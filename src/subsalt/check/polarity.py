@@ -97,7 +97,8 @@ def traces_of_a_shot(context: Context) -> Iterator[Finding]:
         "W353",
         f"{len(wrong)} of {total} traces looked at have a first arrival of the opposite sign of their neighbours', in "
         f"{len(shots)} shots: {', '.join(names)}{', ...' * (len(wrong) > 3)}",
-        "correct the sign of these traces in the files, or mark them as dead (trace id 2, byte 29)",
+        'correct their sign in the job, for each shot: signal = [{ step = "edit", where = "ffid = F and channel = C", '
+        'do = "reverse" }], or mark them as dead in the files (trace id 2, byte 29)',
         count=len(wrong),
         looked_at=total,
         traces=[[b.shot.id, int(b.rows[i]) + 1] for b, i in wrong[:200]],
@@ -201,6 +202,12 @@ def all_shots(context: Context) -> Iterator[Finding]:
                 "after the low cut that noise of low frequencies needs, direct waves are as much like the wavelet as "
                 f"like its opposite (correlations {float(np.median(best)):.2f} and {float(np.median(worst)):.2f})",
             )
+        return
+    if context.propagation.topography is not None:
+        yield unchecked(
+            "polarity",
+            "below a topography, the ghost of the free surface decides the sign of direct waves near the source",
+        )
         return
     yield warning(
         "W351",

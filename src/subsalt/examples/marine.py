@@ -321,6 +321,7 @@ EXAMPLE = Example(
     commands=(
         "subsalt scan line.sgy --first-breaks",
         "subsalt init line.toml --from line.sgy --vp vp.sgy",
+        "subsalt wavelet line.toml",
         "subsalt check line.toml",
         "subsalt migrate line.toml",
     ),

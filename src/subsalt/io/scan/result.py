@@ -193,11 +193,11 @@ def _line_text(line: dict[str, Any]) -> list[str]:
     """Return where a 2-D line lies, and what a job has to say of it."""
     x0, y0 = line["origin"]
     if line["says"] == MAP_X:
-        said = "it runs along map x, which is local x"
+        said = "x of the model is map x, since the line runs along it"
     else:
         said = (
-            f"local x = 0 is put at its end ({x0:.2f}, {y0:.2f}), azimuth {line['azimuth_deg']:.6g} degrees; for a "
-            "model that varies along x the job or the model has to say where it is"
+            f"local x = 0 lies at its end ({x0:.2f}, {y0:.2f}), azimuth {line['azimuth_deg']:.6g} degrees from map x; "
+            "for a model that varies along x, give the place of x = 0 in the job or in the model file"
         )
     return [f"  line     {described(line)}", f"           {said}"]
 

@@ -284,13 +284,13 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
     line = None if guess.survey is None else guess.survey.notes.get("line")
     if not isinstance(line, dict):
         return _turned(model, guess)
-    about = [f"# The shots lie on a line {described(line)}."]
+    about = [f"# The line runs {described(line)}."]
     if line["says"] == MAP_X:
-        return "\n".join([*about, "# It runs along map x: x of the model is map x.", ""])
+        return "\n".join([*about, "# x of the model is map x, since the line runs along it.", ""])
     known, varying = _of_files(model)
     if known is not None:
         return "\n".join(
-            [*about, "# The model file says where it lies on the map: no frame is needed here.", ""]
+            [*about, "# The model file contains its position on the map: no frame is needed here.", ""]
         )
     ways = [(frame_key(frame), what) for frame, what in frames_along(np.array([line["start"], line["end"]]))]
     if varying:
@@ -298,18 +298,18 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
             Finding(
                 "W343",
                 "warning",
-                f"nothing says where on the line {', '.join(varying)} has x = 0: the line runs {described(line)}",
-                "take the # away from one of the two frames in [data] of the job, or write your own: "
+                f"the place of x = 0 of {', '.join(varying)} on the line is not known: the line runs {described(line)}",
+                "uncomment one of the two frames in [data] of the job, or write your own: "
                 + "; or ".join(f"{text} ({what})" for text, what in ways),
             )
         )
         about.append(
-            "# Nothing says where on it the model's x = 0 lies. Take the # away from the frame that is true:"
+            "# The place of the model's x = 0 on this line is not known. Uncomment the frame that is correct:"
         )
     else:
         about += [
-            "# The model varies with depth alone: x = 0 is put at the end of the line. For a model that varies along x",
-            "# you have to say where its x = 0 lies. Take the # away from the frame that is true, or write your own:",
+            "# The model varies with depth only, so x = 0 is at the end of the line. For a model that varies along x,",
+            "# uncomment the frame that has its x = 0 at the correct place, or write your own:",
         ]
     return "\n".join([*about, *(f"# {text}  # {what}" for text, what in ways), ""])
 
@@ -323,22 +323,22 @@ def _turned(model: dict[str, str | None], guess: _Guess) -> str:
     files = [text for text in model.values() if text is not None and Path(text).exists()]
     if not files:
         guess.read.append(f"azimuth {found.degrees:g} degrees of the lines")
-        return f"{about}\n# The axes of the grid run along them, from this place on the map:\nframe = {found.key}\n"
+        return f"{about}\n# The axes of the grid run along them, from this position on the map:\nframe = {found.key}\n"
     if _of_files(model)[0] is not None:
-        return f"{about}\n# The model file says where it lies on the map: no frame is needed here.\n"
+        return f"{about}\n# The model file contains its position on the map: no frame is needed here.\n"
     guess.findings.append(
         Finding(
             "W398",
             "warning",
-            f"the lines of the survey run {heading(found.degrees % 360.0)}, and nothing says where on the map "
-            f"{', '.join(files)} lies: the axes of the model are taken for those of the map",
+            f"the lines of the survey run {heading(found.degrees % 360.0)}, and the position of {', '.join(files)} on "
+            "the map is not known: the model is assumed to have the axes of the map",
             f"if the axes of the model run along the lines: [data] frame = {found.key}, with the map coordinates of "
             "its own origin",
         )
     )
     return (
         f"{about}\n# Nothing says where on the map the model lies: its axes are taken for those of the map. If they\n"
-        "# run along the lines, take the # away and give the map coordinates of the model's origin:\n"
+        "# run along the lines, uncomment the line and give the map coordinates of the model's origin:\n"
         f"# frame = {found.key}\n"
     )
 
