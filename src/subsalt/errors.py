@@ -28,7 +28,7 @@ class SubsaltError(Exception):
     message : str
         The problem, with names and values.
     fix : str, optional
-        How to mend it, in one line.
+        How to correct it, in one line.
     code : str, optional
         Stable identifier such as ``"E412"``.
     """
@@ -213,7 +213,7 @@ class Finding:
     message : str
         One line: what was found, with names and values.
     fix : str
-        One line: how to mend it.
+        How to correct it, in one line.
     evidence : dict
         Numbers behind the message, for ``--json``.
     """

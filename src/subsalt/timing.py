@@ -107,8 +107,8 @@ class Phases:
     """Seconds by named phase.
 
     Phases may nest: the time of an inner phase is not counted in the outer one, so that the rows of `table` sum to the
-    wall time since construction (or since `restart`). Other ranks learn which phase this one is in, and so does
-    whoever profiles MPI (`MPI_Pcontrol`).
+    wall time since construction (or since `restart`). Other ranks and profilers of MPI (`MPI_Pcontrol`)
+    learn which phase this one is in.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Phases:
         self._begin = time.perf_counter()
 
     def restart(self) -> None:
-        """Forget everything and start the wall clock anew."""
+        """Forget all phases and start the wall clock again."""
         self.seconds.clear()
         self._begin = time.perf_counter()
 

@@ -66,7 +66,7 @@ def test_a_delay_in_milliseconds(tmp_path):
     # the records begin at time zero: 100 ms would be wrong, too
     assert next(iter(first)) == "E346"
     assert first["E346"].fix == "[data.fix] delay = 0"
-    assert first["E316"].fix == "E346 above explains this: mend that first"
+    assert first["E316"].fix == "E346 above explains this: correct that first"
     assert "E316" not in found(tmp_path, MIGRATE.replace('line = "2d"\n', FIX.format('delay = "100 ms"')))
 
 

@@ -193,7 +193,7 @@ def test_the_cause_stands_above_what_it_explains(job):
 
     found = judged(job, [outside, axes, other], look)
     assert [f.code for f in found] == ["W426", "E331", "W241"]
-    assert found[1].fix == "W426 above explains this: mend that first"
+    assert found[1].fix == "W426 above explains this: correct that first"
     assert found[0].fix == axes.fix
 
 

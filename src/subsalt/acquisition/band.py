@@ -42,7 +42,7 @@ TRACES = 8
 
 
 def finite(data: NDArray[Sample]) -> NDArray[np.float64]:
-    """Return traces in double precision, with zeros for what is no number: squares of the rest are finite."""
+    """Return traces in double precision, with zeros in place of NaN and infinity: squares of the rest are finite."""
     return np.nan_to_num(data.astype(np.float64), posinf=0.0, neginf=0.0)
 
 

@@ -293,10 +293,10 @@ def fit(breaks: ShotBreaks) -> None:
 
 
 def reader_of(survey: Survey) -> Callable[[Shot, NDArray[np.int64]], NDArray[np.float32]]:
-    """Return what reads traces of a shot for those who judge arrivals, on the time axis of the records.
+    """Return a reader of traces of a shot for checks of arrivals, on the time axis of the records.
 
-    They are as in the files but for the steps of the job that move arrivals or, by causal filters, change their band;
-    before any mute.
+    The traces are as in the files, except for steps of the job that move arrivals or, by causal filters, change their
+    band; before any mute.
     """
     reader = survey.reader
     inner = getattr(reader, "picked", getattr(reader, "inner", reader))

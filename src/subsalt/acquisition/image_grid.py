@@ -194,7 +194,7 @@ class ImageGrid:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> ImageGrid:
-        """Return the grid that `to_dict` told of; raises what a missing or wrong value raises."""
+        """Return the grid of the facts that `to_dict` returns; a missing or wrong value raises its own error."""
         first, _, dt = (float(t) for t in facts["time_s"])
         i, j = (tuple(int(n) for n in facts[k]) for k in ("inlines", "crosslines"))
         at, per_i, per_j = (

@@ -334,7 +334,7 @@ def _guess_outside(lay: SurveyExtent, points: Points, context: Context) -> str:
     cannot be told from it.
     """
     if context.facts.get("_axes_wrong"):
-        return "if axes of the model are exchanged, mend that first; else "
+        return "if axes of the model are exchanged, correct that first; else "
     inside = lay.inside_share(points)
     guess = _exchange(lay, points, context) if inside < (1.0 if 1 in lay.axes else 0.95) else ""
     if not guess and lay.inside_share(lay.src) == 1.0:

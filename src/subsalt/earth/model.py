@@ -318,7 +318,7 @@ _LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5}
 
 def _above(a: NDArray[np.float32], low: float) -> bool:
     """Return whether all values are finite and above `low`, without an array as large as theirs."""
-    with np.errstate(invalid="ignore"):  # a value that is no number is neither above nor below anything
+    with np.errstate(invalid="ignore"):  # NaN is neither above nor below any value
         return a.size == 0 or bool(a.min() > low and a.max() < np.inf)
 
 

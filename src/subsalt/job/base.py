@@ -173,18 +173,18 @@ class BaseJob(Section):
 
     @property
     def run_place(self) -> Frame | str | None:
-        """The frame of the local coordinates in the run directory where the job goes on; None for a new one."""
+        """The frame of the local coordinates in the run directory where the job is resumed; None for a new one."""
         return self._run_place
 
     def goes_on_at(self, place: Frame | str | None) -> None:
-        """Say the frame of the run directory where the job goes on; what was read in another one is dropped."""
+        """Set the frame of the run directory where the job is resumed; data read in another frame are dropped."""
         if place != self._run_place:
             self._run_place = place
             self.forget()
 
     @property
     def default_run_dir(self) -> Path:
-        """`NAME.run` beside the job file."""
+        """`NAME.run` next to the job file."""
         return self._base / f"{self.name}.run"
 
     def resolve(self, name: str) -> Path:

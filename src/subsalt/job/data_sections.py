@@ -56,7 +56,7 @@ class FixSection(Section):
     truncated: Literal["error", "drop"] = Field(
         "error", description="files that end inside a trace: stop, or use the rest"
     )
-    # None, not 1: what is left out is no part of a run's identity, so that runs of earlier versions still resume
+    # None, not 1: keys that are left out do not enter the identity of a run, so that runs of earlier versions resume
     polarity: Literal[1, -1] | None = Field(None, description="-1: change the sign of every sample")
     channels: Literal["reversed"] | None = Field(
         None, description="reversed: traces of a shot stand in the reverse order of their places"

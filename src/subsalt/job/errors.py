@@ -79,7 +79,7 @@ def _tagged(loc: list[str | int], job: type[BaseModel]) -> list[str | int]:
 
 
 def _kinds_in(annotation: object) -> dict[str, type[BaseModel]]:
-    """Return the tables of a union told apart by a key, by the value of that key."""
+    """Return the tables of a tagged union, by the value of the key that distinguishes them."""
     kinds: dict[str, type[BaseModel]] = {}
     for inner in typing.get_args(annotation):
         if isinstance(inner, type) and issubclass(inner, BaseModel) and "step" in inner.model_fields:

@@ -1,13 +1,12 @@
-"""Cures are applied in memory before they are shown, and judged by everything that a check looks at.
+"""Judging of cures: each is applied in memory before it is shown, and the job is checked again.
 
-A cure that takes away the finding that offers it may still be wrong: a sign that sinks the stations into the model
-makes errors go, and the image is that of another earth. So the job is checked again with each cure. What then
-disagrees that did not before (stations off the model, first breaks, echoes, offsets, midpoints) says that the cure is
-not the right one, unless another finding has the cure of that: two mistakes hide each other. A cure that fails is
-taken out of the text; with it goes what it would have done to an image.
+A cure that removes its own finding may still be wrong: a sign that sinks the stations into the model removes errors,
+but the image is that of another earth. New findings after a cure (stations off the model, first breaks, echoes,
+offsets, midpoints) show that the cure is wrong, unless they have a cure of their own: two mistakes may hide each other.
+A wrong cure is taken out of the text.
 
-Only cures that say how data and models are to be read are judged. Grids, steps and options of a run are a matter of
-choice, and memory and disk say what they cost.
+Only cures that change how data and models are read are judged. Grids, steps and options of a run are a matter of
+choice.
 """
 
 from __future__ import annotations
@@ -26,13 +25,12 @@ if TYPE_CHECKING:
 
 #: tables of a job that say how data and models are read
 TABLES = ("data", "model", "source", "velocity")
-#: checks with cures in all, cures of one finding, and of what is left or shows once one is applied, how often one after
-#: another
+#: limits: checks in all, cures of one finding, cures of a finding that remains or appears after a cure, and their depth
 MOST, OF_ONE, BRANCHES, DEPTH = 24, 5, 3, 2
-#: bytes of the files that a trial reads anew, up to which cures are tried
+#: largest size of the files that a trial reads again, bytes; no cure is tried above it
 READ = 2 << 30
-#: findings that a value shows by itself (a velocity of 2, a time of 4000 s), whatever else is wrong: what shows
-#: once they are mended is another mistake
+#: findings that a value shows by itself (a velocity of 2, a time of 4000 s), whatever else is wrong: findings that
+#: appear once they are corrected are other mistakes
 CERTAIN = {
     *("E280", "E316", "E317", "E412", "E413", "E414", "E415", "E416", "E418", "E440", "E727"),
     *("W419", "W420", "W441", "W442", "W532"),
@@ -56,7 +54,7 @@ NO_WITNESS = {
     *("W705", "W711", "W728", "W750", "W753", "W755", "W761", "W762", "W763", "W764", "W767"),
     *("W768", "W769", "W792"),
 }
-#: keys that take a witness away, and mend nothing, with the value that does
+#: keys that remove a witness and correct nothing, with the value that does so
 SILENCING = {
     ("data.bytes", "offset"): 0,
     ("data.bytes", "cdp_x"): 0,
@@ -160,7 +158,7 @@ class _Trial:
             return [Finding("E001", "error", f"{type(error).__name__}: {error}")]
 
     def contradicts(self, finding: Finding, cure: list[Key]) -> list[str] | None:
-        """Return the codes of what disagrees with a cure of a finding; None where it was not tried."""
+        """Return the codes of findings that contradict a cure of a finding; None where it was not tried."""
         then = self.after(cure)
         if then is None:
             return None
@@ -168,12 +166,12 @@ class _Trial:
         if count[finding.code] >= self.before[finding.code] and not _fewer(finding, then):
             return [finding.code]
         if _silences(cure) and (errors := sorted({f.code for f in then if f.level == "error"})):
-            # what is wrong besides may be what the witness speaks of
+            # the witness may point to another mistake
             return errors
         return [] if finding.code in CERTAIN else self._left(DEPTH, cure)
 
     def mended(self, finding: Finding, cure: list[Key]) -> list[str]:
-        """Return the codes of the other findings that go with a cure; none where it leaves something new."""
+        """Return the codes of the other findings that a cure removes; none where it adds a new one."""
         then = self.after(cure)
         left = {f.code for f in then or []}
         if then is None or left - self.before.keys() or _silences(cure):
@@ -181,10 +179,10 @@ class _Trial:
         return sorted(self.before.keys() - left - {finding.code})
 
     def _left(self, depth: int, *cures: list[Key]) -> list[str]:
-        """Return the codes of what disagrees with cures, whatever cures of the rest are added to them.
+        """Return the codes of findings that contradict cures, whatever cures of the rest are added to them.
 
-        Errors that are left keep first breaks and echoes from being compared, so they are mended, too, before anybody
-        says that a cure is right; and what is new may be a second mistake, with a cure of its own.
+        Remaining errors prevent first breaks and echoes from being compared, so they are corrected, too, before a cure
+        counts as right; and a new finding may be a second mistake, with its own cure.
         """
         then = self.after(*cures)
         if then is None:
@@ -210,12 +208,12 @@ class _Trial:
         return codes or min(left, key=len)
 
     def _wrong_alone(self, cure: list[Key]) -> bool:
-        """Return whether something new disagrees with one cure: then it says nothing of others."""
+        """Return whether one cure alone causes new findings: then it does not support others."""
         return any(f.code not in self.before for f in self.after(cure) or [])
 
 
 def _silences(cure: list[Key]) -> bool:
-    """Return whether a cure takes a witness away."""
+    """Return whether a cure removes a witness."""
     pairs = [
         (f"{k.section}.{k.key}", name, value) if name else (k.section, k.key, value)
         for k in cure
@@ -254,10 +252,10 @@ def _without_wrong(f: Finding, verdicts: Verdicts, trial: _Trial) -> Finding:
 
 
 def _best(verdicts: Verdicts, f: Finding, trial: _Trial, one_mends_all: bool) -> Verdicts:
-    """Return verdicts on the cures of a finding: where one cure mends all, what another leaves speaks against that."""
+    """Return verdicts on the cures of a finding; where one cure resolves all findings, those that leave some fail."""
     others = trial.before.keys() - {f.code}
     if not one_mends_all:
-        # what mends other things, too, leaves no room for taking a witness away
+        # a cure that resolves other findings, too, is better than one that removes a witness
         if any(codes == [] and trial.mended(f, cure) for cure, codes in verdicts):
             return [
                 (cure, sorted(others) if codes == [] and _silences(cure) else codes)
@@ -282,7 +280,7 @@ def _mends_all(verdicts: Verdicts, f: Finding, trial: _Trial) -> bool:
 
 
 def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
-    """Return what is said where no cure is left."""
+    """Return the text for a finding that has no cure left."""
     tried = "; ".join(
         f"[{c[0].section}] {' and '.join(dict.fromkeys(k.key for k in c))} (then {', '.join(codes)})"
         for c, codes in wrong
@@ -291,9 +289,9 @@ def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
 
 
 def causes_first(findings: list[Finding]) -> list[Finding]:
-    """Return findings with those that another one explains behind it, and a reference to it as their cure.
+    """Return findings in an order that puts causes before their consequences, whose cure refers to the cause.
 
-    One explains another when its cure mends both, and the cure of the other does not, or mends less; or when the one is
+    A finding explains another when its cure resolves both, and the cure of the other resolves fewer; or when it is
     certain.
     """
     mends = {f.code: _mends(f) for f in findings}
@@ -318,7 +316,9 @@ def causes_first(findings: list[Finding]) -> list[Finding]:
         out.append(f)
         own = [g for g in findings if g.is_fault and cause.get(g.code) == f.code]
         last = f is [g for g in findings if g.code == f.code][-1]
-        out += [replace(g, fix=f"{f.code} above explains this: mend that first") for g in own] if last else []
+        out += (
+            [replace(g, fix=f"{f.code} above explains this: correct that first") for g in own] if last else []
+        )
     return out
 
 
@@ -334,6 +334,6 @@ def _one_cure(findings: list[Finding], code: str, other: str) -> bool:
 
 
 def _mends(f: Finding) -> set[str]:
-    """Return the codes of what a cure of a finding mends besides."""
+    """Return the codes of the other findings that a cure of a finding resolves."""
     cures = f.evidence.get("cures")
     return {code for c in cures for code in c["mends"]} if isinstance(cures, list) else set()

@@ -124,7 +124,7 @@ class _Settings:
 
 
 def forget() -> None:
-    """Look for the plug-in anew at the next use; for tests."""
+    """Look for the plug-in again at the next use; for tests."""
     if _Settings.opening is not None:
         _Settings.opening.join()
     availability.cache_clear()
@@ -240,7 +240,7 @@ def library() -> Any:
 def begin() -> None:
     """Begin to use the chosen GPU in a thread: its driver takes about a second, in which the host may read the model.
 
-    Whoever needs the GPU then waits in `library`, and hears there what went wrong.
+    The first call that needs the GPU waits in `library`, which raises any error of the start.
     """
 
     def use() -> None:

@@ -1,7 +1,7 @@
-"""Arrays of kernels that compute in the memory of the host: NumPy's, and nothing has to be moved.
+"""Arrays of kernels that compute in the memory of the host: NumPy arrays, which need no copies.
 
-A device with memory of its own has functions of the same names (`subsalt.kernels.cuda`). Whoever looks into an array of
-the kernels asks for it by `to_host` or `on_host`, and hands arrays of files over by `to_device`.
+A device with its own memory has functions of the same names (`subsalt.kernels.cuda`). Callers read arrays of the
+kernels through `to_host` or `on_host`, and pass arrays of files through `to_device`.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class PreparedTraces(Protocol):
         Samples of a trace; ``ns_pad >= ns + PAD``, zeros outside.
     integrals : ndarray, (n, ns_pad), float64, optional
         For the triangle filter: the curve that band 0 of `samples` describes, integrated twice from sample 0 to each
-        sample, in units of samples; it goes on in the margin as a straight line.
+        sample, in units of samples; it continues in the margin as a straight line.
     """
 
     @property

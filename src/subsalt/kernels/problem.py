@@ -358,7 +358,7 @@ class Problem:
 
     @property
     def axis_names(self) -> tuple[str, ...]:
-        """Names of the parameters that hold the symmetry axis, one per axis of `axes`; none but for TTI."""
+        """Names of the parameters that hold the symmetry axis, one per axis of `axes`; none except in TTI."""
         return tuple("n" + "xyz"[axis] for axis in self.axes) if self.medium == "tti" else ()
 
     @property

@@ -1,4 +1,4 @@
-"""Time steps of a slab by the compiled kernels, in passes of several steps, messages under way meanwhile.
+"""Time steps of a slab by the compiled kernels, in passes of several steps, overlapped with messages.
 
 The order of the pieces is that of `subsalt.kernels.passes`. A piece is one call of compiled code; between two pieces
 the exchange of ghost planes is poked.
@@ -92,7 +92,7 @@ class SlabPasses(Stepwise):
         self.exchange.finish()
 
     def steps(self, state: State, n: int) -> None:
-        """Do one pass of at most `n` steps, after which the exchange of the newest level is under way.
+        """Do one pass of at most `n` steps, after which the exchange of the newest level has started.
 
         The exchange of the level of `state` may still be.
         """
@@ -182,5 +182,5 @@ class SlabPasses(Stepwise):
 
 
 def _poke(exchange: Exchange) -> bool:
-    """Let an exchange go on; return whether it is complete."""
+    """Make progress on an exchange; return whether it is complete."""
     return any(exchange.poke() for _ in range(LOOKS))

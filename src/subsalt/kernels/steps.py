@@ -1,7 +1,7 @@
 """Time steps one by one in Python, over the kernels of any device: of a whole grid, or of the part that a rank owns.
 
-Of a slab or block its shells are computed first, then the exchange of ghost planes goes on under the core. It is what
-NumPy, tilted media on slabs, blocks, and work that needs Python after every step use. Fields, samples and images are
+The shells of a slab or block are computed first; the exchange of ghost planes then overlaps with the core. These steps
+serve NumPy, tilted media on slabs, blocks, and work that needs Python after every step. Fields, samples and images are
 those of the whole grid, bit for bit: every point is computed by one rank, from the same values and in the same order of
 operations, and what is injected into it is added in survey order.
 """

@@ -1,4 +1,4 @@
-"""``machine.json``: what the lab found out about this machine, for whoever plans a run on it.
+"""``machine.json``: measurements of this machine by the lab, with which runs are planned.
 
 ::
 
@@ -247,7 +247,7 @@ def prepare(path: Path) -> Machine:
 def save(path: Path, section: str, rows: Iterable[Mapping[str, Any]]) -> int:
     """Add rows to a section of the file at `path`, which appears complete or not at all.
 
-    What the user's cache holds of another machine is set aside, in ``machine.other.json``.
+    Measurements of another machine in the user's cache are moved to ``machine.other.json``.
 
     Returns
     -------

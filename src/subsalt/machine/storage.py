@@ -4,9 +4,9 @@ Put and get are what a migration with snapshots on disk does. Every row says wha
 *durable* when the flush to storage is inside the time, otherwise *cached*; a read came from *storage* when the system
 fetched its bytes while it ran, otherwise from *memory*.
 
-Beside them stands what it takes to publish a file, complete and on storage, as runs do with each of theirs.
+A further row is the time to publish a file, complete and on storage, as runs do with each of their files.
 
-Which file system a directory lies on: what was measured in one of its directories holds in the others.
+Measurements in one directory of a file system hold for its other directories.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values between the samples of a trace, by a windowed sinc that is exact but for 1e-5 below 0.9 of Nyquist.
+"""Values between the samples of a trace, by a windowed sinc that is exact to 1e-5 below 0.9 of Nyquist.
 
 The sinc is the exact interpolator of a band-limited signal and never ends; a Kaiser window of 64 samples and 100 dB
 cuts it. A lower cutoff makes it the antialias filter of a coarser axis as well.

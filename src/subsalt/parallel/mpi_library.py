@@ -1,8 +1,7 @@
-"""The MPI library under mpi4py: found, started with a look at whose it is, and ended; nothing above raw MPI.
+"""The MPI library under mpi4py: finding it, checking it against the launcher, starting and ending it; only raw MPI.
 
-Who started this process: mpiexec, srun or nobody; read from the environment, without MPI.
-
-Whether the MPI library sends and receives in the memory of a GPU: it is asked, never guessed.
+`launched` reads from the environment, without MPI, which launcher started this process. `reaches_gpus` queries whether
+the MPI library sends and receives in the memory of a GPU.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def _speak(pcontrol: Callable[[int], None] | None) -> None:
 
 
 def _listeners() -> Callable[[int], None] | None:
-    """Return what phases are told to, None when nobody listens."""
+    """Return the callback for changes of phase, None when there is no profiler."""
     preloaded, counting = _preloaded(), None if _counter is None else _counter.tell
 
     def both(number: int) -> None:
@@ -166,7 +165,7 @@ def _preloaded() -> Callable[[int], None] | None:
 
 
 def _tell_waiting(waits: bool) -> None:
-    """Tell that the main thread has begun to wait for other ranks, or goes on."""
+    """Tell the profiler that the main thread has begun to wait for other ranks, or has resumed."""
     if _pcontrol is not None and threading.get_ident() == threading.main_thread().ident:
         _pcontrol(_phase + WAITING if waits else _phase)
 
@@ -304,7 +303,7 @@ def finish(before_end: Callable[[], None]) -> None:
         return
     everybody = module().COMM_WORLD if _counter is None else _counter.world
     tell_phase(END)
-    # whoever comes first would wait busily in Finalize
+    # the first ranks would wait busily in Finalize
     wait(everybody.Ibarrier().Test)
     before_end()
     if _counter is not None:
@@ -327,7 +326,7 @@ def end_all(code: int) -> NoReturn:
         rescue = threading.Timer(ABORT_TIMEOUT, os._exit, [code])
         rescue.daemon = True
         rescue.start()
-        # what there is to say was said: MPI's own words about an abort are of no use to anyone
+        # the error has been reported: the messages of MPI about an abort add nothing
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         module().COMM_WORLD.Abort(code)
@@ -335,15 +334,15 @@ def end_all(code: int) -> NoReturn:
 
 
 def _abort_on_uncaught(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """Show an exception that nobody caught, as Python does, and end all ranks: alone it would let them wait."""
+    """Show an uncaught exception, as Python does, and end all ranks, which would wait otherwise."""
     sys.__excepthook__(kind, error, trace)
     sys.stderr.flush()
     end_all(130 if issubclass(kind, KeyboardInterrupt) else int(getattr(error, "exit_code", 1)))
 
 
 def version() -> str:
-    """Return what the library says of itself, in a line; it need not be started."""
-    # Open MPI goes on with who built it, and when
+    """Return name and version of the library, in a line; it need not be started."""
+    # Open MPI appends who built it, and when
     text = module().Get_library_version().strip(" \0\n").split("\n")[0].split(",")[0]
     return " ".join(text.replace("Version:", "").split())
 

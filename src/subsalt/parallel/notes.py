@@ -1,4 +1,4 @@
-"""Notes on what this rank works on, and in which phase it is, for other ranks to name should it fall silent.
+"""Notes on the current work and phase of this rank, which other ranks report if it stops responding.
 
 A note costs about a microsecond, and nothing where no rank is watched (`parallel.watchdog`).
 """
@@ -11,10 +11,10 @@ from typing import Protocol
 
 
 class Board(Protocol):
-    """Where other ranks read notes."""
+    """A board on which other ranks read notes."""
 
     def note(self, text: str, column: str = "note") -> None:
-        """Show what this rank works on, or in which ``"phase"`` it is."""
+        """Show the current work of this rank, or in column ``"phase"`` its phase."""
 
 
 _board: Board | None = None
@@ -32,7 +32,7 @@ def shown_on(board: Board) -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """Show what this rank is doing.
+    """Show the current work of this rank.
 
     Parameters
     ----------

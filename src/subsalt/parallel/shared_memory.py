@@ -1,7 +1,7 @@
 """Shared memory that ranks leave when they are killed: files in /dev/shm, which stay until a reboot.
 
-MPI libraries remove them at MPI_Finalize, which a killed rank never reaches. Their names say nothing of their makers:
-whoever wants to remove them later notes them while the ranks run.
+MPI libraries remove them at MPI_Finalize, which a killed rank never reaches. Their names do not show
+which run made them, so that a run notes them while its ranks run, and can remove them later.
 """
 
 from __future__ import annotations

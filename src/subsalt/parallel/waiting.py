@@ -1,10 +1,11 @@
 """Waiting for other ranks without burning the time of those on the same cores.
 
-A few quick looks, then the core is given to whoever wants it between looks, then also short sleeps that grow. MPI's own
+A wait begins with a few quick looks, then yields the core between looks, then also sleeps, longer and longer. MPI's own
 waiting never sleeps.
 
-Looks come in bursts also then: a library that moves a message in parts moves one per look (TCP, or shared memory where
-a process may not read another's). With one look between two sleeps a message of 1.5 MB took 0.1 s, in place of 0.4 ms.
+Looks always come in bursts: a library that moves a message in parts moves one part per look (TCP, or shared memory
+where a process may not read another's). With one look between two sleeps a message of 1.5 MB took
+0.1 s, in place of 0.4 ms.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from contextlib import contextmanager
 #: looks before the core is yielded for the first time, and looks with a yield each between two sleeps
 QUICK, BURST = 20, 50
 
-#: told when a wait goes on beyond the quick looks, and when it is over; set while MPI runs (`mpi_library`)
+#: callback when a wait lasts longer than the quick looks, and when it ends; set while MPI runs (`mpi_library`)
 on_wait: Callable[[bool], None] | None = None
 
 #: s without a sleep; first and longest sleep, and its length as a share of the time waited so far

@@ -1,12 +1,9 @@
 """Notices a rank that stopped, names it and ends the run; passes Ctrl-C and SIGTERM on to rank 0.
 
-One thread per rank beats into a table in memory that the ranks of a host share, and looks at the beats of the others;
-a second thread on the first rank of every host sends them around a ring of hosts. No other rank is waited for, and
-nothing of it is in a time step: a rank that computes still beats, for the kernels release Python's lock.
-
-Signs of life between ranks: a table in memory that the ranks of a host share, and a ring of messages between hosts.
-
-Neither waits for anyone. The table needs no MPI, so that a rank that sits in a long read or a message still beats.
+One thread per rank counts heartbeats in a table in memory that the ranks of a host share (`RankTable`), and watches the
+heartbeats of the others. A second thread on the first rank of every host sends them around a ring of hosts. Neither
+waits for other ranks or runs inside a time step. A rank that computes still beats, since the kernels release Python's
+lock; the table needs no MPI, so that a rank in a long read or a message still beats, too.
 """
 
 from __future__ import annotations
@@ -40,14 +37,14 @@ ROW = np.dtype(
 
 @dataclass(frozen=True)
 class RankPlace:
-    """Where a rank runs."""
+    """Host and process of a rank."""
 
     rank: int
     host: str
     pid: int
 
     def __str__(self) -> str:
-        """Return the place for people."""
+        """Return the text for messages."""
         return f"rank {self.rank} (host {self.host}, pid {self.pid})"
 
 
@@ -201,10 +198,10 @@ Say = Callable[[SubsaltError], None]
 PATIENCE = 60.0
 #: seconds that rank 0 has to stop by itself after a signal
 GRACE = 15.0
-#: signals that stop a run, and its exit code then: 75 says that the same command goes on. A batch system sends SIGUSR1
-#: before the time is over, and SIGTERM when it takes the machine away
+#: signals that stop a run, and its exit code then: 75 says that the same command resumes it. A batch system sends
+#: SIGUSR1 before the time is over, and SIGTERM when it ends the job
 STOPPING = {signal.SIGINT: 130, signal.SIGTERM: 75, signal.SIGUSR1: 75}
-#: ranks that see a rank fall silent speak one after another, so that the first one speaks alone
+#: ranks that notice a rank that stopped responding take turns, so that only the first one reports it
 TURN = 1.5
 
 _watching: Watchdog | None = None
@@ -219,8 +216,8 @@ def watch(
 ) -> Iterator[None]:
     """Watch over all ranks of a communicator while the block runs; collective. Nothing happens in a world of one.
 
-    Inside, SIGINT, SIGTERM and SIGUSR1 stop rank 0 alone (KeyboardInterrupt, or what the handler of the signal raises);
-    the others work on, so that rank 0 comes to a point where it can stop, and it ends them.
+    Inside, SIGINT, SIGTERM and SIGUSR1 stop only rank 0 (KeyboardInterrupt, or what the handler of the signal raises).
+    The others continue, so that rank 0 reaches a point where it can stop, and ends them.
 
     Parameters
     ----------
@@ -248,12 +245,12 @@ def watch(
                 yield
                 ended_well = True
             except BaseException as error:
-                # what all ranks raise together ends like success: everyone comes here
+                # an error that all ranks raise together ends like success: all ranks reach this point
                 ended_well = getattr(error, "agreed_ranks", 0) >= comm.size
                 raise
             finally:
                 if ended_well:
-                    # who is ready early still beats, until all are
+                    # ranks that are ready early still beat, until all are
                     comm.agree()
     finally:
         _watching = None
@@ -281,7 +278,7 @@ class Watchdog:
         try:
             self.table = RankTable(host)
         except OSError:
-            # ranks that cannot share memory are as strangers on different hosts
+            # ranks that cannot share memory are treated as on different hosts
             host.free()
             host = comm.split(comm.rank)
             self.table = RankTable(host)
@@ -405,7 +402,7 @@ class Watchdog:
             self.table.ask_to_stop(number)
 
     def _pass_signals_on(self) -> None:
-        """Let rank 0 stop when any rank was asked to, and end everything when it does not come to it."""
+        """Let rank 0 stop when any rank got a signal, and end all ranks when rank 0 does not stop in time."""
         number = self.table.signal
         if not number or self._end.is_set():
             return
@@ -428,7 +425,7 @@ class Watchdog:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def _give_up(self, lost: list[RankPlace], seconds: float, host: bool = False) -> None:
-        """Name the ranks that fell silent, and end all."""
+        """Report the ranks that stopped responding, and end all ranks."""
         if self._end.is_set():
             return
         if host:

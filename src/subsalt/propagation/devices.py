@@ -137,7 +137,7 @@ def no_gpu(device: str) -> list[Finding]:
     try:
         choice = kernels.chosen(device)
     except SubsaltError:
-        return []  # said by whoever asks for the kernels
+        return []  # reported where the kernels are requested
     if not choice.note:
         return []
     return [

@@ -1,7 +1,7 @@
 """The warning of functions on arrays before they compute: a grid that is too coarse for a wavelet, or vp in km/s.
 
-`subsalt check` says the same of a job with more evidence; here messages name arguments, and the arrays are used as they
-are all the same: models in units of their own are right where wavelengths and spacing agree.
+`subsalt check` reports the same for a job, with more evidence. Here messages name arguments, and the arrays are used
+unchanged: a model in other units is correct where wavelengths and spacing agree.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def warn_of_waves(model: ModelLike, wavelet: Wavelet, options: PropagationOption
     Parameters
     ----------
     model : ModelLike
-        On that grid.
+        Model on that grid.
     wavelet : Wavelet
-        Its highest frequency counts.
+        Wavelet, whose highest frequency matters.
     options : PropagationOptions
         Medium, and weights in space.
     level : int
-        Frames from here to the caller who is told.
+        Stack frames from here to the caller that the warning names.
 
     Warns
     -----

@@ -7,17 +7,17 @@ requests, since the next level is written into one and then into the other array
 A tilted medium reads across the corners of a block as well. They come without a message to a rank across a corner:
 planes travel along x first, then rows along y, with those of the ghost planes (`_Stage`).
 
-`start` begins an exchange, `poke` lets it go on (a message moves little on its own while its rank computes), `finish`
-waits for it, without burning the time of other ranks on the same cores.
+`start` begins an exchange, `poke` makes progress on it (a message moves little while its rank computes), `finish` waits
+for it, without burning the time of other ranks on the same cores.
 
-Kernels that have only been asked for when they return (a GPU's) have not written the planes at `start`: the messages
-then begin in the first `poke` or `finish` that finds them written. Where MPI cannot reach the memory that computes,
-the planes go through memory of the host (`GhostPlanes` of the device). On a GPU `finish` waits for the messages alone:
-what is computed after it waits for the planes on the device.
+Kernels of a GPU return before they have computed, so that the planes are not written yet at `start`: the messages then
+begin in the first `poke` or `finish` that finds them written. Where MPI cannot reach the memory that computes,
+the planes go through memory of the host (`GhostPlanes` of the device). On a GPU `finish` waits for the messages only:
+later kernels wait for the planes on the device.
 
-A rank that must stop cannot just leave: its neighbours wait for its planes. It says a time index at which all will
-stop (`stop_soon`). The word travels with the ghost planes, one slab per step, in a number of their padding that no step
-reads or writes; it is zero as long as all is well. Where the host cannot read the planes it is a message of its own.
+A rank that must stop cannot just leave, since its neighbours wait for its planes. It announces a time index at which
+all ranks stop (`stop_soon`). This index travels with the ghost planes, one slab per step, in a number of their padding
+that no step reads or writes; it is zero otherwise. Where the host cannot read the planes, it is a separate message.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from subsalt.parallel.waiting import wait
 #: the time steps
 TAG, TAG_WORD, TAG_ARRAYS = 7200, 7210, 7220
 
-#: steps that a rank does at most between two looks at `Halo.stop`: those of a pass, and one under way
+#: steps that a rank does at most between two looks at `Halo.stop`: those of a pass, and one in progress
 LAG = 8
 
 
@@ -174,7 +174,7 @@ class Halo:
         self._set_out(stage)
 
     def _set_out(self, stage: _Stage) -> bool:
-        """Start the messages when the planes are there to be sent; return whether they are under way."""
+        """Start the messages once the planes can be sent; return whether they have started."""
         if not self._under_way and stage.planes.left():
             if self.stop is not None:
                 for word in stage.word_to:
@@ -184,7 +184,7 @@ class Halo:
         return self._under_way
 
     def poke(self) -> bool:
-        """Let the exchange go on; return whether it is complete."""
+        """Make progress on the exchange; return whether it is complete."""
         while self._active:
             stage = self._active[0]
             if not self._set_out(stage) or not self._test_all(stage.requests):
@@ -213,7 +213,7 @@ class Halo:
         self.traffic.waited += time.perf_counter() - begin
 
     def free(self) -> None:
-        """Give the requests back; an exchange that is still going on (after an error) is left to the end of MPI."""
+        """Free the requests; an exchange that is incomplete after an error is left to the end of MPI."""
         if self._active:
             return
         for stages in self._levels.values():

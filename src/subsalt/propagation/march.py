@@ -52,18 +52,18 @@ def march(
     Parameters
     ----------
     stepper : Stepper
-        Advances.
+        Stepper of the wavefield.
     state : State
-        Changed in place.
+        Wavefield, advanced in place.
     n : int
-        Steps.
+        Number of steps.
     work : Work
-        That of the stepper; its hook is called here.
+        Work of the stepper; its hook is called here.
     exchange : Exchange, optional
-        That of the stepper; None where a rank has the wavefield to itself.
+        Exchange of the stepper; None where a rank has the wavefield to itself.
     blown_up : callable
-        Called with the state, once, when it is no longer finite. The steps go on until all ranks know
-        (`Exchange.stop_soon`): the others wait for ghost planes.
+        Called once with the state, when it is no longer finite. The steps continue until all ranks know
+        (`Exchange.stop_soon`), since the others wait for ghost planes.
     """
     exchange = Alone() if exchange is None else exchange
     finite, last, exchange.stop = True, state.it + n, None

@@ -85,7 +85,7 @@ class PropagatorMemory:
     def state(self) -> int:
         """Bytes of a state: two time levels of every field, halo and padding included, and the layer's memory.
 
-        The sum of `State.arrays`. Halos of a slab are among them: a state goes on as it was without a message.
+        The sum of `State.arrays`, with the halos of a slab, so that a state can be resumed without a message.
         """
         memory = self._layer
         if self._whole and self.options.boundary == "pml":

@@ -98,11 +98,11 @@ class Propagator:
         #: the whole computational grid
         self.comp_grid: Grid = self.domain.grid
         self.layout = self.domain.layout
-        #: what is owned, and the part of the window in it, in indices of what is held
+        #: the owned cells, and the part of the window in them, in indices of the held cells
         self.owned, self.interior = self.domain.owned, self.domain.interior
         #: that part of the window, in indices of the model
         self.image_box = self.domain.image_box
-        #: what the exchanges of ghost planes have taken so far
+        #: cost of the exchanges of ghost planes so far
         self.traffic = HaloTraffic()
         self._halos: list[tuple[State, Halo]] = []
         #: one number, shared with propagators made from this one
@@ -392,7 +392,7 @@ class Propagator:
         return out
 
     def free(self) -> None:
-        """Give back what the exchanges of a group hold; the next `advance` would build it anew."""
+        """Free the memory of the exchanges of a group; the next `advance` would allocate it again."""
         for _, halo in self._halos:
             halo.free()
         self._halos = []

@@ -1,4 +1,4 @@
-"""Recording on a slab: per-plane partial sums, added in x order whoever owns the planes.
+"""Recording on a slab: per-plane partial sums, added in x order whichever ranks own the planes.
 
 A recorded sample is the sum over the planes of a receiver's support of the sum of each plane, in x order. A receiver
 belongs to the rank that owns the first plane on which it has a weight. That rank keeps a running sum over its planes

@@ -28,7 +28,7 @@ def elliptical_near(
     grid: Grid,
     first: tuple[int, int, int] = (0, 0, 0),
 ) -> EarthModel:
-    """Return a model with epsilon lowered to delta around positions, where it is not so already.
+    """Return a model with epsilon lowered to delta around positions, where it is larger.
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ def _text(path: Path, facts: RunFacts) -> str:
 
 
 def _events(facts: RunFacts) -> None:
-    """Read the last events; damaged lines are passed over, and said."""
+    """Read the last events; damaged lines are skipped, with a note."""
     said = read_events(facts.folder)
     facts.n_events, facts.events = len(said.known), said.known[-MOST_EVENTS:]
     if said.damaged:
@@ -205,7 +205,7 @@ def _ledger(facts: RunFacts) -> None:
     if facts.finished or not path.is_file():
         return
     try:
-        # read-only: the run may be going on, and a report changes nothing
+        # read-only: the run may be in progress, and a report changes nothing
         # without a log beside it nobody writes: then not even the helper files of a reader are left behind
         mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
         db = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=5.0)

@@ -232,7 +232,7 @@ def begin_run(
             **with_resolved({JOB: ledger.get(JOB) or ""}, job.resolved_toml()),
             "run_id": run_id,
             **(also or {}),
-            # where and as what the job was started: what goes on without its file looks there for the inputs
+            # folder and name of the job: a run that is resumed without its file looks there for the inputs
             "base": str(job.base.resolve()),
             "name": job.name,
             # the same for a run that was moved together with its job
@@ -245,12 +245,12 @@ def begin_run(
 
 
 def _only_traces(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
-    """Return whether two lists of input files differ in files of traces alone."""
+    """Return whether two lists of input files differ only in files of traces."""
     return not input_changes(*([f for f in some if f["key"] != TRACES] for some in (old, new)))
 
 
 def _of_the_fields(key: dict[str, Any]) -> dict[str, Any]:
-    """Return a key of a run without what acts after its wavefields."""
+    """Return a key of a run without keys that act after its wavefields."""
     later = AFTER_THE_SUM + AFTER_THE_FIELDS
     imaging = {k: v for k, v in key["job"].get("imaging", {}).items() if k not in later}
     return {**key, "job": {**key["job"], "imaging": imaging}}

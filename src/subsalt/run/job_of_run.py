@@ -21,23 +21,24 @@ RESOLVED = "job.resolved.toml"
 def job_of_run(folder: Path, say: Callable[[str], None] = lambda text: None) -> BaseJob:
     """Return the job of a run directory, as it was resolved when the run began.
 
-    It is the one in the ledger, which has a checksum; job.resolved.toml is a copy to look at. Ledgers of versions
-    before 0.9 hold none: then the file counts, as far as it agrees with what they say of the job.
+    The job is in the ledger, which has a checksum; job.resolved.toml is a copy for people. Ledgers of versions before
+    0.9 hold no job: then the file is used, as far as it agrees with the facts of the job in the ledger.
 
-    Names of files count from the folder of the job file, which the ledger keeps; for a run that was moved together with
-    its job from the same place beside it, for one of an older version from the folder around the run directory.
+    File names are relative to the folder of the job file, which the ledger records. For a run that was moved together
+    with its job they are relative to the new folder, for one of an older version to the folder around the run
+    directory.
 
     Parameters
     ----------
     folder : Path
         The run directory.
     say : callable, optional
-        Callback for progress text: where the job comes from when it is not as it should be.
+        Callback for progress text: the source of the job when the copy is missing or changed.
 
     Raises
     ------
     MissingInputError
-        When the folder is none, or holds no run.
+        When the folder does not exist, or holds no run.
     CorruptionError
         When the job of the run cannot be read, or is not the one that the run was begun with.
     """
@@ -103,7 +104,7 @@ def _job_from(raw: dict[str, Any], folder: Path, known: Mapping[str, str]) -> Ba
 
 
 def _refuse_another(folder: Path, job: BaseJob, known: Mapping[str, str], say: Callable[[str], None]) -> None:
-    """Refuse a job from job.resolved.toml that is not the one an older ledger tells of.
+    """Refuse a job from job.resolved.toml that is not the one in an older ledger.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 An SQLite database (write-ahead log, every commit on disk before it returns) with one writer, the process that
 holds the lock of the directory. A unit counts as done only after its partial result is published, and only
-while that file has the checksum written here. Units are numbered within their round; what has no rounds is round 0.
-A damaged ledger is set aside and rebuilt from `ledger.json` and `events.jsonl`, as far as the partial results have the
+while that file has the checksum written here. Units are numbered within their round; without rounds it is round 0.
+A damaged ledger is moved away and rebuilt from `ledger.json` and `events.jsonl`, as far as the partial results have the
 checksums named there.
 """
 
@@ -49,9 +49,9 @@ class Ledger:
     Attributes
     ----------
     interrupted : list of (int, int)
-        Round and number of the units that were running when the owner before died without a word.
+        Round and number of the units that were running when the previous owner was killed.
     round : int
-        The round in hand: units are those of this round.
+        The current round, to which all units belong.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class Ledger:
         self.rebuilt = False
         self.interrupted: list[tuple[int, int]] = []
         self.round = 0
-        #: where kept wavefields of this run go
+        #: scratch folders for kept wavefields of this run
         self.scratch: list[str] = []
         self.lock = RunLock(self.folder)
         try:
@@ -83,7 +83,7 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Close the database and give the directory free; a unit in hand is planned again."""
+        """Close the database and release the directory; units that are running are planned again."""
         try:
             with suppress(sqlite3.Error):  # the next owner does it too
                 self._db.execute(_NOBODY_RUNS)
@@ -108,7 +108,7 @@ class Ledger:
                 self._db = db
                 self._rebuild()
                 self.rebuilt = True
-            # whoever was running is gone: this process holds the lock. Who leaves in order says so, see `close`
+            # units marked as running belong to a killed process, since this one holds the lock; `close` leaves none
             running = "SELECT round, id FROM shot WHERE state = 'running' ORDER BY round, place"
             self.interrupted = [(r[0], r[1]) for r in db.execute(running)]
             db.execute("UPDATE shot SET state = 'planned', deaths = deaths + 1 WHERE state = 'running'")
@@ -197,10 +197,10 @@ class Ledger:
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CHECK, check_of(meta)))
         self._copy()
 
-    # -- units of the round in hand
+    # -- units of the current round
 
     def plan(self, ids: Sequence[int]) -> None:
-        """Make these the units of the round, in this order; what is known of them stays."""
+        """Make these the units of the round, in this order; the states of known units stay."""
         order = [r[0] for r in self._units("id", "1 ORDER BY place")]
         if order == list(ids):
             return
@@ -219,13 +219,13 @@ class Ledger:
         self._copy()
 
     def keep(self, good: Set[int]) -> None:
-        """Plan the done units again that are not among `good`: their partial results lack their checksums."""
+        """Plan done units again that are not in `good`, since their partial results lack their checksums."""
         for unit in self.hashes():
             if unit not in good:
                 self.release(unit)
 
     def requeue(self, units: Set[int]) -> None:
-        """Plan done units again whose partial results are good, but do not hold what is wanted now."""
+        """Plan done units again whose partial results are good, but lack arrays that the job now requires."""
         for unit in units:
             self._set("state = 'planned'", (), unit, "state = 'done'")
 
@@ -254,7 +254,7 @@ class Ledger:
         return self._ids("state = 'planned' AND (failures > 0 OR deaths > 1)")
 
     def quarantine(self, unit: int, reason: str) -> None:
-        """Set a unit aside for good: the survey goes on without it."""
+        """Quarantine a unit: the survey continues without it."""
         self._set("state = 'quarantined', sha256 = NULL, reason = ?", (reason,), unit)
 
     def release(self, unit: int) -> None:

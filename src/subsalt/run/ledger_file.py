@@ -98,7 +98,7 @@ class Wavefield:
 
     @classmethod
     def of(cls, shot: int, facts: Mapping[str, Any]) -> Wavefield:
-        """Return the wavefield that a message or an event tells of."""
+        """Return the wavefield that a message or an event describes."""
         folders = tuple(str(f) for f in facts["folders"])
         return cls(shot, str(facts["name"]), folders, str(facts["sha256"]), int(facts["bytes"]))
 
@@ -108,7 +108,7 @@ def read_wavefields(db: sqlite3.Connection) -> list[Wavefield]:
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'wavefield'").fetchone() is None:
         return []
     rows = db.execute("SELECT shot, name, folders, sha256, bytes FROM wavefield ORDER BY shot, name")
-    # by their types again: what is no number raises ValueError or TypeError
+    # converted to their types, so that damaged values raise ValueError or TypeError
     return [
         Wavefield(int(s), str(n), tuple(map(str, json.loads(f))), str(sha), int(size))
         for s, n, f, sha, size in rows

@@ -21,14 +21,15 @@ NAME = "shared-memory.json"
 
 @contextmanager
 def noted_memory(folder: Path, world: Comm) -> Iterator[None]:
-    """Remove the shared memory of ranks that were killed in this directory, and note that of these. Collective.
+    """Remove the shared memory of ranks that were killed in this directory; note that of the current ones. Collective.
 
-    Only for a directory whose lock rank 0 holds: nobody of the start before can be at work.
+    Only for a directory whose lock rank 0 holds, so that no rank of an earlier start can be running.
 
     Notes
     -----
-    Removed is what the note names, belongs to this user, was made on this machine since it was started, and is in no
-    process's memory. When the block ends with an error the note stays: ranks that are ended together leave it all.
+    A file is removed when the note names it, it belongs to this user, it was made on this machine since its last boot,
+    and no process has it in memory. When the block ends with an error, the note stays, since ranks that are ended
+    together leave their files.
     """
     before = world.bcast(_read(folder) if world.is_root else None)
     here = {"host": platform.node(), "boot": boot_id()}

@@ -139,7 +139,7 @@ class RunState:
 
     @property
     def images(self) -> Path:
-        """Folder of the partial results of the round in hand."""
+        """Folder of the partial results of the current round."""
         images = self.folder / "images"
         return images / f"round_{self.round:03d}" if self.several_rounds else images
 
@@ -164,7 +164,7 @@ class MethodRun(ABC):
     unit = "shot"
     #: whether the run has several rounds, each closed by `close_round`
     several_rounds = False
-    #: predicate of the units in hand when the run stops at once, for people
+    #: predicate of the unfinished units in the message when the run stops at once
     stop_message = "were given back"
     #: cost of the exchanges of ghost planes on this rank, where there are any
     halo: HaloTraffic | None = None
@@ -175,11 +175,11 @@ class MethodRun(ABC):
 
     @abstractmethod
     def load(self) -> None:
-        """Read what stands before the traces: the model, the headers."""
+        """Read the inputs that precede the traces: the model, the headers."""
 
     @abstractmethod
     def prepare(self) -> None:
-        """Set up what all units share, and refuse what does not fit in memory or on disk."""
+        """Set up the objects that all units share; refuse a job that does not fit in memory or on disk."""
 
     def identify(self) -> None:
         """Set inputs, id and numerics of the run in the state."""
@@ -193,16 +193,16 @@ class MethodRun(ABC):
                 state.request.say(f"computing on {state.by}")
 
     def numerics(self) -> dict[str, object]:
-        """Return what computes, with a class that names all that bits depend on."""
+        """Return the facts of the device, with a numerics class that names everything that bits depend on."""
         described: dict[str, object] = self.state.device.describe()
         return described
 
     @abstractmethod
     def units(self) -> Sequence[Any]:
-        """Enter the units of the round in hand into the ledger and return them; damaged ones are planned again."""
+        """Enter the units of the current round into the ledger and return them; damaged ones are planned again."""
 
     def units_ahead(self) -> int:
-        """Return the number of units in rounds after the one in hand, as far as it is known."""
+        """Return the number of units in rounds after the current one, as far as it is known."""
         return 0
 
     def group_sizes(self) -> tuple[int, int | None]:
@@ -218,11 +218,11 @@ class MethodRun(ABC):
         Parameters
         ----------
         stack : ExitStack
-            Closes at the end of the run what is needed beyond the last unit.
+            Closes, at the end of the run, resources that are needed beyond the last unit.
         groups : RankGroups
             The group of this rank.
         crash : CrashNote, optional
-            Takes which unit this rank begins.
+            Note of the unit that this rank computes.
         """
 
     def close_round(self) -> RoundEnd:

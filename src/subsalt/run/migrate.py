@@ -72,7 +72,7 @@ def migrate_job(
 
 
 def pinned_job(job: BaseJob, state: RunState) -> BaseJob:
-    """Return the job as it goes on in its run directory, which is reached through no link from now on. Collective."""
+    """Return the job with the choices of its run directory, which must not be a link from now on. Collective."""
     request = state.request
     with state.world.together():
         claim_run(state.folder)

@@ -54,7 +54,7 @@ def duration(seconds: float) -> str:
     return f"{h}:{m:02d}:{s % 60:02d}" if h else f"{m}:{s % 60:02d}"
 
 
-#: fewer units than these take long each: parts of them are told in percent of all
+#: with fewer units than these, each takes long: the progress within units is shown in percent of all
 FEW = 10
 
 
@@ -177,7 +177,7 @@ MOST = 32
 
 @dataclass(frozen=True)
 class Running:
-    """A shot in hand."""
+    """A shot that is being computed."""
 
     shot: int
     fraction: float

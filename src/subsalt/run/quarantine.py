@@ -1,4 +1,4 @@
-"""Units that fail: tried once more at the end of the survey, then quarantined, with a record for whoever examines them.
+"""Units that fail: tried once more at the end of the survey, then quarantined, with a record for examination.
 
 A failure belongs to a unit when another try may help, or when other units are not affected: traces that are wrong or
 cannot be read, a wavefield that blows up, too little memory. A failed write stops the run: the next unit would fail

@@ -1,8 +1,8 @@
 """Rounds of a run: iterations over its units, each of which begins with the published results of those before.
 
 A round is closed once its result is published and the ledger has the checksums of its files. From then on its partial
-results are not needed. A later start goes on with the first round that is not closed; one whose files are damaged is
-computed again before that, and must give the same bytes, for later rounds were made of them.
+results are not needed. A later start resumes with the first round that is not closed. A closed round whose files are
+damaged is computed again before that, and must give the same bytes, since later rounds were made from them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class RoundEnd:
     files : sequence of Path
         The published result, in the run directory.
     last : bool
-        No round follows.
+        Whether this was the last round.
     facts : mapping
         Numbers for the log of events: misfit, step length.
     """
@@ -64,9 +64,11 @@ class Rounds:
     Parameters
     ----------
     state : RunState
-        With the ledger on rank 0. Its `round` is set to the round in hand, its `results` to those before.
+        State of the run, with the ledger on rank 0. Its `round` is set to the current round, its `results` to the
+        results of the rounds before.
     several : bool
-        The method has rounds; else there is one, which is never closed: its result is that of the run.
+        Whether the method has several rounds. Otherwise there is one, which is never closed: its result is that of the
+        run.
     """
 
     def __init__(self, state: RunState, several: bool) -> None:
@@ -84,7 +86,7 @@ class Rounds:
         self.closed = [RoundResult(dict(r["files"]), bool(r["last"])) for r in known]
 
     def to_do(self) -> Iterator[int]:
-        """Yield the rounds that are to be computed, in order; each is closed before the next is taken."""
+        """Yield the rounds to compute, in order; each is closed before the next is yielded."""
         number = 0
         while True:
             self._take(number)
@@ -105,7 +107,7 @@ class Rounds:
             number += 1
 
     def close(self, end: RoundEnd) -> None:
-        """Record the published result of the round in hand; its partial results go.
+        """Record the published result of the current round, and remove its partial results.
 
         Raises
         ------
@@ -135,7 +137,7 @@ class Rounds:
         self._remove_partials()
 
     def _take(self, number: int) -> None:
-        """Make a round the one in hand."""
+        """Make a round the current one."""
         self.state.round = number
         self.state.several_rounds = self.several
         self.state.results = self.closed[:number]
@@ -163,7 +165,7 @@ class Rounds:
         return {name: sha for some in world.allgather(mine) for name, sha in some.items()}
 
     def _remove_partials(self) -> None:
-        """Remove the partial results of the round in hand, which is closed."""
+        """Remove the partial results of the current round, which is closed."""
         with self.state.world.together():
             if self.state.world.is_root and self.state.images.exists():
                 with explained(self.state.images, 0), own.folder(self.state.images.parent) as at:

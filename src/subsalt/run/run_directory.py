@@ -49,7 +49,7 @@ class RunDirectory:
         self._began = False
 
     def open(self, stack: ExitStack) -> None:
-        """Open the ledger, and tell of the run from now on."""
+        """Open the ledger, and publish the progress of the run from now on."""
         state, job = self.state, self.run.job
         resume = state.request.resume
 

@@ -1,7 +1,7 @@
-"""Scheduling of units: rank 0 hands them out, one at a time, to whichever group asks next.
+"""Scheduling of units: rank 0 assigns them, one at a time, to the next group that asks.
 
-Rank 0 alone knows what is planned, running and done. The first rank of another group reports the outcome of its unit
-and asks for the next one in one message; a thread on rank 0 answers while its main thread computes. Where the MPI
+Only rank 0 knows which units are planned, running and done. The first rank of another group reports the outcome of its
+unit and asks for the next one in one message; a thread on rank 0 answers while its main thread computes. Where the MPI
 library has no threads (MPI_THREAD_MULTIPLE), rank 0 answers between the time steps of its own units.
 
 Groups of ranks: each takes a unit at a time; the window of a shot is cut into slabs along x, one per rank.
@@ -29,7 +29,7 @@ from subsalt.propagation import devices
 
 #: bytes of a message, and letters of a reason that surely fit
 MESSAGE, REASON = 4096, 600
-#: seconds between two looks for a message: nothing to a unit, and nothing to a core
+#: seconds between two looks for a message: short for a unit, and long for a core
 LOOK = 0.005
 #: seconds between two messages of a group about how far its unit is
 TELL = 1.0
@@ -44,11 +44,11 @@ class UnitQueue:
     Parameters
     ----------
     units : sequence of int
-        Ids, in the order in which they are given out.
+        Ids, in the order in which they are assigned.
     groups : int
-        Groups that ask.
+        Number of groups.
     on_start : callable
-        ``on_start(unit, rank)`` before a unit is given out to the group whose first rank this is.
+        ``on_start(unit, rank)`` before a unit is assigned to the group whose first rank this is.
     on_outcome : callable
         ``on_outcome(outcome)`` when a group reports the outcome of a unit; returns whether it is to be tried again.
     """
@@ -165,7 +165,7 @@ class Scheduler:
                 pass
 
     def tell(self, unit: int, fraction: float, phase: str, count: int = 0) -> None:
-        """Say how much of a unit of rank 0's own group is done."""
+        """Report the progress of a unit of rank 0's own group."""
         self.queue.on_heard(unit, fraction, phase, self._host, count)
 
     def wait(self, meanwhile: Callable[[], None] = lambda: None) -> None:
@@ -174,7 +174,7 @@ class Scheduler:
         Parameters
         ----------
         meanwhile : callable, optional
-            Called now and then.
+            Called occasionally.
         """
         if self._asking:
             with announced():
@@ -254,7 +254,7 @@ class Worker:
         return task
 
     def tell(self, unit: int, fraction: float, phase: str, count: int = 0) -> None:
-        """Say how much of a unit is done, and what was counted for it, now and then, without waiting for anyone."""
+        """Report the progress of a unit and its contributions, at most once in `TELL` seconds, without waiting."""
         now = time.monotonic()
         if now - self._told_at < TELL or (self._telling is not None and not self._telling.Test()):
             return

@@ -1,7 +1,7 @@
-"""Setting the old result of a run directory aside: what it holds moves to ``previous/``, nothing is overwritten.
+"""Moving the old result of a run directory to ``previous/``; nothing is overwritten.
 
-The moves are renames inside one file system, listed in a note before the first: a stop between two of them is made
-good by the next start, before it looks at anything else.
+The moves are renames inside one file system, listed in a note before the first. If the program is stopped between two
+of them, the next start completes them first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def set_aside(folder: Path, run_id: str) -> Path:
 
 
 def finish_setting_aside(folder: Path) -> Path | None:
-    """Go on where `set_aside` was stopped; return where the old result is now, None when nothing was to be done."""
+    """Complete a `set_aside` that was interrupted; return where the old result is, None when there was none."""
     if not (folder / NOTE).exists():
         return None
     with RunLock(folder):

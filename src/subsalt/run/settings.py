@@ -20,7 +20,7 @@ NAME = "ledger.sqlite"
 COPY = "ledger.json"
 #: setting that holds the hash of the others
 CHECK = "check"
-#: setting that holds the resolved job: what goes on without the job file, goes on with it
+#: setting that holds the resolved job, with which a run is resumed without its job file
 JOB = "resolved"
 
 

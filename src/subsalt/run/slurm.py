@@ -10,7 +10,7 @@ from pathlib import Path
 
 from subsalt.errors import ConfigError
 
-#: seconds before the limit at which the script is told; a tenth of a short limit
+#: seconds before the limit at which the script is signalled; a tenth of a short limit
 NOTICE = 300
 #: bytes of a megabyte as Slurm counts them
 MB = 1 << 20
@@ -112,7 +112,7 @@ class Batch:
 
     @property
     def notice(self) -> int:
-        """Seconds before the limit at which the script is told."""
+        """Seconds before the limit at which the script is signalled."""
         return min(NOTICE, max(1, self.seconds // 10))
 
     def text(self) -> str:

@@ -53,7 +53,7 @@ class Bookkeeping:
     unit : str
         Name of a unit, for people.
     round : int, optional
-        The round in hand; None where a run has only one.
+        The current round; None where a run has only one.
     earlier, ahead : int
         Units of the rounds before, and of those after, as far as they are known.
     """

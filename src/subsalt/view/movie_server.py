@@ -1,14 +1,14 @@
 """The movie of a shot over HTTP, for one person on this machine: the page, and planes of frames on demand.
 
-It listens on 127.0.0.1 alone. Whoever asks needs the token of 128 random bits that was printed, in a header that no
-page of another origin can send; the page takes it from the fragment of its address, which browsers do not send.
-Host and Origin must be this server's, so that a name that some site points to 127.0.0.1 gets nothing. Nothing is
-looked up by path: what may be asked for is the page, the facts, the tables, and a plane by four checked words.
+It listens only on 127.0.0.1. A request needs the printed token of 128 random bits, in a header that no page of another
+origin can send; the page takes it from the fragment of its address, which browsers do not send. Host and Origin must be
+this server's, so that another site whose name points to 127.0.0.1 gets nothing. No file is looked up by path: a request
+can name the page, the facts, the tables, or a plane by four checked words.
 
-The page of a movie: one HTML file that holds the player and all frames, and asks for nothing else.
+The page of a movie is one HTML file that holds the player and all frames, and loads nothing else.
 
-The player is JavaScript without a framework, in `player/`; its files are put together here in the order of
-`SCRIPTS`, within one function. A policy in the page names the hashes of the one script and the one style that may
+The player is JavaScript without a framework, in `player/`; its files are combined here in the order of `SCRIPTS`,
+within one function. A policy in the page names the hashes of the one script and the one style that may
 run, and forbids every connection.
 
 The page holds bytes as text with seven bits in each character, 15 % longer than the bytes (base64: 33 %).
@@ -50,8 +50,8 @@ def encode(data: bytes) -> str:
 
     Notes
     -----
-    The characters are those of ASCII, controls included, which the parser of HTML leaves alone inside a ``script``
-    but for three: these get 128 added. A decoder looks at the lower seven bits only.
+    The characters are those of ASCII, controls included, which the parser of HTML leaves alone inside a ``script``,
+    except for three: these get 128 added. A decoder looks at the lower seven bits only.
     """
     codes = _septets(data)
     for c in _CHANGED:
@@ -85,7 +85,7 @@ SCRIPTS = ("decode", "sources", "colour", "state", "slice", "player", "controls"
 LEVEL = 6
 #: bytes of frames that are packed, and unpacked by the page, at once
 BLOCK = 1 << 20
-#: velocities that colours tell apart; the player has the same number
+#: velocities that colours distinguish; the player has the same number
 COLOURS = 64
 #: receivers that are marked
 MOST_MARKS = 400
@@ -343,7 +343,7 @@ class MovieServer(http.server.ThreadingHTTPServer):
         self.shutdown()
 
     def get_request(self) -> tuple[socket.socket, Any]:
-        """Take a connection at once; whoever keeps others out, reading or asking slowly, makes room for it."""
+        """Accept a connection at once; connections that read or send slowly are closed to make room for it."""
         request, address = super().get_request()
         with self._lock:
             order = sorted(self._connections, key=self._connections.__getitem__)  # strangers first, by age
@@ -412,7 +412,7 @@ class _Answer(http.server.BaseHTTPRequestHandler):
     timeout = PATIENCE
 
     def setup(self) -> None:
-        """Bound the whole exchange: a timeout alone would let a byte now and then hold a turn for ever."""
+        """Bound the whole exchange: with a timeout per read, single bytes could hold a connection permanently."""
         super().setup()
         self._deadline = threading.Timer(PATIENCE, self._give_up)
         self._deadline.daemon = True

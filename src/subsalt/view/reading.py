@@ -115,7 +115,7 @@ def picture(
     Parameters
     ----------
     source : path
-        Run directory (finished, or with the partial images of a run that goes on), or a file: any volume that
+        Run directory (finished, or with the partial images of a run in progress), or a file: any volume that
         `io.volume` reads, or shots.
     out : path, optional
         PNG or folder; ``NAME.png`` next to the source when left out.

@@ -251,7 +251,7 @@ def unique_points(points: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
             continue
         last = p
         waiting.append(np.round(p * 100).astype(np.int64))
-        # merged now and then, so that memory follows the distinct positions and not the traces
+        # merged occasionally, so that memory follows the distinct positions and not the traces
         if sum(map(len, waiting)) > 500_000 + len(known):
             known, waiting = _distinct([known, *waiting]), []
     return _distinct([known, *waiting]) / 100.0

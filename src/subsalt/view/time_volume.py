@@ -74,7 +74,7 @@ def _index(numbers: NDArray[np.int64], lines: tuple[int, int, int], n: int) -> N
 
 
 def grid_of_traces(traces: ImageTraces) -> ImageGrid:
-    """Return the image grid that the headers of a file tell of.
+    """Return the image grid in the headers of a file.
 
     The vectors of the lines come from the coordinates of the outermost locations; without coordinates the locations
     stand one metre apart.

@@ -2,7 +2,7 @@
 
 The first sample stays where it is. On a coarser axis nothing folds back: before, what lies above the new Nyquist
 frequency is removed, with a fall from 0.8 of it (100 dB); a finer one has the same band. Between samples stands a
-windowed sinc, exact but for 1e-5 below 0.9 of the Nyquist frequency (`subsalt.numerics.interpolation`).
+windowed sinc, exact to 1e-5 below 0.9 of the Nyquist frequency (`subsalt.numerics.interpolation`).
 """
 
 from __future__ import annotations

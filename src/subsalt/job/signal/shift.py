@@ -11,8 +11,8 @@ One of
 - `datum` and `velocity`: sources and receivers are moved to one elevation by a replacement velocity,
   ``-((E_s - datum) + (E_r - datum)) / velocity``; a source counts at its depth below the surface.
 
-Parts of a sample are met by a windowed sinc, exact but for 1e-5 below 0.9 of the Nyquist frequency. What leaves the
-record is lost, and zeros come in.
+Fractions of a sample are interpolated by a windowed sinc, exact to 1e-5 below 0.9 of the Nyquist frequency. Samples
+that are shifted out of the record are lost, and zeros are shifted in.
 """
 
 from __future__ import annotations

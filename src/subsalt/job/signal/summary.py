@@ -37,10 +37,10 @@ def signal_facts(
     stored: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> dict[str, Any]:
-    """Return what run.json says of `[[signal]]` before anything is imaged, empty without steps. Collective.
+    """Return the facts of `[[signal]]` for run.json before imaging, empty without steps. Collective.
 
-    `stored`, on rank 0, are the marks of an earlier start, or where this one keeps its own; `say` is told how far the
-    look at all shots is.
+    `stored`, on rank 0, holds the marks of an earlier start, or takes those of this one. `say` is a callback for
+    progress text while all shots are read.
     """
     flow = flow_of(source)
     if flow is None or flow.short:
@@ -56,7 +56,7 @@ def signal_facts(
 
 
 def signal_ended(source: Survey | TraceTable, comm: Comm) -> dict[str, Any]:
-    """Return what run.json says of `[[signal]]` once all is imaged, empty without steps. Collective."""
+    """Return the facts of `[[signal]]` for run.json after imaging, empty without steps. Collective."""
     seconds, taken = signal_spent(source, comm), signal_taken(source, comm)
     counted = {"signal_taken": taken} if any(t is not None for t in taken) else {}
     return ({"signal_seconds": seconds} if seconds else {}) | counted

@@ -275,7 +275,7 @@ class CudaGhostPlanes:
             out,
         )
         self.pointer = out[0]
-        # before the rooms go: copies that are under way end first
+        # before the rooms go: copies in flight end first
         self.free = weakref.finalize(self, library().subsalt_cuda_free_halo, self.pointer)
         self.free.atexit = False
 

@@ -1,7 +1,7 @@
 """The sum of Kirchhoff time migration on a GPU: the bytes of `subsalt.kernels.kirchhoff`, v3 and v4.
 
-A block of locations stays on the GPU while blocks of traces pass over it; two of them are under way at a time, so that
-one is prepared by the CPU and copied while the other is summed. Kernels: ``native/cuda/kirchhoff_sum.cu``.
+A block of locations stays on the GPU while blocks of traces are added to it. Two of them are in flight at a time: the
+CPU prepares and copies one while the other is summed. Kernels: ``native/cuda/kirchhoff_sum.cu``.
 """
 
 from __future__ import annotations
