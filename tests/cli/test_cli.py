@@ -14,24 +14,11 @@ from launch import forked
 from job_files import MIGRATE, write_files, write_job
 from patience import PATIENCE, wait_for
 from subsalt.cli.app import app
+from subsalt.cli.app_root import GROUPS
 from subsalt.cli.guard import EXIT_CODES, only_asked
 from thorough import some
 
-COMMANDS = (
-    "demo",
-    "doctor",
-    "scan",
-    "init",
-    "wavelet",
-    "check",
-    "model",
-    "migrate",
-    "view",
-    "export",
-    "report",
-    "explain",
-    "lab",
-)
+COMMANDS = tuple(name for names in GROUPS.values() for name in names)
 
 
 @pytest.fixture
@@ -54,15 +41,32 @@ def finish(process):
 def test_help_names_every_command(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in COMMANDS:
-        assert f"\n  {command} " in out
+    titles = [line[:-1] for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert titles == [*GROUPS, "Options", "Examples"]
+    for title, names in GROUPS.items():
+        listed = out.split(f"\n{title}:\n")[1].split("\n\n")[0].splitlines()
+        assert tuple(line.split()[0] for line in listed) == names
+
+
+def test_every_command_is_in_one_group():
+    assert sorted(COMMANDS) == sorted(typer.main.get_command(app).list_commands(None))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_has_an_example(run, command):
     code, out, _ = run(command, "--help")
     assert code == 0
-    assert f"subsalt {command}" in out.split("Example:")[1]
+    lines = out.split("Examples:\n")[1].splitlines()
+    assert any(f"subsalt {command}" in line for line in lines)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_is_readable_in_eighty_columns(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    out = run(command, "--help")[1]
+    assert max(map(len, out.splitlines())) <= 80
+    for sign in ("<", "{", "x>=", "left out", "; by default"):
+        assert sign not in out.split("Examples:")[0]
 
 
 def test_only_the_command_asked_for_is_built():
@@ -491,7 +495,7 @@ def test_commands_that_another_package_brings_are_listed_without_it(run, monkeyp
     monkeypatch.setattr("subsalt.extensions.extensions", lambda group: {})
     code, out, _ = run("--help")
     assert code == 0
-    assert "Measure this machine, and programs on it." in out
+    assert "Measure this machine and MPI programs on it." in out
 
 
 def test_the_lab_is_not_imported_by_other_commands():

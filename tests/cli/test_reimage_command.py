@@ -53,7 +53,7 @@ def test_options_are_understood(survey, subsalt_command, tmp_path):
         "1-2",
         "--from-wavefields",
     ]
-    code, out, err = subsalt_command("reimage", survey / "line.run", "-o", tmp_path / "new", *words)
+    code, out, err = subsalt_command("reimage", survey / "line.run", "--run", tmp_path / "new", *words)
     assert code == 0, err
     assert "2 shots, nothing is propagated: 2 from kept wavefields" in out
     assert volume.read(tmp_path / "new" / "image.rsf").grid.shape == (21, 16)
@@ -84,7 +84,7 @@ def test_options_are_understood(survey, subsalt_command, tmp_path):
     ids=lambda w: " ".join(w) if isinstance(w, list) else None,
 )
 def test_wrong_options_are_explained(survey, subsalt_command, tmp_path, words, code, said):
-    found, _, err = subsalt_command("reimage", survey / "line.run", "-o", tmp_path / "new", *words)
+    found, _, err = subsalt_command("reimage", survey / "line.run", "--run", tmp_path / "new", *words)
     assert found == code
     assert said in err
     assert "Traceback" not in err
@@ -92,14 +92,14 @@ def test_wrong_options_are_explained(survey, subsalt_command, tmp_path, words, c
 
 
 def test_a_directory_is_of_one_maker(survey, subsalt_command, tmp_path):
-    assert subsalt_command("reimage", survey / "line.run", "-o", tmp_path / "new")[0] == 0
+    assert subsalt_command("reimage", survey / "line.run", "--run", tmp_path / "new")[0] == 0
     code, _, err = subsalt_command("migrate", survey / "line.toml", "--run", tmp_path / "new")
     assert code == 78
     assert "has made" in err
     assert "subsalt reimage" in err
     plain = tmp_path / "plain"
     assert subsalt_command("migrate", survey / "line.toml", "--run", plain)[0] == 0
-    code, _, err = subsalt_command("reimage", survey / "line.run", "-o", plain)
+    code, _, err = subsalt_command("reimage", survey / "line.run", "--run", plain)
     assert code == 78
     assert "another directory with -o" in err
 
@@ -115,7 +115,7 @@ def test_holes_are_told(survey, subsalt_command, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         migrate_job(job, run, stop)
-    code, _, err = subsalt_command("reimage", run, "-o", tmp_path / "new")
+    code, _, err = subsalt_command("reimage", run, "--run", tmp_path / "new")
     assert code == 65
     assert "E822" in err
     assert "2 shots are missing in the image: 2, 3" in err

@@ -47,7 +47,7 @@ def line(tmp_path):
 
 def test_a_scan_finds_the_velocity_and_goes_on(line, subsalt_command):
     job = line()
-    words = ("migrate", job, "--vscan", "0.85:1.05:0.1")
+    words = ("vscan", job, "0.85:1.05:0.1")
     code, out, err = subsalt_command(*words, "--at", "12", "--json")
     assert code == 0, err
     said = json.loads(out.splitlines()[-1])
@@ -70,14 +70,14 @@ def test_a_scan_finds_the_velocity_and_goes_on(line, subsalt_command):
     # a denser scan makes what is new alone
     before = {p: p.stat().st_mtime_ns for p in folder.glob("*/images/*.sums")}
     assert len(before) == 3
-    code, out, _ = subsalt_command("migrate", job, "--vscan", "0.85:1.05:0.05", "--json")
+    code, out, _ = subsalt_command("vscan", job, "0.85:1.05:0.05", "--json")
     assert code == 0
     assert len(json.loads(out.splitlines()[-1])["scales"]) == 5
     assert {p: p.stat().st_mtime_ns for p in before} == before
 
 
 def test_without_gathers_the_power_of_the_stack_decides(line, subsalt_command):
-    code, out, err = subsalt_command("migrate", line("image"), "--vscan", "0.9:1:0.05")
+    code, out, err = subsalt_command("vscan", line("image"), "0.9:1:0.05")
     assert code == 0, err
     assert "power of the stack" in out
     assert "makes no image gathers" in out
@@ -87,19 +87,18 @@ def test_without_gathers_the_power_of_the_stack_decides(line, subsalt_command):
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--vscan", "0.9:1.1"), "E834", "three numbers"),
-        (("--vscan", "90:110:5"), "E834", "percent"),
-        (("--vscan", "1.1:0.9:0.05"), "E834", "not above its first"),
-        (("--vscan", "0.9:1.1:0.1", "--at", "99"), "E833", "1 to 24"),
-        (("--vscan", "0.9:1.1:0.1", "--at", "left"), "E833", "no place"),
-        (("--vscan", "0.9:1.1:0.1", "--slurm", "--print"), "E834", "--slurm"),
-        (("--vscan", "0.9:1.1:0.1", "--shots", "1-3"), "E834", "--shots"),
-        (("--at", "12"), "E834", "add --vscan"),
+        (("0.9:1.1",), "E834", "three numbers"),
+        (("90:110:5",), "E834", "percent"),
+        (("1.1:0.9:0.05",), "E834", "not above the first"),
+        (("0.9:1.1:0.1", "--at", "99"), "E833", "1 to 24"),
+        (("0.9:1.1:0.1", "--at", "left"), "E833", "no place"),
+        (("0.9:1.1:0.1", "--shots", "1-3"), "E002", "No such option"),
+        ((), "E002", "FIRST:LAST:STEP"),
     ],
 )
 def test_what_is_no_scan_is_refused_before_anything_is_migrated(words, code, said, line, subsalt_command):
     job = line()
-    status, _, err = subsalt_command("migrate", job, *words)
+    status, _, err = subsalt_command("vscan", job, *words)
     assert status != 0
     assert code in err
     assert said in err
@@ -112,7 +111,7 @@ def test_a_job_of_another_method_has_no_scan(tmp_path, subsalt_command):
     job.write_text(
         '[data]\nfiles = "shots.sgy"\n[model]\nvp = 2000\n[grid]\nspacing = 10\ndepth = 500\n[source]\nf0 = 15\n'
     )
-    status, _, err = subsalt_command("migrate", job, "--vscan", "0.9:1.1:0.1")
+    status, _, err = subsalt_command("vscan", job, "0.9:1.1:0.1")
     assert status != 0
     assert "E834" in err
     assert "method rtm" in err

@@ -98,8 +98,8 @@ def commands(run: Path, method: str, out: Path, rng: random.Random) -> list[list
     ]
     if method == "depth":
         tried += [
-            ["reimage", where, "-o", str(out / "again.run"), "--filter", "laplacian"],
-            ["reimage", where, "-o", str(out / "waves.run"), "--from-wavefields"],
+            ["reimage", where, "--run", str(out / "again.run"), "--filter", "laplacian"],
+            ["reimage", where, "--run", str(out / "waves.run"), "--from-wavefields"],
             ["play", where, "-o", str(out / "p.html"), "--size", "20", "--every", "20"],
         ]
     return [*rng.sample(tried, 1), *[["resume", where]] * (rng.random() < 0.5)]

@@ -196,4 +196,4 @@ def test_a_checkpoint_table_from_the_command_line(subsalt_command, tmp_path):
     # a published result names no path of the machine
     assert result["settings"]["directories"] == ["here"] == list({r["directory"] for r in result["rows"]})
     assert str(tmp_path) not in file.read_text()
-    assert "Example: subsalt lab checkpoint" in subsalt_command("lab", "checkpoint", "--help")[1]
+    assert "Examples:\n  subsalt lab checkpoint" in subsalt_command("lab", "checkpoint", "--help")[1]

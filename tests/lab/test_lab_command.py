@@ -37,7 +37,7 @@ def run(monkeypatch, capfd, tmp_path):
 
 @pytest.mark.parametrize("command", ["memory", "kernels"])
 def test_every_help_has_an_example(run, command):
-    assert f"Example: subsalt lab {command}" in run(command, "--help")[1]
+    assert f"Examples:\n  subsalt lab {command}" in run(command, "--help")[1]
 
 
 def test_memory_prints_a_result_and_adds_to_machine_json(run, monkeypatch, tmp_path):

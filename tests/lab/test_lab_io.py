@@ -213,4 +213,4 @@ def test_the_command_prints_three_tables_and_writes_its_result(run, tmp_path):
     assert (result["schema"], result["measurement"], len(result["rows"])) == ("subsalt-lab-1", "io", 3)
     assert len(result["rows"][0]["broadcast_seconds"]) == 2
     assert (tmp_path / "files" / io_case.FOLDER / "vp.rsf").exists()
-    assert "Example: subsalt lab io" in run("--help")[1]
+    assert "Examples:\n  subsalt lab io" in run("--help")[1]

@@ -13,7 +13,7 @@ from subsalt_lab.model_founding import MEASURED
 
 
 def run(capsys, *args):
-    code = guard.run(app, ["lab", "model", *map(str, args)])
+    code = guard.run(app, ["lab", "predict", *map(str, args)])
     said = capsys.readouterr()
     return code, said.out, said.err
 

@@ -107,7 +107,7 @@ def test_a_launcher_that_starts_single_runs_is_refused(run):
 
 
 def test_help_has_an_example(run):
-    assert "Example: subsalt lab network --quick" in run("--help")[1]
+    assert "Examples:\n  subsalt lab network --quick" in run("--help")[1]
 
 
 @needs_mpi

@@ -61,7 +61,7 @@ def test_wrong_options_are_refused_with_the_cure(run, tmp_path, wrong, code, sai
 
 
 def test_help_has_an_example(run):
-    assert "Example: subsalt lab storage ." in run("--help")[1]
+    assert "Examples:\n  subsalt lab storage ." in run("--help")[1]
 
 
 @pytest.mark.parametrize(

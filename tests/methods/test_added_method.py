@@ -78,7 +78,7 @@ def test_its_run_is_drawn_and_reported(added, subsalt_command):
 
 
 def test_it_has_no_velocity_scan(added, subsalt_command):
-    code, _, err = subsalt_command("migrate", "mean.toml", "--vscan", "0.9:1.1:0.1")
+    code, _, err = subsalt_command("vscan", "mean.toml", "0.9:1.1:0.1")
     assert code == 78
     assert "is a job of method mean" in err
 

@@ -37,7 +37,7 @@ def test_reimage_and_time_migration(tmp_path):
     write_job(tmp_path, "time.toml", kirchhoff={"stretch_mute": 1e-6})
     # a mute that check can judge never gets as far as an image
     for command, exit_code, code, step in (
-        (["reimage", "run", "--top-mute", "1 km", "-o", "new"], 78, "E844", "the step top_mute"),
+        (["reimage", "run", "--top-mute", "1 km", "--run", "new"], 78, "E844", "the step top_mute"),
         (["migrate", "time.toml", "--run", "time.run"], 65, "E314", "stretch_mute = 0.0001 %"),
     ):
         done = run(2, ["subsalt", *command], cwd=tmp_path)

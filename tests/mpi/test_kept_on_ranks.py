@@ -68,7 +68,7 @@ def test_kept_and_imaged_on_ranks(tmp_path):
     assert reimage_run(tmp_path / "run", tmp_path / "one", wish).sha256 == fresh.sha256
     # three ranks take shots; the image has a part of its planes on each
     asked = ["--condition", "source-normalised", "--json"]
-    new = run(3, ["subsalt", "reimage", tmp_path / "run", "-o", tmp_path / "three", *asked])
+    new = run(3, ["subsalt", "reimage", tmp_path / "run", "--run", tmp_path / "three", *asked])
     assert new.rc == 0, new
     assert json.loads(new.out[0])["sha256"] == fresh.sha256
     assert new.out[1:] == ["", ""]
@@ -78,7 +78,7 @@ def test_kept_and_imaged_on_ranks(tmp_path):
             "subsalt",
             "reimage",
             tmp_path / "run",
-            "-o",
+            "--run",
             tmp_path / "part",
             *asked,
             "--region",
@@ -100,7 +100,7 @@ def test_kept_and_imaged_on_ranks(tmp_path):
     assert "using again the kept wavefields of 3 shots: no propagation" in back.err[0]
     # what cannot be is said once, by all ranks together
     wrong = run(
-        2, ["subsalt", "reimage", tmp_path / "run", "-o", tmp_path / "x", "--region", "5000:6000,0:1"]
+        2, ["subsalt", "reimage", tmp_path / "run", "--run", tmp_path / "x", "--region", "5000:6000,0:1"]
     )
     assert wrong.rc == 78, wrong
     assert wrong.err[0].count("E862") == 1

@@ -459,10 +459,10 @@ OTHERS = [
     Mutant(
         "Lab",
         "memory in the Slurm script",
-        "src/subsalt/cli/slurm_command.py",
-        "int(need * batch.ranks_per_node / COMFORT)",
-        "int(need / COMFORT)",
-        "cli/test_slurm_command.py",
+        "src/subsalt/cli/submit_command.py",
+        "int(plan.bytes_per_rank * batch.ranks_per_node / COMFORT)",
+        "int(plan.bytes_per_rank / COMFORT)",
+        "cli/test_submit_command.py",
     ),
     Mutant(
         "Image",

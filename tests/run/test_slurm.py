@@ -56,6 +56,8 @@ def test_the_options_of_a_script():
 def test_whole_nodes_when_threads_are_left_out():
     script = replace(PLAIN, ranks_per_node=4).text()
     assert "--exclusive" in options(script)
+    # without a limit of the job, files stay in the memory of the node that other jobs do not use
+    assert "--mem=0" in options(script)
     assert "cpus=$((SLURM_CPUS_ON_NODE / 4))" in script
     assert_bash_reads(script)
 

@@ -260,7 +260,7 @@ def test_a_rectangle_gives_the_command(show, flat):
     assert np.allclose([x0, x1], [100, 400], atol=5 + 20 / px)
     assert np.allclose([z0, z1], [220, 520], atol=5 + 30 / pz)
     command = page.text_content("#command")
-    assert command == f"subsalt reimage survey.run --region={x0:g}:{x1:g},{z0:g}:{z1:g} -o NEW"
+    assert command == f"subsalt reimage survey.run --region={x0:g}:{x1:g},{z0:g}:{z1:g} --run NEW"
     # a side by keyboard; beyond the model is its edge
     page.fill("#region-x1", "1e9")
     page.keyboard.press("Tab")
@@ -289,7 +289,7 @@ def test_two_slices_give_a_box(show, solid):
     assert second[2] == first[2]
     assert np.allclose(second[1], [100 + 0.1 * 300 - 7.5, 100 + 0.5 * 300 - 7.5], atol=10)
     text = ",".join(f"{a:g}:{b:g}" for a, b in second)
-    assert page.text_content("#command") == f"subsalt reimage survey.run --region={text} -o NEW"
+    assert page.text_content("#command") == f"subsalt reimage survey.run --region={text} --run NEW"
 
 
 def test_the_value_under_the_pointer(show, flat):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from subsalt.cli import check_command, ranks, wavelet_command
-from subsalt.cli.app_root import JobFile, Strict, app, example
+from subsalt.cli.app_root import REV1, JobFile, ParallelOptions, Preset, Strict, command
 from subsalt.cli.commands import check_or_stop, show_result
 from subsalt.cli.output import Out, finding_dict, spread
 from subsalt.cli.talk import Json, Talk, TalkOfRun
@@ -25,21 +25,30 @@ if TYPE_CHECKING:
     from subsalt.job.starter import InitResult
 
 
-@app.command(
-    short_help="Model and migrate a small 3-D salt survey.", epilog=example("subsalt demo --out demo")
+@command(
+    "Test the whole program on a small 3-D salt survey.",
+    "subsalt demo",
+    "subsalt demo --quick --out salt",
 )
 @spread
 def demo(
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", readable=False, help="Folder for everything the demo makes.")
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FOLDER", readable=False, help="Folder for all files of the demo."
+        ),
     ] = Path("demo"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="One line of four shots over the salt: a quarter of the time.")
+        bool,
+        typer.Option("--quick", help="Model only one line of four shots: a quarter of the time."),
     ] = False,
     talk: Talk,
 ) -> None:
-    """Model a small 3-D VTI salt survey to SEG-Y, migrate it from those files, and check the reflectors."""
+    """Model a small 3-D VTI salt survey to SEG-Y, migrate these files, and compare the reflectors with the model.
+
+    It takes some minutes and 1 GB of disk space.
+    """
     from subsalt.demo import run_demo
 
     printer = talk.out()
@@ -48,14 +57,19 @@ def demo(
     printer.json(result)
 
 
-@app.command(short_help="Examine this machine and test the program on it.", epilog=example("subsalt doctor"))
+@command(
+    "Examine this machine and test the program on it.",
+    "subsalt doctor",
+    "subsalt doctor --scratch /tmp",
+    "mpiexec -n 2 subsalt doctor",
+)
 def doctor(
     json: Json = False,
-    scratch: Annotated[Path, typer.Option(help="Folder whose speed is measured.", readable=False)] = Path(
-        "."
-    ),
+    scratch: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder whose write speed is measured.", readable=False)
+    ] = Path("."),
 ) -> None:
-    """Report what this machine offers, and test that the program computes correctly on it."""
+    """Show processor, memory, GPU, MPI and optional packages, and test that the program computes correctly here."""
     from subsalt.doctor import examine, examine_mpi
     from subsalt.parallel import comm
 
@@ -73,13 +87,11 @@ def doctor(
         raise typer.Exit(70)
 
 
-@app.command(
-    short_help="Show what SEG-Y and SU files hold.",
-    epilog=example(
-        "subsalt scan shots/*.sgy",
-        "subsalt scan shots/*.sgy --first-breaks -o breaks.png",
-        "subsalt scan shots/*.sgy --geometry line.sps --geometry line.rps --geometry line.xps",
-    ),
+@command(
+    "Show what SEG-Y and SU files contain.",
+    "subsalt scan shots/*.sgy",
+    "subsalt scan shots/*.sgy --first-breaks -o breaks.png",
+    "subsalt scan *.sgy --geometry a.sps --geometry a.rps --geometry a.xps",
 )
 @spread
 def scan(
@@ -87,53 +99,63 @@ def scan(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILES...",
-            help="SEG-Y or SU files, MDIO or Zarr stores; also s3:// or https://.",
+            metavar="FILE",
+            help="SEG-Y or SU files, MDIO or Zarr stores; local, s3:// or https://.",
             readable=False,
         ),
     ],
-    preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
+    preset: Preset = REV1,
     first_breaks: Annotated[
         bool,
         typer.Option(
             "--first-breaks",
-            help="Pick first breaks and fit a line to those of each shot: table and picture.",
+            help="Pick the first breaks, fit a line to those of each shot, and write a picture.",
         ),
     ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", readable=False, help="PNG of the first breaks; first-breaks.png when left out."
+            "--out",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="Picture (PNG) of the first breaks.",
+            show_default="first-breaks.png",
         ),
     ] = None,
     index: Annotated[
         bool,
         typer.Option(
             "--index",
-            help="Save the header values beside each file: later commands and runs read them there.",
+            help="Save the header values in a file next to each input file; later commands read them faster.",
         ),
     ] = False,
     index_folder: Annotated[
-        Path | None, typer.Option(help="Folder for the saved header values.", readable=False)
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Save the header values in this folder.", readable=False),
     ] = None,
     geometry: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="SPS (one --geometry each for S, R and X), P1/90 or P1/11: join its positions with the traces.",
+            help="Positions of sources and receivers: SPS (S, R and X files), P1/90 or P1/11. Repeatable.",
             readable=False,
         ),
     ] = None,
     join: Annotated[
-        str, typer.Option(help="Traces are known by field record, or by shot point: auto, record, point.")
+        str,
+        typer.Option(
+            metavar="KEY",
+            help="With --geometry, match traces by field record or by shot point: auto, record or point.",
+        ),
     ] = "auto",
     talk: Talk,
 ) -> None:
-    """Show what SEG-Y and SU files hold: shots, channels, coordinates, sampling, format, oddities.
+    """Show what SEG-Y and SU files contain: shots, channels, coordinates, sampling, format, and suspicious headers.
 
-    --first-breaks picks the first arrivals of at most 200 shots and 64 traces of each, evenly spread, and fits lines to
-    them: velocity and intercept on each side of the source. They tell reversed or shifted channels, a wrong sampling
-    interval, and a wrong time zero.
+    --first-breaks picks first arrivals on up to 200 shots, with up to 64 traces each, and fits a velocity and an
+    intercept on each side of the source. These values reveal reversed or shifted channels, a wrong sampling interval
+    and a wrong time zero.
     """
     from subsalt.io.scan.scan import scan as read
     from subsalt.io.segy.fix import Fix
@@ -142,7 +164,7 @@ def scan(
 
     if out is not None and not first_breaks:
         raise ConfigError(
-            "--out names the picture of the first breaks, which were not asked for", "add --first-breaks"
+            "--out is the picture of the first breaks, but they are not picked", "add --first-breaks"
         )
     printer = talk.out()
     header = HeaderBytes.preset(preset)
@@ -210,48 +232,54 @@ def read_positions(files: list[Path] | None, join: str) -> SurveyGeometry | None
 
 
 def _start_options(*methods: str) -> type:
-    """Return a dataclass of the options of `init` that methods declare, each a text that may be left out."""
+    """Return a dataclass of the options of `init` that methods declare; each is a text and optional."""
     declared = [option for name in methods for option in method_of(name).start_options]
     return make_dataclass(
         "StartOptions",
-        [(o.name, Annotated[str | None, typer.Option(help=o.help)], field(default=None)) for o in declared],
+        [
+            (o.name, Annotated[str | None, typer.Option(metavar="VALUE", help=o.help)], field(default=None))
+            for o in declared
+        ],
         frozen=True,
     )
 
 
-#: the methods, those beside the default with what they are
-_METHODS = ", or ".join(n if n == DEFAULT else f"{n}: {method_of(n).title}" for n in METHODS)
+#: the methods with their titles
+_METHODS = " or ".join(f"{n} ({method_of(n).title})" for n in METHODS)
 OfDefault: Any = _start_options(DEFAULT)
 OfOthers: Any = _start_options(*(name for name in METHODS if name != DEFAULT))
 
 
-@app.command(
-    short_help="Write a job file from what the files say.",
-    epilog=example("subsalt init survey.toml --from 'shots/*.sgy' --vp vp.rsf --f0 15")
-    + "; subsalt init time.toml --from line.sgy --method kirchhoff --vrms vrms.txt",
+@command(
+    "Write a job file for given data.",
+    "subsalt init survey.toml --from 'shots/*.sgy' --vp vp.sgy --f0 15",
+    "subsalt init time.toml --from line.sgy --method kirchhoff --vrms vrms.txt",
 )
 @spread
 def init(
     job: JobFile,
     *,
     from_: Annotated[
-        list[str] | None, typer.Option("--from", help="Recorded shots; repeat it for more.")
+        list[str] | None,
+        typer.Option(
+            "--from", metavar="FILE", help="Recorded traces: a file or a quoted pattern. Repeatable."
+        ),
     ] = None,
     first: OfDefault,
-    method: Annotated[str, typer.Option(help=f"{_METHODS}.")] = DEFAULT,
+    method: Annotated[str, typer.Option(metavar="NAME", help=f"Imaging method: {_METHODS}.")] = DEFAULT,
     more: OfOthers,
     geometry: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="SPS, P1/90 or P1/11 file of positions; repeat it for more."),
+        typer.Option(metavar="FILE", help="Positions: an SPS, P1/90 or P1/11 file. Repeatable."),
     ] = None,
-    preset: Annotated[str, typer.Option(help="Header layout: rev1, su, marine2d, obn.")] = "rev1",
+    preset: Preset = REV1,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing job file.")] = False,
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILES]...", help="More files for --from.")
+        list[str] | None, typer.Argument(metavar="FILE", help="More files, as for --from.")
     ] = None,
     talk: Talk,
 ) -> None:
-    """Write a commented job file, filled with what the files say."""
+    """Write a commented job file. Its values come from the headers of the traces and from the velocity model."""
     shots = [*(from_ or []), *(files or [])]
     given = asdict(first) | asdict(more)
     out = talk.out()
@@ -270,33 +298,34 @@ def init(
         raise typer.Exit(DataError.exit_code)
 
 
-@app.command(
-    short_help="Estimate the source wavelet of a job.",
-    epilog=example(
-        "subsalt wavelet survey.toml",
-        "subsalt wavelet survey.toml --offsets 0:600 --free-surface",
-        "subsalt wavelet survey.toml --signature gun.txt",
-        "subsalt wavelet survey.toml --phase minimum",
-    ),
+@command(
+    "Estimate the source wavelet of a job.",
+    "subsalt wavelet survey.toml",
+    "subsalt wavelet survey.toml --offsets 0:600 --free-surface",
+    "subsalt wavelet survey.toml --signature gun.txt",
+    "subsalt wavelet survey.toml --phase minimum",
 )
 @spread
 def wavelet(
     job: JobFile,
-    options: wavelet_command.Options,
+    *,
+    options: wavelet_command.WaveletInput,
     talk: Talk,
 ) -> None:
-    """Estimate the source wavelet of a job: from direct waves, from a signature, or from the spectrum of its traces.
+    """Estimate the source wavelet of a job from direct waves, from a signature or from the spectrum of the traces.
 
-    From direct waves: one wavelet for all shots by least squares against the modelled wave through water or near
-    surface, one scale per shot, with residual and correlation of each. Shots are read one after the other. Filters
-    among the steps of [[signal]] act on the wavelet; mute, gain and to2d are left out. The file goes into [source] by
-    the lines that are printed.
+    By default one wavelet for all shots is fitted to the direct waves by least squares: they are modelled through the
+    water or the near surface, with one scale for each shot. Residual and correlation of every shot are reported.
+    Filters in [[signal]] also act on the wavelet; mute, gain and to2d do not. The command prints the lines that put the
+    wavelet into [source].
     """
     wavelet_command.wavelet(job, options, talk.out())
 
 
-@app.command(
-    short_help="Apply every rule to a job; compute nothing.", epilog=example("subsalt check survey.toml")
+@command(
+    "Check a job before it runs.",
+    "subsalt check survey.toml",
+    "subsalt check survey.toml --strict --no-map",
 )
 @spread
 def check(
@@ -304,15 +333,25 @@ def check(
     *,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", readable=False, help="Folder for the map; JOB.check beside the job."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            readable=False,
+            help="Folder for the map.",
+            show_default="JOB.check in the folder of the job file",
+        ),
     ] = None,
     map_: Annotated[
-        bool, typer.Option("--map/--no-map", help="Draw the survey on its model or image grid.")
+        bool, typer.Option("--map/--no-map", help="Draw the survey on the model or the image grid.")
     ] = True,
     strict: Strict = False,
     talk: Talk,
 ) -> None:
-    """Apply every rule on units, geometry, models, stability and dispersion; draw the survey on the model."""
+    """Check units, headers, geometry, model, stability, dispersion and memory of a job. Nothing is computed.
+
+    Each error and warning comes with evidence and a fix; `subsalt explain CODE` says more.
+    """
     printer = talk.out()
     with ranks.on_all_ranks(job, printer) as read:
         code = check_command.check(read, printer, out, map_, strict)
@@ -320,27 +359,41 @@ def check(
         raise typer.Exit(code)
 
 
-@app.command(
-    short_help="Model the shots of a job to SEG-Y.", epilog=example("subsalt model survey.toml -o shots")
+@command(
+    "Model the shots of a job to SEG-Y.",
+    "subsalt model survey.toml -o shots",
+    "mpiexec -n 4 subsalt model survey.toml",
 )
 @spread
 def model(
     job: JobFile,
     *,
+    parallel: ParallelOptions,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", readable=False, help="Folder for the shots; JOB.shots beside the job."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FOLDER",
+            readable=False,
+            help="Folder for the shots.",
+            show_default="JOB.shots in the folder of the job file",
+        ),
     ] = None,
     strict: Strict = False,
     talk: TalkOfRun,
 ) -> None:
-    """Model the shots of [acquisition] to SEG-Y."""
+    """Model the shots of [acquisition] and write one SEG-Y file for each.
+
+    The same command continues a run that was stopped.
+    """
     from subsalt.methods.rtm.job import Job
     from subsalt.methods.rtm.model_job import model_checked
     from subsalt.run.method_run import RunRequest, RunState
 
     printer = talk.out()
-    with ranks.on_all_ranks(job, printer) as read:
+    with ranks.on_all_ranks(job, printer) as as_written:
+        read = parallel.applied_to(as_written)
         state = RunState.of(RunRequest(out or read.base / f"{read.name}.shots"))
         with state.clock("check"):
             check_or_stop(read, printer, strict)
@@ -358,9 +411,11 @@ def model(
 
 
 def _own_options(method: str, given: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Return the options of a method; refuse one that is none, and options that belong to another one."""
+    """Return the options of a method; refuse an unknown method, and options of another one."""
     if method not in METHODS:
-        raise ConfigError(f"--method {method} is none", f"use one of {', '.join(METHODS)}", code="E125")
+        raise ConfigError(
+            f"--method {method}: there is no such method", f"use one of {', '.join(METHODS)}", code="E125"
+        )
     own = {o.name for o in method_of(method).start_options}
     for other in METHODS:
         for option in method_of(other).start_options:
@@ -373,13 +428,15 @@ def _own_options(method: str, given: Mapping[str, str | None]) -> dict[str, str 
 
 
 def _show_start(out: Out, job: Path, result: InitResult) -> bool:
-    """Show what a job file was made of; return whether there are errors to mend."""
+    """Show what a job file was made of; return whether there are errors."""
     out.findings(result.findings)
     out.row("job", str(job))
     out.row("read", "; ".join(result.read) or "nothing")
     out.row("made up", "; ".join(result.made_up) or "nothing")
     wrong = any(f.level == "error" for f in result.findings)
-    out.row("next", f"mend the errors above, then subsalt check {job}" if wrong else f"subsalt check {job}")
+    out.row(
+        "next", f"fix the errors above, then run: subsalt check {job}" if wrong else f"subsalt check {job}"
+    )
     out.json(
         {
             "job": job,

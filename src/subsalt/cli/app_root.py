@@ -1,45 +1,61 @@
-"""The `subsalt` command itself: its name, its help, and the options that several sub-commands share."""
+"""The `subsalt` command itself: the groups of its help, and the options that several sub-commands share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from subsalt import errors, extensions
+from subsalt.cli.help_page import HelpCommand, HelpGroup, examples
 from subsalt.cli.talk import TalkOfRun
 
 if TYPE_CHECKING:
+    from subsalt.job.base import BaseJob
     from subsalt.run.resume import ResumeOptions
 
-#: sub-commands that other packages bring, with what the help says of them; the package is imported when one is named
-BROUGHT = {"lab": "Measure this machine, and programs on it."}
+#: sub-commands of other packages and their summaries; the package is imported when its command is called
+OTHER_PACKAGES = {"lab": "Measure this machine and MPI programs on it."}
+
+#: the sub-commands as `subsalt --help` lists them
+GROUPS = {
+    "Prepare": ("example", "scan", "init", "wavelet", "check", "explain", "plan"),
+    "Run": ("model", "migrate", "vscan", "submit", "resume", "stop", "watch"),
+    "Results": ("view", "report", "export", "reimage", "play"),
+    "Machine": ("doctor", "demo", "lab"),
+}
 
 
-class Commands(TyperGroup):
-    """The sub-commands: our own, and those of `BROUGHT`."""
+class Commands(HelpGroup):
+    """The sub-commands: our own, and those of `OTHER_PACKAGES`."""
+
+    groups = GROUPS
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names as the help lists them."""
-        return [*super().list_commands(ctx), *BROUGHT]
+        """Return the names in the order of the help."""
+        return [*super().list_commands(ctx), *OTHER_PACKAGES]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a sub-command, None when there is none of that name."""
-        if cmd_name not in BROUGHT:
+        if cmd_name not in OTHER_PACKAGES:
             return super().get_command(ctx, cmd_name)
         command = extensions.extensions(extensions.COMMANDS).get(cmd_name)
         return typer.main.get_command(command or _not_installed(cmd_name))
 
+    def summary(self, ctx: Any, name: str) -> str:
+        """Return the summary of a sub-command, without importing its package."""
+        return OTHER_PACKAGES.get(name) or super().summary(ctx, name)
+
 
 def _not_installed(name: str) -> typer.Typer:
-    """Return a command that says how to get the package which brings it, whatever follows."""
+    """Return a command that says how to install the package of a sub-command, whatever its arguments."""
     stub = typer.Typer(add_completion=False)
     anything = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-    @stub.command(name, short_help=BROUGHT[name], add_help_option=False, context_settings=anything)
+    @stub.command(name, short_help=OTHER_PACKAGES[name], add_help_option=False, context_settings=anything)
     def missing() -> None:
         raise errors.lab_missing(f"subsalt {name}")
 
@@ -49,9 +65,9 @@ def _not_installed(name: str) -> typer.Typer:
 app = typer.Typer(
     name="subsalt",
     cls=Commands,
-    help="Seismic imaging by one job file: reverse time migration to a depth image, "
-    "Kirchhoff time migration to an image or gathers.",
-    epilog="Start with: subsalt demo. Every command has --help with an example.",
+    help="Seismic imaging from one job file: reverse time migration to a depth image, "
+    "Kirchhoff time migration to a time image or gathers.",
+    epilog=examples("subsalt demo --quick", "subsalt example", "subsalt migrate --help"),
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,
@@ -59,61 +75,131 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
+
+def command(
+    summary: str, *lines: str, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a function a sub-command.
+
+    Parameters
+    ----------
+    summary : str
+        One sentence for the list of commands.
+    *lines : str
+        Examples: whole commands, each of which runs as it stands.
+    name : str, optional
+        The name of the function when None.
+    """
+    return app.command(name, cls=HelpCommand, short_help=summary, epilog=examples(*lines))
+
+
 Strict = Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")]
-#: files that may not be read are an error of their own (exit code 66), not one of usage
+#: a file that cannot be read is an error of its own (exit code 66), not one of usage
 JobFile = Annotated[Path, typer.Argument(metavar="JOB", help="Job file (TOML).", readable=False)]
 
 RunDir = Annotated[Path, typer.Argument(metavar="RUN", help="Run directory.", readable=False)]
-Shots = Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')]
+Shots = Annotated[
+    str | None, typer.Option(metavar="LIST", help='Use only these shots, such as "1-100:5, 201".')
+]
 NewRunDir = Annotated[
-    Path | None, typer.Option("--run", readable=False, help="Run directory; JOB.run beside the job.")
+    Path | None,
+    typer.Option(
+        "--run",
+        metavar="DIR",
+        readable=False,
+        help="Run directory.",
+        show_default="JOB.run in the folder of the job file",
+    ),
+]
+Preset = Annotated[str, typer.Option(metavar="NAME", help="Header layout: rev1, su, marine2d or obn.")]
+#: where header bytes may lie, as `Preset` names it
+REV1 = "rev1"
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Threads of each rank. Has no influence on the image.",
+        show_default="[parallel] threads of the job, OMP_NUM_THREADS, or all cores",
+    ),
 ]
 
 
 @dataclass(frozen=True)
-class Start:
-    """What a run is started with."""
+class StartOptions:
+    """Options of a run that may be new."""
 
     run: NewRunDir = None
     shots: Shots = None
     recompute: Annotated[
         bool,
-        typer.Option("--recompute", help="Move the result of a changed job to RUN/previous and start anew."),
+        typer.Option(
+            "--recompute",
+            help="If the job has changed, move the earlier result to RUN/previous and start again.",
+        ),
     ] = False
 
 
 @dataclass(frozen=True)
-class Again(TalkOfRun):
+class ParallelOptions:
+    """Options that decide how a run uses threads and ranks: they replace keys of `[parallel]`."""
+
+    threads: Threads = None
+    ranks_per_shot: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="MPI ranks that share each shot. Has no influence on the image.",
+            show_default="[parallel] ranks_per_shot of the job, or the fewest whose memory suffices",
+        ),
+    ] = None
+
+    def applied_to(self, job: BaseJob) -> BaseJob:
+        """Return the job with these numbers in `[parallel]`.
+
+        Raises
+        ------
+        ConfigError
+            When the method of the job does not distribute shots (E769).
+        """
+        given = {"threads": self.threads, "ranks_per_shot": self.ranks_per_shot}
+        values = {name: value for name, value in given.items() if value is not None}
+        if "ranks_per_shot" in values and "ranks_per_shot" not in type(job.parallel).model_fields:
+            raise errors.ConfigError(
+                "--ranks-per-shot: a time migration distributes blocks of its image, not shots",
+                "leave it out",
+                code="E769",
+            )
+        return job.changed("parallel", **values) if values else job
+
+
+@dataclass(frozen=True)
+class RestartOptions(TalkOfRun):
     """Options of a run that may have been started before."""
 
     strict: Strict = False
     retry_quarantined: Annotated[
-        bool, typer.Option("--retry-quarantined", help="Retry shots that were quarantined.")
+        bool, typer.Option("--retry-quarantined", help="Retry the shots that failed and were set aside.")
     ] = False
     accept_changed_inputs: Annotated[
         bool,
         typer.Option(
-            "--accept-changed-inputs", help="Keep finished shots although files of traces have changed since."
+            "--accept-changed-inputs",
+            help="Keep the finished shots although trace files have changed since.",
         ),
     ] = False
     time_limit: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Stop cleanly (exit code 75) after so long: 90s, 45m, 3h, 2d or 1:30:00."
+            metavar="TIME", help="Stop after this time with exit code 75: 90s, 45m, 3h, 2d or 1:30:00."
         ),
     ] = None
 
     def options(self) -> ResumeOptions:
-        """Return what a start does with what an earlier one left, and when it stops."""
+        """Return how the run treats earlier results, and when it stops."""
         from subsalt.cli.commands import seconds_of
         from subsalt.run.resume import ResumeOptions
 
         return ResumeOptions(self.retry_quarantined, self.accept_changed_inputs, seconds_of(self.time_limit))
-
-
-def example(*lines: str) -> str:
-    """Return the epilog of a command: a runnable example."""
-    return "Example: " + "; ".join(lines)
 
 
 def _version(value: bool) -> None:
@@ -128,9 +214,6 @@ def _version(value: bool) -> None:
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
     ] = False,
 ) -> None:
     """Hold the options of the command itself."""

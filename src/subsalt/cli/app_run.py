@@ -1,108 +1,132 @@
-"""Sub-commands that make an image: migrate, resume, stop, watch, plan."""
+"""Sub-commands that make an image: migrate, vscan, submit, resume, stop, watch, plan."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from time import sleep
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from subsalt.cli import plan_command, ranks, slurm_command
-from subsalt.cli.app_root import Again, JobFile, RunDir, Start, app, example
+from subsalt.cli import plan_command, ranks, submit_command, vscan_command
+from subsalt.cli.app_root import (
+    JobFile,
+    ParallelOptions,
+    RestartOptions,
+    RunDir,
+    StartOptions,
+    Threads,
+    command,
+)
 from subsalt.cli.commands import migrate_here
 from subsalt.cli.output import Out, printable, spread, usage
-from subsalt.cli.talk import Json
+from subsalt.cli.talk import Json, Talk
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
 
 
-@dataclass(frozen=True)
-class Scan:
-    """A scan of the velocity, as it was typed."""
-
-    vscan: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FIRST:LAST:STEP",
-            help="Kirchhoff: a run at each of these scales of the velocity, in JOB.vscan, and their panels.",
-        ),
-    ] = None
-    at: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PLACE", help="Scan: draw the gathers at inline,crossline (or CDP); repeat it."),
-    ] = None
-
-
-@app.command(
-    short_help="Migrate the shots or traces of a job to an image.",
-    epilog=example(
-        "subsalt migrate survey.toml --run survey.run",
-        "mpiexec -n 4 subsalt migrate survey.toml",
-        "subsalt migrate survey.toml --slurm --nodes 4 --ranks-per-node 2 --print",
-        "subsalt migrate line.toml --vscan 0.9:1.1:0.05 --at 605",
-    ),
+@command(
+    "Migrate the shots or traces of a job to an image.",
+    "subsalt migrate survey.toml",
+    "subsalt migrate survey.toml --run test.run --shots 1-100:5",
+    "mpiexec -n 4 subsalt migrate survey.toml",
 )
 @spread
 def migrate(
     job: JobFile,
-    start: Start,
-    again: Again,
-    batch: slurm_command.Options,
-    scan: Scan,
+    start: StartOptions,
+    parallel: ParallelOptions,
+    restart: RestartOptions,
 ) -> None:
-    """Migrate [data] to a depth or time image, as method says; the same command resumes a run that was stopped."""
-    from subsalt.cli import vscan_command
+    """Migrate the traces of [data] to a depth image or a time image, depending on `method` in the job.
 
-    if batch.slurm:
-        vscan_command.refuse_with(scan, slurm="--slurm")
-        slurm_command.write(batch, job, start, again)
-        return
-    batch.refuse_alone()
-    if scan.vscan is not None:
-        vscan_command.refuse_with(scan, shots="--shots" if start.shots else None)
-        vscan_command.vscan(job, scan, start, again)
-        return
-    vscan_command.refuse_with(scan)
-    printer = again.out()
+    The same command continues a run that was stopped.
+    """
+    printer = restart.out()
     with ranks.on_all_ranks(job, printer, start.shots) as read:
         migrate_here(
-            read, start.run or read.default_run_dir, again.strict, printer, again.options(), start.recompute
+            read, start.run or read.default_run_dir, printer, restart, parallel, recompute=start.recompute
         )
 
 
-@app.command(
-    short_help="Resume a run that was stopped or killed.",
-    epilog=example("subsalt resume survey.run", "mpiexec -n 4 subsalt resume survey.run"),
+@command(
+    "Migrate a time job at several scales of its velocity.",
+    "subsalt vscan line.toml 0.9:1.1:0.05",
+    "subsalt vscan line.toml 0.9:1.1:0.05 --at 605 --at 640",
+)
+@spread
+def vscan(
+    job: JobFile,
+    scales: vscan_command.Scales,
+    options: vscan_command.VscanOptions,
+    restart: RestartOptions,
+    threads: Threads = None,
+) -> None:
+    """Migrate a Kirchhoff job at several scales of its rms velocity, and show which scale is best at each time.
+
+    Each scale has a run directory of its own in JOB.vscan. The scales are compared by the semblance of the image
+    gathers and by the power of the stack. A finer scan later migrates only the new scales.
+    """
+    vscan_command.vscan(job, scales, options, restart, ParallelOptions(threads))
+
+
+@command(
+    "Write the batch script that migrates a job on a cluster.",
+    "subsalt submit survey.toml --to slurm --nodes 4 --ranks-per-node 2",
+    "subsalt submit survey.toml --to slurm --nodes 1 --time 12:00:00 --print",
+)
+@spread
+def submit(
+    job: JobFile,
+    options: submit_command.SubmitOptions,
+    slurm: submit_command.SlurmOptions,
+    talk: Talk,
+) -> None:
+    """Check and plan a job, and write the batch script that migrates it. Nothing is started.
+
+    The command that starts the script is printed. The script stops the run before its time limit and queues it again
+    until the image is complete.
+    """
+    submit_command.submit(job, options, slurm, talk)
+
+
+@command(
+    "Continue a run that was stopped.",
+    "subsalt resume survey.run",
+    "mpiexec -n 4 subsalt resume survey.run",
 )
 @spread
 def resume(
     run: RunDir,
-    again: Again,
+    parallel: ParallelOptions,
+    restart: RestartOptions,
 ) -> None:
-    """Resume a run from its directory alone, on any number of ranks: the same as its first command again."""
+    """Continue a run from its directory alone, on any number of ranks.
+
+    The result is the same as from its first command. The job file is not needed.
+    """
     from subsalt.cli import reimage_command
     from subsalt.run.job_of_run import job_of_run
     from subsalt.run.stop_request import require_run
 
-    how = again.options()
-    out = again.out()
+    out = restart.out()
 
     def read() -> BaseJob:
         require_run(run)
         return job_of_run(run, out.note)
 
+    restart.options()  # refuses a wrong time limit before anything is read
     if run.is_dir() and reimage_command.go_on(run, out):
         return
     with ranks.on_all_ranks(read, out) as job:
-        migrate_here(job, run, again.strict, out, how)
+        migrate_here(job, run, out, restart, parallel)
 
 
-@app.command(
-    short_help="Ask a run to stop; it can be resumed later.",
-    epilog=example("subsalt stop survey.run", "subsalt stop survey.run --finish-shots"),
+@command(
+    "Stop a run; it can be resumed later.",
+    "subsalt stop survey.run",
+    "subsalt stop survey.run --finish-shots",
 )
 def stop(
     run: RunDir,
@@ -110,42 +134,51 @@ def stop(
         bool,
         typer.Option(
             "--finish-shots",
-            help="Let shots (blocks of a time migration) in hand be finished; else they are given back.",
+            help="Finish the shots (blocks of a time migration) in progress first. Without it they are abandoned "
+            "and start again when the run is resumed.",
         ),
     ] = False,
     wait: Annotated[
-        float, typer.Option(help="Seconds to wait for the end; 0 returns when the request is left.")
+        float,
+        typer.Option(metavar="SECONDS", help="Wait this long for the run to end. 0 only sends the request."),
     ] = 60.0,
     json: Json = False,
 ) -> None:
-    """Ask a run to stop, from any shell that sees its directory; it ends with exit code 75 and can be resumed."""
+    """Stop a run from any shell that can see its directory.
+
+    The run ends with exit code 75, and `subsalt resume RUN` continues it.
+    """
     from subsalt.run.stop_request import request_stop
 
     if not wait >= 0:
-        raise usage(f"--wait {wait:g} is no time", "give seconds, 0 to return at once")
+        raise usage(f"--wait {wait:g} is not a time", "give seconds, or 0 to return at once")
     out = Out(json)
     answer = request_stop(run, finish_shots, wait, out.say)
     if not answer.running:
-        dead = f" ({answer.owner} is gone)" if answer.owner else ""
-        out.say(f"nobody works in {run}{dead}: nothing to stop")
+        dead = f" ({answer.owner} has ended)" if answer.owner else ""
+        out.say(f"{run} is not running{dead}: nothing to stop")
     elif answer.stopped:
-        out.say(f"stopped after {answer.seconds:.1f} s; resume it with subsalt resume {run}")
+        out.say(f"stopped after {answer.seconds:.1f} s; continue with: subsalt resume {run}")
     out.json(answer)
 
 
-@app.command(
-    short_help="Show how far a run is.",
-    epilog=example("subsalt watch survey.run", "subsalt watch survey.run --json"),
+@command(
+    "Show the progress of a run.",
+    "subsalt watch survey.run",
+    "subsalt watch survey.run --once --json",
 )
 def watch(
     run: RunDir,
-    once: Annotated[bool, typer.Option("--once", help="Show it once, also on a terminal.")] = False,
-    every: Annotated[float, typer.Option(help="Seconds between two looks on a terminal.")] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Show the progress once, then return.")] = False,
+    every: Annotated[
+        float, typer.Option(metavar="SECONDS", help="Time between updates on a terminal.")
+    ] = 2.0,
     json: Json = False,
 ) -> None:
-    """Show shots done, running and failed, rate, time left and scratch used; reads only, from any shell.
+    """Show the shots that are done, running and failed, the rate, the remaining time and the scratch space.
 
-    Of a time migration it shows blocks of the image, and contributions per second.
+    For a time migration it shows blocks of the image and contributions per second. It only reads, so that it can be
+    called from any shell that can see the run directory.
     """
     from subsalt.run.progress import lines, view_of
 
@@ -168,31 +201,31 @@ def watch(
             screen.update(Text(printable("\n".join(lines(view)))), refresh=True)
 
 
-@app.command(
-    short_help="Say what a job takes on so many ranks; start nothing.",
-    epilog=example(
-        "subsalt plan survey.toml --ranks 24 --memory-per-rank 16GB",
-        "subsalt plan survey.toml --gpu h200",
-        "subsalt plan survey.toml --nodes 24,100,1000 --ranks-per-node 2 --network 100Gbit/s",
-    ),
+@command(
+    "Predict memory, disk space and run time of a job.",
+    "subsalt plan survey.toml --ranks 24 --memory-per-rank 16GB",
+    "subsalt plan survey.toml --gpu h200",
+    "subsalt plan survey.toml --nodes 24,100,1000 --network 100Gbit/s",
 )
 @spread
 def plan(
     job: JobFile,
     here: plan_command.RankOptions,
-    cluster: plan_command.Cluster,
-    options: plan_command.Asked,
+    device: plan_command.DeviceOptions,
+    cluster: plan_command.NodeOptions,
     json: Json = False,
     measure: Annotated[
         bool,
-        typer.Option(help="Measure for some seconds what this machine was not measured for, and keep it."),
+        typer.Option(
+            help="Measure rates of this machine that are not yet known. This takes some seconds, once."
+        ),
     ] = True,
 ) -> None:
-    """Say what memory, disk and time a job takes on so many ranks, and whether it fits; nothing is started."""
+    """Predict the memory, disk space and run time of a job, and whether it fits. Nothing is started."""
     if cluster.nodes is not None:
         here.refuse_ranks()
-        options.refuse_with_nodes()
+        device.refuse_with_nodes()
         plan_command.nodes(job, cluster, here, json, measure)
         return
     cluster.refuse_alone()
-    plan_command.plan(job, here, options, json, measure)
+    plan_command.plan(job, here, device, json, measure)

@@ -1,4 +1,4 @@
-"""Sub-commands on what a run has left: reimage, view, play, export, report, explain."""
+"""Sub-commands on the results of a run: reimage, view, play, export, report, explain."""
 
 from __future__ import annotations
 
@@ -8,111 +8,122 @@ from typing import Annotated
 import typer
 
 from subsalt.cli import play_command, reimage_command, view_command
-from subsalt.cli.app_root import RunDir, app, example
+from subsalt.cli.app_root import RunDir, command
 from subsalt.cli.commands import must_exist
 from subsalt.cli.output import Out, plain, spread
 from subsalt.cli.talk import Json, TalkOfRun
 from subsalt.errors import ConfigError
 
 
-@app.command(
-    short_help="Make another image of a run, without propagating.",
-    epilog=example(
-        "subsalt reimage survey.run --condition inverse-scattering --top-mute 200",
-        "subsalt reimage survey.run --filter laplacian --region 0:2000,500:1500 -o salt.run",
-        "mpiexec -n 4 subsalt reimage survey.run --condition source-normalised",
-    ),
+@command(
+    "Make another image of a run without propagating again.",
+    "subsalt reimage survey.run --condition inverse-scattering --top-mute 200",
+    "subsalt reimage survey.run --filter laplacian --run salt.run",
+    "mpiexec -n 4 subsalt reimage survey.run --region 0:2000,500:1500",
 )
 @spread
 def reimage(
     run: RunDir,
-    options: reimage_command.Options,
+    options: reimage_command.ReimageOptions,
     talk: TalkOfRun,
 ) -> None:
-    """Make another image of a run from its partial images and kept wavefields: other condition, filter, part."""
+    """Make another image from the partial images and stored wavefields of a run.
+
+    The new image can have another imaging condition, filter, region or selection of shots. Another condition needs the
+    wavefields, which a run stores with [checkpoint] keep = true.
+    """
     reimage_command.reimage(run, options, talk.out())
 
 
-@app.command(
-    short_help="Draw a run, a model, an image, gathers or shots.",
-    epilog=example(
-        "subsalt view survey.run -o image.png",
-        "subsalt view line.run --at 605 --at 608 --velocity",
-        "subsalt view line.run/gathers.sgy --gathers-every 50",
-        "subsalt view survey.toml --signal --shot 8",
-    ),
+@command(
+    "Draw an image, a model, gathers or shots.",
+    "subsalt view survey.run -o image.png",
+    "subsalt view line.run --at 605 --at 608 --velocity",
+    "subsalt view line.run/gathers.sgy --gathers-every 50",
+    "subsalt view survey.toml --signal --shot 8",
 )
 @spread
 def view(
     what: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN|FILE",
-            help="Run directory, or a model, image or shot file; with --signal a job file.",
+            metavar="INPUT",
+            help="Run directory, or a file with a model, image, gathers or shots. With --signal a job file.",
             readable=False,
         ),
     ],
-    options: view_command.Options,
+    options: view_command.ViewOptions,
     json: Json = False,
 ) -> None:
-    """Draw pictures of a run (also of a partial image) or of any volume, shot or gather file.
+    """Draw pictures of a run, also of an unfinished one, or of a file with a volume, shots or gathers.
 
-    A time migration gives its image, image gathers beside their stack with the moveout that is left, the fold map and
-    the hit count.
+    A time migration is drawn as image, image gathers next to their stack with the residual moveout, fold map and hit
+    count.
     """
     view_command.view(what, options, json)
 
 
-@app.command(
-    short_help="Play back a shot: its wavefields and the growing image.",
-    epilog=example(
-        "subsalt play survey.run --shot 118 -o shot118.html",
-        "subsalt play survey.run --shot 118 --serve --open",
-    ),
+@command(
+    "Play a shot in the browser: wavefields and growing image.",
+    "subsalt play survey.run --shot 118 -o shot118.html",
+    "subsalt play survey.run --shot 118 --serve --open",
 )
 @spread
 def play(
     run: RunDir,
-    options: play_command.Options,
+    options: play_command.PlayOptions,
     json: Json = False,
 ) -> None:
-    """Play back a shot in a browser: source, receivers and the growing image over the velocity model.
+    """Write a page that plays a shot: source wavefield, receiver wavefield and growing image over the velocity.
 
-    The frames come from kept wavefields ([checkpoint] keep), or the shot is propagated again. The page is one
-    file that needs no network; a box drawn in it gives the --region of `subsalt reimage`.
+    The frames come from stored wavefields ([checkpoint] keep = true); without them the shot is propagated again. The
+    page is one file and needs no network. A box drawn in it gives the --region of `subsalt reimage`.
     """
     play_command.play(run, options, json)
 
 
-@app.command(
-    short_help="Convert an image, model or shots.", epilog=example("subsalt export survey.run image.sgy")
+@command(
+    "Convert an image, a model or shots to another format.",
+    "subsalt export survey.run image.sgy",
+    "subsalt export vp.npy vp.rsf --spacing 12.5,10",
+    "subsalt export shots/shot_00001.sgy -",
 )
 def export(
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="Run directory, or a volume or shot file.", readable=False)
+        Path,
+        typer.Argument(
+            metavar="INPUT", help="Run directory, or a file with a volume or shots.", readable=False
+        ),
     ],
     target: Annotated[
         Path,
         typer.Argument(
-            metavar="OUT", help="File whose suffix says the format; - writes SU to a pipe.", readable=False
+            metavar="OUTPUT",
+            help="File to be written; its suffix is the format. With - SU traces go to standard output.",
+            readable=False,
         ),
     ],
     key: Annotated[
         str | None,
         typer.Option(
-            help="Name of the array in an .npz or .nc file; of a time migration image, gathers or hits."
+            metavar="NAME", help="Array in an .npz or .nc file. For a time migration: image, gathers or hits."
         ),
     ] = None,
     unit: Annotated[
-        str | None, typer.Option(help="Unit of the values, when the file does not say it.")
+        str | None, typer.Option(metavar="UNIT", help="Unit of the values, if the file does not store it.")
     ] = None,
     spacing: Annotated[
         str | None,
-        typer.Option(help="Spacing of a volume whose file does not say it, m: dx,dz or dx,dy,dz."),
+        typer.Option(
+            metavar="DX,DZ", help="Grid spacing in m, if the file does not store it: dx,dz or dx,dy,dz."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Convert an image, model or shots: .sgy .su .rsf .npy .npz .vti .nc .zarr."""
+    """Convert an image, a model or shots. The suffix of OUTPUT is the format.
+
+    Formats: .sgy .su .rsf .npy .npz .vti .nc .zarr
+    """
     from subsalt.io.export import export as convert
 
     must_exist(source)
@@ -133,21 +144,33 @@ def _lengths(text: str | None) -> list[float] | None:
         out = []
     if len(out) not in (2, 3) or not all(0 < h < 1e6 for h in out):
         raise ConfigError(
-            f"--spacing {text} is not two or three lengths", "write metres along x, (y,) z: --spacing 12.5,10"
+            f"--spacing {text} is not two or three lengths",
+            "write metres along x, (y,) z, such as --spacing 12.5,10",
         )
     return out
 
 
-@app.command(short_help="Write one HTML page about a run.", epilog=example("subsalt report survey.run"))
+@command(
+    "Write an HTML page about a run.",
+    "subsalt report survey.run",
+    "subsalt report survey.run -o survey.html",
+)
 def report(
     run: RunDir,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", readable=False, help="HTML file; RUN/report.html when left out."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="HTML file to be written.",
+            show_default="RUN/report.html",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write one self-contained HTML page: image, survey, job, phases, warnings, provenance."""
+    """Write one HTML page with image, survey, job, run time, warnings, and hashes of all inputs."""
     from subsalt import report as pages
     from subsalt.report.time_spent import comparison_of
 
@@ -161,17 +184,18 @@ def report(
     printer.json({"report": path, "model": None if compared is None else compared.to_dict()})
 
 
-@app.command(
-    short_help="Explain a code or a key of the job file.",
-    epilog=example("subsalt explain E412", "subsalt explain imaging.aperture"),
+@command(
+    "Explain an error code or a key of the job file.",
+    "subsalt explain E412",
+    "subsalt explain imaging.aperture",
 )
 def explain(
     what: Annotated[
-        str, typer.Argument(metavar="CODE|KEY", help="A code such as E412, or a key of the job file.")
+        str, typer.Argument(metavar="TOPIC", help="Code such as E412, or key such as imaging.aperture.")
     ],
     json: Json = False,
 ) -> None:
-    """Explain an error or warning code, or a key of the job file."""
+    """Explain an error or warning code, or a key or table of the job file."""
     from subsalt import error_texts
 
     out = Out(json)

@@ -21,8 +21,8 @@ from subsalt.errors import (
 )
 
 if TYPE_CHECKING:
+    from subsalt.cli.app_root import ParallelOptions, RestartOptions
     from subsalt.job.base import BaseJob
-    from subsalt.run.resume import ResumeOptions
 
 
 #: what a result names of its files, and the label of each
@@ -69,17 +69,23 @@ def seconds_of(text: str | None) -> float | None:
 
 
 def migrate_here(
-    job: BaseJob, run: Path, strict: bool, out: Out, how: ResumeOptions, recompute: bool = False
+    job: BaseJob,
+    run: Path,
+    out: Out,
+    restart: RestartOptions,
+    parallel: ParallelOptions,
+    *,
+    recompute: bool = False,
 ) -> None:
-    """Migrate the survey of a job into a run directory, on all ranks, and show what came of it."""
+    """Migrate the survey of a job into a run directory, on all ranks, and show the result."""
     from subsalt.methods import method_of
     from subsalt.run.method_run import RunRequest, RunState
     from subsalt.run.migrate import migrate_checked, pinned_job
 
-    state = RunState.of(RunRequest(run, None, strict, how, out.note, recompute))
+    state = RunState.of(RunRequest(run, None, restart.strict, restart.options(), out.note, recompute))
     with state.clock("check"):
-        job = pinned_job(job, state)
-        state.findings = check_or_stop(job, out, strict)
+        job = parallel.applied_to(pinned_job(job, state))
+        state.findings = check_or_stop(job, out, restart.strict)
     with ranks.together():
         if job.data is None:
             raise ConfigError(
@@ -92,7 +98,7 @@ def migrate_here(
     end_with_holes(
         out,
         done,
-        f"the reasons are in {done.report} and {done.run_dir / 'quarantine'}; when they are mended, "
+        f"the reasons are in {done.report} and {done.run_dir / 'quarantine'}; fix the cause, then run: "
         f"subsalt resume {done.run_dir} --retry-quarantined",
     )
 

@@ -7,30 +7,39 @@ from typing import Annotated
 
 import typer
 
-from subsalt.cli.app_root import app, example
+from subsalt.cli.app_root import command
 from subsalt.cli.output import Out
 from subsalt.cli.talk import Json
 
 
-@app.command(
-    "example",
-    short_help="Make a small survey to learn with.",
-    epilog=example("subsalt example marine marine"),
+@command(
+    "Make a small survey to learn with.",
+    "subsalt example",
+    "subsalt example marine",
+    "subsalt example marine line --shots 20",
+    name="example",
 )
 def make(
     name: Annotated[
-        str | None, typer.Argument(help="marine, vti3d, time3d or land; a list of them when left out.")
+        str | None,
+        typer.Argument(metavar="NAME", help="marine, vti3d, time3d or land. Without it all are listed."),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Argument(help="New or empty folder for the files.  [default: NAME]", readable=False),
+        typer.Argument(
+            metavar="FOLDER", help="New or empty folder for the files.", readable=False, show_default="NAME"
+        ),
     ] = None,
     shots: Annotated[
-        int | None, typer.Option(help="Number of shots of the marine line, 1 to 1001.  [default: 60]")
+        int | None,
+        typer.Option(help="Number of shots of the marine line, 1 to 1001.", show_default="60"),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a survey to learn with, offline and within a minute: shots, velocity, and a text about them."""
+    """Make a survey to learn with: shots, velocity, and a text that describes them.
+
+    It needs no network and takes less than a minute.
+    """
     from subsalt.examples import EXAMPLES, NOTE, example_of, make_example
 
     out = Out(json)
@@ -48,6 +57,6 @@ def make(
     for file, text in made.files.items():
         out.say(f"{file:<{width}}  {text}")
     out.say(f"try these in {place} ({NOTE} lists them again):")
-    for command in made.commands:
-        out.say(f"    {command}")
+    for words in made.commands:
+        out.say(f"    {words}")
     out.json({"example": name, "folder": str(place), "files": [str(place / file) for file in made.files]})

@@ -16,7 +16,7 @@ from typing import Any
 
 import typer
 
-from subsalt.cli import ranks
+from subsalt.cli import old_spellings, ranks
 from subsalt.errors import MemoryPlanError, ResourceError, SubsaltError
 
 #: exit codes of the command and their meaning; errors of the package carry theirs
@@ -47,7 +47,7 @@ _CLICK: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name
 #: nearly over, and starts the job again on 75
 STOPPING = {signal.SIGTERM: 143, signal.SIGUSR1: 75}
 #: commands that go on when they are started again: they end with 75 on SIGTERM too
-GO_ON = ("migrate", "model", "resume")
+GO_ON = ("migrate", "vscan", "model", "resume")
 
 
 class Terminated(BaseException):
@@ -142,6 +142,7 @@ def _name(command: Any) -> str:
 
 def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     try:
+        argv = old_spellings.renewed(argv, out.mute)
         command = typer.main.get_command(only_asked(app, argv))
         result = command.main(args=argv, prog_name="subsalt", standalone_mode=False)
         sys.stdout.flush()

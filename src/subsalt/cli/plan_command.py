@@ -1,4 +1,4 @@
-"""What `subsalt plan` does: read the job, plan it, print the table, and leave with the code of what does not fit."""
+"""`subsalt plan`: read the job, plan it, print the table, and return the exit code of what does not fit."""
 
 from __future__ import annotations
 
@@ -18,22 +18,37 @@ if TYPE_CHECKING:
     from subsalt.plan import PlannedDevice
 
 
+#: titles of the options that only some plans use
+NODES_PANEL, GPU_PANEL = "Prediction for many nodes", "GPU options"
+
+
 @dataclass(frozen=True)
 class RankOptions:
-    """What one machine is asked about, as it was typed."""
+    """Options on the ranks of one machine."""
 
-    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Ranks to be started.")] = 1
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=1, help="Number of MPI ranks.")] = 1
     memory_per_rank: Annotated[
         str | None,
-        typer.Option(help="Such as 16GB; what is free on this machine over the ranks when left out."),
+        typer.Option(
+            metavar="SIZE",
+            help="Memory of each rank, such as 16GB.",
+            show_default="free memory of this machine divided by the ranks",
+        ),
     ] = None
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of each rank; the cores over the ranks when left out.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Threads of each rank.",
+            show_default="[parallel] threads, or the cores divided by the ranks",
+        ),
     ] = None
     machine: Annotated[
         Path | None,
         typer.Option(
-            help="machine.json of the machine that will run it; that of this one when left out.",
+            metavar="FILE",
+            help="machine.json of the machine that is to run the job.",
+            show_default="that of this machine",
             readable=False,
         ),
     ] = None
@@ -48,7 +63,7 @@ class RankOptions:
         return job if self.shots is None else job.with_shots(self.shots)
 
     def memory(self) -> int | None:
-        """Return the memory of a rank in bytes, None when it was left out."""
+        """Return the memory of a rank in bytes, None when it is not given."""
         return None if self.memory_per_rank is None else memory_bytes(self.memory_per_rank)
 
     def refuse_ranks(self) -> None:
@@ -62,29 +77,44 @@ class RankOptions:
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """The nodes that ``--nodes`` asks about, as they were typed."""
+class NodeOptions:
+    """Options on a cluster: ``--nodes``, and what describes its network and files."""
 
     nodes: Annotated[
         str | None,
         typer.Option(
-            help="Extrapolate to these numbers of nodes like this one, such as 24,100,1000: a model."
+            metavar="LIST",
+            help="Predict the time on these numbers of nodes like this machine, such as 24,100,1000.",
+            rich_help_panel=NODES_PANEL,
         ),
     ] = None
-    ranks_per_node: Annotated[int, typer.Option(help="With --nodes: ranks of each.")] = 1
+    ranks_per_node: Annotated[
+        int, typer.Option(help="MPI ranks on each node.", rich_help_panel=NODES_PANEL)
+    ] = 1
     network: Annotated[
         str | None,
-        typer.Option(help="With --nodes: between nodes, 20 (GB/s), 100Gbit/s or 20GB/s,2us; as measured."),
+        typer.Option(
+            metavar="RATE",
+            help="Network between nodes: 20 (GB/s), 100Gbit/s, or with latency 20GB/s,2us.",
+            show_default="as measured by subsalt lab network",
+            rich_help_panel=NODES_PANEL,
+        ),
     ] = None
     files: Annotated[
         str | None,
-        typer.Option(help="With --nodes: what the file system gives to all together, such as 2.7GB/s."),
+        typer.Option(
+            metavar="RATE",
+            help="Rate of the shared file system for all nodes together, such as 2.7GB/s.",
+            rich_help_panel=NODES_PANEL,
+        ),
     ] = None
     measured: Annotated[
         list[Path] | None,
         typer.Option(
+            metavar="FILE",
             readable=False,
-            help="With --nodes: a run, or a result of lab scaling, that the model is held against; repeat it.",
+            help="Run directory or result of `subsalt lab scaling` to compare the prediction with. Repeatable.",
+            rich_help_panel=NODES_PANEL,
         ),
     ] = None
 
@@ -106,16 +136,35 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The device that a plan is for, as it was typed."""
+class DeviceOptions:
+    """Options on the device that is to run the job."""
 
     device: Annotated[
-        str | None, typer.Option(help="Plan for auto, cpu or cuda; the device of the job when left out.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Device: auto, cpu or cuda.",
+            show_default="[parallel] device of the job",
+            rich_help_panel=GPU_PANEL,
+        ),
     ] = None
     gpu: Annotated[
-        str | None, typer.Option(help="Plan for a GPU that need not be here: h200, h100, a100, ...")
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Plan for this GPU: h200, h100, a100, ... This machine need not have one.",
+            rich_help_panel=GPU_PANEL,
+        ),
     ] = None
-    gpu_memory: Annotated[str | None, typer.Option(help="Its memory, such as 80GiB; as usual.")] = None
+    gpu_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory of that GPU, such as 80GiB.",
+            show_default="the usual size of the model",
+            rich_help_panel=GPU_PANEL,
+        ),
+    ] = None
 
     def refuse_with_nodes(self) -> None:
         """Refuse what names a device beside ``--nodes``."""
@@ -140,7 +189,7 @@ class Asked:
         return PlannedDevice(self.device or given, self.gpu, memory)
 
 
-def plan(job_file: Path, here: RankOptions, options: Asked, as_json: bool, measure: bool) -> None:
+def plan(job_file: Path, here: RankOptions, options: DeviceOptions, as_json: bool, measure: bool) -> None:
     """Plan a job."""
     from subsalt.plan import plan_job
 
@@ -166,7 +215,7 @@ def plan(job_file: Path, here: RankOptions, options: Asked, as_json: bool, measu
         raise typer.Exit(result.error.exit_code)
 
 
-def nodes(job_file: Path, cluster: Cluster, here: RankOptions, as_json: bool, measure: bool) -> None:
+def nodes(job_file: Path, cluster: NodeOptions, here: RankOptions, as_json: bool, measure: bool) -> None:
     """Extrapolate a job to many nodes: a model, labelled so."""
     from subsalt.plan import network as links
     from subsalt.plan import plan_job_on_nodes

@@ -1,4 +1,4 @@
-"""What `subsalt play` does: have a movie of a shot made, then write it as one page, or serve it to this machine."""
+"""`subsalt play`: make the movie of a shot, then write it as one page, or serve it to this machine."""
 
 from __future__ import annotations
 
@@ -23,48 +23,89 @@ if TYPE_CHECKING:
 PAGE_BYTES, SERVED_BYTES = "50MB", "4GB"
 
 
+#: title of the options that only a server uses
+SERVER_PANEL = "Server options"
+
+
 @dataclass(frozen=True)
-class Options:
-    """What was asked for besides the run."""
+class PlayOptions:
+    """Options of `subsalt play`."""
 
     shot: Annotated[
-        int | None, typer.Option(help="Id of the shot; the first one with something to show.")
+        int | None,
+        typer.Option(metavar="ID", help="Id of the shot.", show_default="the first shot with stored data"),
     ] = None
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", readable=False, help="HTML file; RUN-shotN.html in this folder when left out."
+            "--out",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="HTML file to be written.",
+            show_default="RUN-shotID.html in the current folder",
         ),
     ] = None
-    fields: Annotated[str, typer.Option(help="What to show.")] = "source,receiver,image"
+    fields: Annotated[
+        str, typer.Option(metavar="LIST", help="Fields to show: source, receiver and image.")
+    ] = "source,receiver,image"
     every: Annotated[
-        int | None, typer.Option(min=1, help="A frame every so many imaged samples; as fits when left out.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="One frame for every N imaged time samples.",
+            show_default="as small as --max-size allows",
+        ),
     ] = None
     size: Annotated[
         int | None,
-        typer.Option(min=2, help="Most grid points along an axis; as many as fit when left out."),
+        typer.Option(
+            min=2,
+            help="Largest number of grid points along an axis.",
+            show_default="as large as --max-size allows",
+        ),
     ] = None
-    start: Annotated[str | None, typer.Option("--from", help='First time, such as "0.5 s" or "500 ms".')] = (
-        None
-    )
-    stop: Annotated[str | None, typer.Option("--to", help="Last time.")] = None
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="TIME", help='First time, such as "0.5 s" or "500 ms".')
+    ] = None
+    stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help='Last time, such as "2 s".')] = None
     max_size: Annotated[
         str | None,
-        typer.Option(help="Most bytes of frames, unpacked: 50MB, and 4GB with --serve, when left out."),
+        typer.Option(
+            metavar="SIZE",
+            help="Largest size of all frames before compression.",
+            show_default=f"{PAGE_BYTES}; with --serve {SERVED_BYTES}",
+        ),
     ] = None
     serve: Annotated[
-        bool, typer.Option("--serve", help="Write no file; show it from a server on this machine alone.")
+        bool,
+        typer.Option(
+            "--serve",
+            help="Write no file; serve the page to browsers on this machine only.",
+            rich_help_panel=SERVER_PANEL,
+        ),
     ] = False
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port of the server; a free one when left out.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=65535,
+            help="Port of the server.",
+            show_default="a free one",
+            rich_help_panel=SERVER_PANEL,
+        ),
     ] = None
-    open: Annotated[bool, typer.Option("--open", help="Open what is served in the desktop's browser.")] = (
-        False
-    )
-    force: Annotated[bool, typer.Option("--force", help="Serve on a node of a batch system too.")] = False
+    open: Annotated[
+        bool,
+        typer.Option("--open", help="Open the page in the browser.", rich_help_panel=SERVER_PANEL),
+    ] = False
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Also serve on a node of a batch system.", rich_help_panel=SERVER_PANEL),
+    ] = False
 
 
-def play(run: Path, options: Options, as_json: bool) -> None:
+def play(run: Path, options: PlayOptions, as_json: bool) -> None:
     """Write or serve the movie of a shot."""
     _refuse_together(options)
     fields = field_names(options.fields)
@@ -114,8 +155,8 @@ def field_names(text: str) -> tuple[str, ...]:
     return tuple(name for name in FIELDS if name in names)
 
 
-def _refuse_together(options: Options) -> None:
-    """Refuse options that say nothing together."""
+def _refuse_together(options: PlayOptions) -> None:
+    """Refuse options that do not go together."""
     if options.serve and options.out is not None:
         raise ConfigError(
             "-o writes a page, --serve serves one: not both", "leave one of them out", code="E853"
@@ -173,7 +214,7 @@ def _write(movie: Movie, target: Path, out: Out) -> None:
     )
 
 
-def _serve(movie: Movie, options: Options, out: Out) -> None:
+def _serve(movie: Movie, options: PlayOptions, out: Out) -> None:
     from subsalt.view.movie_server import IDLE, MovieServer
 
     server = MovieServer(movie, options.port or 0)

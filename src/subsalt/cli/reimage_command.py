@@ -1,4 +1,4 @@
-"""What `subsalt reimage` does: read the wish, make the image, say where it is."""
+"""`subsalt reimage`: read the options, make the image, print where it is."""
 
 from __future__ import annotations
 
@@ -22,55 +22,96 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Options:
-    """What the new image is to be, as it was typed."""
+class ReimageOptions:
+    """Options of `subsalt reimage`."""
 
-    out: Annotated[
+    folder: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", readable=False, help="Run directory of the new image; beside RUN when left out."
+            "--run",
+            metavar="NEW",
+            readable=False,
+            help="Run directory of the new image.",
+            show_default="RUN.reimage-HASH.run in the folder of RUN",
         ),
     ] = None
     condition: Annotated[
         str | None,
-        typer.Option(help="Imaging condition (subsalt explain condition lists them); that of RUN."),
+        typer.Option(
+            metavar="NAME",
+            help="Imaging condition; `subsalt explain condition` lists them.",
+            show_default="that of RUN",
+        ),
     ] = None
-    filter: Annotated[str | None, typer.Option("--filter", help="none or laplacian; that of RUN.")] = None
+    filter: Annotated[
+        str | None,
+        typer.Option(
+            "--filter", metavar="NAME", help="Filter: none or laplacian.", show_default="that of RUN"
+        ),
+    ] = None
     normalise: Annotated[
-        float | None, typer.Option(help="Stabilisation, relative to the mean illumination.")
+        float | None,
+        typer.Option(
+            help="Stabilisation of the division by the illumination, relative to its mean.",
+            show_default="that of RUN",
+        ),
     ] = None
     top_mute: Annotated[
-        str | None, typer.Option(help='Depth above which the image is zero: 200, "0.2 km".')
+        str | None,
+        typer.Option(
+            metavar="DEPTH",
+            help='Set the image to zero above this depth: 200 (m) or "0.2 km".',
+            show_default="that of RUN",
+        ),
     ] = None
     illumination: Annotated[
-        str | None, typer.Option(help="survey or shot: divide the sums, or shot by shot.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Divide by the illumination of the whole survey, or shot by shot: survey or shot.",
+            show_default="that of RUN",
+        ),
     ] = None
     region: Annotated[
         str | None,
-        typer.Option(help="Only this part, m of the local frame: x0:x1,z0:z1 or x0:x1,y0:y1,z0:z1."),
+        typer.Option(
+            metavar="BOX",
+            help="Image only this box, in m of the local frame: x0:x1,z0:z1 or x0:x1,y0:y1,z0:z1.",
+        ),
     ] = None
     shots: Shots = None
     time_range: Annotated[
-        str | None, typer.Option(help="Only samples between these times, s: 0.5:2; kept wavefields alone.")
+        str | None,
+        typer.Option(
+            metavar="FIRST:LAST",
+            help="Image only these times of the stored wavefields, in s: 0.5:2, 0.5: or :2.",
+        ),
     ] = None
     image_step: Annotated[
-        int | None, typer.Option(min=1, help="Time steps between samples: a multiple of that of RUN.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Time steps between imaged samples: a multiple of that of RUN.",
+            show_default="that of RUN",
+        ),
     ] = None
     wavefields: Annotated[
         bool,
         typer.Option(
-            "--from-wavefields", help="Sum anew from kept wavefields even what partial images hold."
+            "--from-wavefields", help="Use the stored wavefields also where partial images would suffice."
         ),
     ] = False
 
 
-def reimage(run: Path, options: Options, out: Out) -> None:
-    """Make a new image from what a run has kept."""
+def reimage(run: Path, options: ReimageOptions, out: Out) -> None:
+    """Make a new image from the partial images and wavefields of a run."""
     from subsalt.methods.rtm.reimage import Wish
 
-    given = {f.name: getattr(options, f.name) for f in fields(options) if f.name not in ("out", "time_range")}
+    given = {
+        f.name: getattr(options, f.name) for f in fields(options) if f.name not in ("folder", "time_range")
+    }
     wish = Wish(times=None if options.time_range is None else times_of(options.time_range), **given)
-    make(run, options.out or default_name(run, wish), wish, out)
+    make(run, options.folder or default_name(run, wish), wish, out)
 
 
 def go_on(folder: Path, out: Out) -> bool:
@@ -86,7 +127,7 @@ def go_on(folder: Path, out: Out) -> bool:
 
 
 def make(run: Path, folder: Path, wish: Wish, out: Out) -> None:
-    """Make the image, and say where it is and what is missing in it."""
+    """Make the image, and print where it is and which shots are missing in it."""
     from subsalt.methods.rtm.reimage import reimage_run
 
     with out.progress("imaging") as bar:

@@ -9,16 +9,16 @@ import typer
 
 from subsalt.cli.output import Out
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last on standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
 
 
 @dataclass(frozen=True)
 class Talk:
     """How much a command prints."""
 
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only results and errors.")] = False
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print every finding, and what is behind it.")
+        bool, typer.Option("--verbose", "-v", help="Print every finding with its evidence.")
     ] = False
     json: Json = False
 
@@ -31,9 +31,7 @@ class Talk:
 class TalkOfRun(Talk):
     """How much a command that computes prints."""
 
-    profile: Annotated[bool, typer.Option("--profile", help="Print where the time went, phase by phase.")] = (
-        False
-    )
+    profile: Annotated[bool, typer.Option("--profile", help="Print the time of every phase.")] = False
 
     def out(self) -> Out:
         """Return where the command prints, that much."""

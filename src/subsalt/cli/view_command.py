@@ -1,4 +1,4 @@
-"""What `subsalt view` does: pictures of a run, a volume, image gathers or shots."""
+"""`subsalt view`: pictures of a run, a volume, image gathers or shots."""
 
 from __future__ import annotations
 
@@ -11,53 +11,85 @@ import typer
 from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 
+#: titles of the options that only some pictures use
+TIME_PANEL, SIGNAL_PANEL = "Time images and gathers", "Trace processing"
+
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command; those that no other kind of picture knows are for time images."""
+class ViewOptions:
+    """Options of `subsalt view`."""
 
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
+            metavar="FILE",
             readable=False,
-            help="PNG file or folder (default: NAME.png next to the input, also next to a run).",
+            help="Picture (PNG) to be written, or a folder for it.",
+            show_default="INPUT.png in the folder of INPUT",
         ),
     ] = None
-    clip: Annotated[float, typer.Option(help="Percentile of |amplitude| that becomes black.")] = 99.0
-    key: Annotated[str | None, typer.Option(help="Name of the array in an .npz or .nc file.")] = None
+    clip: Annotated[
+        float, typer.Option(metavar="PERCENT", help="Percentile of |amplitude| that is drawn black.")
+    ] = 99.0
+    key: Annotated[str | None, typer.Option(metavar="NAME", help="Array in an .npz or .nc file.")] = None
     at: Annotated[
         list[str] | None,
         typer.Option(
             metavar="PLACE",
-            help="Where to cut and whose gathers to draw: inline,crossline[,time] of a time image (the CDP of a "
-            "line), repeat it for more gathers; x,y,z in m of a depth volume.",
+            help="Where to cut a volume and draw gathers. Depth volume: x,y,z in m. Time image: "
+            "inline,crossline or inline,crossline,time; the CDP of a line. Repeatable for gathers.",
         ),
     ] = None
     gathers_every: Annotated[
-        int | None, typer.Option(metavar="N", help="Image gathers at every N locations of the inline.")
+        int | None,
+        typer.Option(metavar="N", help="Draw the gathers at every Nth location.", rich_help_panel=TIME_PANEL),
     ] = None
     velocity: Annotated[
-        bool, typer.Option("--velocity", help="Lay the rms velocity over the time image.")
+        bool,
+        typer.Option("--velocity", help="Draw the rms velocity over the image.", rich_help_panel=TIME_PANEL),
     ] = False
-    gain: Annotated[float, typer.Option(help="Multiply time images and gathers by time to this power.")] = 0.0
-    draw: Annotated[str, typer.Option(help="Gathers: auto, wiggle, grey or residual.")] = "auto"
+    gain: Annotated[
+        float,
+        typer.Option(
+            metavar="POWER", help="Multiply amplitudes by time to this power.", rich_help_panel=TIME_PANEL
+        ),
+    ] = 0.0
+    draw: Annotated[
+        str,
+        typer.Option(
+            metavar="STYLE",
+            help="Style of gathers: auto, wiggle, grey or residual.",
+            rich_help_panel=TIME_PANEL,
+        ),
+    ] = "auto"
     signal: Annotated[
         bool,
-        typer.Option("--signal", help="Of a job file: a shot before and after every step of [[signal]]."),
+        typer.Option(
+            "--signal",
+            help="INPUT is a job file: draw a shot before and after every step of [[signal]].",
+            rich_help_panel=SIGNAL_PANEL,
+        ),
     ] = False
     shot: Annotated[
-        int | None, typer.Option(help="With --signal: which shot (field record); the middle one.")
+        int | None,
+        typer.Option(
+            metavar="ID",
+            help="With --signal, the shot, by its field record.",
+            show_default="the middle one",
+            rich_help_panel=SIGNAL_PANEL,
+        ),
     ] = None
     whole: Annotated[
-        bool,
-        typer.Option("--whole", help="Show all of a depth image, also what the survey does not light."),
+        bool, typer.Option("--whole", help="Draw all of a depth image, not only what the survey illuminates.")
     ] = False
-    open: Annotated[bool, typer.Option("--open", help="Show the picture in the desktop's viewer.")] = False
+    open: Annotated[bool, typer.Option("--open", help="Open the picture in the viewer of the desktop.")] = (
+        False
+    )
 
 
-def view(what: Path, options: Options, as_json: bool) -> None:
+def view(what: Path, options: ViewOptions, as_json: bool) -> None:
     """Draw a run or a file."""
     from subsalt.cli.commands import must_exist
 
@@ -79,7 +111,7 @@ def view(what: Path, options: Options, as_json: bool) -> None:
     out.json({"pictures": paths})
 
 
-def _made(what: Path, options: Options, out: Out) -> list[Path]:
+def _made(what: Path, options: ViewOptions, out: Out) -> list[Path]:
     from subsalt import view as pictures
     from subsalt.io.export import is_time_volume
     from subsalt.view.reading import RunStyle, is_gathers, is_run_directory, named, view_run
@@ -105,7 +137,7 @@ def _made(what: Path, options: Options, out: Out) -> list[Path]:
     return pictures.picture(what, options.out, key=options.key, at=how.only_of_depth(what), **drawn)
 
 
-def _signal(what: Path, options: Options, out: Out) -> Path:
+def _signal(what: Path, options: ViewOptions, out: Out) -> Path:
     """Draw a shot of a job before and after every step on its traces."""
     from subsalt.job.base import read_job
     from subsalt.job.signal.summary import stages

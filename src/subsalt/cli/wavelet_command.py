@@ -1,4 +1,4 @@
-"""What `subsalt wavelet` does: the source wavelet of a job, its quality, its picture, and the lines for the job."""
+"""`subsalt wavelet`: the source wavelet of a job, its quality, its picture, and the lines for the job."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from subsalt.cli.app_root import Shots
 from subsalt.cli.output import Out, usage
 
 if TYPE_CHECKING:
@@ -19,68 +20,104 @@ if TYPE_CHECKING:
 SHOWN = 5
 
 
+DIRECT_PANEL, SIGNATURE_PANEL = "Wavelet from direct waves", "Wavelet from a signature or a spectrum"
+
+
 @dataclass(frozen=True)
-class Options:
-    """Options of the command."""
+class WaveletInput:
+    """Options of `subsalt wavelet`, as text."""
 
     signature: Annotated[
         Path | None,
         typer.Option(
-            help="Take a far-field signature (pressure times distance) from this file.", readable=False
+            metavar="FILE",
+            help="Use the far-field signature (pressure times distance) in this file.",
+            readable=False,
+            rich_help_panel=SIGNATURE_PANEL,
         ),
     ] = None
     signature_dt: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Its sample interval, when the file has no times.")
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Sampling interval of the signature, if the file has no times.",
+            rich_help_panel=SIGNATURE_PANEL,
+        ),
     ] = None
     phase: Annotated[
         str | None,
         typer.Option(
-            metavar="PHASE", help="Take the mean spectrum of the traces, with this phase: zero or minimum."
+            metavar="PHASE",
+            help="Use the mean amplitude spectrum of the traces, with this phase: zero or minimum.",
+            rich_help_panel=SIGNATURE_PANEL,
         ),
     ] = None
     velocity: Annotated[
         str | None,
-        typer.Option(metavar="V", help="Velocity of the direct wave; that of the model at the sources."),
+        typer.Option(
+            metavar="V",
+            help="Velocity of the direct wave in m/s.",
+            show_default="that of the model at the sources",
+            rich_help_panel=DIRECT_PANEL,
+        ),
     ] = None
     offsets: Annotated[
         str | None,
         typer.Option(
             metavar="NEAR:FAR",
-            help="Offsets of the traces that are used, m; those whose direct wave comes alone, by the model.",
+            help="Offset range in m.",
+            show_default="offsets where, in this model, no other wave overlaps the direct wave",
+            rich_help_panel=DIRECT_PANEL,
         ),
     ] = None
     start: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Time of the wavelet's first sample; half a period before it begins."
+            metavar="TIME",
+            help="Time of the first sample of the wavelet.",
+            show_default="half a period before the wavelet begins",
+            rich_help_panel=DIRECT_PANEL,
         ),
     ] = None
     length: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Length of the wavelet; four periods, or less where other waves follow."
+            metavar="TIME",
+            help="Length of the wavelet.",
+            show_default="four periods, or less where other waves follow",
         ),
     ] = None
     free_surface: Annotated[
         bool | None,
         typer.Option(
             "--free-surface/--no-free-surface",
-            help="The traces contain the ghosts of the sea surface; as [propagation] free_surface.",
+            help="Whether the traces contain the ghosts of the sea surface.",
+            show_default="[propagation] free_surface of the job",
+            rich_help_panel=DIRECT_PANEL,
         ),
     ] = None
     spreading: Annotated[
-        str, typer.Option(help="How waves of the traces spread: 2d, 3d; auto: as those of the job.")
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="Geometrical spreading in the traces: 2d, 3d, or auto for that of the job.",
+        ),
     ] = "auto"
-    shots: Annotated[str | None, typer.Option(help='Only these shots, such as "1-100:5, 201".')] = None
+    shots: Shots = None
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", readable=False, help="File of the wavelet; JOB.wavelet.txt beside the job."
+            "--out",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="Wavelet file (text) to be written.",
+            show_default="JOB.wavelet.txt in the folder of the job file",
         ),
     ] = None
 
 
-def wavelet(path: Path, given: Options, out: Out) -> None:
+def wavelet(path: Path, given: WaveletInput, out: Out) -> None:
     """Estimate, write and draw the wavelet of a job."""
     from subsalt.methods.rtm import wavelet_job
     from subsalt.methods.rtm.job import Job
@@ -145,7 +182,7 @@ def _zero_phase(out: Out, job: Job, made: SourceWavelet, target: Path) -> list[s
     return lines
 
 
-def options_of(request: Options) -> WaveletOptions:
+def options_of(request: WaveletInput) -> WaveletOptions:
     """Return the options in SI, or refuse what makes no sense, before any file is read."""
     from subsalt.job import units
     from subsalt.methods.rtm.wavelet_job import WaveletOptions
@@ -202,7 +239,7 @@ def _span(text: str | None) -> tuple[float, float] | None:
     return span
 
 
-def _estimate(job: Job, request: Options, options: WaveletOptions, out: Out) -> SourceWavelet:
+def _estimate(job: Job, request: WaveletInput, options: WaveletOptions, out: Out) -> SourceWavelet:
     """Return the wavelet by the way that is asked for."""
     from subsalt.job import units
     from subsalt.methods.rtm.wavelet_direct import from_direct_waves

@@ -1,4 +1,4 @@
-"""The batch script of a run under Slurm: requeued, told before its time is over, resuming where it stopped."""
+"""The batch script of a run under Slurm: requeued, signalled before its time is over, resuming where it stopped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Batch:
     threads : int or None
         Threads of each rank; None requests whole nodes and shares their cores among the ranks.
     memory_per_node : int
-        Bytes.
+        Bytes to reserve; 0 reserves all memory of a whole node, and leaves a shared one to the default of the cluster.
     seconds : int
         Time limit.
     starter : str
@@ -122,6 +122,7 @@ class Batch:
     def _options(self) -> list[str]:
         """Return the lines that sbatch reads."""
         memory = -(-self.memory_per_node // (100 * MB)) * 100
+        whole = "" if self.threads else "#SBATCH --mem=0"
         lines = [
             "#!/bin/bash",
             f"# {self.note}" if self.note else "",
@@ -129,7 +130,7 @@ class Batch:
             f"#SBATCH --nodes={self.nodes}",
             f"#SBATCH --ntasks-per-node={self.ranks_per_node}",
             f"#SBATCH --cpus-per-task={self.threads}" if self.threads else "#SBATCH --exclusive",
-            f"#SBATCH --mem={memory}M" if memory else "",
+            f"#SBATCH --mem={memory}M" if memory else whole,
             f"#SBATCH --time={clock(self.seconds)}",
             f"#SBATCH --partition={self.partition}" if self.partition else "",
             f"#SBATCH --account={self.account}" if self.account else "",
@@ -214,7 +215,7 @@ while kill -0 "$child" 2>/dev/null; do
     code=$?
 done
 
-# 75 without having been told comes from `subsalt stop` or `scancel`: somebody wants it to end
+# exit code 75 without a signal comes from `subsalt stop` or `scancel`: the run is to end
 if [[ $code -ne 0 && -n $asked ]]; then
     if (( $(finished) > before )) || [[ $(restarts) != "$restarts_before" ]]; then
         echo "stopped before the end of the time; queued again, it resumes from here"

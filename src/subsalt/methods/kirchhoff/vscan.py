@@ -130,26 +130,26 @@ def scales_of(text: str) -> tuple[float, ...]:
     ConfigError
         For anything else, and for ranges that are no scan.
     """
-    cure = "give first:last:step around 1, such as --vscan 0.9:1.1:0.05"
+    cure = "write FIRST:LAST:STEP around 1, such as 0.9:1.1:0.05"
     try:
         first, last, step = (float(part) for part in text.split(":"))
     except ValueError:
-        raise ConfigError(f"--vscan {text!r} is not three numbers", cure, "E834") from None
+        raise ConfigError(f"scales {text!r} are not three numbers", cure, "E834") from None
     if not all(math.isfinite(v) for v in (first, last, step)):
-        raise ConfigError(f"--vscan {text!r} has a number that is not finite", cure, "E834")
+        raise ConfigError(f"scales {text!r} have a number that is not finite", cure, "E834")
     if step <= 0 or last <= first:
-        what = "its step is not above 0" if step <= 0 else "its last scale is not above its first"
-        raise ConfigError(f"--vscan {text!r}: {what}", cure, "E834")
+        what = "the step is not above 0" if step <= 0 else "the last one is not above the first"
+        raise ConfigError(f"scales {text!r}: {what}", cure, "E834")
     if first < LEAST or last > MOST:
         raise ConfigError(
-            f"--vscan {text!r}: scales are factors on the velocity, from {LEAST:g} to {MOST:g}",
+            f"scales {text!r}: scales are factors on the velocity, from {LEAST:g} to {MOST:g}",
             f"{cure}; percent and m/s are not understood",
             "E834",
         )
     count = math.floor((last - first) / step + 1e-6) + 1
     if not 2 <= count <= MOST_SCALES:
         raise ConfigError(
-            f"--vscan {text!r} makes {count} migration{'s' * (count != 1)}; a scan has 2 to {MOST_SCALES}",
+            f"scales {text!r} make {count} migration{'s' * (count != 1)}; a scan has 2 to {MOST_SCALES}",
             "choose another step",
             "E834",
         )

@@ -193,7 +193,7 @@ const controls = {
       }
     }
     const picked = Boolean(state.region) && Boolean(meta.reimage);
-    byId("command").textContent = picked ? `${meta.reimage} --region=${regionText(state.region)} -o NEW` : "";
+    byId("command").textContent = picked ? `${meta.reimage} --region=${regionText(state.region)} --run NEW` : "";
     byId("picked").hidden = !picked;
     byId("unpicked").hidden = picked;
     if (!state.playing) this.time(player);

@@ -20,7 +20,7 @@ from subsalt.report.table import Column, render
 from subsalt_lab.barriers import audit as attempt
 from subsalt_lab.barriers.audit import ALL, UNITS, Site, chosen, read_sites, result_of, time_steps
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.external import checked_expression
 from subsalt_lab.launch_line import ranks_of
 from subsalt_lab.option_values import wrong
@@ -205,11 +205,11 @@ class Options:
         )
 
 
-@lab.command(
-    short_help="Which barriers of an MPI program may be left out.",
-    epilog="Example: subsalt lab barriers -- mpiexec -n 2 program input; "
-    "subsalt lab barriers --try all-candidates --outputs 'result.dat' -- mpiexec -n 2 program input; "
-    "subsalt lab barriers --from audit.json --try 1,3 -- mpiexec -n 2 program input",
+@command(
+    "Find barriers of an MPI program that are not needed.",
+    "subsalt lab barriers -- mpiexec -n 2 program input",
+    "subsalt lab barriers --try all-candidates -- mpiexec -n 2 program input",
+    "subsalt lab barriers --from audit.json --try 1,3 -- mpiexec -n 2 program",
 )
 @spread
 def barriers(

@@ -12,7 +12,7 @@ import typer
 from subsalt.cli.output import spread
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.commands import headed
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.cli.storage import Directories, IoThreads, Names
 
 if TYPE_CHECKING:
@@ -101,10 +101,10 @@ class Options:
     names: Names = None
 
 
-@lab.command(
-    short_help="Put, get and total of checkpoints.",
-    epilog="Example: subsalt lab checkpoint /scratch /home/me; "
-    "subsalt lab checkpoint . --checkpoints 20,80 --strategy revolve --threads 1,16 --direct",
+@command(
+    "Measure writing and reading checkpoints of a shot.",
+    "subsalt lab checkpoint /scratch /home/me",
+    "subsalt lab checkpoint . --checkpoints 20,80 --strategy revolve --direct",
 )
 @spread
 def checkpoint(

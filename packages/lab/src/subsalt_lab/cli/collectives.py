@@ -18,7 +18,7 @@ from subsalt.io.publish import publish_text
 from subsalt.machine.launcher import Launcher
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.commands import hand_over, possible, progress, results_lost_on_stop, show
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.collectives import hint_programs, io_hints, proof, tuning, writers
 from subsalt_lab.collectives import request as requests
 from subsalt_lab.collectives import verify as verification
@@ -233,11 +233,11 @@ class Options:
         return request, places
 
 
-@lab.command(
-    short_help="Which algorithm of each MPI collective is fastest, and how to choose it.",
-    epilog="Example: subsalt lab collectives --np 2,4 --sizes 8:4M; "
-    "subsalt lab collectives --from-profile profile.json -- mpiexec -n 4 program; "
-    "subsalt lab collectives --apply collectives -- mpiexec -n 4 program; "
+@command(
+    "Find the fastest algorithm of each MPI collective.",
+    "subsalt lab collectives --np 2,4 --sizes 8:4M",
+    "subsalt lab collectives --from-profile p.json -- mpiexec -n 4 program",
+    "subsalt lab collectives --apply collectives -- mpiexec -n 4 program",
     "subsalt lab collectives --io-hints /scratch/model.rsf --np 4",
 )
 @spread

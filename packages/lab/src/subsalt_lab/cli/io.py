@@ -11,7 +11,7 @@ import typer
 
 from subsalt.cli.output import spread
 from subsalt.report.table import Column, render
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 
 if TYPE_CHECKING:
     from subsalt_lab.io import Settings
@@ -100,11 +100,11 @@ class Options:
     timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0
 
 
-@lab.command(
+@command(
+    "Compare reading by every rank with reading by one rank.",
+    "subsalt lab io --ranks 1,2,4",
+    "subsalt lab io --ranks 2,24 --steps 50 --compute 0 --directory /scratch",
     name="io",
-    short_help="Input by every rank, against one that sends to all.",
-    epilog="Example: subsalt lab io --ranks 1,2,4; "
-    "subsalt lab io --grid 192,160,128 --ranks 2,24 --steps 50 --compute 0 --directory /scratch",
 )
 @spread
 def io(

@@ -16,7 +16,7 @@ from subsalt.numerics.stencil import radius_of
 from subsalt.report.table import Column, render
 from subsalt_lab import option_values
 from subsalt_lab.cli.commands import measured
-from subsalt_lab.cli.lab import ForMachine, lab
+from subsalt_lab.cli.lab import ForMachine, command
 
 #: devices that are measured
 MEASURED = ("cpu", "cuda")
@@ -46,9 +46,10 @@ class MemoryOptions:
     ] = "cpu"
 
 
-@lab.command(
-    short_help="Bytes and multiply-adds per second.",
-    epilog="Example: subsalt lab memory --threads 1,2 --isa all; subsalt lab memory --device cuda",
+@command(
+    "Measure memory bandwidth and arithmetic rate.",
+    "subsalt lab memory --threads 1,2 --isa all",
+    "subsalt lab memory --device cuda",
 )
 @spread
 def memory(given: MemoryOptions, where: ForMachine) -> None:
@@ -101,10 +102,12 @@ class KernelOptions:
     ] = None
 
 
-@lab.command(
-    short_help="Point-steps per second of every kernel.",
-    epilog="Example: subsalt lab kernels --quick; subsalt lab kernels --medium vti --order 8 --isa v3,v4; "
-    "subsalt lab kernels --copies 2 --medium vti; subsalt lab kernels --device cuda",
+@command(
+    "Measure the rate of every kernel.",
+    "subsalt lab kernels --quick",
+    "subsalt lab kernels --medium vti --order 8 --isa v3,v4",
+    "subsalt lab kernels --copies 2 --medium vti",
+    "subsalt lab kernels --device cuda",
 )
 @spread
 def kernels(given: KernelOptions, where: ForMachine) -> None:

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-#: the module of every sub-command, in the order of the help; it is imported when the sub-command is asked for
-MODULES = {
+from subsalt.cli.help_page import HelpCommand, HelpGroup, examples
+
+#: the sub-commands as `subsalt lab --help` lists them
+GROUPS = {
+    "This machine": ("memory", "kernels", "storage", "checkpoint", "io", "network", "scaling"),
+    "Any MPI program": ("profile", "barriers", "collectives"),
+    "Results": ("machine", "report", "predict"),
+}
+
+#: the module of every sub-command, where it is not called as the sub-command; it is imported when it is called
+MODULES = {name: name for names in GROUPS.values() for name in names} | {
     "memory": "kernels",
-    "kernels": "kernels",
-    "barriers": "barriers",
-    "storage": "storage",
-    "checkpoint": "checkpoint",
-    "collectives": "collectives",
-    "io": "io",
-    "machine": "machine",
     "report": "machine",
-    "model": "model",
-    "network": "network",
-    "profile": "profile",
-    "scaling": "scaling",
 }
 
 
-class Measurements(TyperGroup):
-    """The sub-commands of `MODULES`."""
+class Measurements(HelpGroup):
+    """The sub-commands of `GROUPS`."""
+
+    groups = GROUPS
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names as the help lists them."""
+        """Return the names in the order of the help."""
         return list(MODULES)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a sub-command, None when there is none of that name."""
         if cmd_name not in MODULES:
-            # what is meant is looked for among all of them
+            # the nearest name is looked for among all of them
             self.commands.update({name: self.get_command(ctx, name) for name in MODULES})
             return None
         import_module(f"subsalt_lab.cli.{MODULES[cmd_name]}")
@@ -49,10 +49,11 @@ class Measurements(TyperGroup):
 lab = typer.Typer(
     name="lab",
     cls=Measurements,
-    short_help="Measure this machine, and programs on it.",
+    short_help="Measure this machine and MPI programs on it.",
     add_completion=False,
-    help="Measure this machine, and what programs on it do, ours or any other.",
-    epilog="Example: subsalt lab kernels --quick. A result made under load is marked noisy.",
+    help="Measure this machine, and what MPI programs do on it: subsalt or any other.\n\n"
+    "A result that was measured while other programs ran is marked as noisy.",
+    epilog=examples("subsalt lab kernels --quick", "subsalt lab machine"),
     no_args_is_help=True,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -61,17 +62,29 @@ lab = typer.Typer(
 
 @lab.callback()
 def _root() -> None:
-    """Hold the sub-commands, also where only one is known so far."""
+    """Hold the sub-commands, even if only one is registered so far."""
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object last on standard output.")]
+def command(
+    summary: str, *lines: str, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that makes a function a sub-command; see `subsalt.cli.app_root.command`."""
+    return lab.command(name, cls=HelpCommand, short_help=summary, epilog=examples(*lines))
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on standard output.")]
 MachineFile = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", readable=False, help="machine.json; in the user's cache folder when left out."
+        "--out",
+        "-o",
+        metavar="FILE",
+        readable=False,
+        help="File to which the result is added.",
+        show_default="machine.json in the cache folder of the user",
     ),
 ]
-Table = Annotated[str, typer.Option(help="How the table is written: text, markdown or csv.")]
+Table = Annotated[str, typer.Option(metavar="FORMAT", help="Format of the table: text, markdown or csv.")]
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 
 
-@lab.command(
-    short_help="What is known of this machine, and what is missing.",
-    epilog="Example: subsalt lab machine; subsalt lab machine --section network --json",
+@command(
+    "Show what has been measured on this machine.",
+    "subsalt lab machine",
+    "subsalt lab machine --section network --json",
 )
 def machine(
     file: Annotated[
@@ -42,9 +43,10 @@ def machine(
     out.json(machine_tables.content(known, wanted) | {"machine_file": str(path)})
 
 
-@lab.command(
-    short_help="One page of all that the lab measured.",
-    epilog="Example: subsalt lab report -o machine.html --with scaling.json --with profile.json",
+@command(
+    "Write an HTML page with all measurements.",
+    "subsalt lab report -o machine.html",
+    "subsalt lab report --with scaling.json --with profile.json",
 )
 def report(
     out: Annotated[Path, typer.Option("--out", "-o", readable=False, help="HTML file.")] = Path(

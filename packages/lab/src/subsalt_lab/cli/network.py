@@ -14,7 +14,7 @@ from subsalt.cli.output import spread
 from subsalt.host import usable_cores
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.commands import headed
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.network import balance, hpcc, imb
 from subsalt_lab.network.places import PLACES
 from subsalt_lab.network.rows import BETWEEN_TWO as MESSAGES
@@ -263,10 +263,11 @@ class Options:
     )
 
 
-@lab.command(
-    short_help="Messages between ranks: latency, bandwidth, collectives.",
-    epilog="Example: subsalt lab network --quick; subsalt lab network --np 2,4 --sizes 8:1M --hpcc; "
-    "subsalt lab network --np 2,32 --launcher 'srun --mpi=pmi2 -N 2 -n {ranks}'",
+@command(
+    "Measure latency and bandwidth between ranks.",
+    "subsalt lab network --quick",
+    "subsalt lab network --np 2,4 --sizes 8:1M --hpcc",
+    "subsalt lab network --launcher 'srun --mpi=pmi2 -N 2 -n {ranks}'",
 )
 @spread
 def network(

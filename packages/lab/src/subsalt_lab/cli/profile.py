@@ -23,7 +23,7 @@ from subsalt.errors import SubsaltError
 from subsalt.machine import programs
 from subsalt.parallel.mpi_library import COUNTING
 from subsalt.report.table import Column, render
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.launch_line import LaunchLine
 from subsalt_lab.pmpi.records import Profile
 from subsalt_lab.pmpi.run import Profiled, programs_name, warnings_of
@@ -195,10 +195,10 @@ class Options:
     ] = False
 
 
-@lab.command(
-    short_help="What any program does in MPI, by call, size, phase, place.",
-    epilog="Example: subsalt lab profile -- mpiexec -n 4 ./program input; "
-    "subsalt lab profile --sites --out profile.json -- mpiexec -n 2 subsalt migrate job.toml",
+@command(
+    "Profile the MPI calls of any program.",
+    "subsalt lab profile -- mpiexec -n 4 ./program input",
+    "subsalt lab profile --sites -o p.json -- mpiexec -n 2 subsalt migrate a.toml",
 )
 @spread
 def profile(

@@ -10,7 +10,7 @@ import typer
 
 from subsalt.cli.output import spread
 from subsalt.report.table import Column, render
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.result import Result
 from subsalt_lab.scaling_request import Request
 
@@ -210,13 +210,13 @@ def _time_migration_title(s: Mapping[str, Any]) -> str:
     )
 
 
-@lab.command(
-    short_help="Speed-up and efficiency over ranks and threads.",
-    epilog="Example: subsalt lab scaling --ranks 1,2 --threads 1,2 --grid 256,256,256; "
-    "subsalt lab scaling --whole --directory /scratch --against /home; "
-    "subsalt lab scaling --method kirchhoff --ranks 1,2 --threads 1,2; "
-    "subsalt lab scaling --ranks 1,2,4 --time-from 'Total ([0-9.]+) s' -- mpiexec -n {ranks} program; "
-    "subsalt lab scaling --jobs 40 --nodes 1,2,4 -- ssh node{node} program input.{job}",
+@command(
+    "Measure speed-up and efficiency over ranks and threads.",
+    "subsalt lab scaling --ranks 1,2 --threads 1,2 --grid 256,256,256",
+    "subsalt lab scaling --whole --directory /scratch --against /home",
+    "subsalt lab scaling --method kirchhoff --ranks 1,2 --threads 1,2",
+    "subsalt lab scaling --ranks 1,2,4 -- mpiexec -n {ranks} program",
+    "subsalt lab scaling --jobs 40 --nodes 1,2,4 -- ssh node{node} run {job}",
 )
 @spread
 def scaling(

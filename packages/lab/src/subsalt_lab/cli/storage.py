@@ -16,7 +16,7 @@ from subsalt.report.table import Column, render
 from subsalt_lab import option_values, storage_rows
 from subsalt_lab import storage as measurement
 from subsalt_lab.cli.commands import finish, headed, prepared, progress, results_lost_on_stop, show
-from subsalt_lab.cli.lab import Json, MachineFile, Table, lab
+from subsalt_lab.cli.lab import Json, MachineFile, Table, command
 from subsalt_lab.storage_settings import ENGINES, STREAMS
 from subsalt_lab.transfers import PAGE
 
@@ -276,9 +276,10 @@ class Options:
     ] = False
 
 
-@lab.command(
-    short_help="What a directory takes and gives.",
-    epilog="Example: subsalt lab storage . --quick; subsalt lab storage /scratch /home/me --size 8GB --threads 1,4,16; "
+@command(
+    "Measure write and read rates of directories.",
+    "subsalt lab storage . --quick",
+    "subsalt lab storage /scratch /home/me --size 8GB --threads 1,4,16",
     "subsalt lab storage /scratch /home/me --advise job.toml",
 )
 @spread

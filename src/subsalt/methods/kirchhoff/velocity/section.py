@@ -192,7 +192,7 @@ class VelocitySection(TimeFileSection):
         description="rms; interval (linear between times); layers (each value down to its time); average",
     )
     unit: str | None = Field(None, description="unit of the velocities; m/s when it and the file say nothing")
-    scale: float = Field(1.0, description="a factor on the rms velocity, as --vscan sets it")
+    scale: float = Field(1.0, description="a factor on the rms velocity, as `subsalt vscan` sets it")
     smooth: SmoothSection | None = Field(
         None,
         description='average of the rms velocity, {time = "0.2 s", inline = "500 m", crossline = "500 m"}',

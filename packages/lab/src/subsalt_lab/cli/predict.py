@@ -1,4 +1,4 @@
-"""`subsalt lab model`: one shot on many nodes, of a grid and rates that somebody gives, or of founding document 001.
+"""`subsalt lab predict`: one shot on many nodes, of a grid and rates that somebody gives, or of founding document 001.
 
 How far do slabs scale, how far blocks? Arithmetic from rates to seconds by phase. What it says beyond the machine that
 was measured is an extrapolation and labelled so: a model, never a result.
@@ -23,7 +23,7 @@ from subsalt.plan.network import Link
 from subsalt.report.table import Column, render
 from subsalt_lab import option_values as words
 from subsalt_lab.cli.commands import hand_over, possible
-from subsalt_lab.cli.lab import Json, Table, lab
+from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.result import Result
 
 ResultFile = Annotated[
@@ -67,13 +67,14 @@ class Options:
     overlap: Annotated[bool, typer.Option("--overlap", help="Messages travel under the time steps.")] = False
 
 
-@lab.command(
-    short_help="Predict a shot on many nodes; check against document 001.",
-    epilog="Example: subsalt lab model --founding; subsalt lab model --grid 2486,1151,1231 --nodes 24,100,310 "
-    "--rate 280e6 --network 3.2GB/s,0us",
+@command(
+    "Predict the time of a shot on many nodes.",
+    "subsalt lab predict --grid 2486,1151,1231 --nodes 24,100,310 --rate 280e6",
+    "subsalt lab predict --founding",
+    name="predict",
 )
 @spread
-def model(
+def predict_shot(
     options: Options,
     table: Table = "text",
     out: ResultFile = None,

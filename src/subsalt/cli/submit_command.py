@@ -1,0 +1,300 @@
+"""`subsalt submit`: check and plan a job, then write the batch script that migrates it on a cluster.
+
+A target is a row of `TARGETS`: the suffix of its script, the command that starts it, and the function that writes it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from subsalt.cli.app_root import NewRunDir, ParallelOptions, Shots, Strict
+from subsalt.cli.output import Out
+from subsalt.errors import ConfigError
+
+if TYPE_CHECKING:
+    from subsalt.cli.talk import Talk
+    from subsalt.job.base import BaseJob
+    from subsalt.plan.plan import Plan
+    from subsalt.run.slurm import Batch
+
+#: memory of a node whose memory is not given: every job fits into it
+ANY_MEMORY = 1 << 50
+#: time limit of a script
+DAY = "24:00:00"
+SLURM_PANEL = "Slurm options"
+
+
+class TargetName(StrEnum):
+    """Systems for which a script can be written."""
+
+    SLURM = "slurm"
+
+
+@dataclass(frozen=True)
+class SubmitOptions:
+    """Options that every target understands."""
+
+    to: Annotated[TargetName, typer.Option("--to", metavar="SYSTEM", help="Batch system: slurm.")]
+    nodes: Annotated[int, typer.Option(help="Number of nodes.")]
+    ranks_per_node: Annotated[int, typer.Option(help="MPI ranks on each node.")] = 1
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            help="Threads of each rank. Reserves so many cores instead of whole nodes.",
+            show_default="whole nodes, their cores shared by the ranks",
+        ),
+    ] = None
+    ranks_per_shot: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="MPI ranks that share each shot.",
+            show_default="[parallel] ranks_per_shot of the job, or the fewest whose memory suffices",
+        ),
+    ] = None
+    memory_per_node: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory of a node, such as 64GB. The job must fit.",
+            show_default="all of a whole node; with --threads as much as the plan needs",
+        ),
+    ] = None
+    time: Annotated[
+        str,
+        typer.Option(
+            metavar="LIMIT",
+            help="Time limit, hh:mm:ss or days-hh:mm:ss. An unfinished run is queued again.",
+        ),
+    ] = DAY
+    run: NewRunDir = None
+    shots: Shots = None
+    strict: Strict = False
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="Script to be written.",
+            show_default="JOB.sbatch in the folder of the job file",
+        ),
+    ] = None
+    print: Annotated[bool, typer.Option("--print", help="Print the script; write no file.")] = False
+
+
+@dataclass(frozen=True)
+class SlurmOptions:
+    """Options that only Slurm understands."""
+
+    partition: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Partition.", rich_help_panel=SLURM_PANEL)
+    ] = None
+    account: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Account.", rich_help_panel=SLURM_PANEL)
+    ] = None
+    mpi: Annotated[
+        str,
+        typer.Option(
+            metavar="STARTER",
+            help="Program that starts the ranks: srun (with --mpi=pmi2), srun:TYPE (with --mpi=TYPE) or mpiexec.",
+            rich_help_panel=SLURM_PANEL,
+        ),
+    ] = "srun"
+    mpi_library: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="MPI library of the cluster.",
+            show_default="MPI4PY_LIBMPI if set, else the library of this environment",
+            rich_help_panel=SLURM_PANEL,
+        ),
+    ] = None
+    sbatch: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="OPTION",
+            help="Another option of sbatch, such as --sbatch=--qos=long. Repeatable.",
+            rich_help_panel=SLURM_PANEL,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A migration that is to run on a cluster.
+
+    Parameters
+    ----------
+    job : BaseJob
+        Checked, with its shots selected.
+    run_dir : Path
+        Its run directory, absolute.
+    command : list of str
+        The program that every rank runs, and its arguments.
+    options : SubmitOptions
+        As given.
+    slurm : SlurmOptions
+        As given.
+    """
+
+    job: BaseJob
+    run_dir: Path
+    command: list[str]
+    options: SubmitOptions
+    slurm: SlurmOptions
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script, the memory in bytes that it needs on each node, and the ranks that share a shot."""
+
+    text: str
+    memory_per_node: int
+    group_size: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """A batch system: suffix of its scripts, the command that starts one, and the writer."""
+
+    suffix: str
+    start: str
+    write: Callable[[Request], Script]
+
+
+def submit(job_file: Path, options: SubmitOptions, slurm: SlurmOptions, talk: Talk) -> None:
+    """Write the script of a migration, or print it; nothing is started.
+
+    Raises
+    ------
+    FindingsError
+        When a check of the job finds an error.
+    MemoryPlanError
+        When the job does not fit into the memory of the nodes.
+    ConfigError
+        On options that cannot be written into a script (E786).
+    """
+    from subsalt.cli.commands import check_or_stop
+    from subsalt.io.publish import publish_text
+    from subsalt.job.base import read_job
+
+    if options.print and options.out is not None:
+        raise _wrong("--print writes no file, but --out names one", "leave one of them out")
+    # with --print standard output holds nothing but the script
+    out = Out(talk.json or options.print, quiet=talk.quiet, verbose=talk.verbose)
+    job = read_job(job_file)
+    if options.shots is not None:
+        job = job.with_shots(options.shots)
+    job = ParallelOptions(ranks_per_shot=options.ranks_per_shot).applied_to(job)
+    check_or_stop(job, out, options.strict)
+    if job.data is None:
+        raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
+    run_dir = (options.run or job.default_run_dir).resolve()
+    target = TARGETS[options.to]
+    script = target.write(Request(job, run_dir, _command(job_file, run_dir, options), options, slurm))
+    if options.print:
+        sys.stdout.write(script.text)
+        sys.stdout.flush()
+        return
+    path = options.out or job.base / f"{job.name}{target.suffix}"
+    publish_text(path, script.text)
+    out.row("script", str(path))
+    out.row("next", f"{target.start} {path}")
+    out.json(
+        {
+            "script": path,
+            "text": script.text,
+            "memory_per_node": script.memory_per_node,
+            "group_size": script.group_size,
+        }
+    )
+
+
+def slurm_script(request: Request) -> Script:
+    """Return the batch script for Slurm."""
+    from subsalt.cli.plan_command import memory_bytes
+    from subsalt.plan import plan_job
+    from subsalt.plan.world import COMFORT
+
+    options = request.options
+    batch = _batch(request)
+    given = options.memory_per_node
+    wanted = None if given is None else memory_bytes(given, "--memory-per-node")
+    each = (wanted or ANY_MEMORY) // batch.ranks_per_node
+    plan = plan_job(request.job, batch.ranks, each, options.threads, run_dir=request.run_dir)
+    if plan.memory_error is not None:
+        raise plan.memory_error
+    memory = wanted or int(plan.bytes_per_rank * batch.ranks_per_node / COMFORT)
+    # a whole node has one user: a limit below its memory would only shrink the page cache
+    reserved = 0 if wanted is None and options.threads is None else memory
+    text = replace(batch, memory_per_node=reserved, note=_note(request, plan, batch.ranks)).text()
+    return Script(text, memory, plan.ranks_together)
+
+
+def _batch(request: Request) -> Batch:
+    """Return the script without its memory."""
+    from subsalt.machine.launcher import Launcher
+    from subsalt.run.slurm import Batch, seconds_of
+
+    job, options, slurm = request.job, request.options, request.slurm
+    library = slurm.mpi_library or os.environ.get("MPI4PY_LIBMPI")
+    return Batch(
+        job.name,
+        request.command,
+        job.base.resolve(),
+        request.run_dir,
+        options.nodes,
+        options.ranks_per_node,
+        options.threads,
+        seconds=seconds_of(options.time),
+        starter=slurm.mpi,
+        partition=slurm.partition,
+        account=slurm.account,
+        library=library,
+        # the mpiexec of this environment; that of the cluster is found on PATH where the script runs
+        mpiexec="mpiexec" if library or slurm.mpi != "mpiexec" else Launcher.find().words[0],
+        more=list(slurm.sbatch or ()),
+    )
+
+
+def _note(request: Request, plan: Plan, ranks: int) -> str:
+    """Return the comment at the head of a script: what is distributed over how many ranks."""
+    from subsalt import __version__
+    from subsalt.methods import method_of
+    from subsalt.plan.plan import size
+
+    group = plan.ranks_together
+    shared = (
+        f"{group} ranks share a shot"
+        if group > 1
+        else f"every rank migrates {method_of(request.job.method).unit}s of its own"
+    )
+    return f"subsalt {__version__}: {plan.units} on {ranks} ranks; {shared}, {size(plan.bytes_per_rank)} each"
+
+
+#: the systems that `--to` names
+TARGETS = {TargetName.SLURM: Target(".sbatch", "sbatch", slurm_script)}
+
+
+def _command(job_file: Path, run_dir: Path, options: SubmitOptions) -> list[str]:
+    """Return the command of the ranks: with this Python, so that the script needs no activated environment."""
+    words = [sys.executable, "-m", "subsalt", "migrate", str(job_file.resolve()), "--run", str(run_dir)]
+    words += [] if options.shots is None else ["--shots", options.shots]
+    words += [] if options.ranks_per_shot is None else ["--ranks-per-shot", str(options.ranks_per_shot)]
+    return [*words, *(["--strict"] if options.strict else [])]
+
+
+def _wrong(message: str, fix: str) -> ConfigError:
+    error = ConfigError(message, fix, code="E786")
+    error.exit_code = 2
+    return error
