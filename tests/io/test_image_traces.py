@@ -3,7 +3,7 @@ import pytest
 from segy_maker import make_segy
 
 from subsalt.errors import SegyError
-from subsalt.io.volumes.time_image import open_image_traces
+from subsalt.io.volumes.image_traces import open_image_traces
 
 NT = 20
 

@@ -7,7 +7,7 @@ from segy_maker import make_segy
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import SegyError
-from subsalt.io.volumes.time_image import open_image_traces
+from subsalt.io.volumes.image_traces import open_image_traces
 from subsalt.view.time_volume import TraceVolume, grid_of_traces
 
 GRID = ImageGrid(

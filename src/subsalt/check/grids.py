@@ -1,16 +1,13 @@
-"""Model volumes: do they agree, are their values possible, are their axes in order."""
+"""Checks of the model volumes together: possible values, grids that agree, null values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from subsalt.acquisition.survey import Survey
-from subsalt.check.context import Context, SurveyExtent, error, ok, rule, warning
-from subsalt.earth.grid import Grid
-from subsalt.earth.planes import Parameter, Planes, first_index, slabs
+from subsalt.check.context import Context, error, ok, rule, warning
+from subsalt.earth.planes import Parameter, first_index, slabs
 from subsalt.errors import Finding
 
 #: what a value must lie above, by parameter
@@ -53,65 +50,6 @@ def values_possible(context: Context) -> Iterator[Finding]:
             count=count,
             first=first,
         )
-
-
-@rule("grids", "model", "survey")
-def unset_spacing(context: Context) -> Iterator[Finding]:
-    """A horizontal spacing of 1 that a converter left, while the survey needs that of another axis or its stations."""
-    vp = context.parameters.get("vp")
-    assert context.survey is not None
-    if (
-        vp is None
-        or vp.grid is None
-        or context.resampling
-        or "spacing" in vp.given
-        or not context.survey.shots
-    ):
-        return
-    g = vp.grid
-    unset = [axis for axis, h in enumerate(g.spacing[:-1]) if h == 1.0]
-    if (
-        not unset
-        or g.spacing[-1] == 1.0
-        or g.ndim != context.survey.ndim
-        or _mostly_inside(context.survey, g, 1.0)
-    ):
-        return
-    for step in _likely_steps(context.survey, g):
-        spacing = [step if axis in unset else h for axis, h in enumerate(g.spacing)]
-        if _mostly_inside(context.survey, Grid(g.shape, tuple(spacing), g.origin), 0.99):
-            break
-    else:
-        return
-    context.facts["_grid_wrong"] = True
-    letters = " and ".join("xy"[axis] for axis in unset)
-    wide = " x ".join(f"{(n - 1) * h:g}" for n, h in zip(g.shape[:-1], g.spacing[:-1], strict=True))
-    volumes = [p for p in context.parameters.values() if p.grid is not None and p.grid.spacing == g.spacing]
-    yield error(
-        "E406",
-        f"the model has a spacing of 1 m along {letters}, as converters leave it that know none: it is {wide} m wide "
-        f"and the survey does not lie on it; with {step:g} m it does",
-        f"[model] {'; '.join(p.table(spacing=spacing) for p in volumes)}",
-        spacing=spacing,
-    )
-
-
-def _mostly_inside(survey: Survey, grid: Grid, share: float) -> bool:
-    """Return whether that share of all stations lies on a grid, horizontally."""
-    lay = SurveyExtent.of(survey, grid)
-    return lay.inside_share(np.concatenate([lay.src, lay.rcv])) >= share
-
-
-def _likely_steps(survey: Survey, grid: Grid) -> list[float]:
-    """Return the spacings that a model of a survey is likely to have: its other ones, then those of the stations."""
-    steps = [h for h in grid.spacing if h != 1.0]
-    stations = np.concatenate([s.rcv for s in survey.shots[:20]])
-    for places in (stations[:, 0], np.array([s.src[0] for s in survey.shots])):
-        apart = np.diff(np.unique(np.round(places, 2)))
-        if len(apart):
-            interval = float(np.median(apart))
-            steps += [interval / 2, interval]
-    return list(dict.fromkeys(steps))
 
 
 @rule("grids", "parameters")
@@ -168,77 +106,12 @@ def _compare(base: Parameter, other: Parameter, resampling: bool) -> Iterator[Fi
         )
 
 
-@rule("grids", "velocity")
-def depth_axis(context: Context) -> Iterator[Finding]:
-    """Depth axis flipped, or not the last one, where `orientation` has not said so.
-
-    Velocity grows with depth. A mean profile that falls steadily downwards, or one that is level along z and
-    steady along x, is an axis in the wrong place. Both need a steep, nearly monotonous trend, so salt does
-    not disturb them.
-    """
-    assert context.model is not None
-    if context.facts.get("_axes_wrong"):
-        return
-    low, high = context.model.limits("vp")
-    shape = context.model.grid.shape
-    if shape[-1] < 16 or high < 1.05 * low:
-        return
-    trends = [_trend(profile) for profile in _profiles(_vp(context))]
-    along_z, span_z = trends[-1]
-    if along_z < -0.9 and span_z > 0.2:
-        yield warning(
-            "W443",
-            f"vp falls with depth by {span_z:.0%} of its mean: the depth axis looks flipped",
-            "turn the z axis of the model around, z positive down",
-            correlation=along_z,
-        )
-    for axis in range(len(shape) - 1):
-        along, span = trends[axis]
-        if along > 0.95 and span > 0.4 and span_z < 0.1 and shape[axis] >= 16:
-            yield warning(
-                "W444",
-                f"vp grows by {span:.0%} of its mean along axis {axis} and is level along the last one",
-                "write the model as (x, z) or (x, y, z), z fastest",
-                correlation=along,
-            )
-
-
-def _vp(context: Context) -> NDArray[np.float32] | Planes:
-    """Return vp of the model, in memory or as planes."""
-    assert context.model is not None
-    vp = context.model.volume("vp")
-    assert vp is not None
-    return vp
-
-
-def _profiles(v: NDArray[np.float32] | Planes) -> list[NDArray[np.float64]]:
-    """Return the mean profile along every axis, in one pass."""
-    sums = [np.zeros(n) for n in v.shape]
-    for start, part in slabs(v):
-        for axis, total in enumerate(sums):
-            part_sum = part.sum(axis=tuple(i for i in range(v.ndim) if i != axis), dtype=np.float64)
-            total[slice(start, start + len(part)) if axis == 0 else slice(None)] += part_sum
-    return [total * (n / v.size) for total, n in zip(sums, v.shape, strict=True)]
-
-
-def _trend(profile: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the correlation of a mean profile with its index, and its relative span."""
-    n = len(profile)
-    if n < 3 or float(profile.max()) == float(profile.min()):
-        return 0.0, 0.0
-    index = np.arange(n) - (n - 1) / 2
-    centred = profile - profile.mean()
-    scale = float(np.sqrt((index**2).sum() * (centred**2).sum()))
-    end = max(1, n // 10)
-    span = abs(float(profile[-end:].mean() - profile[:end].mean())) / float(profile.mean())
-    return float((index * centred).sum()) / scale, span
-
-
 @rule("grids", "model")
 def constant_layers(context: Context) -> Iterator[Finding]:
     """A null value that fills part of a model: one odd value at many nodes, far from all others."""
     assert context.model is not None
-    v = _vp(context)
+    v = context.model.volume("vp")
+    assert v is not None
     low, rest, count = context.model.limits("vp")[0], np.inf, 0
     for _, part in slabs(v):
         at_low = part == low

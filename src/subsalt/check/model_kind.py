@@ -1,4 +1,4 @@
-"""Volumes that hold something else than what they are given for: shear velocities, null values, a model in time."""
+"""Volumes that hold something other than their name says: shear velocities, a model in time, exchanged files."""
 
 from __future__ import annotations
 
@@ -10,30 +10,10 @@ from numpy.typing import NDArray
 
 from subsalt.check.context import Context, error, rule, warning
 from subsalt.check.orientation import WATER, thinned
-from subsalt.check.units import FASTEST, SLOWEST, WATER_FEET, unit_cure
-from subsalt.earth.planes import Parameter, first_index, slabs
+from subsalt.check.units import FASTEST, SLOWEST
+from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 
-#: values of each parameter beyond which no medium lies
-LIMITS = {"vp": (0.0, 12_000.0), "epsilon": (-1.0, 100.0), "delta": (-1.0, 100.0)}
-#: what programs write where they know nothing
-NULLS = (
-    -9999.25,
-    -9999.0,
-    -999.25,
-    -999.0,
-    -99999.0,
-    -1.0,
-    0.0,
-    999.0,
-    999.25,
-    9999.0,
-    9999.25,
-    99999.0,
-    32767.0,
-)
-#: factor by which null values lie above all others
-APART = 1.25
 #: m/s; P waves in rocks that hold water are faster, but for gas: only dry or very soft ground is slower
 SLOWEST_WET = 1400.0
 #: m below the top of the model, below which ground is wet
@@ -43,56 +23,6 @@ SLOW = 0.1
 #: Part of delta up to which what is given as epsilon rather is delta. Rocks have a delta of about half of epsilon
 #: (Thomsen 1986): exchanged, epsilon is half of delta; eta = (epsilon - delta) / (1 + 2 delta) is nearly as large.
 HALF = 0.7
-#: m below the top of the model at which instruments of a marine survey lie at least, and its depth
-UNDER, SEA = 2.0, 300.0
-
-
-@rule("model_kind", "parameters")
-def null_values(context: Context) -> Iterator[Finding]:
-    """Null values in a model: impossible values, or known ones, apart from all others."""
-    for name, (lowest, highest) in LIMITS.items():
-        p = context.parameters.get(name)
-        if (
-            p is None
-            or p.summary.bad
-            or (p.summary.low > lowest and p.summary.high < highest and name != "vp")
-        ):
-            continue
-        findings = list(_nulls(p, lowest, highest))
-        if findings:
-            context.facts[f"_null_{name}"] = True
-        yield from findings
-
-
-def _nulls(p: Parameter, lowest: float, highest: float) -> Iterator[Finding]:
-    low, high = p.summary.low, p.summary.high
-    for value in {low, high}:
-        known = any(abs(value - n) <= 1e-6 * abs(n) for n in NULLS if n)
-        beyond = value > highest or value < lowest
-        if not (beyond or known) or low == high:
-            continue
-        count, first, rest, edge = 0, None, (np.inf, -np.inf), np.inf
-        for start, part in slabs(p.volume):
-            at = part > highest if value > highest else part < lowest if value < lowest else part == value
-            count += int(np.count_nonzero(at))
-            first = first_index(at, start) if first is None and at.any() else first
-            edge = min(edge, float(np.min(np.abs(part), where=at, initial=np.inf)))
-            rest = (
-                min(rest[0], float(np.min(part, where=~at, initial=np.inf))),
-                max(rest[1], float(np.max(part, where=~at, initial=-np.inf))),
-            )
-        # most of the volume is no gap in it but another unit, say; what rises up to there is none either
-        if not count or count > 0.8 * p.summary.size or (value > 0 and edge < APART * max(map(abs, rest))):
-            continue
-        yield error(
-            "E428",
-            f"{p.name} is {value:.6g} at {count} of {p.summary.size} nodes, the first at index {first}, and "
-            f"{rest[0]:.4g} to {rest[1]:.4g} elsewhere: a null value",
-            f"fill these nodes of {p.source or p.name} with values of their neighbours",
-            value=value,
-            count=count,
-            first=first,
-        )
 
 
 @rule("model_kind", "parameters")
@@ -220,64 +150,6 @@ def _sources_on_ground(
     if near.mean() < 0.8 or (not uneven and float(depth.max()) <= grid.origin[-1] + 2 * steps[-1]):
         return ""
     return f"{near.mean():.0%} of the sources stand where the zeros end"
-
-
-@rule("model_kind", "velocity", "survey")
-def at_the_cable(context: Context) -> Iterator[Finding]:
-    """Towed instruments in a medium that is no water."""
-    assert context.model is not None
-    assert context.survey is not None
-    vp, grid = context.model.volume("vp"), context.model.grid
-    if vp is None or context.facts.get("_axes_wrong") or not _towed(context):
-        return
-    points = np.concatenate(
-        [s.rcv[[0, -1]] for s in context.survey.shots[:: max(1, len(context.survey) // 50)]]
-    )
-    index = np.round(grid.to_index(points)).astype(np.int64)
-    index = index[:, [0, 2]] if grid.ndim == 2 else index
-    index = index[((index >= 0) & (index < np.array(grid.shape))).all(axis=1)]
-    if not len(index):
-        return
-    v_at_cable = vp.take(index) if not isinstance(vp, np.ndarray) else vp[tuple(index.T)]
-    middle = float(np.median(v_at_cable))
-    if WATER[0] <= middle <= WATER[1]:
-        return
-    deep = float(np.median(points[:, 2]) - grid.origin[-1])
-    p = context.parameters.get("vp")
-    if p is not None and WATER_FEET[0] <= middle <= WATER_FEET[1]:
-        what, cure = "it is that of water in ft/s", f"if it is: {unit_cure(p, 'ft/s')}"
-    elif middle > WATER[1]:
-        what = "the model has no water where the cable was towed"
-        cure = "give a model that begins at the sea surface, with 1500 m/s down to the sea bottom"
-        context.facts["_no_water"] = True
-    else:
-        what = "slower than water: shear velocities, or another unit"
-        cure = "give the file of P velocities, in m/s"
-    yield warning(
-        "W433",
-        f"vp is {middle:.4g} m/s at the receivers ({deep:.3g} m below the top of the model), which move with the "
-        f"sources as a towed cable does; water has 1450 to 1550: {what}",
-        cure,
-        vp=middle,
-    )
-
-
-def _towed(context: Context) -> bool:
-    """Return whether receivers lie below the surface at one depth, trail on one side, and move with the sources."""
-    assert context.model is not None
-    assert context.survey is not None
-    shots = [s for s in context.survey.shots if len(s.rcv)]
-    top, grid = context.model.grid.origin[-1], context.model.grid
-    if len(shots) < 3 or (grid.shape[-1] - 1) * grid.spacing[-1] < SEA:
-        return False
-    near = np.array([s.rcv[:, :2].mean(axis=0) - s.src[:2] for s in shots])
-    moved = np.ptp([s.src[:2] for s in shots], axis=0).max()
-    z = np.concatenate([[s.src[2], s.rcv[:, 2].min()] for s in shots]) - top
-    still = float(np.ptp(near, axis=0).max()) < 0.05 * moved
-    along = np.median(near, axis=0)
-    if any(float(((s.rcv[:, :2] - s.src[:2]) @ along).min()) < 0 for s in shots):
-        return False
-    return bool(moved > 0 and still and z.min() >= UNDER and np.abs(near).max() > 0)
 
 
 @rule("model_kind", "parameters", "survey")

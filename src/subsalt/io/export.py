@@ -19,10 +19,11 @@ from subsalt.io.regular_files import read_json
 from subsalt.io.segy.conversion import convert_traces, stream_su
 from subsalt.io.segy.samples import TEXT_HEADER, decode_text
 from subsalt.io.volumes import volume
+from subsalt.io.volumes.image_traces import ImageTraces, open_image_traces
 from subsalt.io.volumes.npy import grid_file, write_npz
 from subsalt.io.volumes.rsf import data_of, header_text
 from subsalt.io.volumes.segy_image import DESCRIPTION
-from subsalt.io.volumes.time_image import SIGNATURE, ImageTraces, open_image_traces
+from subsalt.io.volumes.time_image import SIGNATURE
 
 #: what of a run can be exported by its name
 NAMES = ("image", "gathers", "hits")

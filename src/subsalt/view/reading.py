@@ -15,7 +15,7 @@ from subsalt.acquisition.survey import Survey, TimeAxis
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, MissingInputError, ModelError, SegyError
 from subsalt.io.export import is_time_volume
-from subsalt.io.volumes.time_image import open_image_traces
+from subsalt.io.volumes.image_traces import open_image_traces
 from subsalt.methods import method_of_run
 from subsalt.view.cuts import cuts_at
 from subsalt.view.gather_pages import draw_gathers, gather_at, locations_of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from subsalt.acquisition.image_grid import ImageGrid
 from subsalt.earth.planes import Planes
 from subsalt.errors import SegyError
-from subsalt.io.volumes.time_image import ImageTraces
+from subsalt.io.volumes.image_traces import ImageTraces
 
 
 class TraceVolume(Planes):

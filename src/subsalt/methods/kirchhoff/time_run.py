@@ -16,8 +16,8 @@ from subsalt.earth.planes import Planes
 from subsalt.errors import CorruptionError, DataError, SubsaltError
 from subsalt.io import own
 from subsalt.io.run_folder import own_run
+from subsalt.io.volumes.image_traces import open_image_traces
 from subsalt.io.volumes.rsf import open_rsf
-from subsalt.io.volumes.time_image import open_image_traces
 from subsalt.methods.kirchhoff.partial_image import SumsFile, read_sums, rows_of
 from subsalt.view.run_image import job_of, run_facts
 from subsalt.view.time_volume import Gathers, TraceVolume, gathers_of

@@ -20,7 +20,7 @@ from subsalt.acquisition.survey import TimeAxis
 from subsalt.errors import ConfigError
 from subsalt.io import own
 from subsalt.io.publish import make_folder, publish_text
-from subsalt.io.volumes.time_image import ImageTraces, open_image_traces
+from subsalt.io.volumes.image_traces import ImageTraces, open_image_traces
 from subsalt.view.flatness import FEWEST_LIVE, peak
 from subsalt.view.time_sections import indices_at
 
