@@ -65,11 +65,8 @@ BEGINNING = re.compile(r"(Of|What)\b")
 SOURCES = ("src/subsalt", "packages/lab/src/subsalt_lab")
 #: folders and files that still have docstrings, and names of variables, to reword
 HELD_DOCSTRINGS: tuple[str, ...] = (
-    "packages/lab/src/subsalt_lab/",
-    "src/subsalt/check/",
     "src/subsalt/checkpoint/",
     "src/subsalt/cli/",
-    "src/subsalt/io/scan/",
     "src/subsalt/methods/",
     "src/subsalt/plan/",
 )

@@ -2,7 +2,7 @@
 
 A rule is a function that takes a `Context` and yields findings, each with evidence and a cure of one line. It
 names the parts of the context it needs; where one is missing (the model cannot be built, say), the rule is
-passed over: what is missing was already found by another. All rules run, so that all findings come at once.
+skipped: another rule already reports what is missing. All rules run, so that all findings come at once.
 
 A registry that can be read: importing the modules of `SUBJECTS` fills `RULES`, and rules run in the order of
 `SUBJECTS`.

@@ -1,4 +1,4 @@
-"""What is said of first breaks that fit: which arrival of the model they are, by the same numbers of both."""
+"""Findings on first breaks that fit: which arrival of the model they are, by the same numbers of both."""
 
 from __future__ import annotations
 

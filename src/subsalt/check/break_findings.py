@@ -1,4 +1,4 @@
-"""What is said of first breaks that a model does not allow: a finding for each mistake, with its cure."""
+"""Findings on first breaks that a model does not allow: one for each mistake, with its cure."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def interval_by_moveout(context: Context, factor: float, flat: float, bent: floa
     Parameters
     ----------
     factor : float
-        Of the sampling interval.
+        Factor of the sampling interval.
     flat, bent : float
         Semblance at equal times, and along the hyperbolas of the model with the other interval.
     """

@@ -34,7 +34,7 @@ KNOWN_PERIOD = (0.4, 2.5)
 PERIODS = 2.0
 #: factors of the sampling interval that are tried: times stand in the headers twice, or half
 INTERVALS = (0.5, 2.0)
-#: factor by which near-surface velocities may be off without a word
+#: factor by which near-surface velocities may be off without a finding
 FACTOR = 1.12
 #: share of picks a period and more before anything can arrive that is no noise
 EARLY = 0.15
@@ -54,12 +54,12 @@ NEAREST = 6
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the first breaks of a shot say.
+    """Verdict on the first breaks of a shot.
 
     Parameters
     ----------
     name : {"fits", "unclear", "interval", "shift", "velocity", "moveout", "early"}
-        What would have to be undone; ``moveout``: muted, and yet faster than the model; ``early``: picks lie before
+        Mistake to undo; ``moveout``: muted, and yet faster than the model; ``early``: picks lie before
         anything can arrive, and nothing explains it.
     value : float
         Velocity of a correction for moveout, m/s, infinite where no time grows with offset, 0 where it is not known;
@@ -90,7 +90,7 @@ class Measured:
     period, pulse : float
         Dominant period of the data; onset of the wavelet after time zero, s.
     expected_period : float
-        Of the wavelet, s.
+        Period of the wavelet, s.
     distance : ndarray, (n,)
         From source to receiver along the surface, m.
     at : ndarray, (n,), int

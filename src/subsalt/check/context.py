@@ -1,4 +1,4 @@
-"""What rules look at, and the registry they stand in.
+"""The data that rules look at, and the registry of the rules.
 
 Shots in messages: their numbers with the files they are in, and the selection that leaves them out.
 
@@ -51,13 +51,13 @@ class Context:
     computed : ModelLike, optional
         The model on the grid on which waves are computed; the same as `model` unless the job asks for another.
     accuracy : float, optional
-        Of waveforms, by which that grid was chosen; None where it was not.
+        Accuracy of waveforms for which that grid was chosen; None where it was not chosen so.
     survey : Survey, optional
         Recorded, on the time axis of the records, or to be modelled.
     record : TimeAxis, optional
-        Of the traces that are imaged, after all steps on them; that of the survey when None.
+        Time axis of the traces that are imaged, after all steps on them; that of the survey when None.
     scan : ScanResult, optional
-        What the files say.
+        Findings and facts of the scan of the files.
     wavelet : Wavelet, optional
         Sampled at the time step.
     propagation, imaging : options

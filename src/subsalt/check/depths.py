@@ -143,7 +143,7 @@ def _land(lay: SurveyExtent, context: Context) -> Finding | None:
 def _height_of_land(lay: SurveyExtent, context: Context) -> float | None:
     """Return the height (m above z = 0) of the highest station of a survey on land above the model; else None.
 
-    Sources on land lie at the level of the receivers beside them, or as far below as charges do. At sea, receivers of
+    Sources on land lie at the level of the receivers next to them, or as far below as charges do. At sea, receivers of
     the wrong sign stand as high as cables are deep: there the words of the ground (byte 45) tell land from water.
     """
     top = float(lay.low[2])

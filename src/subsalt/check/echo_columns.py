@@ -88,7 +88,7 @@ class Columns:
     time : ndarray, (nt,)
         Times of samples, s.
     wavelet : Wavelet
-        Of the source.
+        Wavelet of the source.
     """
 
     model: ModelLike

@@ -66,13 +66,13 @@ class EchoAgreement:
     Parameters
     ----------
     given, inexact, best : float
-        Of the model as it is, with velocities that are some per cent higher or lower, and in the best other reading.
+        Correlations of the model as given, with velocities that are some per cent off, and in the best other reading.
     speed : float
         Factor of the velocities of `inexact`.
     least : float
         From which a correlation is none of chance.
     tried, second : str
-        What that other reading and the next one are; empty when none was tried.
+        That other reading and the next best one, in words; empty when none was tried.
     how : EchoReading or None
         The other reading, where it is clearly the right one.
     other : bool
@@ -109,9 +109,9 @@ class EchoComparison:
     near : Near
         Traces as recorded.
     axis : TimeAxis
-        Of their samples.
+        Time axis of their samples.
     wavelet : Wavelet
-        Of the source.
+        Wavelet of the source.
     after : ndarray, (n,)
         Times at which the direct wave has passed, s.
     """

@@ -28,7 +28,7 @@ class EchoReading:
     Parameters
     ----------
     what : str
-        What would be so, in words; empty for the model as it is given.
+        The assumption of this reading, in words; empty for the model as it is given.
     place : callable
         Midpoints on the model as it is given, (n, 3), of those on the survey.
     family : str
@@ -40,7 +40,7 @@ class EchoReading:
     timed : bool
         The last axis is two-way time in ms.
     held : str
-        What velocities are: ``"interval"``, ``"rms"`` or ``"average"`` down to there.
+        Kind of the velocities: ``"interval"``, or ``"rms"`` or ``"average"`` down to each depth.
     speed : float
         Factor of the velocities.
     flip, axes : str
@@ -81,7 +81,7 @@ def readings(
     shot : ndarray, (n,), int
         Which of the shots each is of.
     quarter : float
-        Of a wavelength, m.
+        Quarter of a wavelength, m.
     """
     timed = EchoReading("its last axis is two-way time in ms, not depth in m", family="time", timed=True)
     feet = EchoReading(

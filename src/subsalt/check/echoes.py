@@ -44,7 +44,7 @@ MOST = 0.95
 def near_traces(context: Context) -> Near | None:
     """Return the traces nearest to their sources of some shots, before any mute; None where they cannot be had.
 
-    Dense records of time slices are not read anew: there the shots that were read to be looked at have to do.
+    Dense records of time slices are not read again: the shots that were sampled before are used.
     """
     survey = context.survey
     assert survey is not None

@@ -59,13 +59,13 @@ def fewer_runs(survey: Survey) -> Iterator[Finding]:
         )
 
 
-#: factors that mend coordinates whose scalar was forgotten, or applied twice
+#: factors that correct coordinates whose scalar was forgotten, or applied twice
 POWERS = (10.0, 0.1, 0.01, 0.001)
 
 
 @rule("geometry", "survey")
 def joined_positions(context: Context) -> Iterator[Finding]:
-    """What was joined, where positions come from files of their own."""
+    """Report the positions that were joined from separate files."""
     assert context.survey is not None
     facts = context.survey.notes.get("geometry")
     if isinstance(facts, dict):
@@ -153,7 +153,7 @@ def _origin_cure(lay: SurveyExtent, points: Points, context: Context) -> str:
 def _shift(context: Context, offset: Points, shift: str) -> str:
     """Return the cure for two frames: in words, since that their centres belong together is a guess.
 
-    Stations on the map over a model that counts from zero, which nobody placed, get the key of that guess as well.
+    Stations on the map over a model that counts from zero and has no position get the key of that guess as well.
     """
     assert context.survey is not None
     assert context.model is not None
@@ -214,7 +214,7 @@ def _tried(lay: SurveyExtent, context: Context) -> str:
     if not stations or context.survey is None:
         return ""
     scan, frame = context.scan, context.survey.frame
-    # a line that nobody placed begins where its stations do, also under another scalar
+    # a line without a given position begins where its stations do, also under another scalar
     loose = context.survey.ndim == 2 and _fitted(stations) == frame
 
     def good(files: list[ScannedFile], fix: Fix) -> bool:

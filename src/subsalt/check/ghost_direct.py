@@ -53,7 +53,7 @@ ONSET = 0.1
 
 @dataclass(frozen=True)
 class Direct:
-    """What is left of direct waves by both readings.
+    """Misfit of direct waves with a ghost and without one.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ SHALLOWEST, DEEPEST, STEP = 3.0, 30.0, 0.5
 FREQUENCIES = 256
 #: band of the data: down to this part of the largest power, and up from this frequency, Hz, above swell
 BAND, SWELL = 1e-3, 4.0
-#: degree of the polynomial in frequency; a power of the frequency is fitted beside it
+#: degree of the polynomial in frequency; a power of the frequency is fitted with it
 DEGREE = 4
 #: a notch is seen where it lies below this part of the end of the band
 WITHIN = 0.75
@@ -73,7 +73,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class Notches:
-    """What the spectrum says of two depths.
+    """Depths of source and receivers that fit the spectrum, and how well.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class Notches:
     best : (float, float)
         Depths that leave least, m, the shallower first.
     left_best, left_given, left_none : float
-        What the best depths leave, those of the headers and no ghosts, dB rms.
+        Misfit with the best depths, with those of the headers, and without ghosts, dB rms.
     cosine : float
-        As of the spectrum.
+        Angle in the notch frequencies, as in `spectrum`.
     """
 
     low: float
@@ -124,7 +124,7 @@ class Notches:
 
 
 def alike(one: float, other: float) -> bool:
-    """Return whether two depths, m, are the same but for what is left open."""
+    """Return whether two depths, m, are the same within the resolution of notches."""
     return abs(one - other) <= max(LEAST_OFF, OFF * max(one, other)) + 0.5 * STEP
 
 
@@ -143,7 +143,7 @@ def spectrum(data: Array, offset: Array, times: Array, first: Array) -> Spectrum
     offset : ndarray, (n,)
         Distances from the source, m.
     times : ndarray, (nt,)
-        Of the samples, s.
+        Times of the samples, s.
     first : ndarray, (n,)
         Times from which on there are reflections alone, s.
     """

@@ -34,7 +34,7 @@ SAID = ("_corrected", "_vp_wrong", "_grid_wrong", "_perhaps_feet")
 
 @dataclass(frozen=True)
 class GhostEvidence:
-    """What the two witnesses say; a text is the reason why one says nothing."""
+    """Evidence of direct waves and of notches; a text is the reason why one of them is not available."""
 
     direct: Direct | str
     notches: Notches | str
@@ -145,7 +145,7 @@ def _cure(evidence: GhostEvidence, notches: Notches) -> str:
     """Return which depths to set: a notch does not say whose it is, unless the other depth is in order."""
     own = {"source_depth": evidence.source, "receiver_depth": evidence.receiver}
     shallow, deep = notches.best
-    # below the band only the deeper one is told
+    # below the band only the deeper one is resolved
     pairs = [(deep, shallow)] if shallow < notches.shallowest else [(deep, shallow), (shallow, deep)]
     single: list[str] = []
     for key, other in (("source_depth", "receiver_depth"), ("receiver_depth", "source_depth")):
@@ -171,7 +171,7 @@ def _given(evidence: GhostEvidence) -> str:
 
 
 def _seen(notches: Notches) -> str:
-    """Return the depths that are told, in words."""
+    """Return the resolved depths, in words."""
     shallow, deep = notches.best
     numbers = (
         f"(left: {notches.left_best:.1f} dB, without ghosts {notches.left_none:.1f} dB, as given "

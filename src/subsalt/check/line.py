@@ -20,7 +20,7 @@ from subsalt.io.scan.traces import GAP_LENGTH
 SAME = 1e-6
 #: part by which a projection may shorten a line before its offsets are wrong: 8 degrees
 SHORTENED = 0.01
-#: part of its length by which a line may lie beside local x
+#: part of its length by which a line may lie off local x
 ASIDE = 0.02
 
 _WHY = {
@@ -191,7 +191,7 @@ def model_axes_key(context: Context) -> str:
 def exchanged_in_3d(context: Context, survey: bool = True) -> str:
     """Return the cure of x and y that are exchanged in a model or in a `survey`; words where nothing tells in which.
 
-    The two give the same image, but for one that is turned over. Bins beside the coordinates are a witness.
+    The two give the same image, except that one is turned over. Bins in addition to the coordinates decide.
     """
     axes = model_axes_key(context)
     swap = exchange_key(context) if survey else ""

@@ -1,4 +1,4 @@
-"""What the job asks of the machine that checks it."""
+"""The demands of a job on the machine that checks it."""
 
 from __future__ import annotations
 

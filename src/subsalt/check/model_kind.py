@@ -14,7 +14,7 @@ from subsalt.check.units import FASTEST, SLOWEST
 from subsalt.earth.planes import Parameter
 from subsalt.errors import Finding
 
-#: m/s; P waves in rocks that hold water are faster, but for gas: only dry or very soft ground is slower
+#: m/s; P waves in rocks that hold water are faster, except with gas: otherwise only dry or very soft ground is slower
 SLOWEST_WET = 1400.0
 #: m below the top of the model, below which ground is wet
 WET = 500.0

@@ -13,9 +13,9 @@ from subsalt.check.reach import two_way_time
 from subsalt.errors import Finding
 from subsalt.numerics.fixedmath import ramp
 
-#: share of rows or samples below which a mute leaves next to nothing: somebody who wants so little cuts it out
+#: share of rows or samples below which a mute leaves next to nothing
 LITTLE = 0.1
-#: shots whose offsets are held against the mute line; offsets and locations of a time migration
+#: shots whose offsets are compared with the mute line; offsets and locations of a time migration
 SHOTS = 50
 
 

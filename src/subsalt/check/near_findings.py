@@ -1,4 +1,4 @@
-"""What is said of direct waves that come at another time than the model's: of single shots, and of all."""
+"""Findings on direct waves that come at another time than the model's: of single shots, and of all."""
 
 from __future__ import annotations
 

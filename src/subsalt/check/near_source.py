@@ -3,10 +3,10 @@
 The difference of picks and model has three parts: one grows with offset, which is the velocity's; one is the same
 everywhere, which is that of time; and one goes with the direction in which receivers lie, which is that of a source
 that stands elsewhere: with d from where it should be to where it is, and u from it to a receiver, waves come d.u / v
-early. In a spread on one side of the source directions are alike, and the last two cannot be told apart: a source 75 m
-farther off in water and times that are 50 ms late look alike.
+early. In a spread on one side of the source directions are alike, and the last two cannot be distinguished: a source
+75 m farther off in water and times that are 50 ms late look alike.
 
-What is allowed follows from what these can be trusted with. Shots of a survey have one wavelet, so that its phase,
+The tolerances follow from the reliability of these parts. Shots of a survey have one wavelet, so that its phase,
 which is often unknown, is the same in all: shots are compared with each other wherever the model knows a first arrival,
 and what is allowed is how much they scatter. The time that all have in common is compared with zero only where the
 model allows the first arrival one time, and the direct wave has the waveform that the wavelet gives.
@@ -33,7 +33,7 @@ UNLIKE = 0.4
 BETWEEN, KNOWN = 0.15, 0.15
 #: part of a period that a wavelet of unknown phase may be off: half of one is the opposite sign
 UNKNOWN = 0.5
-#: shots that can be held against each other; surveys in order in which one is found by chance
+#: shots that can be compared with each other; share of correct surveys with a finding by chance
 SHOTS, ALARM = 4, 0.01
 #: median deviations in three standard deviations of a normal distribution; rounds of a fit by absolute values
 THREE, ROUNDS = 4.45, 20
@@ -41,7 +41,7 @@ THREE, ROUNDS = 4.45, 20
 
 @dataclass(frozen=True)
 class ShotLateness:
-    """What the picks of a shot are late by, the velocity's part taken off.
+    """Lateness of the picks of a shot, without the part that a wrong velocity explains.
 
     Parameters
     ----------
@@ -52,13 +52,13 @@ class ShotLateness:
     placed : bool
         Directions are unlike enough to tell that.
     direct : bool
-        The model leaves these arrivals one time; else they are held against its earliest.
+        The model allows these arrivals one time; else they are compared with its earliest.
     error : float
         Three standard errors of `time`, s.
     speed : float
-        Of these arrivals in the model, m/s.
+        Speed of these arrivals in the model, m/s.
     period : float
-        Of the data, s.
+        Period of the data, s.
     """
 
     time: float
@@ -156,7 +156,7 @@ class SurveyLateness:
 
 
 def compare_shots(latenesses: list[ShotLateness]) -> SurveyLateness:
-    """Hold the shots against each other.
+    """Compare the shots with each other.
 
     Notes
     -----
@@ -187,7 +187,7 @@ def _apart(values: NDArray[np.float64], direct: NDArray[np.bool_]) -> tuple[floa
 
 
 def _odd(off: NDArray[np.float64], room: NDArray[np.float64], use: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which shots are farther off than the others: a third at most, else nobody knows which are right."""
+    """Return which shots are farther off than the others: a third at most, else it is unknown which are right."""
     n = int(use.sum())
     if n < SHOTS:
         return np.zeros(len(off), bool)

@@ -1,4 +1,4 @@
-"""Axes of a model that are exchanged or run backwards, told by how velocity changes along them.
+"""Axes of a model that are exchanged or run backwards, found from the changes of velocity along them.
 
 Velocity rises with depth in nearly every column of a model, and changes faster with depth than sideways. In the models
 of `tests/check/test_orientation.py` (Marmousi, Overthrust, Salt, Volve) it rises in 87 % of the columns and more, with
@@ -271,7 +271,7 @@ def _runs_with(one: NDArray[np.float64], other: NDArray[np.float64], axes: list[
 
 
 def _across(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much values change across, between the nodes of a column and those beside it, over some nodes."""
+    """Return how much values change across, between neighbouring columns, averaged over some nodes."""
     from scipy.ndimage import uniform_filter
 
     steps = [

@@ -24,7 +24,7 @@ from subsalt.check.looked_at import moved_by, samples, wavelet_of
 def breaks(context: Context) -> list[ShotBreaks]:
     """Return the first breaks of the context's survey, picked once for all rules; none where they are not judged.
 
-    Dense records of time slices are not read anew: there the shots that were read to be looked at have to do.
+    Dense records of time slices are not read again: the shots that were sampled before are used.
     """
     if not context.judge_breaks:
         return []

@@ -21,7 +21,7 @@ SMALLEST = 0.01
 
 
 def gated(context: Context, of: ModelLike | None = None) -> ModelLike:
-    """Return the model, or another, as it will be propagated: isotropic when asked for, delta <= epsilon."""
+    """Return the model, or another, as it will be propagated: isotropic where the job says so, delta <= epsilon."""
     model, medium = of or context.computed or context.model, context.propagation.medium
     assert model is not None
     model = model.as_medium(model.medium if medium == "auto" else medium)
@@ -71,15 +71,15 @@ def time_step(context: Context) -> Iterator[Finding]:
 
 
 def _milliseconds(dt: float, bound: float) -> str:
-    """Return the cure of a time step that was written in milliseconds; empty when that does not mend it."""
-    # a step far below the bound is no step that anybody means
+    """Return the cure of a time step that was written in milliseconds; empty when milliseconds do not explain it."""
+    # a step far below the bound is not intended
     likely = 0.1 * bound <= 1e-3 * dt <= bound
     return f'if it is in milliseconds: [propagation] dt = "{dt:g} ms"; else ' if likely else ""
 
 
 @rule("stability", "model")
 def model_storage(context: Context) -> Iterator[Finding]:
-    """What 16-bit model arrays change about the model."""
+    """Report how 16-bit model arrays change the model."""
     if context.propagation.model_storage != "u16":
         return
     model = gated(context)

@@ -12,7 +12,7 @@ from subsalt.check.context import Context, error, rule, warning
 from subsalt.earth.planes import Parameter, VolumeSummary, first_index, slabs
 from subsalt.errors import Finding
 
-#: largest angle that anybody writes, degrees: beyond lie null values
+#: largest angle in use, degrees: null values are larger
 WIDEST = {"theta": 180.0, "phi": 360.0}
 
 #: share of the nodes that may hold null values among angles of another unit
@@ -61,7 +61,7 @@ def _few_beyond(parameter: Parameter) -> tuple[int, tuple[int, ...], float] | No
 
 
 def _share_beyond(parameter: Parameter) -> float:
-    """Return the share of nodes with an angle that nobody writes: a few are null values, many another unit."""
+    """Return the share of nodes with an impossible angle: a few are null values, many another unit."""
     count = sum(int(np.count_nonzero(np.abs(a) > WIDEST[parameter.name])) for _, a in slabs(parameter.volume))
     return count / parameter.summary.size
 

@@ -28,7 +28,7 @@ FITS, WORSE = 12.0, 5.0
 
 Array = NDArray[np.float64]
 
-#: what may be wrong with theta, as a function that mends it, in degrees
+#: what may be wrong with theta, as a function that corrects it, in degrees
 MISTAKES: dict[str, Callable[[Array], Array]] = {
     "radians": np.degrees,
     "sign": np.negative,
@@ -91,7 +91,7 @@ def axis_against_layers(context: Context) -> Iterator[Finding]:
 
 
 def misfits(theta: Parameter, vp: Parameter, phi: Parameter | None) -> dict[str, float] | None:
-    """Return the median angle, degrees, between axes and normals of layers, as given and mended of each mistake.
+    """Return the median angle, degrees, between axes and normals of layers, as given and with each mistake corrected.
 
     None where vp shows too few dipping layers.
     """

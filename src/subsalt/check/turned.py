@@ -18,7 +18,7 @@ from subsalt.errors import Finding
 def place_of_volume(context: Context) -> Iterator[Finding]:
     """Corners, direction and line numbers of a 3-D model."""
     assert context.model is not None
-    # a survey that nobody placed elsewhere lies in the same frame
+    # a survey without a position of its own lies in the same frame
     grid, frame = context.model.grid, context.model.frame
     if frame == Frame() and context.survey is not None:
         frame = context.survey.frame

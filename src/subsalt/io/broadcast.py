@@ -86,7 +86,7 @@ class PerRank:
 
 
 class Broadcast:
-    """The first rank reads everything, piece by piece, and sends it to all; nobody goes on before all have it.
+    """Reading by the first rank, which sends everything, piece by piece, to all; returns once every rank has it.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class Broadcast:
         nbytes = math.prod(shape) * dtype.itemsize
         if len(self._buffer) < 8 + nbytes:
             self._buffer = np.empty(8 + nbytes, np.uint8)
-        # eight bytes before the data say whether they are good: one message, and nobody waits for a rank that failed
+        # eight bytes before the data say whether they are good: one message, and no rank waits for one that failed
         message = self._buffer[: 8 + nbytes]
         values = message[8:].view(dtype).reshape(shape)
         failure: Exception | None = None

@@ -1,6 +1,6 @@
 """The log of a run, events.jsonl: one line per event, each with a checksum of its own.
 
-It is a log: nothing in it may stop a run. A line that is damaged is passed over, and said by its number. Lines of
+It is a log: nothing in it may stop a run. A damaged line is skipped and reported by its number. Lines of
 versions before 0.9 have no checksum; they count as long as no line with one stands before them.
 """
 
@@ -32,7 +32,7 @@ class Events:
     known : list of dict
         The events, in order.
     damaged : list of int
-        Numbers of the lines, from 1, that were passed over.
+        Numbers of the lines, from 1, that were skipped.
     """
 
     known: list[dict[str, Any]] = field(default_factory=list)
@@ -85,7 +85,7 @@ def _sum_of(text: bytes) -> str:
 
 
 def said_of(damaged: Sequence[int]) -> str:
-    """Return in words which lines were passed over."""
+    """Return in words which lines were skipped."""
     shown = ", ".join(map(str, damaged[:10])) + (", ..." if len(damaged) > 10 else "")
     return f"{NAME}: line{'s' * (len(damaged) != 1)} {shown} {'are' if len(damaged) != 1 else 'is'} damaged and skipped"
 

@@ -232,7 +232,7 @@ def export(
         Its suffix tells the format: ``.sgy``, ``.rsf``, ``.npz``, ``.npy``, ``.vti``, ``.nc``, ``.zarr`` for
         volumes; ``.su``, or ``-`` for SU on standard output, for traces (and SEG-Y images) as they are.
     key, unit : str, optional
-        As in `subsalt.io.volumes.volume.read`; of a time migration the key may be ``image``, ``gathers`` or ``hits``.
+        See `subsalt.io.volumes.volume.read`; of a time migration the key may be ``image``, ``gathers`` or ``hits``.
     spacing : sequence of float, optional
         m along x, (y,) z, for volumes whose files do not say it.
     text : sequence of str

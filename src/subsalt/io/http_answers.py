@@ -1,4 +1,4 @@
-"""Answers of web servers that are read within bounds: what was asked for, and no more, however much a server sends."""
+"""HTTP responses that are read within bounds: the requested bytes and no more, however much a server sends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERROR = 1 << 20
 
 
 class HttpResponse(aiohttp.ClientResponse):
-    """An answer whose body is read as far as its request named a range, or memory reaches."""
+    """A response whose body is read up to the end of the requested range, or as far as memory reaches."""
 
     async def read(self) -> bytes:
         """Return the body.
@@ -26,7 +26,7 @@ class HttpResponse(aiohttp.ClientResponse):
         Raises
         ------
         DataError
-            When it goes on beyond what was asked for.
+            When the server sends more than the requested bytes.
         """
         if self._body is not None:
             return self._body
@@ -50,5 +50,5 @@ class HttpResponse(aiohttp.ClientResponse):
 
 
 async def client(**settings: Any) -> aiohttp.ClientSession:
-    """Return a session with such answers, which are not unpacked: a few bytes may become gigabytes."""
+    """Return a session whose responses are bounded and not unpacked: a few bytes may become gigabytes."""
     return aiohttp.ClientSession(response_class=HttpResponse, auto_decompress=False, **settings)

@@ -179,7 +179,7 @@ class _Store:
             answer = sync(self.fs.loop, getattr(self.fs, f"_{what}"), *args, timeout=TIMEOUT, **more)
         else:
             answer = getattr(self.fs, what)(*args, **more)
-        # of many requests, those that failed are told as results
+        # of many requests, those that failed are returned as results
         failed = [one for one in answer if isinstance(one, Exception)] if what == "cat_ranges" else []
         if failed:
             raise failed[0]

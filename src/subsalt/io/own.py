@@ -1,9 +1,9 @@
 """Folders that the program has made: nothing in them is deleted, written or trusted through a link.
 
 A run directory and the place of scratch may be reached through links: people keep their scratch on another disk. What
-lies below is ours, and there a link can only lead to somebody else's files. Whoever opens such a place claims it; from
-then on the functions here reach what is below it from one folder to the next, each opened without following a link
-(O_NOFOLLOW) and, where something is to be written or removed, looked at for its owner first. A link that is put in
+lies below is ours, and there a link can only lead to files of other users. The function that opens such a place claims
+it; from then on the functions here reach what is below it from one folder to the next, each opened without following a
+link (O_NOFOLLOW) and, where something is to be written or removed, looked at for its owner first. A link that is put in
 place of a folder while the program works leads nowhere either: no path is looked up twice.
 """
 
@@ -23,7 +23,7 @@ from subsalt.errors import CannotCreateError
 
 AnyPath = str | os.PathLike[str]
 
-#: by folder: the names in it that are ours, and whether only this user may own them (else whoever owns the folder, too)
+#: by folder: the names in it that are ours, and whether only this user may own them (else the owner of the folder, too)
 _claims: dict[str, dict[str, bool]] = {}
 
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -57,7 +57,7 @@ class _Place(NamedTuple):
 
 
 def _place(path: AnyPath) -> _Place | None:
-    """Return where a path stands below the outermost claimed folder; None where nobody claimed anything."""
+    """Return where a path stands below the outermost claimed folder; None where no folder is claimed."""
     if not _claims:
         return None
     whole = Path(path).absolute()
@@ -108,7 +108,7 @@ def _kind(name: str, folder: int) -> str:
 
 @contextmanager
 def beside(path: AnyPath, owned: bool = True) -> Iterator[tuple[int | None, str]]:
-    """Yield the descriptor of the folder of a path, and the name in it; None and the path where nobody claimed it.
+    """Yield the descriptor of the folder of a path, and the name in it; None and the path where it is not claimed.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def beside(path: AnyPath, owned: bool = True) -> Iterator[tuple[int | None, str]
     Raises
     ------
     CannotCreateError
-        When a link, or somebody else's folder, stands in between (E655).
+        When there is a link, or another user's folder, in between (E655).
     """
     place = _place(path)
     if place is None:
@@ -306,11 +306,11 @@ def _shared(info: os.stat_result) -> str:
 
 
 def _links_in(at: int, name: str, whole: Path, owners: set[int] | None) -> list[str]:
-    """Return the links in a folder and below it, in words; the folder alone when it is somebody else's."""
+    """Return the links in a folder and below it, in words; the folder alone when it belongs to another user."""
     try:
         fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
     except OSError as e:
-        # gone meanwhile, as scratch of a run at work is, or put there meanwhile
+        # gone meanwhile, as scratch of an active run is, or put there meanwhile
         return [f"{whole} is a link"] if e.errno in (errno.ELOOP, errno.ENOTDIR) else []
     try:
         if owners is not None and os.fstat(fd).st_uid not in owners:

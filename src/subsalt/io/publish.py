@@ -237,7 +237,7 @@ def atomic_write(
     mode : {"wb", "w"}
         Bytes, or text in UTF-8.
     size : int, optional
-        Bytes the file will have; then a lack of space is told before the first byte is written.
+        Bytes the file will have; then a lack of space is reported before the first byte is written.
     verify : callable, optional
         Called with the temporary file once it is complete; what it raises keeps the file from being
         published.
@@ -435,7 +435,7 @@ def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
 def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
     """Remove what writers that were killed left in a folder and its subfolders; return the paths.
 
-    Only for folders whose lock the caller holds: the temporary files of a writer at work look the same.
+    Only for folders whose lock the caller holds: the temporary files of an active writer look the same.
     """
     removed = []
     for place, folders, files, fd in os.fwalk(folder, follow_symlinks=False):

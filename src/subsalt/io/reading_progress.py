@@ -1,6 +1,6 @@
-"""How far a long look at files is, told to whoever listens: readers and rules need not hand a callback on.
+"""Progress of long reads, reported to a listener: readers and rules need not pass a callback on.
 
-A command listens (`listening`), the loops over files and rules tell (`each`, `tell`). Where nobody listens, nothing
+A command listens (`listening`), the loops over files and rules tell (`each`, `tell`). Without a listener, nothing
 happens.
 """
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 Listener = Callable[[float, float, str, str], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
-#: item, number of items, and words of the loop that goes on
+#: item, number of items, and text of the current loop
 _at: ContextVar[tuple[int, int, str, str] | None] = ContextVar("at", default=None)
 
 

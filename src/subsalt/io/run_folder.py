@@ -9,7 +9,7 @@ from pathlib import Path
 from subsalt.io import own
 from subsalt.io.stored_marks import MARKS
 
-#: what belongs to the result of a job, and is set aside with it; what else lies in the directory is not touched. The
+#: what belongs to the result of a job, and is moved away with it; what else lies in the directory is not touched. The
 #: ledger goes last: as long as it is there, the directory belongs to the old job
 CONTENTS = (
     "image.*",
@@ -34,7 +34,7 @@ CONTENTS = (
     "ledger.sqlite-wal",
     "ledger.sqlite",
 )
-#: where old results go, the note of a move under way, the lock, a wish that the run ends, stacks of crashes, names of
+#: where old results go, the note of a move in progress, the lock, a wish that the run ends, stacks of crashes, names of
 #: shared memory, ledgers that were damaged
 BESIDE = (
     "previous",
@@ -62,12 +62,12 @@ def own_run(folder: Path, *, writing: bool = False, deep: bool = True) -> Path:
         Something will be written or removed: then folders of other users are refused as well, and second names of files
         that are changed where they lie.
     deep : bool
-        Look into the folders as well; whoever passes over single links by itself, as the report does, need not.
+        Look into the folders as well. The report, which skips single links itself, need not.
 
     Raises
     ------
     CannotCreateError
-        With the names of what is a link, or somebody else's (E655).
+        With the names of links and of files of other users (E655).
     """
     own.refuse_links(
         folder,

@@ -1,4 +1,4 @@
-"""Files for scratch: folders nobody else may enter, new files that are nobody's link, room asked for beforehand;
+"""Scratch files: private folders, new files that no link points to, space reserved beforehand;
 and files without a name, which are gone with the program.
 """
 
@@ -27,7 +27,7 @@ def own_folder(path: Path) -> Path:
     Raises
     ------
     CannotCreateError
-        When it cannot be made, or when what is there is a link, no folder, or somebody else's (E651).
+        When it cannot be made, or when what is there is a link, no folder, or another user's (E651).
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +46,7 @@ def claim(path: Path) -> None:
 
 
 def refuse_others(path: Path) -> None:
-    """Refuse a folder of scratch that is a link, or somebody else's, or has links in it; a missing one is fine.
+    """Refuse a folder of scratch that is a link, belongs to another user, or has links in it; a missing one is fine.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def refuse_others(path: Path) -> None:
 
 
 def check_owner(path: Path) -> None:
-    """Refuse what stands in the place of a folder of scratch and is a link, no folder, or somebody else's (E651).
+    """Refuse what stands in the place of a folder of scratch and is a link, no folder, or another user's (E651).
 
     Raises
     ------
@@ -107,7 +107,7 @@ def create(path: Path, direct: bool) -> tuple[int, bool]:
 def reopen(path: Path, direct: bool, writing: bool = True) -> tuple[int, bool]:
     """Open a file that `create` made; FileNotFoundError when it is not there.
 
-    One with a second name, or of somebody else, is not the one that was made: it counts as missing.
+    One with a second name, or of another user, is not the one that was made: it counts as missing.
     """
     flags = (os.O_RDWR if writing else os.O_RDONLY) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     ask("open", str(path))

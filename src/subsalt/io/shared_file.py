@@ -75,7 +75,7 @@ def write_together(
     comm : Comm
         The ranks that write.
     size : int
-        Bytes of the whole file; a lack of space is told before the first byte.
+        Bytes of the whole file; a lack of space is reported before the first byte.
     verify : callable, optional
         Called on the first rank with the complete temporary file; what it raises keeps the file from being published.
 

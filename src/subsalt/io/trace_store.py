@@ -321,7 +321,7 @@ def _opened(path: str, stamp: int) -> _Store:
 
 
 def _stamp(path: Path) -> int:
-    """Return a number that changes when a store is written anew."""
+    """Return a number that changes when a store is written again."""
     for name in _ROOTS:
         root = path / name
         if is_url(path):
@@ -350,7 +350,7 @@ class StoreFile:
     Attributes
     ----------
     size, stamp : int
-        Bytes of the file that is presented; a number that changes when the store is written anew.
+        Bytes of the file that is presented; a number that changes when the store is written again.
     kind : str
         ``time`` or ``depth``: what the samples are over.
 

@@ -1,4 +1,4 @@
-"""Compressed pieces of known size, unpacked so that a lie about their size costs no memory.
+"""Compressed pieces of known size, unpacked so that a wrong size costs no memory.
 
 A piece says, or does not say, how many bytes it becomes; the array that it belongs to says how many there can be. What
 announces more is refused before it is unpacked, and what announces nothing is unpacked up to that many bytes.
@@ -52,7 +52,7 @@ def announced(codec: str, data: memoryview) -> int | None:
     Parameters
     ----------
     codec : str
-        As numcodecs and Zarr name it.
+        Name of the codec in numcodecs and Zarr.
     data : memoryview
         The piece.
 
@@ -136,7 +136,7 @@ _STREAMS: dict[str, Callable[[], Any]] = {
 }
 #: codecs whose pieces have a header with their size
 ANNOUNCING = ("blosc", "lz4", "zstd")
-#: filters that give no more bytes than they get, but for `packbits`, whose bits become bytes
+#: filters that give no more bytes than they get, except for `packbits`, whose bits become bytes
 FILTERS = (
     "adler32", "astype", "bitround", "crc32", "crc32c", "delta", "fixedscaleoffset", "fletcher32", "jenkins_lookup3",
     "packbits", "quantize", "shuffle", "transpose",
@@ -195,7 +195,7 @@ def unpacked(
     Parameters
     ----------
     codec : str
-        As numcodecs and Zarr name it.
+        Name of the codec in numcodecs and Zarr.
     data : bytes-like
         The piece.
     most : int

@@ -35,7 +35,7 @@ def _name(codec: Any) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Guarded(BytesBytesCodec):
-    """A codec from bytes to bytes that is asked how many it gives."""
+    """A codec from bytes to bytes that knows the size of its output."""
 
     codec: Any
 

@@ -54,7 +54,7 @@ class Campaign:
     cores : int
         That work at the same time, at most.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     """
 
     repeats: int
@@ -110,7 +110,7 @@ def marks_of(layout: RankLayout) -> list[str]:
 
 
 def same_bits(fields: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Refuse hashes that differ although the grid is the same; an empty grid is one that nobody named.
+    """Refuse hashes that differ although the grid is the same; an empty grid is one without a name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What do checkpoints on disk cost: put, get and total, by their number, by directory, by threads?
+"""Cost of checkpoints on disk: put, get and total, by their number, by directory, by threads.
 
 The tables of the founding documents, with what those left out: how often and how much was put and got, and what it
 reached. *bare* rows move the records and do nothing else; *overlapped* ones are a shot in a VTI medium, migrated with
@@ -34,7 +34,7 @@ from subsalt_lab.result import Result, Say
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Settings:
     repeats : int
         Samples of each case; figures are those of the median total.
     names : sequence of str
-        What the directories are called in the result; their paths when left out.
+        Names of the directories in the result; their paths when left out.
     """
 
     case: Case
@@ -235,10 +235,10 @@ def overlapped(did: Counts, counts: StoreCounts, seconds: float, fetched: int | 
     did : Counts
         Snapshots and states that it put and got.
     counts : StoreCounts
-        Of its stores, which cut large states into several records; put and get are the seconds that their threads were
+        Counts of its stores, which cut large states into several records; put and get are the seconds that threads were
         busy.
     seconds : float
-        Of the shot.
+        Seconds of the shot.
     fetched : int, optional
         Bytes that the system fetched from storage meanwhile.
     direct : bool
@@ -284,7 +284,7 @@ def middle(samples: Sequence[Row]) -> Row:
     return ordered[(len(ordered) - 1) // 2] | {"seconds": [r[key] for r in samples]}
 
 
-#: what makes two rows the same case but for what is compared
+#: what makes two rows the same case except for what is compared
 _CASE = ("mode", "checkpoints", "threads", "how", "flushed")
 
 

@@ -36,7 +36,7 @@ PER_POINT = 64
 
 @dataclass(frozen=True)
 class Case:
-    """What is migrated.
+    """The shot that is migrated.
 
     Parameters
     ----------

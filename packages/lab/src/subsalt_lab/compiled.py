@@ -36,7 +36,7 @@ def compiled(
     Parameters
     ----------
     name : str
-        What the file is called, before the hash.
+        Name of the file, before the hash.
     sources : sequence of Path
         C texts, compiled together.
     compiler : sequence of str

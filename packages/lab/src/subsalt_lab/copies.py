@@ -57,7 +57,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Settings:
     copies : sequence of int
         Numbers of copies.
     threads : int
-        Of each copy.
+        Threads of each copy.
     n : int
         Points per axis, absorbing layer included.
     rounds : int
@@ -117,9 +117,9 @@ def measure(
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     run : callable
         Gives the answer of one start.
     topology : Topology, optional
@@ -186,9 +186,9 @@ def window_rates(answers: Sequence[Mapping[str, Any]], point_steps: float) -> li
     Parameters
     ----------
     answers : sequence of mapping
-        Of the copies of one sample: when the ``first`` call began, and when each of them ``ends``.
+        Answers of the copies of one sample: when the ``first`` call began, and when each of them ``ends``.
     point_steps : float
-        Of one call.
+        Point steps of one call.
 
     Notes
     -----

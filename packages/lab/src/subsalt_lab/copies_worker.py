@@ -26,20 +26,20 @@ AWAKE = 0.002
 
 @dataclass(frozen=True)
 class Work:
-    """What is run.
+    """The calls that a copy runs.
 
     Parameters
     ----------
     medium : str
         ``"isotropic"``, ``"vti"`` or ``"tti"``.
     order : int
-        Of the stencil in space.
+        Order of the stencil in space.
     isa : str
         Instruction set.
     n : int
         Points per axis, absorbing layer included.
     threads : sequence of int
-        Of each process.
+        Threads of each process.
     cpus : sequence of sequence of int
         Hardware threads of each process; an empty one is placed by the system.
     cases : mapping of str to sequence of int
@@ -118,7 +118,7 @@ def _fork(work: Work, number: int, others: Sequence[Copy]) -> Copy:
         os.close(to_copy[0])
         os.close(from_copy[1])
         return Copy(pid, os.fdopen(to_copy[1], "w"), os.fdopen(from_copy[0]))
-    # here the copy goes on; pipes of others held open would keep them waiting
+    # here the copy continues; pipes of others held open would keep them waiting
     status = 1
     try:
         for other in others:
@@ -133,7 +133,7 @@ def _fork(work: Work, number: int, others: Sequence[Copy]) -> Copy:
 
 
 def serve(work: Work, number: int, orders: IO[str], answers: IO[str]) -> None:
-    """Be a copy: run when told, until nobody tells any more."""
+    """Be a copy: run on every command, until no more commands come."""
 
     def reply(words: Mapping[str, Any]) -> None:
         answers.write(json.dumps(words) + "\n")
@@ -160,9 +160,9 @@ class Kernel:
     Parameters
     ----------
     work : Work
-        What is run.
+        The calls to run.
     number : int
-        Of this copy.
+        Number of this copy.
     """
 
     def __init__(self, work: Work, number: int) -> None:

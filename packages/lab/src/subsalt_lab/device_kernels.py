@@ -77,7 +77,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class DeviceBench:
         for memory in self.memory.values():
             for a in memory.values():
                 a.fill(0)
-        # noise is everywhere: nobody need look how far it has come
+        # noise is everywhere: how far it has come does not matter
         self.state.it, self.state.whole = 0, True
 
     def advance(self, boundary: str, steps: int) -> None:
@@ -147,7 +147,7 @@ def measure(
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     clock : callable
         Returns seconds.
     seconds : float
@@ -157,7 +157,7 @@ def measure(
     small : int
         Points per axis of the grid on which answers are compared.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
 
     Raises
     ------

@@ -44,7 +44,7 @@ COPIES: dict[str, tuple[int, str]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def measure(settings: Settings, *, say: Say = lambda text: None) -> Result:
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
 
     Raises
     ------

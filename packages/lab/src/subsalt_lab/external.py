@@ -33,7 +33,7 @@ NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Settings:
 
     @property
     def starts(self) -> list[Start]:
-        """What takes turns: every layout with every case, in the first place, then in the second."""
+        """Starts that take turns: every layout with every case, in the first place, then in the second."""
         places = self.places or [Path()]
         return [Start(x, case, p) for p in places for case in self.cases for x in self.layouts]
 
@@ -220,9 +220,9 @@ def measure(
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     run : callable, optional
         Gives seconds and their resolution; runs the command when None.
     topology : Topology, optional

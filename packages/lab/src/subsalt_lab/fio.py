@@ -81,7 +81,7 @@ class Fio:
         what : str
             How an error calls it.
         options : mapping
-            Of the job, such as ``{"rw": "randread", "bs": 4096}``.
+            Options of the job, such as ``{"rw": "randread", "bs": 4096}``.
         seconds : float
             How long the test is to take.
 
@@ -140,12 +140,12 @@ def _said(file: Path) -> str:
 
 @dataclass(frozen=True)
 class Answer:
-    """What fio measured in one test.
+    """Result of one test of fio.
 
     Parameters
     ----------
     seconds : float
-        Of the test; the flush at its end, where one was asked for, is inside.
+        Seconds of the test; the flush at its end, where one was requested, is included.
     read, written : int
         Bytes.
     reads, writes : int

@@ -1,4 +1,4 @@
-"""What does it save that every rank reads its own part, rather than one reading everything and sending it to all?
+"""Time saved when every rank reads its own part, rather than one rank reading everything and sending it to all.
 
 The case of the founding code: three model volumes, then a plane of source and of receiver samples per time step. Both
 ways run interleaved under one launcher start per number of ranks, on the same files, through the reader of the product;
@@ -66,9 +66,9 @@ def rows_of(case: Case, launched: Mapping[str, Any], cores: int) -> list[dict[st
     Parameters
     ----------
     case : Case
-        What was read.
+        Case that was read.
     launched : mapping
-        What `io_worker` printed: ranks, nodes, samples.
+        Output of `io_worker`: ranks, nodes, samples.
     cores : int
         Cores that the ranks could use.
 
@@ -106,7 +106,7 @@ def _row(case: Case, table: str, ranks: int, samples: Sequence[Mapping[str, Any]
     middle = ratio(taken[WAYS[0]], taken[WAYS[1]])
     row["ratio"], row["ratio_spread"] = middle.median, middle.spread
     if table == "trace":
-        # what reading ahead hides is read all the same: the rate is that of the thread
+        # what reading ahead hides is read anyway: the rate is that of the thread
         ahead = [s["seconds"]["reading"] for s in samples if s["way"] == WAYS[1]]
         row["per_rank_reading_s"] = reading = summary(ahead).median
         row["per_rank_gb_s"] = row["wanted"] / reading / 1e9 if reading > 0 else None
@@ -186,7 +186,7 @@ CACHES = ("cold", "warm")
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------

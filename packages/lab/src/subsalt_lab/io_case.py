@@ -37,7 +37,7 @@ BLOCK = 10
 
 @dataclass(frozen=True)
 class Case:
-    """What is read, computed and written.
+    """The files to read, and the work and output of every rank.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def files(directory: Path, case: Case, *, keep: bool) -> Iterator[Path]:
     Raises
     ------
     DiskError
-        When the folder is there already: somebody else's, or one that was kept.
+        When the folder exists already: another user's, or one of an earlier run.
     """
     make_folder(directory)
     folder = directory / FOLDER

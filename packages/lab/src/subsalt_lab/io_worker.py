@@ -201,7 +201,7 @@ class Worker:
     comm : Comm
         All ranks of the run: they share one shot.
     case : Case
-        What is read and computed.
+        Case that is read and computed.
     folder : Path
         The files.
     """

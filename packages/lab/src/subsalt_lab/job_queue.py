@@ -25,7 +25,7 @@ from subsalt_lab.scaling_rows import Timed, rows
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Settings:
     nodes : sequence of int
         Numbers of nodes that are compared.
     names : sequence of str
-        Of the nodes, the first n are used; their numbers from 1 when empty.
+        Names of the nodes, the first n are used; their numbers from 1 when empty.
     threads : int
         OMP_NUM_THREADS of a job.
     repeats : int
@@ -106,9 +106,9 @@ def measure(
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     run : callable
         Runs all jobs on a number of nodes.
     """

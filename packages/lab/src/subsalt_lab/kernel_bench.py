@@ -33,7 +33,7 @@ NEVER = 1 << 30
 
 
 def bytes_needed(n: int, medium: str, order: int, packed: bool) -> int:
-    """Return the bytes of all arrays of a `Bench`, with its `packed` one beside it or not."""
+    """Return the bytes of all arrays of a `Bench`, with its `packed` one in addition or not."""
     layout = Layout((n, n, n), radius_of(order), 3)
     padded = 4 * math.prod(layout.padded_shape)
     models = {"isotropic": 1, "vti": 3, "tti": 9}[medium]  # of TTI the axis twice: upright in the PML

@@ -197,7 +197,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Variant:
-    """What was timed of one bench with one instruction set.
+    """Times of one bench with one instruction set.
 
     Parameters
     ----------
@@ -395,14 +395,14 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
     media, orders, isas, threads : sequence
         Every combination is measured; ``"kirchhoff"`` among the media is the sum of Kirchhoff migration, without order.
     storages : sequence of str
-        How model arrays are stored: ``"f32"`` always, and ``"u16"`` beside it where the medium has it.
+        How model arrays are stored: ``"f32"`` always, and also ``"u16"`` where the medium has it.
     n : int
         Points per axis, layer included.
     rounds : int
@@ -430,13 +430,13 @@ def measure(
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     clock : callable
         Returns seconds.
     seconds : float
         Length of a sample at least.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
 
     Raises
     ------

@@ -116,7 +116,7 @@ class LaunchLine:
         words : list of str
             The launch line.
         environment : dict of str to str
-            What the process itself must be started with: not empty only where a launcher has no option for that, and
+            Variables that the process must be started with: not empty only where a launcher has no option for that, and
             without a launcher.
         """
         if not variables:

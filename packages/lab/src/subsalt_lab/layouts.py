@@ -24,7 +24,7 @@ class RankLayout:
     Parameters
     ----------
     ranks, threads : int
-        Of the run; threads are those of one rank.
+        Ranks of the run, and threads of each rank.
     per_core : int
         Threads placed on each core: 1, or the hyperthreads of a core.
     pins : tuple of tuple of int
@@ -50,11 +50,11 @@ class RankLayout:
 
     @property
     def pin_lists(self) -> str:
-        """What `subsalt_lab.pinned` takes."""
+        """The cores of every rank, as `subsalt_lab.pinned` reads them."""
         return ";".join(format_list(list(p)) for p in self.pins) or "-"
 
     def where(self, hosts: Sequence[dict[str, Any]]) -> RankLayout:
-        """Return the layout with what its ranks saw: cores at work, nodes, and whether threads take turns.
+        """Return the layout with what its ranks saw: cores in use, nodes, and whether threads take turns.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ def layouts(
     ranks, threads : sequence of int
         Numbers of each.
     topology : Topology
-        Of this node.
+        Topology of this node.
     pin : bool
         Give each rank hardware threads of its own, as far as there are enough.
     hyperthreads : bool

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 #: size of a chart, and room for its axes
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 520, 260, 62, 12, 12, 34
-#: curves that are told apart by colour and marker; more are left out
+#: curves that are distinguished by colour and marker; more are left out
 MOST = 6
 
 Curve = Sequence[tuple[float, float]]
@@ -43,7 +43,7 @@ def curves(title: str, x_name: str, y_name: str, series: Mapping[str, Curve]) ->
     Parameters
     ----------
     title, x_name, y_name : str
-        What is drawn, and what stands at the axes, with units.
+        Title of the chart, and names of its axes, with units.
     series : mapping of str to sequence of (x, y)
         By name; points that are not positive and finite are left out, curves of fewer than two points too.
     """
@@ -324,7 +324,7 @@ def write(target: Path, machine: Machine | None, path: Path, results: Sequence[P
     target : Path
         HTML file.
     machine : Machine, optional
-        What machine.json knows; None where there is none.
+        Content of machine.json; None where there is none.
     path : Path
         Where that stands.
     results : sequence of Path

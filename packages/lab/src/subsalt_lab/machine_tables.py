@@ -1,4 +1,4 @@
-"""machine.json as people read it: a table per section with age and noise, and what nobody has measured."""
+"""machine.json as people read it: a table per section with age and noise, and what has not been measured."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def age(date: str, now: datetime) -> str:
 
 
 def missing(machine: Machine, wanted: Sequence[str], now: datetime | None = None) -> list[str]:
-    """Return what nobody has measured, what is disturbed and what is old, each with the command that mends it."""
+    """Return what has not been measured, what is disturbed and what is old, each with the command that measures it."""
     now = now or datetime.now(UTC)
     out = []
     for name in wanted:

@@ -50,7 +50,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ def measure(
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     clock : callable
         Returns seconds.
     seconds : float
         Length of a sample at least.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
 
     Raises
     ------

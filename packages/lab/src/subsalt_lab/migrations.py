@@ -52,9 +52,9 @@ class Case:
     layout : RankLayout
         Ranks and threads.
     key : mapping
-        What its row begins with.
+        First entries of its row.
     job : Path
-        What is migrated.
+        Job that is migrated.
     files : tuple of Path
         Its input.
     run_dir : Path
@@ -76,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one migration gave.
+    """Result of one migration.
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ class Answer:
     phases : mapping of str to float
         Seconds by phase of the rank that spent most in it, and `wall`.
     work : int
-        What was done, in the unit of `Migrations.work`.
+        Work of the migration, in the unit of `Migrations.work`.
     sha256 : str
-        Of the image.
+        Checksum of the image.
     read : int
         Bytes of input read by all ranks.
     """
@@ -101,7 +101,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Migrations(ABC):
-    """What is measured of a method.
+    """Settings and units of the migrations by one method.
 
     Parameters
     ----------
@@ -149,11 +149,11 @@ class Migrations(ABC):
     @property
     @abstractmethod
     def notes(self) -> list[str]:
-        """What a reader of the table must know of this method."""
+        """Notes for the reader of the table on this method."""
 
     @property
     def cache_note(self) -> str:
-        """What the page cache held."""
+        """State of the page cache."""
         if self.cached:
             return "files may come from the page cache"
         return "before every run the page cache was asked to forget the files"
@@ -244,9 +244,9 @@ def measure(
     Parameters
     ----------
     settings : Migrations
-        What is measured.
+        Settings of the measurement.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     run : callable
         Migrates once.
 

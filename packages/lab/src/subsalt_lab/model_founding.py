@@ -174,7 +174,7 @@ INPUT = (
 
 @dataclass(frozen=True)
 class Fit:
-    """What the fewest nodes of a grid say.
+    """Fit of the model to the fewest nodes of a grid.
 
     Parameters
     ----------

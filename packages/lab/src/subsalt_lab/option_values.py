@@ -1,4 +1,4 @@
-"""What the options of a measurement ask for, checked before anything is measured."""
+"""Values of the options of a measurement, checked before anything is measured."""
 
 from __future__ import annotations
 

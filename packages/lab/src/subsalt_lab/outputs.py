@@ -1,4 +1,4 @@
-"""What a foreign program left behind, and whether another run of it left the same.
+"""Output of a foreign program, and whether another run of it produced the same.
 
 Outputs are what a program printed, or the files that match globs. A file counts only when the run wrote it: one that
 an earlier run left, untouched, would compare as equal to itself.
@@ -71,7 +71,7 @@ def bytes_differ(one: Path, other: Path) -> str:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What of a program's work is compared.
+    """Output of a program that is compared.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Outputs:
         reference : mapping of str to Path
             From `keep`.
         printed : str
-            What the run printed.
+            Text that the run printed.
         before : mapping
             `stamps` from before the run.
         folder : Path

@@ -21,7 +21,7 @@ class Started(Protocol):
 
     @property
     def launcher(self) -> Launcher:
-        """What starts them."""
+        """Launcher of the ranks."""
 
     @property
     def timeout(self) -> float:

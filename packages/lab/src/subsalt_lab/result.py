@@ -1,4 +1,4 @@
-"""What a measurement gives: one format for all of them, version 1."""
+"""Result of a measurement: one format for all of them, version 1."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Result:
     measurement : str
         Name of the measurement, such as ``"memory"``.
     settings : mapping
-        What was asked for.
+        Settings of the measurement.
     rows : sequence of mapping
         One per case; values are plain, samples are lists.
     units : mapping of str to str
@@ -53,7 +53,7 @@ class Result:
     notes : sequence of str
         Lines that a reader of the numbers must know.
     more : mapping
-        What of this measurement is no table, by key; a key of the format wins.
+        Other content of this measurement that is not a table, by key; a key of the format wins.
     """
 
     measurement: str

@@ -25,12 +25,12 @@ def interleaved(
 ) -> list[list[Answer]]:
     """Return what `run(case, round)` gave, by case, one answer per round.
 
-    Every round does every case once, every other round backwards: a drift favours nobody.
+    Every round does every case once, every other round backwards: a drift favours no case.
 
     Parameters
     ----------
     cases : sequence
-        What is compared.
+        Cases to compare.
     rounds : int
         Answers of each.
     run : callable

@@ -21,7 +21,7 @@ WARM = 12
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured of time steps.
+    """Settings of the measurement of time steps.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ def measure(settings: Settings, *, say: Say = lambda text: None, run: Callable[.
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     run : callable
         Gives the answer of one start: ``run(settings, layout, work)``.
 

@@ -1,4 +1,4 @@
-"""What the options of ``lab scaling`` ask for, checked before anything is started."""
+"""Options of ``lab scaling``, checked before anything is started."""
 
 from __future__ import annotations
 

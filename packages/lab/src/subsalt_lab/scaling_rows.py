@@ -25,17 +25,17 @@ class Timed:
     Parameters
     ----------
     key : mapping
-        What tells it from the others, and stands in its row: ranks, threads, grid.
+        Entries of its row that distinguish it from the others: ranks, threads, grid.
     cores : int
-        Cores at work.
+        Cores in use.
     seconds : sequence of float
         One sample per round.
     work : float
-        What was done in that time, in any unit: the same everywhere in strong scaling, growing with the cores in weak.
+        Work done in that time, in any unit: the same everywhere in strong scaling, growing with the cores in weak.
     resolution : float
         How far off a time may be by the clock or by the digits that were printed, s.
     marks : sequence of str
-        What a reader must know, such as ``"oversubscribed"``.
+        Marks for the reader, such as ``"oversubscribed"``.
     """
 
     key: Mapping[str, Any]
@@ -121,7 +121,7 @@ def add_sockets(table: Sequence[dict[str, Any]], runs: Sequence[Timed], per_sock
     Parameters
     ----------
     table : sequence of dict
-        Of `rows`, in the order of `runs`.
+        Table of `rows`, in the order of `runs`.
     runs : sequence of Timed
         They were made of.
     per_socket : int

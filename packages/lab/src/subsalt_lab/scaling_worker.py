@@ -41,7 +41,7 @@ RECEIVERS_EVERY = 4
 
 @dataclass(frozen=True)
 class Work:
-    """What every rank does.
+    """The propagation that every rank runs.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Work:
     warm : int
         Steps before them.
     threads : int
-        Of each rank.
+        Threads of each rank.
     layer : int
         Cells of the absorbing layer on all sides.
     """

@@ -91,7 +91,7 @@ def transfers(directory: Path, settings: Settings, *, direct: bool) -> Iterator[
 
 
 def sustained(directory: Path, settings: Settings, *, direct: bool) -> Row:
-    """Return the row of random writes of 4 KiB that go on for a while, with the rate of every second."""
+    """Return the row of sustained random writes of 4 KiB, with the rate of every second."""
     nbytes, rates, moved, seconds = settings.file_bytes, [], 0, 0.0
     threads = max(OUTSTANDING)
     offsets = _at_random(nbytes, PAGE)
@@ -120,7 +120,7 @@ def streams(
     fio : Fio, optional
         The plain writer; threads of this program when None.
     directory : Path
-        What is measured.
+        Directory to measure.
     settings : Settings
         Sizes, threads, repeats.
     direct : bool

@@ -1,9 +1,9 @@
 """The rows of `lab storage`: what moved, how, what it reached, and at which rate.
 
-Beside them the tables of founding document 004, a flash array of up to 80 modules. Its figures are the best of one
-minute, by vdbench with 32 transfers under way for each module; service times are those of one transfer at a time.
+The other tables are those of founding document 004, a flash array of up to 80 modules. Its figures are the best of one
+minute, by vdbench with 32 transfers in flight for each module; service times are those of one transfer at a time.
 
-The tests of the founding documents by fio: 1 MiB in sequence, 4 KiB at random, service times, writes that go on.
+The tests of the founding documents by fio: 1 MiB in sequence, 4 KiB at random, service times, sustained writes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Transfers:
-    """What a test moves, and how.
+    """Transfers of a test: kind, size, number and depth.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def stream_row(
     engine : str
         ``"fio"``, ``"own"``, or ``"snapshots"`` for the store of the migrations.
     test : Transfers
-        Of the pattern ``"streams"``.
+        Transfers of the pattern ``"streams"``.
     moved : int
         Bytes of the file.
     seconds : sequence of float
@@ -158,7 +158,7 @@ def stream_row(
 def sustained_row(
     engine: str, rates: Sequence[float], moved: int, seconds: float, threads: int, direct: bool
 ) -> Row:
-    """Return the row of random writes that went on for a while.
+    """Return the row of sustained random writes.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def sustained_row(
     moved : int
         Bytes.
     seconds : float
-        Of the whole test, with its flush.
+        Seconds of the whole test, with its flush.
     threads : int
         Transfers at a time.
     direct : bool
@@ -266,7 +266,7 @@ class Test:
     figures : tuple of float
         By `MODULES`.
     pattern, what : str
-        Of our rows.
+        Pattern and operation of our rows.
     value : str
         Key of the figure in them.
     """
@@ -322,9 +322,9 @@ def founding_tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str
     Parameters
     ----------
     rows : sequence of mapping
-        Of `storage.measure`.
+        Rows of `storage.measure`.
     how : str
-        As of `table.render`.
+        See `table.render`.
     """
     gap = "" if how == "text" else "\n"
     places = list(dict.fromkeys(r["directory"] for r in rows))
@@ -405,11 +405,11 @@ class FioFile:
     Parameters
     ----------
     fio : Fio
-        What runs.
+        Installed fio.
     folder : Path
-        Of our own.
+        Folder for files of this test alone.
     nbytes : int
-        Of the file; whole MiB.
+        Size of the file; whole MiB.
     direct : bool
         Past the page cache.
     """
@@ -440,7 +440,7 @@ class FioFile:
             raise
 
     def outstanding(self, count: int) -> Mapping[str, object]:
-        """Return the options that keep `count` transfers under way."""
+        """Return the options that keep `count` transfers in flight."""
         if count > 1 and self.direct and "libaio" in self.fio.engines:
             return {"ioengine": "libaio", "iodepth": count}
         # through the page cache no call returns before it is done: as many threads
@@ -461,7 +461,7 @@ class FioFile:
         return self.fio.run(self.folder, label, usual | dict(options), seconds)
 
     def timed(self, what: str, rw: str, size: int, count: int, seconds: float, **more: object) -> Answer:
-        """Run a test of `seconds` with `count` transfers of `size` bytes under way."""
+        """Run a test of `seconds` with `count` transfers of `size` bytes in flight."""
         options = {"rw": rw, "bs": size, "runtime": f"{max(1, round(1e3 * seconds))}ms"} | more
         return self.run(what, options | dict(self.outstanding(count)), seconds)
 
@@ -508,7 +508,7 @@ def transfers(fio: Fio, directory: Path, settings: Settings, *, direct: bool) ->
 
 
 def sustained(fio: Fio, directory: Path, settings: Settings, *, direct: bool) -> Row:
-    """Return the row of random writes of 4 KiB that go on for a while, with the rate of every second."""
+    """Return the row of sustained random writes of 4 KiB, with the rate of every second."""
     count = max(OUTSTANDING)
     with folder_in(directory) as folder:
         file = FioFile(fio, folder, settings.file_bytes, direct=direct)

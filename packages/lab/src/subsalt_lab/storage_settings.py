@@ -1,4 +1,4 @@
-"""What `lab storage` is asked for, and the sizes of its tests."""
+"""Settings of `lab storage`, and the sizes of its tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENGINES = ("auto", "fio", "own", "both")
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Settings:
     seconds : float
         Length of each of the other tests.
     names : sequence of str
-        What the directories are called in the result; their paths when left out.
+        Names of the directories in the result; their paths when left out.
     engine : str
         One of `ENGINES`.
     streams : sequence of int

@@ -58,14 +58,14 @@ pictures = false
 
 @dataclass(frozen=True)
 class MadeTraces:
-    """What is made: in every bin of the output one trace of each offset, in the words of the founding case.
+    """Traces to make: in every bin of the output one trace of each offset, in the words of the founding case.
 
     Parameters
     ----------
     inlines, crosslines : int
         Bins of the output, and of the midpoints.
     samples : int
-        Of a trace.
+        Samples of a trace.
     offsets : int
         Traces in a bin.
     """
@@ -143,7 +143,7 @@ class GivenJob:
     path : Path
         The job file.
     name : str
-        What a table calls it.
+        Name in tables.
     files : tuple of Path
         Its input.
     """
@@ -155,7 +155,7 @@ class GivenJob:
 
 @dataclass(frozen=True)
 class Settings(Migrations):
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Settings(Migrations):
     job : GivenJob, optional
         Migrated in place of made-up traces.
     builds : sequence of str
-        Instruction sets, the first one in the rows and a second one beside it; empty: the one that is in use.
+        Instruction sets, the first one in the rows and a second one to compare with; empty: the one that is in use.
     """
 
     grid: tuple[int, int, int] = (20, 100, 500)
@@ -224,7 +224,7 @@ class Settings(Migrations):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the table must know."""
+        """Notes for the reader of the table."""
         out = [
             "total: from the start of the command to its end; init: start of the ranks, checks, trace headers; sum: of "
             "the slowest rank; read: bytes read by all ranks",

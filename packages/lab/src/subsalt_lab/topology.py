@@ -69,7 +69,7 @@ class Topology:
         Parameters
         ----------
         ranks, threads : int
-            Of the layout.
+            Ranks and threads of the layout.
         per_core : int
             Threads on each core: 1, or `per_core` of this topology for hyperthreads.
         """

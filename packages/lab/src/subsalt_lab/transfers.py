@@ -1,7 +1,7 @@
 """Positioned reads and writes of a file without a name, by several threads, each timed and each checked.
 
-Every page of the file begins with its number, and goes on with the same noise: a transfer that went to the wrong place,
-or stayed short, shows. The file has no name, so that nothing is left behind whatever ends the measurement.
+Every page of the file begins with its number, and continues with the same noise: a transfer that went to the wrong
+place, or stayed short, shows. The file has no name, so that nothing is left behind whatever ends the measurement.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from subsalt.io.faults import ask
 from subsalt.io.publish import explain_os_error
 from subsalt.machine.records import storage_bytes, wrong_answer
 
-#: bytes of a page; transfers are whole pages, as O_DIRECT wants them
+#: bytes of a page; transfers are whole pages, as O_DIRECT requires
 PAGE = 4096
 _WORDS = PAGE // 8
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What some transfers took.
+    """Time and bytes of some transfers.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class TrialFile:
         limit: float = float("inf"),
         clock: Callable[[], float] = time.perf_counter,
     ) -> Taken:
-        """Do transfers of `size` bytes; `threads` of them are under way at a time.
+        """Do transfers of `size` bytes; `threads` of them are in flight at a time.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 """Does a command gain by something: runs of it with and without, interleaved, their outputs compared.
 
-Both ways are run once before, not timed; then every round runs both, in an order drawn anew, so that what the machine
+Both ways are run once before, not timed; then every round runs both, in a new random order, so that what the machine
 does to one it does to the other. The answer is a saving with its interval: "no significant change" is one.
 """
 
@@ -64,7 +64,7 @@ class Settings:
     rounds : int
         Timed runs of each.
     outputs : Outputs
-        What is compared.
+        Output that is compared.
     ranks : int, optional
         Ranks that the command starts; known to be too many, the times say nothing.
     time_from : str, optional
@@ -76,7 +76,7 @@ class Settings:
     oversubscribed_ok : bool
         Run more ranks than cores too; what comes of it is never a saving.
     seed : int
-        Of the order in the rounds.
+        Seed of the order in the rounds.
     """
 
     rounds: int = 10
@@ -91,12 +91,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class Trials:
-    """What runs of both ways gave.
+    """Results of the runs with and without a change.
 
     Parameters
     ----------
     seconds_a, seconds_b : tuple of float
-        Of each round, s; empty when the outputs differed and the times were not taken.
+        Seconds of each round; empty when the outputs differed and the times were not taken.
     differences : tuple of Difference
         How outputs of B differ from those of A; empty: the same.
     compared : tuple of str
@@ -124,7 +124,7 @@ class Trials:
 
     @property
     def verdict(self) -> str:
-        """What may be said: saving, loss, no significant change, oversubscribed, different outputs, not timed."""
+        """Verdict: saving, loss, no significant change, oversubscribed, different outputs, not timed."""
         if self.paired is None:
             return "different outputs" if self.differences else "not timed"
         if self.oversubscribed:
@@ -166,11 +166,11 @@ def trials(
     settings : Settings
         Rounds, outputs, limits.
     after : callable, optional
-        Told of every timed run, after it: "a" or "b", and what it printed.
+        Callback after every timed run: "a" or "b", and what it printed.
     run : callable
         As `programs.run`.
     say : callable
-        Told what is being run.
+        Callback for progress text.
 
     Raises
     ------

@@ -65,7 +65,7 @@ ranks_per_shot = {ranks_per_shot}
 
 @dataclass(frozen=True)
 class MadeSurvey:
-    """What is made.
+    """Survey to make.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class MadeSurvey:
     medium : str
         ``"isotropic"``, ``"vti"`` or ``"tti"``.
     samples : int
-        Of a trace.
+        Samples of a trace.
     shots : int
         Along the middle line.
     spread : int
@@ -180,7 +180,7 @@ class MadeSurvey:
 
 @dataclass(frozen=True)
 class Settings(Migrations):
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -189,9 +189,9 @@ class Settings(Migrations):
     grid : tuple of int
         Points of the model; in weak scaling those of one rank.
     samples : int
-        Of a trace.
+        Samples of a trace.
     shots : int
-        Of the survey; in weak scaling of each rank.
+        Shots of the survey; in weak scaling of each rank.
     ranks_per_shot : str
         ``"auto"``, ``"all"`` or a number.
     against : Path, optional
@@ -269,7 +269,7 @@ class Settings(Migrations):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the table must know."""
+        """Notes for the reader of the table."""
         return [
             "total: from the start of the command to its end; init: start of the ranks, checks, model input; "
             "kernel: time steps of the slowest rank; read: bytes read by all ranks",

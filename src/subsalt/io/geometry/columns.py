@@ -22,7 +22,7 @@ PIECE = 2 << 20
 MOST = 1e12
 #: a line of more bytes is no line of a text
 LONGEST = 16 << 20
-#: columns of a card; what lies beyond is no part of any record read here
+#: columns of a card; no record read here has characters beyond
 CARD = 80
 #: lines of a piece that are cards at one time
 LINES = 1 << 15
@@ -143,7 +143,7 @@ def text_begins(file: InputFile) -> int:
     Raises
     ------
     DataError
-        E362, for characters of 16 bits: every other byte of them is no part of a record.
+        E362, for characters of 16 bits: every other byte of them is outside of a record.
     """
     head = np.empty(min(file.size, 64), np.uint8)
     file.read_into(0, raw_bytes(head))

@@ -200,7 +200,7 @@ def _stripped(fields: list[str]) -> list[str]:
 
 
 def _receivers(fields: list[str], width: int) -> np.ndarray | None:
-    """Return number and position of receivers, (n, 4), z 0 where there is none; None when the fields are not so."""
+    """Return number and position of receivers, (n, 4), z 0 where there is none; None when the fields are otherwise."""
     if len(fields) % width:
         fields = _stripped(fields)
     if len(fields) % width or not all(n.isdigit() for n in fields[::width]):

@@ -56,7 +56,7 @@ class Relations:
     Notes
     -----
     The receivers of a record are `from_point`, ... `to_point` in equal steps, as many as it has channels or groups of
-    channels; to_point < from_point is a spread laid backward.
+    channels; to_point < from_point is a reversed spread.
     """
 
     record: NDArray[np.int64]

@@ -348,7 +348,7 @@ def listed_geometry(
     by : {"record", "point"}
         Meaning of the numbers: field records, or shot points.
     lines : mapping, optional
-        As of `read_geometry`.
+        See `read_geometry`.
     """
     names, parts = Names(), PER_POINT if by == "point" else 1
     own, of_receivers = (_listed_keys(t, names, parts) for t in (shots, receivers))

@@ -62,7 +62,7 @@ BINNING: dict[str, tuple[type, int]] = {
     "bin_x": (np.float64, 1),
     "bin_y": (np.float64, 1),
 }
-#: by which positions from files of their own are joined
+#: by which positions from separate files are joined
 NUMBERS: dict[str, tuple[type, int]] = {"source_point": (np.int32, 1), "source_line": (np.int32, 1)}
 
 

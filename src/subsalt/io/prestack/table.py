@@ -2,7 +2,7 @@
 
 A table of 10 million traces takes about 70 bytes each. Reading it takes every header once, in parts on several ranks.
 
-Traces in blocks, read by a thread while whoever asked works on the block before.
+Traces in blocks, read by a thread while the caller works on the block before.
 """
 
 from __future__ import annotations
@@ -402,7 +402,7 @@ class TraceBlocks(ReadAhead[int]):
     size : int
         Traces of a block; the last one may have fewer.
     start : int
-        First block, to go on where another run stopped.
+        First block, to resume where another run stopped.
 
     Attributes
     ----------

@@ -127,7 +127,7 @@ class TimeSlices:
         self._fill(it, lo, hi, out)
 
     def _fill(self, it: int, lo: int, hi: int, out: NDArray[np.float32]) -> None:
-        """As `read`; what was wanted is counted elsewhere."""
+        """Return what `read` returns, without counting the bytes that were wanted."""
         if not (0 <= it < self.time.nt and 0 <= lo <= hi <= self.shape[0]):
             raise IndexError(f"sample {it}, x {lo} ... {hi} of {self.time.nt} slices of {self.shape}")
         each = self.slice_bytes // self.shape[0]
@@ -210,7 +210,7 @@ def write_slices(
     spacing: Sequence[float],
     origin: Sequence[float] | None = None,
 ) -> None:
-    """Write time slices: the header, and the samples beside it as ``NAME.rsf@``; one slice in memory at a time.
+    """Write time slices: the header, and the samples next to it as ``NAME.rsf@``; one slice in memory at a time.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ class Together:
     slices : TimeSlices
         The file; needed on the rank that reads.
     lo, hi, order
-        As of `Ahead`.
+        See `Ahead`.
     reading : InputReading
         How the planes come.
     """

@@ -1,1 +1,1 @@
-"""What SEG-Y and SU files hold: facts, oddities with evidence and cure, amplitudes."""
+"""Scan of SEG-Y and SU files: facts, oddities with evidence and cure, amplitudes."""

@@ -129,7 +129,7 @@ def amplitude_findings(files: list[MeasuredFile], fix: Fix, *, shots: bool = Tru
 
 @dataclass
 class _Strong:
-    """What is stronger than its neighbours: rows of traces with their ratios, and shots with theirs."""
+    """Traces, by row, and shots that are stronger than their neighbours, with their ratios."""
 
     rows: NDArray[np.int64]
     ratio: NDArray[np.float64]
@@ -211,7 +211,7 @@ def _spread(values: NDArray[np.float64]) -> float:
 def _usual(distance: NDArray[np.float64], level: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the logarithm of the amplitude that is usual at the offset of each trace.
 
-    That of its group of traces at like offsets, or of the groups beside it when these are stronger; nearer to the
+    That of its group of traces at like offsets, or of its neighbouring groups when these are stronger; nearer to the
     source, traces may be stronger by the square of the distances.
     """
     order = np.argsort(distance, kind="stable")

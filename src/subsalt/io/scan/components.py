@@ -1,4 +1,4 @@
-"""What kinds of traces a file holds (byte 29): dead and auxiliary ones, and components of the ground's motion."""
+"""Kinds of traces in a file (byte 29): dead and auxiliary ones, and components of the ground's motion."""
 
 from __future__ import annotations
 

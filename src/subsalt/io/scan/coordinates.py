@@ -112,7 +112,7 @@ def _bins(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
     lay, off = one.layout, distances_of_bins(one, fix)
     now = off.get((), 0.0)
     for ends in (("source", "receiver"), ("receiver",), ("source",)):
-        # bins are wide, and lines crooked: an exchange that explains them leaves a small part of what it mends
+        # bins are wide, and lines crooked: an exchange that explains them leaves a small part of the misfit
         if off and off[ends] <= EXPLAINED * now:
             names = [
                 (f"{end}_{a}", getattr(one.header, f"{end}_{b}")) for end in ends for a, b in ("xy", "yx")

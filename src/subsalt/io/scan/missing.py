@@ -22,7 +22,7 @@ FEW_MISSING = 0.05
 LARGE_PART, ROW_MISSING = 0.2, 0.1
 #: share of shots with the same hole in their numbers, above which it may be a numbering
 MOST_SHOTS = 0.5
-#: short shots that are told one by one
+#: short shots that are reported one by one
 ONE_BY_ONE = 3
 
 
@@ -136,7 +136,7 @@ class _Channels:
         apart = np.hypot(*np.diff(rcv[:, :2], axis=0).T)
         interval = float(np.median(apart[same & (step == 1)]))
         at = np.flatnonzero(step > 1)
-        # numbers that jump while stations do not are a numbering; without positions nobody can say
+        # numbers that jump while stations do not are a numbering; without positions that is unknown
         real = np.abs(apart[at] - step[at] * interval) <= 0.25 * step[at] * interval
         return shot[at], number[at], number[at + 1], real & (interval > 0)
 
@@ -155,7 +155,7 @@ def _holes(there: _Channels, forgiven: NDArray[np.int64]) -> Iterator[Finding]:
     _, kind, often = np.unique(np.stack([before, behind]), axis=1, return_inverse=True, return_counts=True)
     numbering = (often[kind.reshape(-1)] > MOST_SHOTS * len(ids)) & ~real
     jumps = np.unique(np.stack([before, behind])[:, numbering], axis=1)
-    # numbers without those that nobody has
+    # numbers without those that no shot has
     size = behind - before - 1
     for low, high in jumps.T:
         size = size - np.where((before <= low) & (behind >= high), high - low - 1, 0)

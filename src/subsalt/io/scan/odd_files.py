@@ -25,7 +25,7 @@ ALARM = 0.01
 STATIONS = 0.5
 
 _SWAPPED = [1, 0]
-#: what mends the stations of a file: in words, the bytes, the correction
+#: the correction of the stations of a file: in words, the bytes, the correction
 MISTAKES: tuple[tuple[str, str, Mistake], ...] = (
     (
         "x and y were exchanged in this file",
@@ -103,7 +103,7 @@ class _Judge:
     def differs(self, src: Points, rcv: Points) -> bool:
         """Return whether a file lies otherwise than all others."""
         spread, away = self.off(src, rcv)
-        # another line of the same survey lies beside it, by less than its own length
+        # another line of the same survey lies next to it, by less than its own length
         beside = max(self.times * self.step, 0.5 * self.extent)
         return spread > self.times * self.usual + self.room or away > beside
 

@@ -133,7 +133,7 @@ def _two_systems(times: list[ShotTimes]) -> Iterator[Finding]:
     interval = float(np.median(wait / step))
     at = np.concatenate([[0], np.cumsum([len(t.ffid) for t in by_number])])
     back = np.flatnonzero(wait < 0)
-    # shots go on by number while the clock goes back: the files from there on have another clock
+    # numbers of shots increase while the clock goes back: the files from there on have another clock
     if not interval > 0 or not len(back) or len(back) > max(1, 0.1 * len(wait)):
         return
     off = wait[back] - interval * step[back]

@@ -1,4 +1,4 @@
-"""What a scan of SEG-Y and SU files found: facts per file, totals over all, findings; and its text."""
+"""Result of a scan of SEG-Y and SU files: facts per file, totals over all, findings; and its text."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def warn(code: str, message: str, fix: str = "", **evidence: object) -> Finding:
 
 @dataclass
 class FileFacts:
-    """What one file holds.
+    """Facts of one file.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class FileFacts:
 
 @dataclass
 class ScanResult:
-    """What a set of files holds together; `kind` is ``shots``, ``volume`` or ``stack``.
+    """Facts of a set of files together; `kind` is ``shots``, ``volume`` or ``stack``.
 
     Shots along a line have `line`: where it lies on the map, see `subsalt.acquisition.line.line_facts`.
     """

@@ -1,4 +1,4 @@
-"""What a set of SEG-Y and SU files holds: facts per file, totals over all, and findings with evidence and
+"""Scan of a set of SEG-Y and SU files: facts per file, totals over all, and findings with evidence and
 cure.
 """
 

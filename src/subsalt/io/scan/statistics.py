@@ -1,4 +1,4 @@
-"""What traces hold, in numbers that rules compare: of single traces strength, largest sample, a line in the spectrum,
+"""Numbers of traces that rules compare: of single traces strength, largest sample, a line in the spectrum,
 clipping; and of a bounded sample of a file the suspicion that the sample format is not what the header says.
 """
 
@@ -40,7 +40,7 @@ class TraceMeasures:
     number : ndarray, int64
         Trace in the file, from 0.
     rms, peak : ndarray
-        Of the finite samples.
+        RMS and largest absolute value of the finite samples.
     bad : ndarray, int32
         Samples that are not finite.
     flat : ndarray, bool
@@ -238,7 +238,7 @@ def measured(
 
 @dataclass(frozen=True)
 class SampleStatistics:
-    """What the sampled traces hold.
+    """Statistics of the sampled traces.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def _roughness(x: NDArray[np.float32]) -> float:
 
 
 def _suspect(samples: NDArray[np.uint8], layout: FileLayout) -> tuple[str, str]:
-    """Return a sentence, and the key that mends it, when the bits look like another format or byte order than
+    """Return a sentence, and the key that corrects it, when the bits look like another format or byte order than
     the declared one; else empty texts.
 
     The key was tried: under it the samples are smooth and have the digits of their format.
@@ -384,7 +384,7 @@ def likeliest_format(file: InputFile, trials: list[FileLayout]) -> int | None:
 
 
 def _sensible(x: NDArray[np.float32]) -> bool:
-    """Return whether the typical sample is a number that somebody would store."""
+    """Return whether the typical sample is a plausible number for a trace."""
     size = np.abs(x[np.isfinite(x) & (x != 0)])
     return size.size > 0.5 * np.count_nonzero(x) and 1e-20 < float(np.median(size)) < 1e20
 

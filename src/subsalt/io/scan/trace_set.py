@@ -24,7 +24,7 @@ class TraceSet:
     file, number : ndarray, int
         File of each trace, and its number there from 0.
     offset : ndarray
-        Of the headers, m.
+        Offsets of the headers, m.
     present : tuple of ndarray
         Field records, channels and sources of these traces and of those that are dead or left out, which of them
         count, and their receivers.

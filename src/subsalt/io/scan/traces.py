@@ -240,7 +240,7 @@ def _offsets_without_rule(
 ) -> Iterator[Finding]:
     """Yield a warning for offsets that mostly are not the distances, though they are about as large.
 
-    Another scalar or unit is told by the ratio of all; nominal offsets are off by a few per cent.
+    Another scalar or unit shows in the ratio of all; nominal offsets are off by a few per cent.
     """
     both = (said > 0) & (distance > 0)
     # many writers leave 0 or 1 in byte 37

@@ -24,7 +24,7 @@ WELLS = 3
 
 @dataclass(frozen=True)
 class Upright:
-    """What y says of sources and receivers: lowest and highest value of each, m."""
+    """Values of y at sources and receivers: lowest and highest of each, m."""
 
     sources: tuple[float, float]
     receivers: tuple[float, float]
@@ -60,7 +60,7 @@ def upright(scanned: Sequence[ScannedFile]) -> Upright | None:
     if np.ptp(said) == 0 or not src[:, :2].any() or not rcv[:, :2].any():
         return None
     beside = np.abs(distance - said) > slack
-    # of offsets along a line whose stations stand beside it, few are as far off as the depth of a sea floor
+    # of offsets along a line whose stations stand off it, few are as far off as the depth of a sea floor
     if (np.abs(dx - said) > 1.0 + 1e-3 * dx).any() or beside.mean() < 0.2:
         return None
     # a depth or a height counts from 0, which is where lines of a local grid lie as well

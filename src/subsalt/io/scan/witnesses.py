@@ -21,12 +21,12 @@ from subsalt.io.segy.headers import apply_scalar
 
 #: m and share of the distance that whole metres and feathers leave between offsets and distances
 ROUNDED, NOMINAL = 1.5, 0.01
-#: scatter (of a normal distribution) within which a constant is told from it
+#: scatter (of a normal distribution) within which a constant is distinguished from it
 SCATTER = 4.0
 #: spacings of bins that they may lie beside their midpoints: half of one for binning, and half for bins that are named
 #: by a corner or an edge, with room; moved by a trace it is one
 BESIDE = 0.75
-#: share of the offset by which smoothed lines of bins lie beside a crooked line
+#: share of the offset by which smoothed lines of bins lie off a crooked line
 SMOOTHED = 0.05
 #: part of a bin within which a midpoint is on its edge; distances in those of most traces that make a trace unlike them
 ON_EDGE, FAR = 0.05, 5.0
@@ -60,7 +60,7 @@ def constant_bias(said: Values, distance: Values) -> tuple[float, float] | None:
         or np.mean(np.abs(off - much) <= ROUNDED + SCATTER * scatter) < 0.9
     ):
         return None
-    # another scalar or unit is told by the ratio; as a part of the offset, feathers
+    # another scalar or unit shows in the ratio; as a part of the offset, feathers
     both = (said > 0) & (distance > 0)
     ratio = float(np.median(said[both] / distance[both])) if both.any() else 0.0
     return (much, scatter) if 0.5 <= ratio <= 2.0 and np.ptp(distance) > 2 * ROUNDED else None
@@ -104,11 +104,11 @@ class Bins:
     way : ndarray, (n, 2)
         From midpoint to bin, m.
     spacing : float
-        Of neighbouring bins, m.
+        Distance between neighbouring bins, m.
     wrong : ndarray, (n,), bool
         Traces whose midpoint belongs to another bin, or to none.
     factor : float
-        By which coordinates of bins are larger than those of midpoints; 1 where no factor explains them.
+        Ratio of the coordinates of bins to those of midpoints; 1 where no factor explains them.
     """
 
     rows: NDArray[np.int64]
@@ -192,7 +192,7 @@ def _factor(middle: Values, place: Values) -> float:
 def witness_findings(one: ScannedFile, fix: Fix, offsets: bool = True) -> Iterator[Finding]:
     """Yield a warning for the witness of a file that disagrees; `offsets`: those are to be judged, too.
 
-    Offsets of single traces, and those that are larger by a factor, are told from all files together.
+    Offsets of single traces, and those that are larger by a factor, are found from all files together.
     """
     bins = compare_bins(one, fix)
     live = np.flatnonzero(one.live)

@@ -98,7 +98,7 @@ def _on_a_map(coordinates: dict[str, NDArray[np.float64]]) -> bool:
 def _oddness(one: ScannedFile, coordinates: dict[str, NDArray[np.float64]]) -> tuple[bool, float]:
     """Return how unlikely places are: offsets (byte 37) contradict them, and how far their steps are from usual ones.
 
-    Bits of IBM floats read as IEEE floats lie evenly all the same, at steps some hundred times too small; the other way
+    Bits of IBM floats read as IEEE floats lie evenly nevertheless, at steps some hundred times too small; the other way
     round they are as much too large.
     """
     offset = np.abs(one.positions.offset[one.live])

@@ -34,7 +34,7 @@ class Fix:
     ns, format : int, optional
         Samples per trace; sample format code.
     endian : {"big", "little"}, optional
-        Byte order of trace headers and samples; that of the file header is told by its format code.
+        Byte order of trace headers and samples; that of the file header follows from its format code.
     delay : float, optional
         Time of the first sample, s, for all traces.
     unit : {"m", "ft"}, optional
@@ -64,7 +64,7 @@ class Fix:
     text_headers : int, optional
         Number of extended text headers.
     trace_ids : tuple of int, optional
-        Identifications (byte 29) of the traces to use; dead traces are left out all the same.
+        Identifications (byte 29) of the traces to use; dead traces are left out anyway.
     exclude : tuple of Exclusion
         Traces to leave out.
     duplicates : {"error", "first", "keep"}

@@ -160,7 +160,7 @@ def milliseconds(values: dict[str, NDArray], name: str, n: int, fix: Fix) -> NDA
     if name not in values or not values[name].any():
         return np.zeros(n)
     ts = column(values, "time_scalar", n) if fix.time_scalar is None else np.int32(fix.time_scalar)
-    # rev 0 leaves byte 215 to anybody's use: only the values of the standard count
+    # rev 0 leaves byte 215 free: only the values of the standard count
     ts = np.where(np.isin(np.abs(ts), (1, 10, 100, 1000, 10000)), ts, 1)
     return apply_scalar(column(values, name, n), ts)
 

@@ -1,4 +1,4 @@
-"""Header values of a file of traces, saved beside it or in a folder: what a scan reads once, checks, plans and runs
+"""Header values of a file of traces, saved next to it or in a folder: what a scan reads once, checks, plans and runs
 take from there.
 
 An index holds numbers as they stand in the headers, by byte and type, so that it serves whatever the job calls them.
@@ -41,7 +41,7 @@ _CELL = np.dtype([("base", "<i8"), ("width", "<u8"), ("at", "<u8")])
 
 
 def index_path(path: Path, folder: str | None) -> Path:
-    """Return where the index of a file is: beside it, or in a folder under a name that tells its place."""
+    """Return where the index of a file is: next to it, or in a folder under a name that identifies its place."""
     if folder in (None, BESIDE) and is_url(path):
         raise ConfigError(
             f"{path} is an object in a store: no index can be saved beside it",
@@ -149,7 +149,7 @@ def write_index(file: InputFile, place: HeaderPlace, kind: np.dtype, folder: str
     Parameters
     ----------
     file, place, kind
-        As of `IndexWriter`.
+        See `IndexWriter`.
     folder : str, optional
         Where it goes; beside the file when left out.
     blocks : iterable of ndarray

@@ -46,7 +46,7 @@ class TraceReader(TraceFiles):
     Parameters
     ----------
     columns : dict of str to ndarray, (n traces,)
-        Header values of all traces, those that somebody asked for (`header_column`).
+        Header values of all traces, those that were requested (`header_column`).
     """
 
     columns: dict[str, NDArray[np.float64]] = field(default_factory=dict)

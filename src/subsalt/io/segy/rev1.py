@@ -161,7 +161,7 @@ class Expectation:
             self.last = rows[-1].copy()
 
     def gather(self, first: NDArray[np.uint8] | None, last: NDArray[np.uint8] | None, comm: Comm) -> None:
-        """Collect the first and the last trace on the first rank, from whoever has them. Collective."""
+        """Collect the first and the last trace on the first rank, from the ranks that have them. Collective."""
         gathered = comm.gather([None if row is None else row.tobytes().hex() for row in (first, last)])
         ends: list[NDArray[np.uint8] | None] = [None, None]
         for pair in gathered or []:

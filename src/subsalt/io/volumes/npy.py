@@ -133,7 +133,7 @@ def _unreadable(name: str, error: Exception) -> ModelError:
 class MemberBytes:
     """The bytes of a deflated member of a zip file, unpacked from its beginning on as far as they are asked for.
 
-    Going back means to begin anew; reading planes in their order unpacks the member once. Its checksum is verified
+    Going back means to begin again; reading planes in their order unpacks the member once. Its checksum is verified
     when its end is reached.
     """
 
@@ -367,7 +367,7 @@ def read_grid_file(path: str | os.PathLike[str], shape: tuple[int, ...]) -> dict
     Raises
     ------
     ModelError
-        When the file is not ours or tells of an array of another shape.
+        When the file is not ours or names an array of another shape.
     """
     beside = grid_file(path)
     if not beside.is_file():

@@ -69,7 +69,7 @@ class VolumeRequest:
         Raises
         ------
         ModelError
-            When the shape is no volume's, or nobody says the spacing of each axis.
+            When the shape is no volume's, or the spacing of an axis is not given.
         """
         spacing, origin = self.spacing or spacing, self.origin or origin
         if len(shape) not in (2, 3):

@@ -339,7 +339,7 @@ def write_rsf(
     extra: dict[str, str] | None = None,
     comments: Sequence[str] = (),
 ) -> None:
-    """Write an array as RSF with n1 = z: the header, and the data beside it as ``NAME.rsf@``.
+    """Write an array as RSF with n1 = z: the header, and the data next to it as ``NAME.rsf@``.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def write_rsf(
     head = header_text(
         data, axes, comments, extra, "written by subsalt; n1 is the fastest axis, depth positive down"
     )
-    # the header last: whoever sees it finds its data complete
+    # the header last: once it exists, its data are complete
     plane = 4 * math.prod(x.n for x in axes[:-1])
     with write_together(data, own.comm, plane * axes[-1].n) as f:
         f.write_at(plane * own.first, raw_bytes(a))

@@ -257,7 +257,7 @@ def write_planes(
     own : OwnPlanes
         This rank's part.
     frame, text, name, lines
-        As in `write`.
+        See `write`.
     """
     suffix = suffix_of(path)
     if suffix not in PLANE_FORMATS:

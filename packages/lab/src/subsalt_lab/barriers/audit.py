@@ -45,9 +45,9 @@ class Site:
     number : int
         In the table, from 1.
     name : str
-        Of the place, as the interposer gives it.
+        Name of the place, as the interposer gives it.
     place : str
-        What tables call it: the line of source where it is known.
+        Name of the place in tables: the line of source where it is known.
     records : tuple of BarrierRecord
         One for each communicator and phase.
     """
@@ -112,9 +112,9 @@ def sites_of(records: Sequence[BarrierRecord], places: Mapping[str, str] | None 
     Parameters
     ----------
     records : sequence of BarrierRecord
-        Of all places.
+        Records of all places.
     places : mapping of str to str, optional
-        What tables call them.
+        Names of the places in tables.
     """
     by_site: dict[str, list[BarrierRecord]] = {}
     for r in records:
@@ -138,11 +138,11 @@ def result_of(profile: Profile, watch: Watch, command: str) -> tuple[Result, lis
     Parameters
     ----------
     profile : Profile
-        Of the interposer.
+        Profile that the interposer recorded.
     watch : Watch
         Who else used the processor meanwhile.
     command : str
-        What was asked for.
+        Command that was run.
     """
     records = profile.barriers
     names = {r.site: shown(r.site, profile.places, Path.cwd()) for r in records}
@@ -305,7 +305,7 @@ OTHERS = 3
 
 @dataclass(frozen=True)
 class Attempt:
-    """What leaving barriers out did.
+    """Result of a trial that leaves barriers out.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def attempt(
     library : path, optional
         The libmpi of the program where it cannot be found out.
     say : callable
-        Told what is being run.
+        Callback for progress text.
 
     Raises
     ------
@@ -431,7 +431,7 @@ def moved(before: Sequence[Profile], after: Sequence[Profile], sites: Sequence[S
     Parameters
     ----------
     before, after : sequence of Profile
-        Of every round with all barriers, and without some.
+        Profiles of every round with all barriers, and without some.
     sites : sequence of Site
         Whose barriers were left out.
     """

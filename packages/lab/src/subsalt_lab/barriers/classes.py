@@ -99,7 +99,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Judgement:
-    """What may be said of a barrier.
+    """Judgement of a barrier: its class, the reason, and the largest saving.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def judge(records: Sequence[BarrierRecord]) -> Judgement:
     Parameters
     ----------
     records : sequence of BarrierRecord
-        Of the place, on all communicators and in all phases: they are left out together.
+        Records of the place, on all communicators and in all phases: they are left out together.
     """
     judged = [_of_record(r) for r in records]
     kind, reason = min(judged, key=lambda f: ORDER.index(f[0]))

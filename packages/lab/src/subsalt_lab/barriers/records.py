@@ -1,4 +1,4 @@
-"""What the audit recorded of barriers: one record for each place, communicator and phase, over all ranks."""
+"""Records of barriers from the audit: one for each place, communicator and phase, over all ranks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from subsalt.timing import phase_label
 
 @dataclass(frozen=True)
 class Follow:
-    """What came after barriers of a place, as the next call of the same thread that other ranks can notice.
+    """The call that follows barriers of a place: the next one of the same thread that other ranks can notice.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Follow:
         How its communicator stands to that of the barrier: same, larger, smaller, other, none (it has none),
         empty: the call moves no byte, so that it need not wait for anyone.
     site : str
-        Of a barrier; else empty.
+        Place of the call that follows, if that is a barrier; else empty.
     calls : int
         Times, over all ranks.
     """
@@ -48,9 +48,9 @@ class BarrierRecord:
     comm_size : int
         Its ranks.
     phase : str
-        What MPI_Pcontrol told; empty before it was called.
+        Phase that MPI_Pcontrol named; empty before it was called.
     calls, skipped : tuple of int
-        Of every rank of the run: barriers called, and those passed over in a trial.
+        Barriers that every rank of the run called, and those that it skipped in a trial.
     seconds : tuple of float
         In them, of every rank.
     stored : int
@@ -62,7 +62,7 @@ class BarrierRecord:
     aligned : bool
         Whether all ranks of the communicator came through this place together each time; the sums mean nothing else.
     follows : tuple of Follow
-        What came after.
+        Calls that followed.
     reasons : dict of str to int
         Why it may be needed, and how often that was seen.
     wildcard : bool
@@ -132,7 +132,7 @@ def barriers(audit: Mapping[str, Any]) -> tuple[BarrierRecord, ...]:
     Parameters
     ----------
     audit : mapping
-        What `audit_write.c` writes; without rows there was no barrier.
+        Rows that `audit_write.c` writes; without rows there was no barrier.
 
     Raises
     ------

@@ -108,7 +108,7 @@ def tables(result: Result, how: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     command: Annotated[
         list[str] | None,

@@ -54,9 +54,9 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     Parameters
     ----------
     rows : sequence of mapping
-        Of `checkpoint.measure`.
+        Rows of `checkpoint.measure`.
     how : str
-        As of `table.render`.
+        See `table.render`.
     """
     from subsalt_lab.checkpoint import compared
 
@@ -80,7 +80,7 @@ INSIDE = 16
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     directories: Directories = None
     checkpoints: Annotated[

@@ -50,7 +50,7 @@ HEAVY = (
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     command: Annotated[
         list[str] | None,
@@ -420,7 +420,7 @@ def mpi_for(command: Sequence[str], launcher: str | None, library: Path | None =
     command : sequence of str
         A launch line.
     launcher : str, optional
-        Of the programs of the lab; that of the command when left out.
+        Launcher of the programs of the lab; that of the command when left out.
     library : path, optional
         The libmpi, where it is not found.
     """
@@ -466,7 +466,7 @@ def hints(
 
 
 def hint_lines(chosen: Compared | None, environment: dict[str, str], files: Sequence[Path]) -> list[str]:
-    """Return what a person is told about hints."""
+    """Return the lines about hints for the user."""
     own = "subsalt itself writes by positioned writes, not by MPI-IO: hints are for other programs"
     if chosen is None:
         return ["no change: no hints are significantly faster than the library's own", own]

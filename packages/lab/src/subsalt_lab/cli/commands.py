@@ -1,4 +1,4 @@
-"""What the sub-commands of `lab` share: where a result goes, how it is printed, and what a stop leaves."""
+"""Parts that the sub-commands of `lab` share: where a result goes, how it is printed, and what remains after a stop."""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     Parameters
     ----------
     rows : sequence of mapping
-        Of `io.rows_of`.
+        Rows of `io.rows_of`.
     how : str
-        As of `table.render`.
+        See `table.render`.
     """
     from subsalt_lab.cli.commands import headed
 
@@ -70,7 +70,7 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     ranks: Annotated[
         list[str] | None,

@@ -36,7 +36,7 @@ Rounds = Annotated[int | None, typer.Option(min=3, max=1000, help="Samples of ea
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """What is asked for of memory, as it was typed."""
+    """Options of the measurement of memory, as they were typed."""
 
     threads: Threads = None
     isa: Isa = None
@@ -71,7 +71,7 @@ def memory(given: MemoryOptions, where: ForMachine) -> None:
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """What is asked for of kernels, as it was typed."""
+    """Options of the measurement of kernels, as they were typed."""
 
     medium: Annotated[
         list[str] | None, typer.Option(help="Media, such as isotropic,vti, or kirchhoff; all when left out.")
@@ -284,7 +284,7 @@ def tables(rows: Sequence[Row], how: str = "text") -> Iterator[str]:
     Parameters
     ----------
     rows : sequence of mapping
-        Of the result.
+        Rows of the result.
     how : str
         ``"text"``, ``"markdown"`` or ``"csv"``.
     """

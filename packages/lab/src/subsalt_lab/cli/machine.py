@@ -26,7 +26,7 @@ def machine(
     table: Table = "text",
     json: Json = False,
 ) -> None:
-    """Show what the lab measured on this machine, how old and how disturbed it is, and what nobody has measured."""
+    """Show what the lab measured on this machine, its age and its noise, and what has not been measured."""
     from subsalt.cli.output import Out
     from subsalt.machine import machine_file as machines
     from subsalt_lab import machine_tables, option_values

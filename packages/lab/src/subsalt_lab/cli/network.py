@@ -89,9 +89,9 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     Parameters
     ----------
     rows : sequence of mapping
-        Of `measure.measure`.
+        Rows of `measure.measure`.
     how : str
-        As of `table.render`.
+        See `table.render`.
     """
     rows = [{**r, "note": "oversubscribed" if r.get("oversubscribed") else r.get("note")} for r in rows]
     if how == "csv":
@@ -124,7 +124,7 @@ def joined(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> list[dict[
     rows : iterable of mapping
         With ``what``, ``value`` and ``spread``.
     keys : sequence of str
-        What makes a case.
+        Keys that distinguish cases.
     """
     by_case: dict[tuple[Any, ...], dict[str, Any]] = {}
     for r in rows:
@@ -220,7 +220,7 @@ THREAD_LEVELS = ("multiple", "single")
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     np: Annotated[
         list[str] | None,

@@ -1,4 +1,4 @@
-"""`subsalt lab predict`: one shot on many nodes, of a grid and rates that somebody gives, or of founding document 001.
+"""`subsalt lab predict`: one shot on many nodes, of a given grid and given rates, or of founding document 001.
 
 How far do slabs scale, how far blocks? Arithmetic from rates to seconds by phase. What it says beyond the machine that
 was measured is an extrapolation and labelled so: a model, never a result.
@@ -33,7 +33,7 @@ ResultFile = Annotated[
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     founding: Annotated[
         bool,
@@ -191,7 +191,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked.
+    """Settings of the model.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ from subsalt_lab.pmpi.run import Profiled, programs_name, warnings_of
 from subsalt_lab.pmpi.tables import clock, whole_rows
 from subsalt_lab.result import Say
 
-#: how exact the seconds are, for whoever reads them
+#: how exact the seconds are
 NOTE = (
     "times are those of mpi4py's methods less what these take by themselves: calls below a microsecond look up to a "
     "third too long"
@@ -55,7 +55,7 @@ def profile_built_in(
     timeout : float, optional
         Seconds after which it is ended.
     say : callable
-        Told what a user must know before it runs.
+        Callback for notes to the user before it runs.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def rows(profile: Profile | None = None) -> list[dict[str, Any]]:
     Parameters
     ----------
     profile : Profile, optional
-        Of a program of today.
+        Profile of a program of today.
     """
     table = [_row(*case) for case in CASES]
     if profile is not None:
@@ -167,7 +167,7 @@ UNITS = {
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     command: Annotated[
         list[str] | None,

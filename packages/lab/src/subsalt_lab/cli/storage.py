@@ -96,9 +96,9 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
     Parameters
     ----------
     rows : sequence of mapping
-        Of `storage.measure`.
+        Rows of `storage.measure`.
     how : str
-        As of `table.render`.
+        See `table.render`.
     """
     if how == "csv":
         keys = ["directory", "file_system", "engine", "pattern", "what", "how", "reaches", "bytes", "threads"]
@@ -231,7 +231,7 @@ QUICK = 256_000_000
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked for, as it was typed."""
+    """Options of the command, as they were typed."""
 
     directories: Directories = None
     size: Annotated[str, typer.Option(help="Put and got for one figure.")] = "1GB"

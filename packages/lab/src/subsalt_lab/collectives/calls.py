@@ -24,9 +24,9 @@ class Call:
     collective : str
         One of `choice.COLLECTIVES`.
     nbytes : int
-        Of one call, as `choice.COLLECTIVES` counts them; a multiple of `ELEMENT`, 0 for a barrier.
+        Bytes of one call, as `choice.COLLECTIVES` counts them; a multiple of `ELEMENT`, 0 for a barrier.
     ranks, rank : int
-        Of the communicator.
+        Size of the communicator, and the rank in it.
 
     Notes
     -----
@@ -47,7 +47,7 @@ class Call:
         self.got = np.full(many, -1.0)
 
     def on(self, comm: Any) -> Callable[[], object]:
-        """Return the call on a communicator, without arguments, as a loop wants it."""
+        """Return the call on a communicator as a function without arguments, for a loop."""
         kind = self.mpi.DOUBLE
         given, got = [self.given, kind], [self.got, kind]
         if self.collective == "barrier":

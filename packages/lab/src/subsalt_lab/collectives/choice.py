@@ -1,4 +1,4 @@
-"""What a collective operation can be done by, and what was decided about it."""
+"""Algorithms of collective operations, and the choices among them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Choice:
         End of the sizes, exclusive; None: no end (a barrier, which has no size). Nothing is said of sizes that were not
         measured: this is at most the largest measured size + 1.
     algorithm : Algorithm
-        What to use there.
+        Algorithm to use there.
     default_us, chosen_us : float
         Median time of a call before and after, microseconds; geometric means when several sizes were measured.
     ratio_low, ratio_high : float

@@ -40,7 +40,7 @@ class Compared:
     Parameters
     ----------
     default, candidate : Samples
-        What was measured.
+        Samples of the library's own choice and of the candidate.
     p : float
         Chance of such a difference, corrected for all candidates of the place.
     """
@@ -89,7 +89,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found at one place.
+    """Verdict on the algorithms at one place.
 
     Parameters
     ----------
@@ -163,9 +163,9 @@ def verdicts(
     Parameters
     ----------
     samples : sequence of Samples
-        Of all places; at each the library's own choice and the candidates.
+        Samples of all places; at each the library's own choice and the candidates.
     floor : float
-        What the clock takes of a block, s.
+        Time that reading the clock adds to a block, s.
     writable : callable
         Says why an algorithm cannot be switched to; such a one is never proposed.
     """
@@ -203,7 +203,7 @@ def _verdict(
         return Verdict(collective, ranks, nbytes, default.us, best, switch, why)
 
     def agrees(c: Compared) -> bool:
-        # a barrier has one size: nobody to ask
+        # a barrier has one size: there is no choice
         return not beside or any(
             o.algorithm.name == c.algorithm.name and o.paired.ratio_low > 1.0
             for near in beside
@@ -237,7 +237,7 @@ def _verdict(
 
 
 def choices(decided: Sequence[Verdict]) -> list[Choice]:
-    """Return the switches, neighbouring sizes with the same algorithm put together.
+    """Return the switches, neighbouring sizes with the same algorithm joined.
 
     The border between two sizes is their geometric mean. Nothing is said of sizes below the smallest measured one (but
     8 bytes stand for all that is smaller) and above the largest.

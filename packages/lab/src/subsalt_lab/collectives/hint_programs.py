@@ -36,26 +36,26 @@ PATTERNS = ("slabs", "columns")
 
 @dataclass(frozen=True)
 class Request:
-    """What is measured.
+    """The measurement to run.
 
     Parameters
     ----------
     file : Path
         Its size is taken, and its folder; it is not touched.
     ranks : int
-        Of the program.
+        Ranks of the program.
     folder : Path
         Where hints are written.
     rounds : int
         Programs of each set of hints.
     patterns : sequence of str
-        Of `PATTERNS`.
+        Patterns to measure, out of `PATTERNS`.
     oversubscribe : bool
         Measure also more ranks than cores; the result is marked, and never written.
     timeout : float
         Seconds that one program may take.
     seed : int
-        Of the order.
+        Seed of the random order.
     """
 
     file: Path
@@ -93,7 +93,7 @@ def check(request: Request) -> tuple[int, int, int]:
     Raises
     ------
     MissingInputError, ConfigError, DiskError, DeviceError
-        No such file; too small; no room beside it; more ranks than cores (E921).
+        No such file; too small; no space next to it; more ranks than cores (E921).
     """
     if not request.file.is_file():
         raise MissingInputError(
@@ -202,7 +202,7 @@ class Hints:
     hints : mapping of str to str
         For ROMIO, in a file.
     variables : mapping of str to str
-        Of Open MPI, without the prefix.
+        Variables of Open MPI, without the prefix.
     """
 
     name: str
@@ -233,13 +233,13 @@ def candidates(family: str, ranks: int, file_system: str = "", version: str = "5
     Parameters
     ----------
     family : str
-        Of the MPI.
+        Family of the MPI.
     ranks : int
-        Of the program: at most so many write.
+        Ranks of the program: at most so many write.
     file_system : str
         Such as ``"ext4"``; hints of striping are for those that stripe.
     version : str
-        Of the MPI: the component with ROMIO in it is called after ROMIO's version.
+        Version of the MPI: the component with ROMIO in it is named after ROMIO's version.
     """
     romio = [
         Hints("collective buffering on", {"romio_cb_write": "enable", "romio_cb_read": "enable"}),

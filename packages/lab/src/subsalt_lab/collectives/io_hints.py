@@ -43,7 +43,7 @@ from subsalt_lab.result import Result, Say
 def measure(
     mpi: MpiInUse, request: Request, *, say: Say = lambda text: None
 ) -> tuple[list[Compared], dict[str, Any], list[str]]:
-    """Run every set of hints in every round, in an order drawn anew.
+    """Run every set of hints in every round, in a new random order.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def measure(
     load : dict
         `Watch.facts`.
     notes : list of str
-        What to know.
+        Notes for the reader of the result.
     """
     shape = check(request)
     usable = candidates(mpi.family, request.ranks, mount_of(request.file).kind, mpi.version)
@@ -100,7 +100,7 @@ def write(mpi: MpiInUse, request: Request, chosen: Compared | None) -> tuple[dic
     mpi : MpiInUse
         Which MPI.
     request : Request
-        What was measured.
+        Request that was measured.
     chosen : Compared, optional
         The hints; none: the library's own stay.
 
@@ -109,7 +109,7 @@ def write(mpi: MpiInUse, request: Request, chosen: Compared | None) -> tuple[dic
     environment : dict of str to str
         Variables for the ranks.
     files : list of Path
-        What they name.
+        Files with the hints.
 
     Raises
     ------
@@ -161,11 +161,11 @@ class Compared:
     Parameters
     ----------
     hints : Hints
-        What was asked.
+        Hints that were requested.
     seconds : tuple of dict
-        Of every round, by part.
+        Seconds of every round, by part.
     came_back : mapping of str to str
-        What the library said of what was asked.
+        Values that the library reported for the requested hints.
     paired : Paired or None
         Default against these hints.
     why : str

@@ -52,7 +52,7 @@ def algorithms(
     family : str
         ``"mpich"``, ``"openmpi"`` or ``"intel"``.
     variables : sequence of Variable
-        Of this library.
+        Control variables of this library.
     collective : str
         One of `choice.COLLECTIVES`.
     threads : str
@@ -66,7 +66,7 @@ def algorithms(
 
 
 def _mpich(by_name: Mapping[str, Variable], collective: str, threads: Threads, nodes: int) -> list[Algorithm]:
-    """Return those of MPICH: of all ranks, of the shared memory of a node, and how the two are put together."""
+    """Return those of MPICH: of all ranks, of the shared memory of a node, and how the two are combined."""
     upper = collective.upper()
     posix = by_name.get(f"MPIR_CVAR_{upper}_POSIX_INTRA_ALGORITHM")
     # with threads the shared-memory level leaves the call to the level asked for here; without, it takes it away
@@ -100,7 +100,7 @@ def _mpich(by_name: Mapping[str, Variable], collective: str, threads: Threads, n
 def _openmpi(
     by_name: Mapping[str, Variable], collective: str, threads: Threads, nodes: int
 ) -> list[Algorithm]:
-    """Return those of coll/tuned; on several nodes coll/han takes the call before it, so han is set aside."""
+    """Return those of coll/tuned; on several nodes coll/han takes the call before it, so han is disabled."""
     han = {"coll_han_priority": "0"} if nodes > 1 and "coll_han_priority" in by_name else {}
     variable = by_name.get(f"coll_tuned_{collective}_algorithm")
     without_han = [Algorithm(collective, "without han", 0, han)] if han else []

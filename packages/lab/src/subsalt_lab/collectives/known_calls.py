@@ -39,15 +39,15 @@ class Step:
     Parameters
     ----------
     collective : str
-        Of `choice.COLLECTIVES`.
+        Collective operation, one of `choice.COLLECTIVES`.
     ranks : int
-        Of the communicator.
+        Size of the communicator.
     bytes : int
         As `Choice` counts them; whole elements of 8 bytes.
     comm : str
         ``"world"``, or ``"part"``: the last ranks in the opposite order.
     operation : str
-        Of reductions: ``"sum"``, or ``"order"``, which does not commute and is the user's own.
+        Operation of reductions: ``"sum"``, or ``"order"``, which does not commute and is defined by the user.
     root : str
         ``"first"`` or ``"last"`` rank.
     in_place : bool
@@ -77,18 +77,18 @@ class Step:
 
 @dataclass(frozen=True)
 class Answers:
-    """What came of steps.
+    """Answers of a program to its steps.
 
     Parameters
     ----------
     steps : tuple of Step
-        As asked for.
+        Steps in their order.
     said : tuple of str
-        Of each: ``"right"``, ``"wrong: ..."``, ``"raised: ..."``, or ``"not reached"`` after the program ended.
+        Answer to each step: ``"right"``, ``"wrong: ..."``, ``"raised: ..."``; ``"not reached"`` after its end.
     ended : str
         How the program ended when not by itself; empty otherwise.
     printed : str
-        What it printed when it ended by itself.
+        Output of the program when it ended by itself.
     """
 
     steps: tuple[Step, ...]
@@ -130,7 +130,7 @@ def run(
     environment : mapping of str to str
         Variables for the ranks.
     ranks : int, optional
-        Of the world; those of the steps when left out.
+        Ranks of the world; those of the steps when left out.
     folder : path
         Seen by all nodes; what is made in it is removed.
     threads : str
@@ -221,16 +221,16 @@ class Removed:
 
 @dataclass(frozen=True)
 class Safety:
-    """What was checked.
+    """Result of the checks of known calls.
 
     Parameters
     ----------
     written : Written
-        What is left: files and variables of the choices that were right everywhere.
+        Files and variables of the choices that were right everywhere.
     checked : int
         Calls with right answers under it.
     removed : tuple of Removed
-        What was taken out.
+        Choices that were removed.
     """
 
     written: Written
@@ -241,7 +241,7 @@ class Safety:
 def safety(
     mpi: MpiInUse, written: Written, *, built_in_only: bool = False, say: Say = lambda text: None
 ) -> Safety:
-    """Try what was written at every edge, and write it anew without what fails until nothing does.
+    """Try what was written at every edge, and write it again without what fails until nothing does.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def steps(choice: Choice, comm: str, *, built_in_only: bool = False) -> list[Ste
     Parameters
     ----------
     choice : Choice
-        What is tried.
+        Choice that is tried.
     comm : str
         ``"world"`` or ``"part"``.
     built_in_only : bool

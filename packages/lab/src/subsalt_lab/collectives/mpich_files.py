@@ -40,7 +40,7 @@ class Source:
         library : path
             The libmpi in use.
         values : mapping of str to str
-            Of `control.values`.
+            Values of the control variables (`control.values`).
         """
         return cls(table.tables(library), library.read_bytes(), values)
 
@@ -106,7 +106,7 @@ def trees(
     source : Source
         The library.
     choices : sequence of Choice
-        What is tuned.
+        Choices to write.
     threads : str
         ``"multiple"`` or ``"single"``: the level of thread support they were measured at, and hold for.
     mined : Choice, optional

@@ -5,7 +5,7 @@ library; a file named by a control variable replaces it whole. There are three l
 is composed of steps within nodes and between them; what the shared memory of a node does by itself, which only
 programs without MPI_THREAD_MULTIPLE take, after a few calls; and the general one, where the algorithms are.
 
-A node is an object whose keys are conditions, tried in order; the first that holds is entered for good. What this
+A node is an object whose keys are conditions, tried in order; the first that holds is entered permanently. What this
 rests on, read in MPICH's parser and tried:
 
 - every chain of conditions on sizes must end with ``any``; a search that finds nothing leaves the level to the one
@@ -49,7 +49,7 @@ COMPOSITIONS = {"1": "alpha", "2": "beta", "3": "gamma", "4": "delta"}
 #: smallest pages there are; a file of whole pages is not closed by a zero byte
 PAGE = 4096
 
-#: a question that is not defined for the collective, and so ends the call that comes to it
+#: a question that is not defined for the collective, and so ends the call that reaches it
 MINES = {
     "bcast": "is_op_built_in",
     "allgather": "is_op_built_in",
@@ -212,7 +212,7 @@ def for_size(tree: Tree, ranks: int) -> Tree:
             out[key] = for_size(below, ranks)
             continue
         if _holds(key, ranks):
-            # chosen for good: what comes after it is not looked at
+            # chosen permanently: what comes after it is not looked at
             chosen = for_size(below, ranks)
             return chosen if not out else {**out, "any": chosen}
     return out
@@ -241,11 +241,11 @@ def splice(tree: Tree, choices: Sequence[Choice], nodes: Mapping[Place, Tree]) -
     Parameters
     ----------
     tree : dict
-        What stands below ``comm_type=intra``.
+        Tree below ``comm_type=intra``.
     choices : sequence of Choice
-        Of this collective.
+        Choices for this collective.
     nodes : mapping
-        What takes the place of the tree there, by `place`.
+        Nodes that replace those of the tree, by `place`.
     """
     out: Tree = {}
     for ranks in sorted({c.comm_size for c in choices}):
@@ -282,7 +282,7 @@ def guarded(collective: str, node: Tree, default: Tree) -> Tree:
     Parameters
     ----------
     collective : str
-        Of the node.
+        Collective operation of the node.
     node, default : dict
         The algorithm, and the tree of the library for this number of ranks.
 
@@ -303,14 +303,14 @@ def guarded(collective: str, node: Tree, default: Tree) -> Tree:
 
 
 def conditions(tree: Tree, key: str) -> list[str] | None:
-    """Return the fewest conditions, but for sizes, on a way to a leaf of a tree; None when it is not there.
+    """Return the fewest conditions, except for sizes, on a way to a leaf of a tree; None when it is not there.
 
     Parameters
     ----------
     tree : dict
         Any node.
     key : str
-        Of the leaf, such as ``"composition=MPIDI_Allreduce_intra_composition_alpha"``.
+        Key of the leaf, such as ``"composition=MPIDI_Allreduce_intra_composition_alpha"``.
     """
     if key in tree:
         return []
@@ -337,7 +337,7 @@ def threaded(threads: str, node: Tree, default: Tree) -> Tree:
 
 
 def below_node(release: Tree) -> Tree:
-    """Return a node of the table of a node that finds nothing: the call goes on to the general table.
+    """Return a node of the table of a node that finds nothing: the call continues to the general table.
 
     Its only condition does not hold in programs that look here.
     """
@@ -345,5 +345,5 @@ def below_node(release: Tree) -> Tree:
 
 
 def mine(collective: str, node: Tree) -> Tree:
-    """Return a node that ends every call which comes to it."""
+    """Return a node that ends every call that reaches it."""
     return {f"{MINES[collective]}=yes": node, f"{MINES[collective]}=no": node}

@@ -31,7 +31,7 @@ class Variable:
     values : mapping of str to int
         Names of its values and the numbers they stand for; empty when it is a plain number.
     value : int
-        What it is set to.
+        Value that it is set to.
     settable : bool
         A running program may set it; Open MPI 4 reads its variables at the start only.
     """

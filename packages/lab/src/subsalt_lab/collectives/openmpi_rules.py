@@ -17,7 +17,7 @@ from subsalt_lab.collectives.choice import Choice
 FILE = "openmpi-collectives.rules"
 #: numbers of the collectives in the file
 IDS = {"allgather": 0, "allreduce": 2, "alltoall": 3, "barrier": 6, "bcast": 7, "reduce": 11}
-#: an algorithm that no version has: a call that comes to this rule raises MPI_ERR_ARG
+#: an algorithm that no version has: a call that reaches this rule raises MPI_ERR_ARG
 MINE = 99
 #: fan-out of trees and chains when a variable forces an algorithm and says nothing of it: what was measured
 FAN_OUT = 4
@@ -25,7 +25,7 @@ FAN_OUT = 4
 
 @dataclass(frozen=True)
 class Rule:
-    """What is used from some size on.
+    """Algorithm that is used from some size on.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Rule:
     algorithm : int
         0: the choice of the library.
     fan_out, segment : int
-        Of trees and chains, and bytes of a segment (0: none).
+        Fan-out of trees and chains, and bytes of a segment (0: none).
     """
 
     size: int
@@ -57,7 +57,7 @@ def rules_of(choices: Sequence[Choice], mined: Choice | None = None) -> Rules:
     Parameters
     ----------
     choices : sequence of Choice
-        What is tuned; ranges of one collective and size must not overlap.
+        Choices to write; ranges of one collective and size must not overlap.
     mined : Choice, optional
         The one that gets `MINE` for an algorithm.
     """
@@ -105,7 +105,7 @@ def text_of(rules: Rules, remark: str = "") -> str:
     Parameters
     ----------
     rules : dict
-        Of `rules_of`.
+        Rules, as `rules_of` returns them.
     remark : str
         Lines that the library skips.
     """
@@ -150,11 +150,11 @@ def chosen(rules: Rules, collective: str, ranks: int, nbytes: int) -> Rule:
     Parameters
     ----------
     rules : dict
-        Of `rules_of` or `read`.
+        Rules, as `rules_of` or `read` returns them.
     collective : str
-        Of the call.
+        Collective operation of the call.
     ranks : int
-        Of its communicator.
+        Ranks of its communicator.
     nbytes : int
         As `Choice` counts them.
     """

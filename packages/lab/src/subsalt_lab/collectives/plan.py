@@ -1,4 +1,4 @@
-"""What one start of the worker does, and what it says: the language between `sweep` and `worker`."""
+"""Requests to the worker and its answers: the language between `sweep` and `worker`."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Start:
-    """What the ranks of one start do.
+    """Tasks of the ranks of one start.
 
     Parameters
     ----------
     what : str
         ``"list"``: tell what there is; ``"probe"``: do everything once and check the answers; ``"measure"``.
     cells : tuple of Cell
-        What is done.
+        Cells to run.
     rounds : int
         Samples of each algorithm.
     seed : int
-        Of the order of cells and algorithms.
+        Seed of the order of cells and algorithms.
     block : float
         Seconds that a block of calls lasts at least.
     threads : str
-        What MPI is asked for: ``"multiple"`` or ``"single"``.
+        Level of thread support that is requested of MPI: ``"multiple"`` or ``"single"``.
     switches : bool
         Algorithms change while the program runs; else they were chosen by its environment.
     wanted : tuple of str
@@ -91,12 +91,12 @@ class Start:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one start said.
+    """Answer of one start.
 
     Parameters
     ----------
     ranks : int
-        Of the world.
+        Ranks of the world.
     hosts : tuple of str
         Where each rank was.
     cores : mapping of str to int
@@ -108,7 +108,7 @@ class Answer:
     seconds : mapping
         ``"cell,algorithm"`` -> seconds of a call, one per round, the slowest rank.
     floor : float
-        What the clock itself takes of a call, s.
+        Time that reading the clock adds to a call, s.
     """
 
     ranks: int

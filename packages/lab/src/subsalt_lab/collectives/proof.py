@@ -1,7 +1,7 @@
-"""Does the MPI in use read what was written, and do calls come to it? Shown by a rule that no call survives.
+"""Does the MPI in use read what was written, and do calls reach it? Shown by a rule that no call survives.
 
-The choice is written anew, by the same writer and given to programs in the same way, with a mine in the place of its
-algorithm. With Open MPI a call that comes to it raises an error, with MPICH it ends the program; Intel MPI complains
+The choice is written again, by the same writer and given to programs in the same way, with a mine in the place of its
+algorithm. With Open MPI a call that reaches it raises an error, with MPICH it ends the program; Intel MPI complains
 about the value when it starts, and not about the true one. No clock is needed, and no noise can hide it. The same calls
 without the mine must go through.
 """
@@ -25,7 +25,7 @@ from subsalt_lab.result import Say
 
 #: calls of another collective before: MPICH takes another way after the first few of a communicator
 CALLS = 12
-#: what Intel MPI says, at its start, of a value that it does not know; its report must be read, for it goes on
+#: what Intel MPI says, at its start, of a value that it does not know; its report must be read, as it continues
 INTEL_SAYS = "MPI startup(): Incorrect"
 
 
@@ -40,7 +40,7 @@ class Proof:
     tried : tuple of str
         Calls that came to a mine.
     failed : str
-        What did not, or does not run at all; empty otherwise.
+        Calls that did not reach it, or that do not run at all; empty otherwise.
     """
 
     loaded: bool
@@ -96,9 +96,9 @@ def examine(mpi: MpiInUse, written: Written, *, say: Say = lambda text: None) ->
     mpi : MpiInUse
         Which MPI.
     written : Written
-        What `writers.write` gave.
+        Files and variables, as `writers.write` returned them.
     say : callable
-        Is told about progress.
+        Callback for progress text.
     """
     tried: list[str] = []
     for choice in representatives([c for c in written.choices if _has_rule(c)]):
@@ -174,14 +174,14 @@ def _run(mpi: MpiInUse, written: Written, step: Step) -> known_calls.Answers:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was written, and what is known of it.
+    """Files and variables that were written, and the checks that they passed.
 
     Parameters
     ----------
     written : Written
         Files and variables of the choices that are left.
     tried : tuple of str
-        Calls that were shown to come to them.
+        Calls that were shown to reach them.
     checked : int
         Calls with right answers under them.
     removed : tuple of Removed
@@ -194,7 +194,7 @@ class Outcome:
     removed: tuple[Removed, ...] = ()
 
     def lines(self) -> list[str]:
-        """Return what a person is told."""
+        """Return the lines for the user."""
         out = [
             f"taken out: {r.choice.collective} by {r.choice.algorithm.name} on {r.choice.comm_size} ranks: {r.reason}"
             for r in self.removed
@@ -227,7 +227,7 @@ def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only:
     written : Written
         Choices of the sweep; none is a result too.
     say : callable
-        Told about progress.
+        Callback for progress text.
     built_in_only : bool
         Programs reduce by built-in operations only.
 
@@ -241,12 +241,12 @@ def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only:
     try:
         refuse_no_start(mpi, written)
         safe = known_calls.safety(mpi, written, built_in_only=built_in_only, say=say)
-        # what is left after that is proven: right answers of a file that nobody reads prove nothing
+        # what is left after that is proven: right answers of a file that is not read prove nothing
         proof = Proof(True, ())
         if not safe.written.empty:
             proof = prove(mpi, safe.written, say=say)
     except BaseException:
-        # what is not known to be used and to be right is nobody's
+        # what is not known to be used and to be right is left out
         writers.remove(written.folder)
         raise
     return Outcome(safe.written, proof.tried, safe.checked, safe.removed)

@@ -1,4 +1,4 @@
-"""What is asked for: which collectives, of which sizes, on how many ranks, and how thoroughly."""
+"""Request for a measurement: which collectives, of which sizes, on how many ranks, and how thoroughly."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Wanted:
     collective : str
         One of `choice.COLLECTIVES`.
     ranks : int
-        Of the communicator.
+        Ranks of the communicator.
     sizes : tuple of int
         Bytes, ascending, as `choice.COLLECTIVES` counts them; (0,) for a barrier.
     """
@@ -46,18 +46,18 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Request:
-    """What is measured.
+    """The measurement to run.
 
     Parameters
     ----------
     wanted : tuple of Wanted
-        What.
+        Collectives to measure, with ranks and sizes.
     rounds : int
         Samples of each algorithm in a start.
     starts : int
         Starts of the program; each is a new draw of what a start is given.
     threads : str
-        What the program asks MPI for: ``"multiple"``, as mpi4py and subsalt do, or ``"single"``.
+        Level of thread support that programs request: ``"multiple"``, as mpi4py and subsalt do, or ``"single"``.
     oversubscribe : bool
         Measure also more ranks than idle cores; the result is marked and never applied.
     timeout : float
@@ -65,7 +65,7 @@ class Request:
     python : str
         The interpreter that runs the worker.
     seed : int
-        Of the order in which things are done.
+        Seed of the order of the measurements.
     """
 
     wanted: tuple[Wanted, ...]
@@ -122,7 +122,7 @@ def ranks_of(given: Sequence[str] | None, default: int) -> list[int]:
     Raises
     ------
     ConfigError
-        When one is no number from 2 up: one rank has nobody to talk to.
+        When one is not a number from 2 up: one rank has no partner.
     """
     if given is None:
         return [max(2, default)]
@@ -194,7 +194,7 @@ class Heavy:
     collective : str
         One of `COLLECTIVES`.
     ranks : int
-        Of the communicator.
+        Ranks of the communicator.
     nbytes : int
         Mean size of a call there, as `choice.COLLECTIVES` counts it.
     share : float

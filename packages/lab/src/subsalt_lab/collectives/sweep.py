@@ -94,9 +94,9 @@ class Samples:
     nbytes : int
         Size, as `choice.COLLECTIVES` counts it.
     algorithm : Algorithm
-        What did it.
+        Algorithm of these calls.
     seconds : tuple of tuple of float
-        Of a call, the slowest rank: one line per start, one number per round.
+        Seconds of a call, of the slowest rank: one line per start, one number per round.
     """
 
     collective: str
@@ -146,20 +146,20 @@ class LeftOut:
 
 @dataclass
 class Sweep:
-    """What was measured.
+    """Results of a sweep.
 
     Parameters
     ----------
     samples : list of Samples
         The library's own choice first at every place.
     left_out : list of LeftOut
-        What was not timed.
+        Algorithms that were not timed.
     floor : float
-        What the clock takes of a block, s.
+        Time that reading the clock adds to a block, s.
     hosts : dict
         Ranks -> how many hosts they were on.
     crowded : str
-        What was wrong with the room of the ranks; such times are never applied.
+        Reason why ranks had too little room; such times are never applied. Empty when they had enough.
     """
 
     samples: list[Samples] = field(default_factory=list)
@@ -211,7 +211,7 @@ def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[st
     Raises
     ------
     SubsaltError
-        E931: this MPI lets nobody choose any of the collectives asked for.
+        E931: this MPI offers no choice for any of the requested collectives.
     """
     wanted = tuple(knobs.patterns(mpi.family, request.collectives))
     answer = start(request.ranks[-1], Start("list", threads=request.threads, wanted=wanted), {})
@@ -245,13 +245,13 @@ def sweep(
     mpi : MpiInUse
         The MPI.
     request : Request
-        What is measured.
+        The measurement to run.
     start : callable, optional
         Starts ranks; the worker when left out.
     others : callable
         Gives the cores of this host that others use.
     say : callable
-        Told what is being done.
+        Callback for progress text.
 
     Raises
     ------

@@ -48,7 +48,7 @@ UNITS = {
 
 @dataclass
 class Tuning(Result):
-    """What was measured and decided.
+    """Result of a tuning: measurements and decisions.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Tuning(Result):
     applicable : bool
         Whether they may be applied: every rank had a core, and nothing else used it.
     left_out : sequence of str
-        What was not timed, and why.
+        Algorithms that were not timed, and why.
     """
 
     choices: Sequence[Choice] = ()
@@ -95,13 +95,13 @@ def tune(
     mpi : MpiInUse
         The MPI.
     request : Request
-        What is measured.
+        The measurement to run.
     writable : callable
         Says why an algorithm cannot be chosen for a program; empty: it can.
     measure : callable
         As `sweep.sweep`.
     say : callable
-        Told what is being done.
+        Callback for progress text.
     """
     with Watch(min(request.ranks[-1], usable_cores())) as watch:
         swept = measure(mpi, request, say=say)
@@ -173,7 +173,7 @@ def switch_text(c: Choice) -> str:
 
 Row = Mapping[str, Any]
 
-#: curves beside that of the library's own choice, told apart by colour and mark (Okabe and Ito's, without yellow)
+#: curves beside that of the library's own choice, distinguished by colour and mark (Okabe and Ito's, without yellow)
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f")
 _LINES = ("-", "--", ":")
 _MARKS = ("o", "s", "^", "v", "D", "P", "X", "<", ">", "*")
@@ -188,7 +188,7 @@ def collective_pictures(rows: Sequence[Row], folder: Path, about: str = "") -> l
     Parameters
     ----------
     rows : sequence of mapping
-        Of a result of ``subsalt lab collectives``, with their algorithms.
+        Rows of a result of ``subsalt lab collectives``, with their algorithms.
     folder : path
         Where ``COLLECTIVE.png`` are written.
     about : str

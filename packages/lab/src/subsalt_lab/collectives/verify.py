@@ -26,7 +26,7 @@ ROUNDS = 10
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the runs of a program say of choices.
+    """Verdict on choices by runs of a program.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class Verdict:
         return self.trials.verdict == "saving" and self.trials.identical and not self.trials.load.get("noisy")
 
     def lines(self) -> list[str]:
-        """Return what a person is told."""
+        """Return the lines for the user."""
         t, out = self.trials, []
         if (p := t.paired) is not None:
             share = 100.0 * p.median_saving / np.median(t.seconds_a)
@@ -93,7 +93,7 @@ def verify(
     tolerance : float
         Relative difference of numbers in text and ``.npy`` outputs that counts as the same; 0: all bytes.
     say : callable
-        Is told about progress.
+        Callback for progress text.
     run : callable
         As `trials.trials`.
 

@@ -84,14 +84,14 @@ class Switch:
 
 
 class Worker:
-    """What the ranks of one start share.
+    """State that the ranks of one start share.
 
     Parameters
     ----------
     mpi : module
         mpi4py.MPI.
     start : Start
-        What is to be done.
+        Tasks of this start.
     """
 
     def __init__(self, mpi: Any, start: Start) -> None:

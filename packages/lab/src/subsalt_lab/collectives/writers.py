@@ -1,6 +1,6 @@
 """Write choices of algorithms as the MPI in use reads them: files and variables, and how they are given to programs.
 
-Values that control variables of an MPI have when nobody sets them; a process of its own asks the library.
+Values that control variables of an MPI have when they are not set; a separate process asks the library.
 
 Variables of Intel MPI that choose algorithms: ``I_MPI_ADJUST_<COLL>=n:low-high@p-p;...``.
 
@@ -64,7 +64,7 @@ def values(mpi: MpiInUse, names: Sequence[str]) -> dict[str, str]:
     mpi : MpiInUse
         The MPI that is asked.
     names : sequence of str
-        Of its control variables.
+        Names of its control variables.
     """
     return dict(_values(mpi.library, tuple(names))) if names else {}
 
@@ -93,11 +93,11 @@ class Written:
     Parameters
     ----------
     family : str
-        Of the MPI they are for.
+        Family of the MPI that the files are for.
     folder : path
         Where the files are.
     choices : tuple of Choice
-        What they say.
+        Choices that the files contain.
     files : tuple of path
         Files that the library reads; they must be seen by all nodes.
     environment : dict of str to str
@@ -107,7 +107,7 @@ class Written:
     threads : str
         Level of thread support of the programs they hold for: ``"multiple"``, ``"single"`` or ``"any"``.
     notes : tuple of str
-        What their user must know.
+        Notes for the user of the files.
     """
 
     family: str
@@ -131,7 +131,7 @@ class Written:
 
     @property
     def level(self) -> str:
-        """What a program asks MPI for in which it is to be tried: ``"multiple"`` or ``"single"``."""
+        """Level of thread support of a program that tries it: ``"multiple"`` or ``"single"``."""
         return "single" if self.threads == "single" else "multiple"
 
     def how_to_use(self) -> str:
@@ -163,7 +163,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Texts:
-    """What is to be written: texts of files by name, variables by name (``{folder}`` for the folder), notes."""
+    """Texts of files by name, variables by name (``{folder}`` for the folder), and notes, before they are written."""
 
     files: Mapping[str, str]
     environment: Mapping[str, str]
@@ -185,7 +185,7 @@ def write(
     mpi : MpiInUse
         Whose files.
     choices : sequence of Choice
-        What is to be used; ranges of sizes of one collective and number of ranks do not overlap. None: nothing is
+        Choices to write; ranges of sizes of one collective and number of ranks do not overlap. None: nothing is
         written but the record that says so.
     folder : path
         Is made when it is missing. The record of what was there before is replaced.
@@ -229,7 +229,7 @@ def record(written: Written) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove what an earlier `write` left in a folder, so that nobody goes on using it."""
+    """Remove what an earlier `write` left in a folder, so that it is no longer used."""
     for name in (RECORD, SHELL, openmpi_rules.FILE, *mpich_table.FILES.values()):
         with suppress(FileNotFoundError):
             (folder / name).unlink()
@@ -289,7 +289,7 @@ def compose(
     mpi, choices, threads, as_variables
         See `write`.
     mined : Choice, optional
-        The one that is written such that every call which comes to it fails: a proof that calls come to it.
+        The one that is written such that every call that reaches it fails: a proof that calls reach it.
     """
     if not choices:
         return Texts({}, {})
@@ -380,7 +380,7 @@ def writable(mpi: MpiInUse, algorithm: Algorithm) -> str:
     mpi : MpiInUse
         Whose files.
     algorithm : Algorithm
-        What would be chosen.
+        Algorithm that would be chosen.
     """
     sample = Choice(algorithm.collective, 2, 0, None, algorithm, 1.0, 1.0, 1.0, 1.0)
     try:

@@ -1,7 +1,7 @@
 """How much network does a machine have for its arithmetic: this one beside the nine of the founding document.
 
 Bytes per second that a node can send and receive, over its peak rate of floating-point operations: bytes per
-operation. The document's nodes have one or two processors; its ratios are rounded, so they are computed anew here.
+operation. The document's nodes have one or two processors; its ratios are rounded, so they are computed again here.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ def this_machine(
     Parameters
     ----------
     rows : iterable of mapping
-        Of `measure.measure`.
+        Rows of `measure.measure`.
     peak : float
-        Of all cores, double precision, GFLOP/s.
+        Peak of all cores, double precision, GFLOP/s.
     dgemm : float, optional
         Matrix multiplication on all cores at once, GFLOP/s.
     name : str
-        What it is called.
+        Name of the machine.
     """
     measured = list(rows)
     out = []

@@ -30,7 +30,7 @@ from subsalt_lab.result import Say
 BEGIN, END = "Begin of Summary section.", "End of Summary section."
 #: version whose output is known
 KNOWN = (1, 5)
-#: of HPL's scaled residuals, and of what is held against the rounding of an algorithm
+#: of HPL's scaled residuals, and of what is compared with the rounding of an algorithm
 THRESHOLD = 16.0
 #: part of the updates that RandomAccess may lose by its own rules
 LOST_UPDATES = 0.01
@@ -49,11 +49,11 @@ class Figure:
     key : str
         In the summary.
     test : str
-        What it is called.
+        Name of the test.
     who : str
         ``"one"`` rank alone, ``"each"`` of all ranks at once, ``"all"`` together.
     unit : str
-        Of the table.
+        Unit in the table.
     scale : float
         From the summary's unit.
     """
@@ -165,7 +165,7 @@ def rows(entries: Mapping[str, str], cache: int) -> list[dict[str, Any]]:
     Parameters
     ----------
     entries : mapping
-        Of `summary`.
+        Entries of `summary`.
     cache : int
         Bytes of the last-level cache.
     """
@@ -293,14 +293,14 @@ Start = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class HpccResult:
-    """What HPC Challenge gave.
+    """Result of HPC Challenge.
 
     Parameters
     ----------
     rows : list of dict
-        As of `rows`.
+        See `rows`.
     notes : list of str
-        What a reader must know.
+        Notes for the reader.
     dgemm : float or None
         GFLOP/s of all ranks multiplying matrices at the same time.
     """
@@ -358,11 +358,11 @@ def measure(
     Parameters
     ----------
     part : float
-        Of the memory, for the matrix of HPL.
+        Part of the memory that the matrix of HPL takes.
     ranks : int, optional
-        As many as cores when left out.
+        Number of ranks; as many as cores when left out.
     say : callable
-        Told what happens.
+        Callback for progress text.
     start : callable, optional
         In place of hpcc.
     cache : int, optional

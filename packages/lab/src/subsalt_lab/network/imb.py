@@ -37,9 +37,9 @@ class Line:
     ranks : int
         That take part.
     nbytes : int
-        Of a message.
+        Bytes of a message.
     seconds : float, optional
-        Of one call; of PingPong half a round trip, of operations of all ranks that of the slowest.
+        Seconds of one call; of PingPong half a round trip, of operations of all ranks that of the slowest.
     rate : float, optional
         Bytes per second; of Uniband and Biband those of all messages.
     """
@@ -57,7 +57,7 @@ def read(text: str) -> list[Line]:
     Parameters
     ----------
     text : str
-        What IMB-MPI1 printed.
+        Output of IMB-MPI1.
 
     Raises
     ------
@@ -145,14 +145,14 @@ HEADING = "Cross-check by the Intel MPI Benchmarks"
 
 @dataclass(frozen=True)
 class Run:
-    """What IMB-MPI1 is asked for.
+    """A run of IMB-MPI1: ranks and sizes.
 
     Parameters
     ----------
     ranks : int
-        Of all benchmarks; those of two ranks use two.
+        Ranks of all benchmarks; those of two ranks use two.
     sizes : sequence of int
-        Of ours; those from 1 on are asked of IMB too.
+        Sizes of our own messages; those from 1 on are measured by IMB, too.
     threads : str
         ``"multiple"`` or ``"single"``, as ours.
     seconds : float
@@ -221,7 +221,7 @@ def beside(rows: Iterable[Mapping[str, Any]], lines: Iterable[Line]) -> list[dic
     rows : iterable of mapping
         Ours.
     lines : iterable of Line
-        Of IMB.
+        Lines of the output of IMB.
     """
     ours = {(r["what"], r["ranks"], r["bytes"]): r for r in rows if "value" in r}
     out = []

@@ -1,4 +1,4 @@
-"""What `net.c` prints: where the ranks are, and the seconds of every block."""
+"""Lines that `net.c` prints: where the ranks are, and the seconds of every block."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Block:
     test : str
         ``"latency"`` (there and back), ``"stream"`` (a window of 64), ``"both"``, or the name of an operation.
     nbytes : int
-        Of a message.
+        Bytes of a message.
     calls : int
         In the block.
     seconds : float
-        Of one call.
+        Seconds of one call.
     """
 
     group: int
@@ -66,7 +66,7 @@ class Answer:
     Parameters
     ----------
     mpi : str
-        What the library says of itself.
+        Version of the library, in its own words.
     level : str
         ``"multiple"`` when any thread may call MPI.
     ranks : tuple of Rank
@@ -85,7 +85,7 @@ class Answer:
 
 
 def read(text: str, ranks: int) -> Answer:
-    """Return what the program printed; lines of others between its own are passed over.
+    """Return what the program printed; lines of other programs are skipped.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ Start = Callable[[int, Sequence[str]], str]
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured.
+    """Settings of the measurement.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Settings:
     microseconds : int
         Length of a block at least.
     seconds : float
-        What all blocks of one case may take; slower ones have three blocks, and larger messages are left out.
+        Time limit of all blocks of one case, s; slower ones have three blocks, and larger messages are left out.
     threads : str
         ``"multiple"``, as subsalt and MPI for Python start MPI, or ``"single"``.
     """
@@ -109,9 +109,9 @@ def explained(error: SubsaltError, what: str) -> SubsaltError:
     Parameters
     ----------
     error : SubsaltError
-        Of `programs.run`.
+        Error of `programs.run`.
     what : str
-        What was measured.
+        Name of the measurement.
     """
     # launchers say more after it, so that it may be missing in the last lines, or leave with the code of another rank
     said = re.search(r"net: ((?:what arrived|a sum)[^|]+)", error.message)
@@ -144,14 +144,14 @@ def starts(settings: Settings) -> tuple[MpiInUse, Start]:
 
 @dataclass(frozen=True)
 class Messages:
-    """What was measured.
+    """Results of the measurement.
 
     Parameters
     ----------
     rows : list of dict
-        Of messages between two ranks, operations of all, and lines through the times.
+        Rows of messages between two ranks, of operations of all ranks, and of lines through the times.
     notes : list of str
-        What a reader of the figures must know.
+        Notes for the reader of the figures.
     mpi : str
         Such as ``"MPICH 5.0.2"``.
     """
@@ -167,13 +167,13 @@ def messages(settings: Settings, start: Start, say: Say, measured: list[make.Row
     Parameters
     ----------
     settings : Settings
-        What is measured.
+        Settings of the measurement.
     start : callable
-        Of `starts`.
+        Function that starts a program, of `starts`.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     measured : list, optional
-        Gets the rows as they come, for whoever is stopped on the way.
+        List that gets the rows as they come, so that they remain after a stop.
 
     Raises
     ------

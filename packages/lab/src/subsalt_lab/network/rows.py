@@ -26,7 +26,7 @@ from subsalt_lab.result import Result, Say
 
 @dataclass(frozen=True)
 class Beside:
-    """What is measured beside our own messages.
+    """Programs to run in addition to our own messages.
 
     Parameters
     ----------
@@ -56,22 +56,22 @@ def measure(
     peak: Callable[[], float] = balance.peak_rate,
     measured: list[Row] | None = None,
 ) -> Result:
-    """Measure messages, then what was asked for beside them, and set this machine among others.
+    """Measure messages, then the other programs of the request, and compare this machine with others.
 
     Parameters
     ----------
     settings : Settings
-        Of the messages.
+        Settings of the messages.
     beside : Beside
         Other benchmarks.
     say : callable
-        Told what is being measured.
+        Callback for progress text.
     start : callable, optional
         In place of what starts the ranks.
     peak : callable
         Gives the peak rate of all cores, GFLOP/s.
     measured : list, optional
-        Gets the rows of messages as they come, for whoever is stopped on the way.
+        List that gets the rows of messages as they come, so that they remain after a stop.
     """
     mpi: MpiInUse | None = None
     if start is None:
@@ -156,7 +156,7 @@ def between_two(answer: Answer, sets: Sequence[Pairs], **more: object) -> list[R
     Parameters
     ----------
     answer : Answer
-        What the ranks measured.
+        Times that the ranks measured.
     sets : sequence of Pairs
         In the order of their numbers.
     **more

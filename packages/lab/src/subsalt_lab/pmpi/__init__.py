@@ -1,1 +1,1 @@
-"""What a program does in MPI: an interposer made from the installed mpi.h, and the profile it leaves."""
+"""MPI profile of a program, by an interposer made from the installed mpi.h."""

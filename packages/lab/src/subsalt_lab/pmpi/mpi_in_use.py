@@ -74,7 +74,7 @@ class MpiInUse:
 
     @property
     def name(self) -> str:
-        """What it is called, such as ``"Open MPI 5.0.11"``."""
+        """Name with version, such as ``"Open MPI 5.0.11"``."""
         return f"{NAMES[self.family]} {self.version}"
 
     @property

@@ -35,7 +35,7 @@ def write(profile: Profile, path: str | Path) -> Path:
     Parameters
     ----------
     profile : Profile
-        What a program did in MPI.
+        MPI profile of a program.
     path : path
         HTML file.
     """
@@ -144,7 +144,7 @@ def _calls(profile: Profile) -> dict[str, Any]:
 
 
 def _sites(profile: Profile) -> dict[str, Any] | None:
-    """Call sites, where they were told apart."""
+    """Return the call sites, where they were distinguished."""
     known = [r for r in profile.by_site() if r.site]
     if all(r.call in ("MPI_Barrier", "MPI_Ibarrier") for r in known):
         return None  # those are always told apart, and have a section of their own
@@ -262,7 +262,7 @@ def _files(profile: Profile) -> list[tuple[str, ...]] | None:
 
 
 def _barriers(profile: Profile) -> list[dict[str, Any]] | None:
-    """What the audit says of every place that calls a barrier."""
+    """Return the audit's verdict on every place that calls a barrier."""
     if not profile.audit:
         return None
     wall, sites = sum(profile.wall), []

@@ -1,4 +1,4 @@
-"""What is the program of a launch line: an interpreter of Python, an executable and the MPI library it is linked to.
+"""The program in a launch line: an interpreter of Python, an executable and the MPI library it is linked to.
 
 Wrappers such as ``env A=1``, ``nice`` or ``bash -c`` are looked through, as far as that goes without running them.
 """
@@ -43,7 +43,7 @@ SHELL = re.compile(r"(ba|da|z|k|)sh$")
 
 @dataclass(frozen=True)
 class Program:
-    """What would run.
+    """The program that a launch line would run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the interposer wrote, rank by rank, merged into a profile."""
+"""Records of the interposer, rank by rank, merged into a profile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def profile_of(raw: Mapping[str, Any], command: str, mpi: str, notes: Sequence[s
     raw : mapping
         The content of SUBSALT_PMPI_OUT.
     command : str
-        What was run.
+        Command that was run.
     mpi : str
         The library, such as ``"MPICH 5.0.2"``.
     notes : sequence of str
@@ -37,7 +37,7 @@ def profile_of(raw: Mapping[str, Any], command: str, mpi: str, notes: Sequence[s
         if raw["schema"] != SCHEMA:
             raise KeyError(f"schema {raw['schema']}")
         ranks = sorted(raw["ranks"], key=lambda r: r["rank"])
-        # a name of a machine is nobody's business, that two ranks share one is
+        # names of machines are private; that two ranks share one is not
         nodes = list(dict.fromkeys(r["host"] for r in ranks))
         return Profile(
             command=command,

@@ -50,7 +50,7 @@ class CallRow:
     comm_size : int
         Its ranks; 0 without one.
     phase : str
-        What MPI_Pcontrol told; empty before it was called.
+        Phase that MPI_Pcontrol named; empty before it was called.
     calls, bytes : int
         Summed over ranks.
     seconds : float
@@ -58,7 +58,7 @@ class CallRow:
     per_rank : tuple of float
         Seconds of every rank.
     sizes : tuple of SizeBin
-        Of functions that carry bytes, by size.
+        Calls and seconds by size, of functions that carry bytes.
     least, most : float
         The shortest and the longest call, s.
     """
@@ -103,18 +103,18 @@ class PhaseRow:
 
 @dataclass(frozen=True)
 class Profile:
-    """What a program did in MPI.
+    """MPI profile of a program.
 
     Parameters
     ----------
     command : str
-        What was run.
+        Command that was run.
     mpi : str
         The library, such as ``"MPICH 5.0.2"``.
     ranks : int
         Number of ranks.
     hosts : tuple of str
-        Of every rank, numbered: ``"node 1"``.
+        Host of every rank, numbered: ``"node 1"``.
     wall : tuple of float
         Seconds of every rank from the end of MPI_Init to the beginning of MPI_Finalize.
     mpi_seconds : tuple of float
@@ -128,7 +128,7 @@ class Profile:
     background : tuple of CallRow
         Calls of other threads.
     audit : mapping
-        What the audit of barriers wrote.
+        Records of the audit of barriers.
     init_seconds : tuple of float
         Seconds of every rank in MPI_Init.
     places : mapping of str to str
@@ -273,7 +273,7 @@ def _row(values: Mapping[str, Any]) -> CallRow:
 def merged(
     rows: Iterable[CallRow], *, site: bool = True, comm: bool = True, phase: bool = True
 ) -> list[CallRow]:
-    """Return rows summed over what is not to be told apart, the most expensive first.
+    """Return rows summed over what is not to be distinguished, the most expensive first.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ class Profiled:
     Parameters
     ----------
     profile : Profile
-        What it did in MPI.
+        MPI profile of the program.
     seconds : float
         From the start of the launcher to its end.
     code : int
@@ -181,7 +181,7 @@ def profile(
     timeout : float, optional
         Seconds after which it is ended.
     say : callable
-        Told what a user must know before it runs.
+        Callback for notes to the user before it runs.
 
     Raises
     ------
@@ -226,7 +226,7 @@ class Arranged:
     Parameters
     ----------
     words : tuple of str
-        What is to be started.
+        Words of the command to start.
     environment : dict of str to str
         With these variables beside those of this process.
     out : path
@@ -236,7 +236,7 @@ class Arranged:
     mpi : MpiInUse
         The MPI of the program.
     notes : tuple of str
-        What a user must know.
+        Notes for the user.
     """
 
     words: tuple[str, ...]
@@ -284,7 +284,7 @@ def arranged(
     Parameters
     ----------
     words, sites, extra, library
-        As of `profile`.
+        See `profile`.
 
     Raises
     ------
@@ -317,7 +317,7 @@ def mpi_of(line: LaunchLine, library: Path | None = None) -> MpiInUse:
     Parameters
     ----------
     line : LaunchLine
-        What is to run.
+        Line to run.
     library : path, optional
         The libmpi, when it is known.
 

@@ -73,7 +73,7 @@ FILES = [
     Column("rate", "GB/s of a rank", ".3g", 1e-9),
     *_SPREAD,
 ]
-#: everything that is told apart, for a program
+#: everything that is distinguished, for a program
 ALL = [
     Column("call", "call"),
     Column("site", "site"),
@@ -134,7 +134,7 @@ def rows(calls: Sequence[CallRow], profile: Profile, folder: Path | None = None)
     Parameters
     ----------
     calls : sequence of CallRow
-        Of the profile, told apart in any way.
+        Calls of the profile, distinguished in any way.
     profile : Profile
         Gives the sums.
     folder : path, optional
@@ -265,16 +265,16 @@ def _large_phases(phases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
-    """Return the tables of a profile; as CSV one, with everything that is told apart.
+    """Return the tables of a profile; as CSV one, with everything that is distinguished.
 
     Parameters
     ----------
     profile : Profile
-        What is shown.
+        Profile to show.
     how : str
         ``"text"``, ``"markdown"`` or ``"csv"``.
     sites : bool
-        Whether call sites were told apart for all calls.
+        Whether call sites were distinguished for all calls.
     """
     if how == "csv":
         return [render(rows(profile.calls, profile), ALL, how)]

@@ -1,4 +1,4 @@
-"""The built-in profile: MPI calls counted where Python makes them, for whoever has no compiler for the interposer.
+"""The built-in profile: MPI calls counted where Python makes them, for machines without a compiler for the interposer.
 
 SUBSALT_MPI_PROFILE=FILE lets every communicator of a run count the calls made through it, and its requests too. What
 comes out is a profile like any other; it costs about a microsecond per call, and nothing where the variable is not set.
@@ -117,7 +117,7 @@ class Counts:
         Parameters
         ----------
         call, comm
-            As in `add`.
+            See `add`.
         beyond : float
             Seconds; may be negative.
         """
@@ -283,9 +283,9 @@ class Wrapper:
     mpi : module, optional
         mpi4py.MPI, started; None for a process alone.
     version : str
-        What the library says of itself.
+        Version of the library, in its own words.
     aside : callable, optional
-        Told `PROFILE` before calls of our own, for another profile of the same run, and the phase after them.
+        Callback that gets `PROFILE` before our own calls, for another profile of the run, and the phase after them.
     """
 
     def __init__(
@@ -338,7 +338,7 @@ class Wrapper:
     ) -> Any:
         """Do a call and count it; `free` seconds of it are not MPI's.
 
-        Now and then `probe`, a call of the same kind that does nothing, is timed before it: after a time step the code
+        Occasionally `probe`, a call of the same kind that does nothing, is timed before it: after a time step the code
         around MPI is not in the caches, and takes several times as long as in a row of such calls.
         """
         clock = self.counts.clock
@@ -420,7 +420,7 @@ class Wrapper:
 
 
 def _gathered(comm: Any, own: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """Return what all ranks counted on rank 0; collective. By messages that nobody counts."""
+    """Return what all ranks counted on rank 0; collective. By messages that are not counted."""
     import numpy as np
 
     text = np.frombuffer(json.dumps(own).encode(), np.uint8)
@@ -461,7 +461,7 @@ def _costs(mpi: Any, clock: Callable[[], float]) -> dict[str, float]:
     Returns
     -------
     dict
-        ``test``: a look at a request of nothing; ``post``: a message to nobody.
+        ``test``: a look at a request of nothing; ``post``: a message to no rank.
     """
     idle = _idle(mpi)
     return {
