@@ -323,7 +323,7 @@ class _Plot:
         """Draw a run directory, a volume or a file of shots."""
         from subsalt.io.export import is_time_volume
         from subsalt.io.segy.reading import read_survey
-        from subsalt.io.volumes.time_image import open_image_traces
+        from subsalt.io.volumes.image_traces import open_image_traces
         from subsalt.view.reading import TRACE_SUFFIXES, holds_shots, is_run_directory
         from subsalt.view.run_image import read_run, read_volume
         from subsalt.view.time_volume import TraceVolume, grid_of_traces
