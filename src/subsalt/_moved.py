@@ -63,7 +63,7 @@ PACKAGES: Mapping[str, Mapping[str, str]] = {
 
 
 def _moved(old: str, names: Mapping[str, str], name: str) -> Any:
-    """Return what had a name in an old module, with a warning that says where it is."""
+    """Return the object that had a name in an old module, with a warning that names its place."""
     if name not in names:
         raise AttributeError(f"module {old!r} has no attribute {name!r}")
     public = f"subsalt.{name}" if name in sys.modules["subsalt"].__all__ else f"{names[name]}.{name}"

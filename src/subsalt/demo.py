@@ -41,7 +41,7 @@ SALT_AXES = (310.0, 260.0, 140.0)
 Depth = Callable[[NDArray, NDArray], NDArray]
 
 
-#: what the demo writes into its folder
+#: files that the demo writes into its folder
 OURS = ("demo.json", "job.toml", "model.toml", "model", "shots", "run")
 
 
@@ -404,7 +404,7 @@ def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> 
 def lines(
     reflectors: list[ImagedReflector], modelled: ModelResult, result: RunResult, pictures: list[Path]
 ) -> list[str]:
-    """Return what the demo says in the end."""
+    """Return the closing text of the demo."""
     out = ["", f"{'reflector':<28}{'true m':>9}{'imaged m':>10}{'off m':>8}{'worst m':>9}"]
     for f in reflectors:
         out.append(

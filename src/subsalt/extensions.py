@@ -12,7 +12,7 @@ COMMANDS, MESSAGES, MPI_PROFILE = "subsalt.commands", "subsalt.messages", "subsa
 
 
 def extensions(group: str) -> dict[str, Any]:
-    """Return what is installed of a group, by name."""
+    """Return the installed entry points of a group, by name."""
     from importlib.metadata import entry_points
 
     return {point.name: point.load() for point in entry_points(group=group)}

@@ -35,7 +35,7 @@ class Declared:
 
     @classmethod
     def of(cls, option: Field[Any]) -> Declared:
-        """Return what the field of an option declares."""
+        """Return the declaration in the field of an option."""
         declared: Declared = option.metadata[KEY]
         return declared
 

@@ -88,7 +88,7 @@ def phase_of(number: int) -> tuple[str, bool] | None:
 
 
 def phase_label(number: int) -> str:
-    """Return what tables call the phase of a level of `MPI_Pcontrol`.
+    """Return the name in tables of the phase of a level of `MPI_Pcontrol`.
 
     Such as ``"source"``, ``"source, waiting"``, and of another program ``"phase 3"``.
 

@@ -102,11 +102,11 @@ class Points:
         return np.stack([first, np.where(used.any(axis=1), behind, first)], axis=1).astype(np.int64)
 
     def on_planes(self, lo: int, hi: int, origin: int = 0) -> tuple[Points, NDArray[np.intp]]:
-        """Return what of the points lies on the planes [lo, hi) along x; see `between`."""
+        """Return the parts of the points on the planes [lo, hi) along x; see `between`."""
         return self.between(0, lo, hi, origin)
 
     def between(self, axis: int, lo: int, hi: int, origin: int = 0) -> tuple[Points, NDArray[np.intp]]:
-        """Return what of the points lies on the nodes [lo, hi) of an axis, and which points these are, ascending.
+        """Return the parts of the points on the nodes [lo, hi) of an axis, and which points these are, ascending.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Points:
         return Points(base, weights), rows
 
     def inside(self, box: Box) -> tuple[Points, NDArray[np.intp]]:
-        """Return what of the points lies on the planes and rows of a box, and which points these are."""
+        """Return the parts of the points on the planes and rows of a box, and which points these are."""
         points, rows = self.between(0, box.lo[0], box.hi[0])
         reach = points.box
         if reach.lo[1] >= box.lo[1] and reach.hi[1] <= box.hi[1]:

@@ -19,7 +19,7 @@ BESIDE = 0.1
 #: stations that are kept with a survey to draw its line on the map
 MOST_STATIONS = 200
 
-#: what says where x = 0 of a 2-D survey lies; `NOBODY`: nothing does, and x = 0 is put at the end of the line
+#: origins of x = 0 of a 2-D survey; `NOBODY`: nothing defines it, and x = 0 is put at the end of the line
 JOB, GIVEN, RUN, MAP_X, AXIS, NOBODY = (
     "[data] frame",
     "model",
@@ -189,7 +189,7 @@ def settled(
     along : {"project", "x", "y"}
         2-D: local x runs along the line, or is map x or map y.
     frame : Frame, optional
-        That somebody gives; it goes before all else.
+        Frame that the caller gives; it takes precedence.
     """
     if ndim is None:
         ndim = 2 if fit.width <= max(LINE_WIDTH * fit.length, 1e-6) else 3

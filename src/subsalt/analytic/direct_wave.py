@@ -100,7 +100,7 @@ class Aligned:
         return ShotSums(shot, len(self.rows), power, cross, float((self.traces**2).sum()))
 
     def modelled(self, shape: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what a wavelet models, (m, width)."""
+        """Return the traces that a wavelet predicts, (m, width)."""
         spectra = self.green * np.fft.rfft(shape, self.size)
         return np.fft.irfft(spectra, self.size, axis=1)[:, : self.traces.shape[1]]
 

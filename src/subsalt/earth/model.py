@@ -19,7 +19,7 @@ from subsalt.numerics.stencil import Stencil
 
 __all__ = ["AnisotropyRule", "EarthModel", "Medium", "ModelLike"]
 
-#: what rounding to float32 may add to an angle of pi or 2 pi
+#: largest rounding error of an angle of pi or 2 pi in float32
 _ANGLE_ROUNDING = 1e-6
 
 
@@ -56,7 +56,7 @@ class EarthModel(TimeStep):
     Parameters
     ----------
     grid : Grid
-        Where the values stand; local coordinates, m.
+        Grid of the values; local coordinates, m.
     vp : array_like, (nx, nz) or (nx, ny, nz), float32, or a number
         P velocity along the symmetry axis, m/s, positive.
     epsilon, delta : array_like of the same shape, or a number, optional
@@ -67,7 +67,7 @@ class EarthModel(TimeStep):
         Azimuth of the axis from +x towards +y, radians, -2 pi to 2 pi; None: zero. Without theta it has no meaning and
         is dropped. In 2-D the axis lies in the plane: phi is 0 or pi, and theta is positive towards +x.
     frame : Frame
-        Where the grid lies on the map.
+        Position of the grid on the map.
 
     Raises
     ------
@@ -147,7 +147,7 @@ class EarthModel(TimeStep):
         return self if self.theta is not None else replace(self, theta=np.zeros_like(self.vp))
 
     def problems(self) -> list[Finding]:
-        """Return what is wrong with the values (not the shape): not finite, or outside the range of their name."""
+        """Return the problems of the values (not the shape): not finite, or outside the range of their name."""
         named = (("vp", self.vp), ("epsilon", self.epsilon), ("delta", self.delta))
         out = [f for name, a in named if a is not None for f in value_problems(name, a)]
         return out + list(angle_problems(self.theta, self.phi, self.grid.ndim))
@@ -312,7 +312,7 @@ def _bad_values(code: str, name: str, a: NDArray, bad: NDArray[np.bool_], what: 
     )
 
 
-#: what vp, epsilon and delta must lie above
+#: lower bounds of vp, epsilon and delta
 _LOWEST = {"vp": 0.0, "epsilon": -0.5, "delta": -0.5}
 
 
@@ -323,7 +323,7 @@ def _above(a: NDArray[np.float32], low: float) -> bool:
 
 
 def value_problems(name: str, a: NDArray[np.float32]) -> Iterator[Finding]:
-    """Yield what is wrong with values of vp, epsilon or delta."""
+    """Yield the problems of values of vp, epsilon or delta."""
     low = _LOWEST[name]
     if all(each(lambda cut: _above(a[cut], low), cuts(len(a), a.size))):
         return
@@ -339,7 +339,7 @@ def value_problems(name: str, a: NDArray[np.float32]) -> Iterator[Finding]:
 def angle_problems(
     theta: NDArray[np.float32] | None, phi: NDArray[np.float32] | None, ndim: int
 ) -> Iterator[Finding]:
-    """Yield what is wrong with theta and phi, radians."""
+    """Yield the problems of theta and phi, radians."""
     for name, a, turns in (("theta", theta, 1), ("phi", phi, 2)):
         if a is None:
             continue

@@ -35,10 +35,10 @@ class Mean(NamedTuple):
     shape: float
 
 
-#: of models. A reflection needs the model up to nearly the Nyquist wavenumber and nothing beyond it: with the window of
-#: images it took 4.6 points per wavelength where 4.4 do
+#: window for models. A reflection needs the model up to nearly the Nyquist wavenumber and nothing beyond it: with the
+#: window of images it took 4.6 points per wavelength where 4.4 suffice
 OF_MODEL = Mean(10, 5.0)
-#: of images, which have large values beside the sources, from where a longer window rings into the image
+#: window for images, which have large values beside the sources, from where a longer window rings into the image
 OF_IMAGE = Mean(6, 6.0)
 #: how far a sharp contrast may swing beyond the velocities of the model, as a part of the fastest and the slowest, in
 #: migrations. A larger swing would shorten the time step of the whole survey for the sake of a few points

@@ -106,7 +106,7 @@ class BaseJob(Section):
         ConfigError
             When it is no TOML.
         FindingsError
-            With everything that is wrong in it, exit code 78.
+            With all errors of the file, exit code 78.
         """
         path = Path(path)
         text = _read_text(path)
@@ -195,7 +195,7 @@ class BaseJob(Section):
         return path if is_url(path) else self._base / path.expanduser()
 
     def remember(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return what `make` made at the first call with this key: files are read once."""
+        """Return the result of `make` at the first call with this key, so that files are read once."""
         if key not in self._memory:
             self._memory[key] = make()
         return self._memory[key]

@@ -124,7 +124,7 @@ class Loader:
         self.codes: list[int] = []
 
     def __call__(self, load: Callable[[], T]) -> T | None:
-        """Return what `load` returns; None when it raised, which is then a finding."""
+        """Return the result of `load`; None when it raised, which becomes a finding."""
         try:
             return load()
         except FindingsError as error:

@@ -25,7 +25,7 @@ _ANOTHER = "[]"
 _AWAY = re.compile(
     r"(?:leave|remove)\s+(?:\[(?P<section>[a-z_.]+)\]\s+(?P<key>[a-z_0-9]+)|(?P<bare>[a-z_0-9]+)(?=\s+out\b))"
 )
-#: what may stand between two keys of one cure
+#: texts between two keys of one cure
 _TOGETHER = (",", ";", "and", ", and", "; and", "with")
 
 
@@ -40,7 +40,7 @@ class Key:
     value : object
         The new value; None removes the key.
     at, end : int
-        Where it stands in the text of the cure.
+        First and last position in the text of the cure.
     """
 
     section: str

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def open_geometry(job: BaseJob) -> SurveyGeometry | None:
-    """Return what `[data.geometry]` says of positions; None without it."""
+    """Return the positions of `[data.geometry]`; None without it."""
     from subsalt.io.geometry.survey import listed_geometry, read_geometry
 
     section = job.data.geometry
@@ -88,7 +88,7 @@ def flow_of_job(job: BaseJob, time: TimeAxis, edge: Callable[[], BreakEdge] | No
     Raises
     ------
     FindingsError
-        With everything in the steps that does not fit the records.
+        With all mismatches between steps and records.
     """
     from subsalt.io.segy.geometry import GEOMETRY_STATIC
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from subsalt.methods import DEFAULT, METHODS, method_of
 
-#: what stands for a value in its short form
+#: types of a value in its short form
 SHORT: list[dict[str, Any]] = [{"type": "number"}, {"type": "string"}]
 
 

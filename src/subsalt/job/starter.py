@@ -110,7 +110,7 @@ def positions_of(files: Sequence[str]) -> SurveyGeometry | None:
 
 
 def findings_of(error: SubsaltError) -> list[Finding]:
-    """Return what an error says as findings."""
+    """Return an error as findings."""
     if isinstance(error, FindingsError):
         return error.findings
     return [Finding(error.code, "error", error.message, error.fix)]

@@ -97,7 +97,7 @@ def plain(value: Any) -> object:
 
 
 def explain_key(key: str) -> dict[str, str] | None:
-    """Return what a key of the job file means, its default and where it stands; None when there is none.
+    """Return the meaning of a key of the job file, its default and its table; None when there is no such key.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def explain_key(key: str) -> dict[str, str] | None:
 
 
 def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
-    """Return what a key means to one method."""
+    """Return the meaning of a key in one method."""
     from subsalt.job.errors import model_at
     from subsalt.job.signal import STEPS
 
@@ -165,7 +165,7 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
 
 
 def _explained_inside(key: str, job: type[BaseModel]) -> dict[str, str] | None:
-    """Return what a key of tables within tables means, such as ``counted_from`` of ``model.phi``; each meaning once."""
+    """Return the meanings of a key of nested tables, such as ``counted_from`` of ``model.phi``; each once."""
     from subsalt.job.errors import model_at
 
     places: dict[str | None, list[str]] = {}
@@ -184,7 +184,7 @@ def _explained_inside(key: str, job: type[BaseModel]) -> dict[str, str] | None:
 
 
 def _explained_step(parts: list[str]) -> dict[str, str] | None:
-    """Return what a step of `[[signal]]` or a key of it means: ``signal``, ``signal.mute`` or ``signal.mute.taper``."""
+    """Return the meaning of a step of `[[signal]]` or its key: ``signal``, ``signal.mute``, ``signal.mute.taper``."""
     from subsalt.job.signal import STEPS
 
     if len(parts) == 1:

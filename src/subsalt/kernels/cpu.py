@@ -126,7 +126,7 @@ def available() -> list[str]:
 
 
 def describe() -> dict[str, object]:
-    """Return what computes: device, instruction set, numerics class, threads.
+    """Return the facts of the device: name, instruction set, numerics class, threads.
 
     Raises
     ------
@@ -427,7 +427,7 @@ def settle(problem: Problem, state: State) -> tuning.Cut:
 
 
 def _tuner(problem: Problem) -> tuning.Tuner:
-    """Return what chooses the cut of this problem, for the threads and the instruction set in use."""
+    """Return the tuner of this problem, for the threads and the instruction set in use."""
     name = f"cpu.tuner {_Settings.threads} {_Settings.isa}"
     tuner = problem.cache.get(name)
     if not isinstance(tuner, tuning.Tuner):

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from subsalt.errors import DeviceError, SubsaltError
 
-#: of api.h
+#: version of api.h
 ABI = 4
 
 #: error numbers of CUDA that mean: too little memory; a driver older than the plug-in's CUDA; no device
@@ -48,9 +48,9 @@ class Gpu:
     Parameters
     ----------
     number : int
-        Its number in this process.
+        Number of the GPU in this process.
     name : str
-        As its driver gives it.
+        Name from the driver.
     memory : int
         Bytes.
     capability : tuple of int

@@ -97,14 +97,14 @@ class Device(Protocol):
     CUTS_ROWS: bool
     #: memory fields of the absorbing layer are as large as wavefields, instead of as the layer
     WHOLE_MEMORY_FIELDS: bool
-    #: what keeps a free surface inside the grid; None: the device has no kernels for one
+    #: step that maintains a free surface inside the grid; None: the device has no kernels for one
     mirror: MirrorStep | None
 
     def describe(self) -> dict[str, Any]:
-        """Return what computes: device, instruction set, numerics class, threads."""
+        """Return the facts of the device: name, instruction set, numerics class, threads."""
 
     def work_done(self) -> dict[str, int]:
-        """Return what this process has done on a device with memory of its own so far; empty on others."""
+        """Return the work of this process on a device with its own memory so far; empty on others."""
 
     def set_threads(self, n: int) -> None:
         """Use `n` threads of the host."""
@@ -139,7 +139,7 @@ class Device(Protocol):
         """Let the device copy from and to an array of NumPy while it computes, as long as what is returned lives."""
 
     def ghost_planes(self, sent: Sequence[Any], received: Sequence[Any], by_mpi: bool) -> GhostPlanes:
-        """Return what brings ghost planes between the device and MPI."""
+        """Return the ghost planes of a level, for the exchange between the device and MPI."""
 
     # time steps
 
@@ -159,7 +159,7 @@ class Device(Protocol):
         """Do `memory_step` and `field_step` on the whole grid."""
 
     def stepper(self, problem: Problem, work: Work, sharing: Sharing | None = ...) -> Stepper | None:
-        """Return what advances a wavefield fastest, of a slab when it is shared; None: steps in Python.
+        """Return the fastest stepper of a wavefield, or of its slab when it is shared; None: steps in Python.
 
         Asked only for work that compiled code can do (`Work.compiles`).
         """

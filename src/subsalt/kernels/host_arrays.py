@@ -22,7 +22,7 @@ CUTS_ROWS = True
 
 
 def work_done() -> dict[str, int]:
-    """Return what a device with memory of its own has done: nothing here."""
+    """Return the work of a device with its own memory: none here."""
     return {}
 
 

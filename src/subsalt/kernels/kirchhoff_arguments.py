@@ -166,7 +166,7 @@ class Medium:
         _refuse(self.v, (self.v > 0) & np.isfinite(self.v), "rms velocity", "m/s, which is not positive")
         if self.eta is not None:
             _refuse(self.eta, (self.eta > -0.5) & np.isfinite(self.eta), "eta", ", which is not above -0.5")
-        #: what a kernel derived, by what it depends on
+        #: arrays that a kernel derived, by the parameters that they depend on
         self.cache: dict[Any, Any] = {}
 
     @property

@@ -85,6 +85,6 @@ _tuners: dict[tuple[str, str], SumTuner] = {}
 
 
 def tuner_of(locations: int, nt: int, options: SumOptions, eta: bool, threads: int) -> SumTuner:
-    """Return what chooses for blocks of this kind: one in a process."""
+    """Return the tuner for blocks of this kind; a process has one."""
     made = SumTuner(locations, nt, options, eta, threads)
     return _tuners.setdefault((made.key, os.environ.get("SUBSALT_TUNE", "")), made)

@@ -66,8 +66,8 @@ class Mirror:
         return sum(part.nbytes for part in parts)
 
 
-#: what a device does after a time step, when sources have been injected: ``(problem, state)``, whose newest level gets
-#: what the level before adds to it, and its nodes above the surface their values
+#: function of a device after a time step and the injection of sources: ``(problem, state)``; it adds the correction
+#: from the level before to the newest level, and sets its nodes above the surface
 MirrorStep = Callable[["Problem", "State"], None]
 
 

@@ -64,9 +64,9 @@ class Operator:
     w : ndarray
         Padded wavefield.
     field : {0, 1}
-        Which operator.
+        Which of the two operators.
     box : Box
-        Where it will be asked for; the fluxes are computed here, and `radius` cells around it.
+        Box in which it is evaluated; the fluxes are computed there, and in `radius` cells around it.
     """
 
     def __init__(self, problem: Problem, w: NDArray, field: int, box: Box) -> None:
@@ -538,5 +538,5 @@ def set_threads(n: int) -> None:
 
 
 def describe() -> dict[str, object]:
-    """Return what computes: device, instruction set, numerics class, threads."""
+    """Return the facts of the device: name, instruction set, numerics class, threads."""
     return {"device": NAME, "isa": "numpy", "class": "reference", "threads": 1}

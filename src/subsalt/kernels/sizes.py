@@ -71,7 +71,7 @@ def tilt_scratch(layout: Layout) -> int:
 
 
 def points_bytes(n: int, nt: int, radius: int) -> int:
-    """Return what a source or recorder of `n` points and `nt` samples takes on the GPU, its weights included."""
+    """Return the bytes of a source or recorder of `n` points and `nt` samples on the GPU, with its weights."""
     row = 4 * n
     series = 2 * row * min(nt, max(1, SERIES_BYTES // row)) if n else 0
     return n * (POINT + radius * WEIGHTS) + series

@@ -42,7 +42,7 @@ class SlabPasses(Stepwise):
     work : Work
         Its points have weights on owned planes only; its shells lie on owned planes.
     sharing : Sharing
-        With other ranks.
+        How the wavefield is shared with other ranks.
     """
 
     def __init__(self, problem: Problem, work: Work, sharing: Sharing) -> None:
@@ -71,7 +71,7 @@ class SlabPasses(Stepwise):
         )
         self.depth = min(depth, self.native.depth)
         seed = tuning.batch_seed()
-        #: of drawn passes; that of the planes held too, so that neighbours draw others
+        #: seed of random passes in tests; it depends on the held planes, so that neighbours draw different passes
         self.seed = None if seed is None else (seed + cuts.planes + 7 * cuts.lo + 31 * cuts.sent_hi) % 2**63
         ny, nz = problem.layout.shape3[1:]
         self.plane = ny * nz

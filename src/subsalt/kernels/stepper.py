@@ -62,7 +62,7 @@ class Sharing:
     Parameters
     ----------
     cuts : Cuts
-        Its slab.
+        Planes of its slab.
     depth : int
         Steps of a pass that suit the slabs of all ranks.
     exchange : Exchange

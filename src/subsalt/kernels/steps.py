@@ -132,9 +132,9 @@ class PythonSteps(Stepwise):
     problem : Problem
         The planes held.
     work : Work
-        Its points have weights on owned planes only. Without tiles.
+        Sources, recorders and the like, whose points have weights on owned planes only. Without tiles.
     sharing : Sharing, optional
-        With other ranks; None: all planes are owned.
+        How the wavefield is shared with other ranks; None: all planes are owned.
     """
 
     def __init__(self, kernels: Device, problem: Problem, work: Work, sharing: Sharing | None = None) -> None:

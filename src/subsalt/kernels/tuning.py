@@ -183,7 +183,7 @@ class Tuner:
 
 
 def key(problem: Problem, threads: int, isa: str, processor: str = "") -> str:
-    """Return what a cut depends on, as the name of an entry in the cache; `processor`: this machine's."""
+    """Return the name of a cut in the cache, made of all that it depends on; `processor`: this machine's when empty."""
     nx, ny, nz = problem.layout.shape3
     shape = f"{_class(nx, 1)}x{_class(ny, 2)}x{_class(nz, 4)}"
     dim = f"{problem.layout.ndim}d to depth {DEEPEST}"

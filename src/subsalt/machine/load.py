@@ -86,7 +86,7 @@ class Watch:
         self.compare(self._begin, Usage.now())
 
     def compare(self, begin: Usage, end: Usage) -> None:
-        """Take what happened between two readings."""
+        """Compute the load between two readings."""
         wall = max(end.wall - begin.wall, 1e-9)
         if begin.busy is not None and end.busy is not None:
             self.others = max(0.0, (end.busy - begin.busy - (end.own - begin.own)) / wall)
@@ -104,7 +104,7 @@ class Watch:
         return others > idle + TOLERATED_CORES or (self.stolen or 0.0) > TOLERATED_STEAL
 
     def stamp(self) -> dict[str, Any]:
-        """Return what a row of machine.json says of its measurement: when, by which version, disturbed or not."""
+        """Return the stamp of a row of machine.json: date, version, and whether it was disturbed."""
         return {
             "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "version": __version__,
@@ -112,7 +112,7 @@ class Watch:
         }
 
     def facts(self) -> dict[str, float | int | bool | None]:
-        """Return what a result records."""
+        """Return the facts for the record of a result."""
         return {
             "load_average_before": round(self.average, 2),
             "cores": self.cores,

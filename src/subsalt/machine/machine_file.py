@@ -34,7 +34,7 @@ RESULT_SCHEMA = "subsalt-lab-1"
 #: days after which a quiet row is no better than a noisy new one, and worth measuring again
 OLD = 30.0
 
-#: what makes a row of a section one of its kind; a method with rates of its own has them in a section of its name
+#: keys that identify a row of a section; a method with rates has a section of its name
 KEYS: dict[str, tuple[str, ...]] = {
     "memory": ("what", "isa", "threads"),
     "kernels": (
@@ -81,7 +81,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 
 def keys_of(section: str) -> tuple[str, ...]:
-    """Return what makes a row of a section one of its kind; a section that is none of `KEYS` is a method's."""
+    """Return the keys that identify a row of a section; sections outside `KEYS` belong to methods."""
     return KEYS[section] if section in KEYS else method_of(section).rate_keys
 
 
@@ -142,7 +142,7 @@ class Machine:
         return sorted(newest, key=lambda r: bool(r.get("noisy")))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the file holds."""
+        """Return the content of the file."""
         return {"schema": SCHEMA, "machine": dict(self.machine), **self.sections}
 
 
@@ -214,7 +214,7 @@ def _damaged(path: Path, why: str) -> DataError:
 
 
 def prepare(path: Path) -> Machine:
-    """Return what `path` holds, or this machine without measurements, before anything is measured.
+    """Return the content of `path`, or this machine without measurements if there is no file yet.
 
     Raises
     ------

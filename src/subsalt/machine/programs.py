@@ -303,7 +303,7 @@ def watch(
 
 
 def answer(words: Sequence[str], timeout: float = 30.0) -> str:
-    """Return what a program that is asked about itself says, empty when it fails or is not there.
+    """Return the answer of a program to a question about itself, empty when it fails or is missing.
 
     Parameters
     ----------

@@ -209,7 +209,7 @@ def _timed(case: ShotCase, model: EarthModel, options: PropagationOptions) -> di
 
 
 def start_seconds() -> float:
-    """Return what a migration takes before it reads its job: the interpreter and all that is imported."""
+    """Return the seconds of a migration before it reads its job: start of the interpreter, and imports."""
     begin = time.perf_counter()
     imports = "import subsalt.methods.rtm.migrate, subsalt.methods.rtm.check, subsalt.report, subsalt.cli.app"
     run([sys.executable, "-c", imports], what="the start of the program")

@@ -191,7 +191,7 @@ class StorageRates:
 def rates_of(
     machine: Machine, directory: Path, *, direct: bool = False, threads: int | None = None
 ) -> StorageRates | None:
-    """Return what is known of the file system of a directory; None when it was not measured.
+    """Return the measurements of the file system of a directory; None when there are none.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ def set_threads(n: int) -> None:
 
 
 def each(work: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
-    """Return what `work` makes of every part, in their order."""
+    """Return the results of `work` on all parts, in order."""
     todo = list(parts)
     if _Settings.threads == 1 or len(todo) < 2:
         return [work(part) for part in todo]

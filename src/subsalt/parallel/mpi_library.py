@@ -270,12 +270,12 @@ def counting_error() -> Exception | None:
 
 
 def start_all() -> Callable[[Any], Any]:
-    """Return what starts persistent requests: a function of mpi4py, or the one that counts."""
+    """Return the function that starts persistent requests: that of mpi4py, or a counting one."""
     return module().Prequest.Startall if _counter is None else _counter.start_all
 
 
 def test_all() -> Callable[[Any], Any]:
-    """Return what looks at requests, and says whether all are complete."""
+    """Return the function that tests whether all requests are complete."""
     return module().Request.Testall if _counter is None else _counter.test_all
 
 
@@ -420,7 +420,7 @@ def reaches_gpus() -> Reach:
 
 
 def _listed() -> Reach | None:
-    """Return what the memory kinds of MPI 4.1 say; None when there is no list, or CUDA is not in it.
+    """Return the answer in the memory kinds of MPI 4.1; None when there is no list, or CUDA is not in it.
 
     A library lists what it was asked for: without CUDA in the list, it may still reach GPUs.
     """
@@ -431,7 +431,7 @@ def _listed() -> Reach | None:
 
 
 def _queried() -> Reach | None:
-    """Return what the library answers by the functions that MPICH and Open MPI have; None when it has none."""
+    """Return the answer of the query functions of MPICH and Open MPI; None when the library has neither."""
     library: Any = ctypes.CDLL(module().__spec__.origin)
     for name in ("MPIX_Query_cuda_support", "MPIX_GPU_query_support"):
         try:

@@ -34,7 +34,7 @@ def describe(error: BaseException) -> dict[str, Any]:
 
 
 def rebuild(failures: Sequence[Failure], own: BaseException | None, rank: int) -> BaseException:
-    """Return what all ranks raise: the error of the lowest rank that has one.
+    """Return the error that all ranks raise: that of the lowest rank that has one.
 
     Parameters
     ----------

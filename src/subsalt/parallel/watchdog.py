@@ -117,7 +117,7 @@ class RankTable:
         return [int(b) for b in self.rows["beat"]]
 
     def noted(self, index: int) -> str:
-        """Return what a rank said last."""
+        """Return the last note of a rank."""
         said = [bytes(self.rows[c][index]).decode(errors="replace") for c in ("note", "phase")]
         return ", ".join(text for text in said if text)
 
@@ -179,7 +179,7 @@ class Ring:
 
 
 def state_of(pid: int) -> str:
-    """Return what the system says of a process of this host: stopped, dead, waiting for a device, or nothing."""
+    """Return the state of a process of this host: stopped, dead, waiting for a device, or empty."""
     try:
         letter = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except (OSError, IndexError):

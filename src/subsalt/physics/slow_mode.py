@@ -17,8 +17,8 @@ from subsalt.numerics.stencil import Stencil
 
 #: length of a Ricker wavelet, shortest wavelengths: it ends 2.4 / f0 after its traveltime
 WAVELET = 6.0
-#: of the slowest P velocity: a slow wave below it has not come 40 shortest wavelengths away when the P wavelet has
-#: passed (`reach`)
+#: share of the slowest P velocity: a slow wave below it has not come 40 shortest wavelengths away when the P wavelet
+#: has passed (`reach`)
 BEHIND = 40 / (40 + WAVELET)
 #: the same one wavelet away, where sources emit the slow mode with full strength
 BEHIND_NEAR = 0.5

@@ -65,7 +65,7 @@ def refuse_tti(medium: str, storage: str) -> None:
 
 
 def scales_of(model: ModelLike, medium: str, dt: float) -> dict[str, Scale]:
-    """Return what the 16-bit numbers of each array stand for.
+    """Return the scale of the 16-bit numbers of each array.
 
     Parameters
     ----------

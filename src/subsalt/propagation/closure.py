@@ -101,7 +101,7 @@ def closure_of(
     near: NDArray[np.intp],
     distance: NDArray[np.float64],
 ) -> Closure:
-    """Return what makes the operator symmetric.
+    """Return the correction that makes the operator symmetric.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Who computes on what: the GPU that each rank takes, decided by all ranks together before anything is allocated.
+"""The device of each rank: all ranks choose it together, before anything is allocated.
 
-A run is computed by one kind of device. Ranks on CPUs beside ranks on GPUs would get the same bits, and make the others
-of their group wait some fifty times longer than these compute. So the ranks take GPUs when every one of them has
-one, else the CPU, unless GPUs were asked for by name.
+A run is computed by one kind of device. Ranks on CPUs would get the same bits as ranks on GPUs, but the latter would
+wait about fifty times longer than they compute. So the ranks use GPUs when every one of them has one, else the CPU,
+unless the job names GPUs.
 
-A rank takes the GPU it may see that the fewest ranks before it on its node have taken: rank by rank where all see
-all, its own where the launcher gives each rank one (CUDA_VISIBLE_DEVICES, Slurm's --gpus-per-task).
+A rank takes the visible GPU that the fewest ranks before it on its node have taken: rank by rank where all see all
+GPUs, its own where the launcher gives each rank one (CUDA_VISIBLE_DEVICES, Slurm's --gpus-per-task).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Seat:
     Parameters
     ----------
     host : str
-        Its node.
+        Node of the rank.
     number : int
         Number of the GPU among those that the rank may see.
     bus : str
@@ -55,7 +55,7 @@ class Gpus:
     Parameters
     ----------
     seats : tuple of Seat
-        By rank.
+        GPU of every rank.
     idle : dict of int
         GPUs that nobody takes, by node.
     """
@@ -81,7 +81,7 @@ class Gpus:
         return cls(shared, {host: n for host, n in idle.items() if n})
 
     def findings(self) -> list[Finding]:
-        """Return what is worth saying of their number: shared GPUs, and idle ones."""
+        """Return findings on shared and on idle GPUs."""
         out = []
         taken = Counter((s.host, s.bus) for s in self.seats)
         for host in dict.fromkeys(s.host for s in self.seats):
@@ -96,7 +96,7 @@ class Gpus:
         return out
 
     def facts(self) -> dict[str, Any]:
-        """Return what a report says of them."""
+        """Return the facts of the GPUs for reports."""
         return {
             "gpus": [asdict(s) for s in self.seats],
             "idle_gpus": sum(self.idle.values()),
@@ -128,7 +128,7 @@ def seat() -> Seat | None:
 
 
 def findings() -> list[Finding]:
-    """Return what is to be said of the GPUs of the run, on all ranks alike: shared ones, and idle ones."""
+    """Return findings on shared and on idle GPUs of the run, equal on all ranks."""
     return [] if _settled.gpus is None else _settled.gpus.findings()
 
 
@@ -190,12 +190,12 @@ def settle(world: Comm, device: str) -> None:
 
 
 def describe(device: str) -> dict[str, Any]:
-    """Return what computes, as its kernels say.
+    """Return the facts of the device from its kernels.
 
     Raises
     ------
     DeviceError
-        When GPUs are asked for and no rank has one (E980 to E983), or not every rank (E991): on all ranks alike.
+        When GPUs are requested and no rank has one (E980 to E983), or not every rank (E991); on all ranks.
     """
     if kernels.requires_gpu(device) and _settled.device == device and _settled.error is not None:
         raise _settled.error
@@ -213,7 +213,7 @@ def prepare(world: Comm, device: str, threads: int | None) -> Device:
     device : str
         Device of the job.
     threads : int or None
-        As for `kernels.prepare`.
+        Threads, as for `kernels.prepare`.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def prepare(world: Comm, device: str, threads: int | None) -> Device:
 
 
 def look(world: Comm, device: str = "cuda") -> list[dict[str, Any]]:
-    """Return what every rank says of its GPUs; collective.
+    """Return the facts of the GPUs of every rank; collective.
 
     Parameters
     ----------

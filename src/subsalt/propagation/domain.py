@@ -113,7 +113,7 @@ class Domain:
         points : ndarray, (n, 3), optional
             Local positions of all sources and receivers, m: their supports rule the margin.
         part : tuple of int
-            Which rank of how many that share the window.
+            Rank and number of ranks that share the window.
 
         Raises
         ------
@@ -293,7 +293,7 @@ class Domain:
         )
 
     def mine(self, points: injection.Points) -> tuple[injection.Points, NDArray[np.intp]]:
-        """Return what of points of the whole grid lies on what is owned, in local indices, and which points."""
+        """Return the parts of points of the whole grid that lie on owned cells, in local indices, and which points."""
         x, y = self.slab, self.across
         some, rows = points.on_planes(x.lo, x.hi, x.first)
         if len(self.rows) == 1:

@@ -32,7 +32,7 @@ TABULATED = 0.01
 #: points per shortest wavelength that are looked at
 FEWEST, MOST = 2.2, 12.0
 _POINTS = np.linspace(FEWEST, MOST, 981)
-#: what a reflection may have of the accuracy: on fine grids fitted weights use all of it, and folding adds a last digit
+#: share of the accuracy that a reflection may use: on fine grids fitted weights use all of it, aliasing a last digit
 _MISS = 1.01
 #: a grid coarser than the model's by less than this is not worth carrying the model to it
 WORTH = 1.1
@@ -111,7 +111,7 @@ def points_needed(
     accuracy : float
         Relative L2.
     wavelet : Wavelet
-        Its spectrum decides what folds.
+        Wavelet, whose spectrum decides the aliasing.
     imaging : bool
         Images are made; else reflections are modelled.
 
@@ -200,11 +200,11 @@ def chosen_grid(
     Parameters
     ----------
     model : ModelLike
-        As given.
+        Model as it is given.
     options : PropagationOptions
         Medium, and weights in space.
     wavelet : Wavelet
-        Its band.
+        Wavelet, whose band matters.
     accuracy : float
         Error of a waveform, relative L2, after `WAVELENGTHS` shortest wavelengths in the slowest part.
     imaging : bool

@@ -185,7 +185,7 @@ class Propagator:
         m[~carriers(surface, grid)] = 0
 
         def scale(at: NDArray[np.intp]) -> NDArray[np.float64]:
-            """Return what a step multiplies the Laplacian by, at nodes (n, 3)."""
+            """Return the factor of the Laplacian in a step, at nodes (n, 3)."""
             here: NDArray[np.float64] = m[tuple(at.T)].astype(np.float64)
             if opts.boundary != "damping":
                 return here

@@ -35,7 +35,7 @@ class Further:
     row : ndarray, (k,)
         Receiver.
     owner : ndarray, (k,)
-        Its rank.
+        Rank that owns the plane.
     points : Points
         Points on the whole computational grid, each with weights on one plane only.
     """
@@ -56,7 +56,7 @@ class SlabRecorder:
     rows : ndarray
         Receivers that belong to this rank.
     begun : Recorder
-        Their running sums over the planes owned here.
+        Running sums of these receivers over the planes owned here.
     further : Further
         Planes of receivers that belong to other ranks.
     single : Recorder

@@ -176,7 +176,7 @@ def _closure(
     odd: csr_array,
     weights: Stencil,
 ) -> Closure:
-    """Return what makes the operator on the nodes that carry the field symmetric."""
+    """Return the correction that makes the operator on the nodes that carry the field symmetric."""
     h, origin = np.array(grid.spacing3), np.array(grid.origin3)
     axes = (0, 1, 2) if grid.ndim == 3 else (0, 2)
     second = [(axis, [c / h[axis] ** 2 for c in weights.second()]) for axis in axes]

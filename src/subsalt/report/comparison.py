@@ -84,7 +84,7 @@ class TimeComparison:
     rate_ratio : float or None
         Measured over predicted seconds of the phase whose rate is taken; None without it.
     rate_of : str
-        That phase.
+        Name of that phase.
     """
 
     rows: list[PhaseTimes]
@@ -138,7 +138,7 @@ class TimeComparison:
         return [*render(rows, columns).splitlines(), *self.notes()]
 
     def notes(self) -> list[str]:
-        """Return what a reader of the table must know."""
+        """Return the notes that the table needs."""
         out = []
         if self.rate_ratio is not None:
             out.append(

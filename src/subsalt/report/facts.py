@@ -77,7 +77,7 @@ class RunFacts:
     n_events : int
         Number of all events.
     pictures : list of Picture
-        In reading order.
+        Pictures in reading order.
     notes : list of str
         Files that were missing or could not be read.
     finished : bool
@@ -128,7 +128,7 @@ def listed(data: dict[str, Any], key: str) -> list[Any]:
 
 
 def gather(run_dir: str | Path) -> RunFacts:
-    """Read what the report needs from a run directory.
+    """Read the facts for the report from a run directory.
 
     Parameters
     ----------
@@ -455,7 +455,7 @@ def signal(facts: RunFacts) -> dict[str, Any] | None:
 
 
 def _edit(e: dict[str, Any]) -> str:
-    """Return what an edit did, in words."""
+    """Return a sentence on an edit of the traces."""
     did = {"kill": "zeroed", "reverse": "changed in sign", "attenuate": "attenuated"}.get(
         str(e.get("do")), "edited"
     )
@@ -492,7 +492,7 @@ def _origin(made: dict[str, Any]) -> dict[str, str]:
 
 
 def _stored(known: dict[str, Any]) -> dict[str, Any]:
-    """Return what is stored, and how much of the disk it takes."""
+    """Return which wavefields are stored, and their size."""
     ids, both = listed(known, "shots"), listed(known, "both")
     if not ids:
         return {}

@@ -41,7 +41,7 @@ class PageSection:
     key, title : str
         Anchor and heading.
     block : Markup
-        Its content.
+        Content of the section.
     folded : bool
         Whether only the heading is shown until it is opened.
     """
@@ -73,7 +73,7 @@ def _macros(template: str) -> Any:
 
 
 def part(template: str, macro: str, *content: Any) -> Markup:
-    """Return what a macro of a template makes of `content`."""
+    """Return the HTML of a macro of a template for `content`."""
     made: Markup = getattr(_macros(template), macro)(*content)
     return made
 

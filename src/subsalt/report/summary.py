@@ -108,7 +108,7 @@ def _steps_in_time(run: dict[str, Any]) -> list[Card]:
 
 
 def _done(facts: RunFacts) -> list[Card]:
-    """Return what is done of the units, how long it took, and what computed it."""
+    """Return the finished units, the wall time, and the device."""
     cards, wall = [], section(facts.run, "phases").get("wall")
     if facts.units:
         done = sum(s.get("state") == "done" for s in facts.units)
@@ -124,7 +124,7 @@ def _done(facts: RunFacts) -> list[Card]:
 
 
 def _steps(run: dict[str, Any]) -> list[Card]:
-    """Return what was computed of both wavefields, and the whole grid beside it; runs of before know that alone."""
+    """Return the computed point-steps of both wavefields and of the whole grid; older runs have only the latter."""
     phases = section(run, "phases")
     steps: Any = run.get("point_steps")
     whole: Any = run.get("grid_point_steps")
@@ -161,7 +161,7 @@ def _memory(facts: RunFacts) -> list[Card]:
 
 
 def _gpu(work: dict[str, Any]) -> list[Card]:
-    """Return what GPUs did; nothing of runs on processors."""
+    """Return the work of GPUs; nothing for runs on CPUs."""
     cards = []
     if render.is_number(work.get("memory")):
         cards.append((render.size(work["memory"]), "largest memory on the GPU of a rank, measured"))

@@ -52,7 +52,7 @@ def render(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], how: st
     rows : sequence of mapping
         Values by key.
     columns : sequence of Column
-        From left to right.
+        Columns from left to right.
     how : str
         ``"text"``, ``"markdown"`` or ``"csv"``; CSV has the keys as heads and numbers in full.
     """

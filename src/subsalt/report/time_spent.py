@@ -97,7 +97,7 @@ def model(facts: RunFacts) -> dict[str, Any] | None:
 
 
 def _halo(facts: RunFacts) -> list[str]:
-    """Return what was said and measured of waiting for ghost planes, which is inside of time steps."""
+    """Return predicted and measured waiting for ghost planes, which is part of the time steps."""
     said = section(facts.run, "predicted").get("halo_seconds")
     waited = section(section(section(facts.run, "over_ranks"), "halo"), "waited").get("mean")
     if not render.is_number(waited) or not waited:

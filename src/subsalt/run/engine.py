@@ -26,14 +26,14 @@ Result = TypeVar("Result", covariant=True)
 
 
 class Record(Protocol[Result]):
-    """Where a run is written down: a run directory, or a folder of files that are a record of themselves.
+    """The record of a run: a run directory, or a folder of result files.
 
     Attributes
     ----------
     lock : str
         Name of the file in the folder that keeps other processes out.
     phase : str
-        Takes the seconds of opening it.
+        Name of the phase in which it is opened.
     """
 
     lock: str
@@ -43,26 +43,26 @@ class Record(Protocol[Result]):
         """Open the folder for this run, or refuse it. On rank 0."""
 
     def begin(self, stack: ExitStack) -> CrashNote | None:
-        """Look at what an earlier start has left; return where ranks note what they work on. Collective."""
+        """Review the results of an earlier start; return the note in which ranks name their units. Collective."""
 
     def left(self, units: Sequence[Any]) -> list[Any]:
-        """Return the units of the round that are left, in order, and say what they are to take. Collective."""
+        """Return the units of the round that are left, in order, and predict their cost. Collective."""
 
     def books(self, units: int, left: int) -> Bookkeeping:
-        """Return where it is written down what becomes of the units of the round."""
+        """Return the bookkeeping of the units of the round."""
 
     def end_of_units(self, more: bool = False) -> None:
-        """End the run here when somebody asked for it and units are left, or `more` rounds. Collective."""
+        """End the run here when a stop was requested and units, or `more` rounds, are left. Collective."""
 
     def end(self, groups: RankGroups, meter: Meter) -> None:
-        """Assemble and write what is made of the units. Collective."""
+        """Assemble the result of the units and write it. Collective."""
 
     def result(self) -> Result:
         """Return the result of the run, whose folder is closed. Collective."""
 
 
 class Meter:
-    """Traces that this rank read, and what its device did, since the first unit of this start."""
+    """Traces that this rank has read, and the work of its device, since the first unit of this start."""
 
     def __init__(self, state: RunState) -> None:
         self._device = state.device
@@ -73,7 +73,7 @@ class Meter:
         return TRACES.now() - self._traces
 
     def work(self) -> dict[str, int]:
-        """Return what the device did."""
+        """Return the work of the device."""
         return facts.since(self._device, self._work)
 
 
@@ -83,9 +83,9 @@ class Engine(Generic[Result]):
     Parameters
     ----------
     run : MethodRun
-        With a job that is checked.
+        Run of a checked job.
     record : Record
-        Where it is written down.
+        Record of the run.
     """
 
     def __init__(self, run: MethodRun, record: Record[Result]) -> None:

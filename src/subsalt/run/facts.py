@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def since(device: Device, before: Mapping[str, int]) -> dict[str, int]:
-    """Return what a device has done since `before` (`Device.work_done`); memory is the most it had so far."""
+    """Return the work of a device since `before` (`Device.work_done`); memory is its largest so far."""
     return {name: n - (before[name] if name != "memory" else 0) for name, n in device.work_done().items()}
 
 
@@ -86,7 +86,7 @@ def facts_of_job(
     numerics: Mapping[str, object],
     findings: Sequence[Finding] = (),
 ) -> dict[str, Any]:
-    """Return what run.json says of every run: program, job, inputs, machine."""
+    """Return the facts that run.json records of every run: program, job, inputs, machine."""
     return {
         "version": __version__,
         "run_id": run_id,

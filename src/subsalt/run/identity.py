@@ -268,13 +268,13 @@ _AGAIN = {
 
 
 def needed_again(places: Sequence[str]) -> list[str]:
-    """Return what must be computed again when these keys of a run change, without repetition, the most first."""
+    """Return the parts to recompute when these keys of a run change, each once, the largest first."""
     names = {next(what for start, what in _AGAIN.items() if place.startswith(start)) for place in places}
     return [_BOTH] if _BOTH in names else [what for what in (_RECEIVER, _IMAGING) if what in names]
 
 
 def inputs_needed_again(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[str]:
-    """Return what must be computed again when input files change: traces need only the receiver wavefield."""
+    """Return the parts to recompute when input files change; traces affect only the receiver wavefield."""
     contents = [{(str(f["key"]), str(f["sha256"])) for f in files} for files in (old, new)]
     return needed_again([f"job.{key}" for key, _ in contents[0] ^ contents[1]])
 
@@ -331,7 +331,7 @@ def wavefield_id(job: BaseJob, inputs: Sequence[Mapping[str, Any]], numerics: Ma
     inputs : sequence of mapping
         ``key`` and ``sha256`` of every input file, in order; places do not count.
     numerics : mapping
-        With ``class``.
+        Facts of the device, with ``class``.
     """
     key = _of_the_fields({"job": job.of_the_image(), "numerics": numerics["class"]})
     files = [[str(f["key"]), str(f["sha256"])] for f in inputs]

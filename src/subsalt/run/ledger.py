@@ -165,11 +165,11 @@ class Ledger:
         return self.get("unit") or "shot"
 
     def named(self, unit: int) -> dict[str, int]:
-        """Return what names a unit in the log of events: its number, and its round where a run has several."""
+        """Return the keys that name a unit in the log of events: its number, and its round where a run has several."""
         return {self.unit: unit} | ({"round": self.round} if self.get(ROUNDS) is not None else {})
 
     def named_all(self, units: Sequence[tuple[int, int]]) -> dict[str, list[int]]:
-        """Return what names some units, given by round and number, in the log of events."""
+        """Return the keys that name units, given by round and number, in the log of events."""
         several = self.get(ROUNDS) is not None
         return {f"{self.unit}s": [unit for _, unit in units]} | (
             {"rounds": [number for number, _ in units]} if several else {}
@@ -319,7 +319,7 @@ class Ledger:
                 self.keep_wavefields(shot, wavefields)
 
     def wavefields(self) -> list[Wavefield]:
-        """Return what is kept of all shots."""
+        """Return the kept wavefields of all shots."""
         with disk_errors(self.folder / NAME):
             return read_wavefields(self._db)
 

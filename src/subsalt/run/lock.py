@@ -52,7 +52,7 @@ def is_alive(lease: Mapping[str, object]) -> bool | None:
     Parameters
     ----------
     lease : mapping
-        As `read_lease` returns it.
+        Lease from `read_lease`.
     """
     pid = lease.get("pid")
     if not isinstance(pid, int):

@@ -235,7 +235,7 @@ class MethodRun(ABC):
 
     @abstractmethod
     def totals(self) -> dict[str, Any]:
-        """Return what was computed, over all ranks: `contributions`, or `point_steps` and `grid_point_steps`."""
+        """Return the computed work over all ranks: `contributions`, or `point_steps` and `grid_point_steps`."""
 
 
 class ImagingRun(MethodRun):

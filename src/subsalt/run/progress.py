@@ -310,7 +310,7 @@ def view_of(folder: Path) -> View:
 
 
 def _unit_of(folder: Path, progress: Mapping[str, Any]) -> str:
-    """Return what the units of a run are called."""
+    """Return the name of the units of a run."""
     facts = _run_facts(folder)
     return str(progress.get("unit") or method_of_run(facts).unit)
 

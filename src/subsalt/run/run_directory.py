@@ -96,7 +96,7 @@ class RunDirectory:
         return left
 
     def _begin_facts(self, left: Sequence[Any]) -> None:
-        """Write what run.json says before the first unit of this start. Collective."""
+        """Write run.json before the first unit of this start. Collective."""
         if self._began:
             return
         self._began = True

@@ -300,7 +300,7 @@ class RankGroups:
     channel : Comm
         All ranks, with messages of their own: for the scheduling of units.
     index : int
-        Which group this rank is in, from 0; -1 for an idle rank.
+        Number of the group of this rank, from 0; -1 for an idle rank.
     sizes : list of int
         Ranks of every group.
     """
@@ -317,7 +317,7 @@ class RankGroups:
         return self.index < 0
 
     def facts(self) -> dict[str, object]:
-        """Return what a report says of them."""
+        """Return the facts of the ranks for reports."""
         gpus = devices.gpus()
         return {
             "ranks": self.world.size,

@@ -27,7 +27,7 @@ class Batch:
     command : sequence of str
         The program and its arguments.
     folder : Path
-        Where it is started, and where the log goes.
+        Folder in which it is started, and into which the log is written.
     run_dir : Path
         The run directory, in which finished shots are counted.
     nodes, ranks_per_node : int
@@ -41,7 +41,7 @@ class Batch:
     starter : str
         ``"srun"``, ``"srun:TYPE"`` with the type of ``srun --mpi``, or ``"mpiexec"``.
     partition, account : str, optional
-        As Slurm knows them.
+        Names in Slurm.
     library : str, optional
         The MPI library of the site, for MPI4PY_LIBMPI.
     mpiexec : str

@@ -43,13 +43,13 @@ class Bookkeeping:
     Parameters
     ----------
     clock : Phases
-        Takes the seconds of waiting.
+        Clock of the phases.
     ledger : Ledger, optional
-        On rank 0.
+        Ledger of the run, on rank 0.
     progress : callable, optional
         Called on rank 0.
     live : Live, optional
-        On rank 0.
+        Publisher of the progress, on rank 0.
     unit : str
         Name of a unit, for people.
     round : int, optional
@@ -133,11 +133,11 @@ def run_units(
     process : callable
         ``process(unit, next_unit, report)`` does a unit and returns its outcome; `next_unit`: None where not known.
     left : sequence of units
-        To be done, in this order.
+        Units to compute, in this order.
     total : int
         Units of the round, those done before included.
     books : Bookkeeping
-        Where it is written down.
+        Bookkeeping of the units.
     """
     queue = books.queue(left, len(groups.sizes), total)
     before, of_all = books.earlier + total - len(left), books.earlier + total + books.ahead

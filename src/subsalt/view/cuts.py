@@ -85,7 +85,7 @@ class Cut:
         return plane.T
 
     def title(self, unit: Length) -> str:
-        """Return what the plane is called and where it lies."""
+        """Return the name of the plane and its position."""
         if self.grid.ndim == 2:
             return "section"
         kind = {0: "crossline section", 1: "inline section", 2: "depth slice"}[self.normal]

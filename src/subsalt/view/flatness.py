@@ -34,7 +34,7 @@ FEWEST_LIVE = 4
 PICKED = 0.4
 #: ... and above this share of the power of the strongest: a thirtieth of its amplitude
 QUIET = 1e-3
-#: of scanned curvatures, on either side of flat
+#: number of scanned curvatures on either side of flat
 SCANNED = 20
 #: ratios of velocity that are scanned on either side of one
 WIDEST_RATIO = 0.15

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: locations on one page
 MOST_GATHERS = 8
-#: what is muted: neither white nor the grey of a zero that was measured
+#: colour of muted samples: neither white nor the grey of a measured zero
 MUTED = "#f4efe3"
 # copies of the stacked trace beside its gather: one alone is hard to follow
 _COPIES = 4

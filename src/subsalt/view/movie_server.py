@@ -81,7 +81,7 @@ def _septets(data: bytes) -> np.ndarray:
 
 
 SCRIPTS = ("decode", "sources", "colour", "state", "slice", "player", "controls", "main")
-#: of gzip: 9 takes nine times as long and gives two per cent
+#: level of gzip: 9 takes nine times as long and saves two per cent
 LEVEL = 6
 #: bytes of frames that are packed, and unpacked by the page, at once
 BLOCK = 1 << 20
@@ -141,7 +141,7 @@ def shown_fields(movie: Movie) -> list[tuple[str, Frames]]:
 
 
 def facts_of(movie: Movie) -> dict[str, Any]:
-    """Return what a page knows of a movie besides its frames; texts are shown as text, never as markup."""
+    """Return the facts of a movie besides its frames; texts are shown as text, never as markup."""
     low, high = velocity_levels(movie)[1]
     two = len(movie.axes) == 2
     marks = {"sources": thinned(movie.sources), "receivers": thinned(movie.receivers)}
@@ -372,7 +372,7 @@ class MovieServer(http.server.ThreadingHTTPServer):
         """Say nothing about a reader that went away or was too slow."""
 
     def answer_in_turn(self, path: str) -> tuple[str, bytes] | None:
-        """Return what `answer` does; a turn lasts while the bytes are gathered, not while they are read."""
+        """Return the result of `answer`; a turn lasts while the bytes are gathered, not while they are sent."""
         with self._turns:
             return self.answer(path)
 

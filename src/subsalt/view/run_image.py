@@ -117,7 +117,7 @@ def read_run(folder: Path) -> RunImage:
 
 
 def _instead(folder: Path) -> str:
-    """Return what to do with a folder that is no run: name a shot file in it, if there is one."""
+    """Return a cure for a folder that is not a run: the name of a shot file in it, if there is one."""
     shots = sorted(p for p in folder.iterdir() if p.suffix.lower() in (".sgy", ".segy", ".su"))
     return f"name one of its files: {shots[0]}" if shots else "start the run with `subsalt migrate`"
 

@@ -42,7 +42,7 @@ class _Look:
 
 
 def line_name(grid: ImageGrid) -> str:
-    """Return what crosslines are called: CDPs on a 2-D line."""
+    """Return the name of crosslines: CDPs on a 2-D line."""
     return "CDP" if grid.shape[0] == 1 else "crossline"
 
 
@@ -315,7 +315,7 @@ class _Drawing:
         return sheet.path
 
     def title(self, name: str) -> str:
-        """Return what a section is called and where it lies."""
+        """Return the name of a section and its position."""
         if name == "slice":
             return f"time slice at {self.grid.time.t0 + self.where[name] * self.grid.time.dt:.3f} s"
         return f"{name} {self._number(name)}"

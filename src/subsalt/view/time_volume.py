@@ -124,7 +124,7 @@ Gathers = Callable[[int, int], tuple[NDArray[np.float64], NDArray[np.float32]]]
 
 
 def gathers_of(traces: ImageTraces, grid: ImageGrid) -> Gathers:
-    """Return what reads the gather of a location, by its indices, from a file."""
+    """Return a reader of the gather at a location, given by its indices, from a file."""
 
     def read(i: int, j: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         inline = grid.inlines[0] + i * grid.inlines[2]

@@ -184,7 +184,7 @@ class Edit(Step):
         return tuple(dict.fromkeys(t.name for t in self.terms if not t.of_samples and t.name != "offset"))
 
     def label(self) -> str:
-        """Return what is done where."""
+        """Return the action and its condition."""
         return f"{self.do} where {self.where}{self.in_band}"
 
 

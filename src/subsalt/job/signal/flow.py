@@ -66,7 +66,7 @@ class Flow:
     Raises
     ------
     FindingsError
-        With everything that does not fit.
+        With all mismatches.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Flow:
         self.sample: Headers | None = None
 
     def name(self, place: int) -> str:
-        """Return what messages call a step."""
+        """Return the name of a step in messages."""
         return "[data.mute]" if self.short else f"[[signal]] {place + 1} ({self.steps[place].title})"
 
     def _finding(self, place: int, error: SubsaltError) -> Finding:

@@ -31,9 +31,9 @@ from subsalt.job.signal.velocity import AnyVelocity
 from subsalt.job.units import PositiveTime
 from subsalt.numerics import fixedmath
 
-#: of an exponential gain: e^40 is 10^17, more than float32 traces hold beside what they began with
+#: largest exponent of an exponential gain: e^40 is 10^17, beyond the digits of float32 traces
 LARGEST_EXPONENT = 40.0
-#: what each kind needs, and no other has
+#: the key that each kind needs, and no other has
 KEYS = {"power": "power", "exponential": "rate", "divergence": "velocity", "agc": "window"}
 
 

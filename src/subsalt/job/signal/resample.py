@@ -35,7 +35,7 @@ class Resample(Step):
     dt: PositiveTime = Field(description="new sample interval")
 
     def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
-        """Return what resamples these records."""
+        """Return the resampling operator of these records."""
         if self.dt * FINEST < time.dt:
             raise ConfigError(
                 f"an interval of {self.dt:g} s is shorter than 1/{FINEST} of that of the records, {time.dt:g} s",

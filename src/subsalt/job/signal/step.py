@@ -138,11 +138,11 @@ class Marked(TraceOperator):
 
     @abstractmethod
     def measure(self, traces: Traces) -> dict[str, NDArray[np.float64]]:
-        """Return what `marks` needs to know of each trace, (n,) each; the same whatever traces are beside it."""
+        """Return the measures of each trace that `marks` needs, (n,) each; they do not depend on other traces."""
 
     @abstractmethod
     def marks(self, measured: dict[str, NDArray[np.float64]], headers: Headers) -> NDArray[np.int8]:
-        """Return the marks of the traces of one shot, by what `measure` says of all of them."""
+        """Return the marks of the traces of one shot, by the measures of all of them."""
 
     @abstractmethod
     def edited(self, headers: Headers) -> NDArray[np.bool_]:
@@ -199,14 +199,14 @@ class Filtered(TraceOperator):
 class Step(Section, ABC):
     """A table of `[[signal]]`: the keys of one step."""
 
-    #: what it does, in a few words, for plan, report and pictures
+    #: action of the step in a few words, for plan, report and pictures
     title: ClassVar[str]
     #: whether it moves arrivals or changes their band, so that first breaks and echoes are those of what leaves it
     moves: ClassVar[bool] = False
 
     @abstractmethod
     def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:
-        """Return what acts on traces of this time axis.
+        """Return the operator on traces of this time axis.
 
         Raises
         ------
@@ -224,4 +224,4 @@ class Step(Section, ABC):
 
     @abstractmethod
     def label(self) -> str:
-        """Return what it does with its parameters, as a picture has it."""
+        """Return the action with its parameters, for pictures."""

@@ -84,7 +84,7 @@ def signal_taken(source: Survey | TraceTable, comm: Comm) -> list[float | None]:
 
 
 def signal_plan(source: Survey | TraceTable, traces: int) -> dict[str, Any]:
-    """Return what a plan says of `[[signal]]`, empty without steps.
+    """Return the facts of `[[signal]]` for plans, empty without steps.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def edited(
     stored: StoredMarks | None = None,
     say: Callable[[str], None] = nothing,
 ) -> list[dict[str, Any]]:
-    """Return what ``edit`` and ``swell`` do: step, condition, number of traces, and which. Collective.
+    """Return the effects of ``edit`` and ``swell``: step, condition, number of traces, and which. Collective.
 
     Shots that have to be looked at are shared among the ranks, and every rank knows their marks at the end.
     """
@@ -239,7 +239,7 @@ class _Shots:
     Parameters
     ----------
     source : Survey or TraceTable
-        With a flow.
+        Traces with a flow.
     by_shot : bool
         Pieces of a table are its field records, whatever the steps look at.
     """

@@ -131,7 +131,7 @@ class Calmed(Marked):
         return {"share": np.where(np.isfinite(share), np.minimum(share, 1.0), 0.0)}
 
     def marks(self, measured: dict[str, NDArray[np.float64]], headers: Headers) -> NDArray[np.int8]:
-        """Return what is taken of the band, per cent."""
+        """Return the removed share of the band, per cent."""
         part = np.clip((measured["share"] - LEAST) / (MOST - LEAST), 0.0, 1.0)
         return np.rint(100.0 * part).astype(np.int8)
 

@@ -43,7 +43,7 @@ class TreatedReader:
     inner : TraceSource
         With `columns`, header values by name and trace number, where the flow needs some.
     flow : Flow
-        On its traces.
+        Flow on its traces.
     """
 
     inner: TraceSource
@@ -56,7 +56,7 @@ class TreatedReader:
         return self.flow.time
 
     def headers(self, shot: Shot) -> Headers:
-        """Return what is known of all traces of a shot, without marks."""
+        """Return the header values of all traces of a shot, without marks."""
         n, values = len(shot.rcv), {}
         for name in self.flow.needs():
             if name == "source_z":
@@ -91,7 +91,7 @@ class TreatedReader:
         traces: NDArray[np.float32],
         causal: bool = False,
     ) -> NDArray[np.float32]:
-        """Return what `looked_at`, or `picked`, makes of traces (len(rows), time.nt) as they were recorded."""
+        """Return recorded traces (len(rows), time.nt) after the steps of `looked_at`, or of `picked`."""
         headers = self.headers(shot)
         return self.flow.looked_at(traces, headers if rows is None else headers.take(rows), causal)
 
@@ -155,9 +155,9 @@ class TableTreatment:
     Parameters
     ----------
     table : TraceTable
-        With the header values that the flow needs.
+        Table with the header values that the flow needs.
     flow : Flow
-        On traces as recorded.
+        Flow on recorded traces.
     """
 
     def __init__(self, table: TraceTable, flow: Flow) -> None:
@@ -169,7 +169,7 @@ class TableTreatment:
         self._order: NDArray[np.int64] | None = None
 
     def headers(self, rows: Any) -> Headers:
-        """Return what is known of some rows of the table, without marks."""
+        """Return the header values of some rows of the table, without marks."""
         table = self.table
         values = {name: self._column(name)[rows] for name in self.flow.needs()}
         return Headers(table.ffid[rows].astype(np.int64), table.offset[rows], values)

@@ -119,7 +119,7 @@ def set_threads(n: int) -> None:
 
 
 def describe() -> dict[str, object]:
-    """Return what computes: device, its name, numerics class, threads of the host; raises as `library.chosen`."""
+    """Return the facts of the device: name, numerics class, threads of the host; raises as `library.chosen`."""
     gpu = chosen()
     return {
         "device": NAME,
@@ -133,7 +133,7 @@ def describe() -> dict[str, object]:
 
 
 def work_done() -> dict[str, int]:
-    """Return what this process has done on its GPU so far (`counters`), and the most memory it had."""
+    """Return the work of this process on its GPU so far (`counters`), and its largest memory."""
     return {**counters(), "memory": allocated()["device_peak"]}
 
 

@@ -35,9 +35,9 @@ class SlabParts(Stepwise):
     problem : Problem
         The planes held.
     work : Work
-        Its points have weights on owned planes only.
+        Sources, recorders and the like, whose points have weights on owned planes only.
     sharing : Sharing
-        With other ranks.
+        How the wavefield is shared with other ranks.
     """
 
     def __init__(self, problem: Problem, work: Work, sharing: Sharing) -> None:
@@ -113,5 +113,5 @@ def _parts(source: Source, boxes: tuple[Box, ...]) -> list[Source]:
 
 
 def _in_inner(boxes: tuple[Box, ...], inner: Box | None) -> list[Box]:
-    """Return what is computed of some boxes."""
+    """Return the parts of boxes that are computed."""
     return list(boxes) if inner is None else [b.intersect(inner) for b in boxes]

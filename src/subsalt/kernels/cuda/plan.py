@@ -130,7 +130,7 @@ def record(problem: Problem, fields: list[Any], points: Points) -> NDArray:
 
 
 def record_shares(problem: Problem, fields: list[Any], points: Points) -> NDArray:
-    """Return what every plane of a support adds to the sample of its point, (n, width), on the host.
+    """Return the contribution of every plane of a support to the sample of its point, (n, width), on the host.
 
     Added in the order of the planes they give `record`; 0 for planes without weight.
     """

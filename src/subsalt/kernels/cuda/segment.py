@@ -209,7 +209,7 @@ class Segment(Stepper):
         self.problem = problem
         self.plan = plan_of(problem)
         self.levels_shape = problem.layout.padded_shape
-        #: what the plug-in points to
+        #: arrays that the plug-in points to
         self._held: list[Any] = [work]
         #: sums of the host, and where they are on the GPU
         self._sums: dict[int, tuple[NDArray, DeviceArray]] = {}
@@ -399,9 +399,9 @@ class Segment(Stepper):
         it : int
             Time index of `curr`.
         memory : Box, optional
-            Where Psi is advanced, before the boxes.
+            Box in which Psi is advanced, before the other boxes.
         boxes : sequence of Box
-            Where the next level is written. Then sources act, and shells are put back.
+            Boxes of the next level that are written. Then sources act, and shells are put back.
         last : bool
             The level is complete now: shells are kept, and the level is recorded, copied and imaged.
         until : int
@@ -480,7 +480,7 @@ def settle(problem: Problem, state: State) -> tuning.Cut:
 
 
 def counters() -> dict[str, int]:
-    """Return what this process has done on the GPU: steps, launches, bytes to and from it, snapshots."""
+    """Return the work of this process on the GPU: steps, launches, bytes to and from it, snapshots."""
     out = corner([0] * 5)
     call("subsalt_cuda_counters", out)
     return dict(zip(("steps", "launches", "to_device", "to_host", "snapshots"), out, strict=True))
