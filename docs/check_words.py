@@ -66,7 +66,6 @@ SOURCES = ("src/subsalt", "packages/lab/src/subsalt_lab")
 #: folders and files that still have docstrings, and names of variables, to reword
 HELD_DOCSTRINGS: tuple[str, ...] = (
     "src/subsalt/checkpoint/",
-    "src/subsalt/cli/",
     "src/subsalt/methods/",
     "src/subsalt/plan/",
 )

@@ -41,6 +41,18 @@ def test_every_example_is_a_command_of_today(words, command):
         command.make_context(words[-1], typed[len(words) :], resilient_parsing=False)
 
 
+@pytest.mark.parametrize(("words", "command"), EVERY, ids=[" ".join(words) for words, _ in EVERY])
+def test_help_is_made_of_sentences(words, command):
+    for text in [command.help, *(p.help for p in command.params)]:
+        assert text, words
+        assert text.strip()[0].isupper() or not text[0].isalpha(), text
+        assert text.rstrip().endswith(".") or "Formats: " in text, text
+        for sign in ("left out", "by default.", "; none", "when left"):
+            assert sign not in text, text
+    epilog = command.epilog or ""
+    assert "; " not in epilog, epilog
+
+
 def test_defaults_and_limits_are_written_by_the_parser(subsalt_command):
     out = " ".join(subsalt_command("play", "--help")[1].split())
     assert "Port of the server. [default: a free one; 1 to 65535]" in out

@@ -1,4 +1,4 @@
-"""The `subsalt` command: importing a module of sub-commands registers them. What they do is imported when one runs."""
+"""The `subsalt` command: importing a module of sub-commands registers them; their code is imported when one runs."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ def scan(
 def save_indexes(
     files: list[Path], header: HeaderBytes, folder: Path | None, out: Out
 ) -> tuple[Fix, list[dict[str, object]]]:
-    """Save the header values of files; return the fix under which they are read, and what was saved where."""
+    """Save the header values of files; return the fix with which they are read, and the saved files."""
     from subsalt.host import human
     from subsalt.io.input_file import InputFile
     from subsalt.io.segy.fix import Fix
@@ -233,15 +233,19 @@ def read_positions(files: list[Path] | None, join: str) -> SurveyGeometry | None
 
 def _start_options(*methods: str) -> type:
     """Return a dataclass of the options of `init` that methods declare; each is a text and optional."""
-    declared = [option for name in methods for option in method_of(name).start_options]
-    return make_dataclass(
-        "StartOptions",
-        [
-            (o.name, Annotated[str | None, typer.Option(metavar="VALUE", help=o.help)], field(default=None))
-            for o in declared
-        ],
-        frozen=True,
-    )
+    declared = [
+        (
+            option.name,
+            Annotated[
+                str | None,
+                typer.Option(metavar="VALUE", help=option.help, rich_help_panel=f"Options for {name} jobs"),
+            ],
+            field(default=None),
+        )
+        for name in methods
+        for option in method_of(name).start_options
+    ]
+    return make_dataclass("StartOptions", declared, frozen=True)
 
 
 #: the methods with their titles
@@ -428,7 +432,7 @@ def _own_options(method: str, given: Mapping[str, str | None]) -> dict[str, str 
 
 
 def _show_start(out: Out, job: Path, result: InitResult) -> bool:
-    """Show what a job file was made of; return whether there are errors."""
+    """Show from which values a job file was made; return whether there are errors."""
     out.findings(result.findings)
     out.row("job", str(job))
     out.row("read", "; ".join(result.read) or "nothing")

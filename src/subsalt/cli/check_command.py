@@ -1,4 +1,4 @@
-"""What `subsalt check` does: every rule, the pictures, and what was found."""
+"""`subsalt check`: apply every rule, draw the pictures, print the findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool) -> int:
-    """Check a job, draw it, and show what was found; return the exit code."""
+    """Check a job, draw it, and print the findings; return the exit code."""
     from subsalt.job.checking import check_job
     from subsalt.methods import method_of
 
@@ -62,7 +62,7 @@ def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool
 
 
 def place_beside(job: BaseJob, folder: Path | None) -> Callable[[str], Path]:
-    """Return what makes the folder of the pictures, ``JOB.check`` beside the job, and names a file in it."""
+    """Return a function that makes the folder of the pictures, by default ``JOB.check``, and names a file in it."""
     from subsalt.io.publish import make_folder
 
     return lambda name: make_folder(folder if folder is not None else seen_warnings.folder_of(job)) / name

@@ -1,4 +1,4 @@
-"""What several commands do: check a job, migrate it, show what came of it."""
+"""Steps that several commands share: check a job, migrate it, show the result."""
 
 from __future__ import annotations
 

@@ -22,7 +22,9 @@ from subsalt.cli.talk import Json
 def make(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="marine, vti3d, time3d or land. Without it all are listed."),
+        typer.Argument(
+            metavar="NAME", help="Survey: marine, vti3d, time3d or land. Without a name all are listed."
+        ),
     ] = None,
     folder: Annotated[
         Path | None,

@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: Out) -> dict[str, Any]:
-    """Print the table, draw the picture, and return what ``--json`` holds of it.
+    """Print the table, draw the picture, and return the values for ``--json``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _survey(files: Sequence[Path], header: HeaderBytes) -> tuple[Survey, str]:
 
 
 def notes(b: ShotBreaks) -> str:
-    """Return what is odd about the picks of a shot."""
+    """Return the reasons why the picks of a shot are suspicious."""
     from subsalt.check.channel_fits import centre, reversed_order
 
     if b.line is None:

@@ -125,7 +125,7 @@ def _again(otherwise: Callable[[Any], object]) -> Callable[[Any], None]:
 
 
 def only_asked(app: typer.Typer, argv: list[str]) -> typer.Typer:
-    """Return the application with only the command that was asked for: building the options of all takes 0.1 s."""
+    """Return the application with only the command that is called: building the options of all takes 0.1 s."""
     name = argv[0] if argv else ""
     commands = [c for c in app.registered_commands if _name(c) == name]
     groups = [g for g in app.registered_groups if g.typer_instance and g.typer_instance.info.name == name]

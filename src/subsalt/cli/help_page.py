@@ -51,12 +51,13 @@ def record(param: Any, ctx: Any) -> tuple[str, str] | None:
 
 
 def _plain(text: str) -> str:
-    """Return the help of a parameter without what its usage line says already, with limits of numbers in words."""
+    """Return the help of a parameter without repetitions of the usage line, with limits of numbers in words."""
     # "[default: (words); x>=1]" is how the parser writes a default that is no value, and a limit
     text = re.sub(r"\[default: \((.*)\)(?=[];])", r"[default: \1", text)
     text = re.sub(r"(; )?\brequired\]|(; )?x>=[01]\]|(; )?x>=0\.0\]", "]", text)
     text = re.sub(r"x>=([\w.]+)\]", r"at least \1]", text)
     text = re.sub(r"([\w.]+)<=x<=([\w.]+)\]", r"\1 to \2]", text)
+    text = re.sub(r"(default: \d+)\.0(?=[];])", r"\1", text)
     return re.sub(r"\s*\[\]", "", text)
 
 
@@ -123,7 +124,7 @@ class HelpGroup(TyperGroup):
                     formatter.write_dl(rows)
 
     def summary(self, ctx: Any, name: str) -> str:
-        """Return what the page says of a sub-command."""
+        """Return the summary of a sub-command."""
         command = self.get_command(ctx, name)
         return "" if command is None else str(command.get_short_help_str(200))
 

@@ -1,4 +1,4 @@
-"""What the command prints: findings, errors with their cure, tables, and one JSON object last on standard
+"""Output of the commands: findings, errors with their cure, tables, and one JSON object last on standard
 output.
 
 Options of a command declared once: the fields of a dataclass, which the command takes as one parameter.
@@ -88,7 +88,7 @@ class Out:
         print(printable(text), file=self.stream, flush=True)
 
     def note(self, text: str = "") -> None:
-        """Print what is no result: not when `quiet`."""
+        """Print text that is not a result; nothing when `quiet`."""
         if not self.quiet:
             self.say(text)
 
@@ -127,7 +127,7 @@ class Out:
         stream.flush()
 
     def error(self, error: SubsaltError) -> None:
-        """Print an error to standard error: what, then how to mend it; as JSON on standard output when asked
+        """Print an error to standard error: what, then how to fix it; as JSON on standard output when asked
         for.
         """
         if isinstance(error, FindingsError):

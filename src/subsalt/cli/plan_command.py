@@ -1,4 +1,4 @@
-"""`subsalt plan`: read the job, plan it, print the table, and return the exit code of what does not fit."""
+"""`subsalt plan`: read the job, plan it, print the table, and return the exit code if the job does not fit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RankOptions:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="machine.json of the machine that is to run the job.",
+            help="Measurements (machine.json) of the machine that is to run the job.",
             show_default="that of this machine",
             readable=False,
         ),
@@ -67,7 +67,7 @@ class RankOptions:
         return None if self.memory_per_rank is None else memory_bytes(self.memory_per_rank)
 
     def refuse_ranks(self) -> None:
-        """Refuse ``--ranks`` beside ``--nodes``."""
+        """Refuse ``--ranks`` together with ``--nodes``."""
         if self.ranks != 1:
             raise ConfigError(
                 f"--ranks {self.ranks} beside --nodes",
@@ -78,7 +78,7 @@ class RankOptions:
 
 @dataclass(frozen=True)
 class NodeOptions:
-    """Options on a cluster: ``--nodes``, and what describes its network and files."""
+    """Options on a cluster: its nodes, network and file system."""
 
     nodes: Annotated[
         str | None,
@@ -167,7 +167,7 @@ class DeviceOptions:
     ] = None
 
     def refuse_with_nodes(self) -> None:
-        """Refuse what names a device beside ``--nodes``."""
+        """Refuse options of a device together with ``--nodes``."""
         given = {"--device": self.device, "--gpu": self.gpu, "--gpu-memory": self.gpu_memory}
         names = [name for name, value in given.items() if value is not None]
         if names:

@@ -47,7 +47,7 @@ def end(error: BaseException, known: SubsaltError, out: Out) -> int:
     Parameters
     ----------
     error : BaseException
-        What was raised.
+        The exception that was raised.
     known : SubsaltError
         The same, as it is said.
     out : Out

@@ -115,7 +115,7 @@ def reimage(run: Path, options: ReimageOptions, out: Out) -> None:
 
 
 def go_on(folder: Path, out: Out) -> bool:
-    """Go on in the directory of a new image, from what it says of itself; return whether it is one."""
+    """Continue a new image from its directory alone; return whether the directory is one."""
     from subsalt.io.run_folder import own_run
     from subsalt.methods.rtm.reimage import made_of
 
@@ -137,7 +137,7 @@ def make(run: Path, folder: Path, wish: Wish, out: Out) -> None:
 
 
 def default_name(run: Path, wish: Wish) -> Path:
-    """Return the run directory of a new image beside its run: the same for the same wish, so that it goes on there."""
+    """Return the run directory of a new image next to its run: the same for the same wish, so that it is continued."""
     run = run.resolve()
     mark = hashlib.sha256(json.dumps(wish.said(), sort_keys=True).encode()).hexdigest()[:6]
     return run.with_name(f"{run.name.removesuffix('.run')}.reimage-{mark}.run")

@@ -1,4 +1,4 @@
-"""Texts without what must not be read by others: passwords, keys and tokens, in options, variables and addresses."""
+"""Texts without secrets: passwords, keys and tokens in options, variables and addresses are removed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def without_secrets(text: str) -> str:
 
 
 def words_without_secrets(words: Sequence[str]) -> list[str]:
-    """Return the words of a command line; what follows an option of a secret name is one."""
+    """Return the words of a command line without secrets: the value of an option with a secret name is one."""
     out: list[str] = []
     for before, word in zip(["", *words], words, strict=False):
         out.append(HIDDEN if _OPTION_NAME.fullmatch(before) else without_secrets(word))

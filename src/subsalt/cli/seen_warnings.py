@@ -24,7 +24,7 @@ NAME = "warnings.json"
 
 
 def folder_of(job: BaseJob) -> Path:
-    """Return the folder in which `check` leaves its pictures, unless it is told another one."""
+    """Return the folder in which `check` writes its pictures by default."""
     return job.base / f"{job.name}.check"
 
 

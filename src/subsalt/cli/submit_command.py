@@ -268,7 +268,7 @@ def _batch(request: Request) -> Batch:
 
 
 def _note(request: Request, plan: Plan, ranks: int) -> str:
-    """Return the comment at the head of a script: what is distributed over how many ranks."""
+    """Return the comment at the head of a script: the work, the ranks, and the memory of each."""
     from subsalt import __version__
     from subsalt.methods import method_of
     from subsalt.plan.plan import size

@@ -90,7 +90,7 @@ class Waiting:
 
 @contextmanager
 def waiting(label: str, quiet: bool = False) -> Iterator[None]:
-    """Show how far what runs in the block is, when it takes long; nothing when `quiet`."""
+    """Show the progress of the block when it takes long; nothing when `quiet`."""
     from subsalt.io.reading_progress import listening
     from subsalt.parallel.comm import speaks
 

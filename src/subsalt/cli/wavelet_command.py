@@ -183,7 +183,7 @@ def _zero_phase(out: Out, job: Job, made: SourceWavelet, target: Path) -> list[s
 
 
 def options_of(request: WaveletInput) -> WaveletOptions:
-    """Return the options in SI, or refuse what makes no sense, before any file is read."""
+    """Return the options in SI, or refuse values without sense, before any file is read."""
     from subsalt.job import units
     from subsalt.methods.rtm.wavelet_job import WaveletOptions
 
@@ -240,7 +240,7 @@ def _span(text: str | None) -> tuple[float, float] | None:
 
 
 def _estimate(job: Job, request: WaveletInput, options: WaveletOptions, out: Out) -> SourceWavelet:
-    """Return the wavelet by the way that is asked for."""
+    """Return the wavelet, estimated as the options request."""
     from subsalt.job import units
     from subsalt.methods.rtm.wavelet_direct import from_direct_waves
     from subsalt.methods.rtm.wavelet_job import from_signature, from_spectrum
@@ -255,7 +255,7 @@ def _estimate(job: Job, request: WaveletInput, options: WaveletOptions, out: Out
 
 
 def _summary(made: SourceWavelet) -> list[str]:
-    """Return what a line says of the wavelet."""
+    """Return the summary of the wavelet for one line."""
     w = made.wavelet
     out = [f"{w.nt} samples of {1e3 * w.dt:g} ms from {1e3 * w.t0:g} ms"]
     facts = made.to_dict()

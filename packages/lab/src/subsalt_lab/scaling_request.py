@@ -43,99 +43,154 @@ class Request:
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND...]",
-            help="Any other program; {ranks} and {threads} in it stand for those of the layout, {case} and "
-            "{directory} for those of --cases and --directory, {job} and {node} for those of --jobs.",
+            metavar="-- COMMAND",
+            help="Command of another program. {ranks}, {threads}, {case}, {directory}, {job} and {node} in it are "
+            "replaced by the values of each run.",
         ),
     ] = None
     ranks: Annotated[
-        list[str] | None, typer.Option(help="Numbers of ranks, such as 1,2,4; 1, 2, 4, ... cores by default.")
+        list[str] | None,
+        typer.Option(
+            metavar="LIST",
+            help="Numbers of ranks, such as 1,2,4.",
+            show_default="1, 2, 4, ... up to all cores",
+        ),
     ] = None
     threads: Annotated[
-        list[str] | None, typer.Option(help="Numbers of threads of each rank, such as 1,2; 1 by default.")
+        list[str] | None,
+        typer.Option(metavar="LIST", help="Numbers of threads of each rank, such as 1,2.", show_default="1"),
     ] = None
     grid: Annotated[
         str | None,
         typer.Option(
-            help="Points nx,ny,nz, layer included: 256,256,256, with --whole 160,96,96. "
-            "With kirchhoff inlines, crosslines, samples: 20,100,500."
+            metavar="N,N,N",
+            help="Grid points nx,ny,nz with absorbing layers; for kirchhoff inlines, crosslines and samples.",
+            show_default="256,256,256; with --whole 160,96,96; for kirchhoff 20,100,500",
         ),
     ] = None
-    medium: Annotated[str, typer.Option(help="isotropic (iso), vti or tti.")] = "vti"
+    medium: Annotated[str, typer.Option(metavar="NAME", help="Medium: isotropic (iso), vti or tti.")] = "vti"
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Time steps of a sample: 40; with --whole trace samples: 300.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="Time steps of a measurement; with --whole samples of a trace.",
+            show_default="40; with --whole 300",
+        ),
     ] = None
-    weak: Annotated[bool, typer.Option("--weak", help="The work grows along x with the ranks.")] = False
+    weak: Annotated[
+        bool, typer.Option("--weak", help="Weak scaling: the grid grows along x with the ranks.")
+    ] = False
     whole: Annotated[
-        bool, typer.Option("--whole", help="Whole migrations of a made-up survey, files included.")
+        bool,
+        typer.Option("--whole", help="Measure whole migrations of a synthetic survey, with their files."),
     ] = False
     shots: Annotated[
-        int | None, typer.Option(min=1, help="Shots of the made-up survey: 4; with --weak of each rank.")
+        int | None,
+        typer.Option(
+            min=1, help="Shots of the synthetic survey; with --weak shots of each rank.", show_default="4"
+        ),
     ] = None
     ranks_per_shot: Annotated[
-        str, typer.Option(help="Ranks that share a shot: auto, all, or a number; with --whole.")
+        str, typer.Option(metavar="N", help="With --whole, ranks that share a shot: auto, all or a number.")
     ] = "auto"
     method: Annotated[
-        str, typer.Option(help="rtm, or kirchhoff: whole time migrations of made-up traces.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Method: rtm, or kirchhoff for whole time migrations of synthetic traces."
+        ),
     ] = "rtm"
     job: Annotated[
-        Path | None, typer.Option(readable=False, help="Kirchhoff job to migrate in place of made-up traces.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", readable=False, help="Migrate this Kirchhoff job instead of synthetic traces."
+        ),
     ] = None
     builds: Annotated[
         list[str] | None,
-        typer.Option(help="With kirchhoff: instruction sets side by side; the best and the oldest."),
+        typer.Option(
+            metavar="LIST",
+            help="For kirchhoff, instruction sets to compare.",
+            show_default="the best and the oldest",
+        ),
     ] = None
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each layout.")] = 5
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Measurements of each layout.")] = 5
     directory: Annotated[
         Path | None,
         typer.Option(
+            metavar="FOLDER",
             readable=False,
-            help="Where the files of whole migrations are made, a temporary one by default; of COMMAND, "
-            "{directory} in it.",
+            help="Folder for the files of whole migrations; for COMMAND the value of {directory}.",
+            show_default="a temporary folder",
         ),
     ] = None
     against: Annotated[
-        Path | None, typer.Option(readable=False, help="A second directory, to compare file systems.")
+        Path | None,
+        typer.Option(metavar="FOLDER", readable=False, help="Second folder, to compare two file systems."),
     ] = None
     cached: Annotated[
-        bool, typer.Option("--cached", help="Leave the files in the page cache between runs.")
+        bool, typer.Option("--cached", help="Keep the files in the page cache between runs.")
     ] = False
-    pin: Annotated[bool, typer.Option("--pin", help="Give each rank hardware threads of its own.")] = False
+    pin: Annotated[bool, typer.Option("--pin", help="Bind each rank to its own hardware threads.")] = False
     hyperthreads: Annotated[
-        bool, typer.Option(help="Where the machine has them, each layout with all threads of its cores too.")
+        bool,
+        typer.Option(
+            help="If the machine has hyperthreads, also measure each layout with all threads of its cores."
+        ),
     ] = True
     launcher: Annotated[
         str | None,
-        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+        typer.Option(
+            metavar="WORDS",
+            help='Words that start the ranks, such as "srun --mpi=pmi2" or "mpiexec -n {ranks} -ppn 4".',
+            show_default="mpiexec of this environment",
+        ),
     ] = None
     time_from: Annotated[
-        str | None, typer.Option(help="Expression whose group is the time in what COMMAND prints.")
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Read the run time from the output of COMMAND: the group of this regular expression.",
+            show_default="wall-clock time",
+        ),
     ] = None
     work: Annotated[
         str | None,
         typer.Option(
-            help="Work of COMMAND in weak scaling, {work} in it: by ranks, cores or sockets, or 1:1000,2:2000,..."
+            metavar="RULE",
+            help="For weak scaling of COMMAND, the value of {work}: ranks, cores or sockets, or a list such as "
+            "1:1000,2:2000.",
         ),
     ] = None
     cases: Annotated[
         list[str] | None,
-        typer.Option(help="Inputs of COMMAND, {case} in it: small,large; their ratings stand in one table."),
+        typer.Option(
+            metavar="LIST", help="Values of {case} in COMMAND, such as small,large. One table compares them."
+        ),
     ] = None
     jobs: Annotated[
         int | None,
         typer.Option(
-            min=1, help="COMMAND is so many jobs in a queue, {job} in it; timed to the last one's end."
+            min=1,
+            help="Run COMMAND as this many jobs of a queue and measure the time until the last one ends.",
         ),
     ] = None
     nodes: Annotated[
         list[str] | None,
-        typer.Option(help="Numbers of nodes that work off the queue, such as 1,2,4; {node} in COMMAND."),
+        typer.Option(
+            metavar="LIST", help="With --jobs, numbers of nodes that take jobs from the queue, such as 1,2,4."
+        ),
     ] = None
     hosts: Annotated[
         list[str] | None,
-        typer.Option(help="Names of these nodes for {node}, such as n01,n02; 1, 2, ... else."),
+        typer.Option(
+            metavar="LIST",
+            help="With --jobs, names of the nodes for {node}, such as n01,n02.",
+            show_default="1, 2, ...",
+        ),
     ] = None
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0
+    timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Stop a start after this time.")
+    ] = 3600.0
 
     @property
     def is_kirchhoff(self) -> bool:

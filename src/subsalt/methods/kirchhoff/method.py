@@ -58,8 +58,8 @@ class KirchhoffTimeMigration:
         "samples",
     )
     start_options: Sequence[StartOption] = (
-        StartOption("vrms", "kirchhoff: rms velocity in time, a file or a number."),
-        StartOption("cdp_spacing", "kirchhoff: distance of CDPs of a line without coordinates."),
+        StartOption("vrms", "Rms velocity: a file, or a number in m/s."),
+        StartOption("cdp_spacing", "Distance between CDPs in m, for a line without coordinates."),
     )
 
     def job_class(self) -> type[KirchhoffJob]:

@@ -49,12 +49,14 @@ class ReverseTimeMigration:
     axis: Literal["depth", "time"] = "depth"
     rate_keys: tuple[str, ...] = ()
     start_options: Sequence[StartOption] = (
-        StartOption("vp", 'Velocity: a file, a number, or "2 km/s".'),
+        StartOption("vp", 'P velocity: a file, a number in m/s, or "2 km/s".'),
         StartOption("epsilon", "Thomsen epsilon: a file or a number."),
         StartOption("delta", "Thomsen delta: a file or a number."),
-        StartOption("theta", 'Tilt of the symmetry axis: a file, degrees, or "0.5 rad".'),
-        StartOption("phi", "Azimuth of the tilt: a file or degrees."),
-        StartOption("f0", "Peak frequency of the wavelet, Hz."),
+        StartOption("theta", 'Tilt of the symmetry axis: a file, degrees or "0.5 rad".'),
+        StartOption("phi", "Azimuth of the symmetry axis: a file or degrees."),
+        StartOption(
+            "f0", "Peak frequency of the source wavelet in Hz. Without it the spectrum of the traces decides."
+        ),
     )
 
     def job_class(self) -> type[Job]:

@@ -107,54 +107,78 @@ def tables(result: Result, how: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class BarrierOptions:
+    """Options of `subsalt lab barriers`."""
 
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="-- COMMAND...",
-            help="How the program is started, its launcher included; {folder} stands for a folder of each run's own.",
+            metavar="-- COMMAND",
+            help="Command that starts the program, with its launcher. {folder} in it stands for a folder of each run.",
         ),
     ] = None
     attempt: Annotated[
         str | None,
         typer.Option(
             "--try",
-            help="Run with and without barriers: numbers or names of the table between commas, or all-candidates.",
+            metavar="LIST",
+            help="Run the program with and without these barriers: numbers or names from the table, or all-candidates.",
         ),
     ] = None
     audit: Annotated[
         Path | None,
-        typer.Option("--from", readable=False, help="An audit kept with --out, whose sites are tried."),
+        typer.Option(
+            "--from", metavar="FILE", readable=False, help="Result of an earlier audit (--out), for --try."
+        ),
     ] = None
     rounds: Annotated[
         int,
         typer.Option(
             min=1,
             max=1000,
-            help="Timed runs of each way, with --try; 5 at least.",
+            help="Timed runs with the barriers, and without. At least 5 with --try.",
         ),
     ] = 10
     outputs: Annotated[
         list[str] | None,
-        typer.Option(help="Files to compare byte by byte (globs); what is printed when left out."),
+        typer.Option(
+            metavar="PATTERN",
+            help="Files whose bytes must be the same with and without the barriers. Repeatable.",
+            show_default="the printed output",
+        ),
     ] = None
     ignore: Annotated[
-        str | None, typer.Option(help="Expression: what it matches in the printed text is not compared.")
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Ignore the text that this regular expression matches in the printed output.",
+        ),
     ] = None
     time_from: Annotated[
-        str | None, typer.Option(help="Expression whose group is the time in what the program prints.")
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Read the run time from the printed output: the group of this regular expression.",
+            show_default="wall-clock time",
+        ),
     ] = None
     timeout: Annotated[
         float | None,
         typer.Option(
             min=1,
-            help="Seconds after which a run is ended; 10 times the first one, 20 at least, when left out.",
+            metavar="SECONDS",
+            help="Stop a run after this time.",
+            show_default="10 times the first run, at least 20",
         ),
     ] = None
     mpi: Annotated[
-        Path | None, typer.Option(readable=False, help="libmpi of the program, where it is not found.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            readable=False,
+            help="MPI library of the program.",
+            show_default="found from the command",
+        ),
     ] = None
 
     @property
@@ -213,18 +237,22 @@ class Options:
 )
 @spread
 def barriers(
-    options: Options,
+    options: BarrierOptions,
     table: Table = "text",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, metavar="FILE", help="File for the result (JSON)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Audit the barriers of any MPI program, and try what leaving some of them out saves (--try)."""
+    """Find out which barriers of an MPI program are needed.
+
+    With --try the program also runs without some of them: its results are compared, and the time saved is measured.
+    """
     _audit(options, table, out, json)
 
 
-def _audit(request: Options, how: str, file: Path | None, as_json: bool) -> None:
+def _audit(request: BarrierOptions, how: str, file: Path | None, as_json: bool) -> None:
     """Audit the barriers of a program, and try it without some of them."""
     possible(file, how)
     settings = request.settings()
@@ -246,7 +274,7 @@ def _audit(request: Options, how: str, file: Path | None, as_json: bool) -> None
     hand_over(out, result, file)
 
 
-def _audited(request: Options, settings: Settings, aside: bool) -> tuple[Result, list[Site]]:
+def _audited(request: BarrierOptions, settings: Settings, aside: bool) -> tuple[Result, list[Site]]:
     """Run the program once with all its barriers."""
     with (
         Watch(min(settings.ranks or 1, usable_cores())) as watch,
@@ -262,7 +290,7 @@ def _audited(request: Options, settings: Settings, aside: bool) -> tuple[Result,
     return result_of(ran.profile, watch, request.text)
 
 
-def _from_sites(request: Options, settings: Settings, sites: Sequence[Site]) -> Result:
+def _from_sites(request: BarrierOptions, settings: Settings, sites: Sequence[Site]) -> Result:
     """Return the result that a trial on the sites of an audit that was kept is added to."""
     chosen(request.attempt or ALL, sites)
     with Watch(1) as watch:
@@ -277,7 +305,7 @@ def _from_sites(request: Options, settings: Settings, sites: Sequence[Site]) -> 
     )
 
 
-def _tried(request: Options, settings: Settings, result: Result, all_sites: Sequence[Site]) -> None:
+def _tried(request: BarrierOptions, settings: Settings, result: Result, all_sites: Sequence[Site]) -> None:
     """Add the trial to the result of the audit."""
     assert request.attempt is not None
     sites = chosen(request.attempt, all_sites)

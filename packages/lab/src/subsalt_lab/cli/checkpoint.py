@@ -79,25 +79,38 @@ INSIDE = 16
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class CheckpointCaseOptions:
+    """Options of `subsalt lab checkpoint`."""
 
     directories: Directories = None
     checkpoints: Annotated[
-        list[str] | None, typer.Option(help="How many are kept, such as 80,400,800; these by default.")
+        list[str] | None,
+        typer.Option(metavar="LIST", help="Numbers of checkpoints.", show_default="80,400,800"),
     ] = None
-    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the shot, layer included.")] = "96,96,96"
+    grid: Annotated[
+        str, typer.Option(metavar="NX,NY,NZ", help="Grid points of the shot with its absorbing layers.")
+    ] = "96,96,96"
     samples: Annotated[int, typer.Option(min=1, help="Time steps of the shot.")] = 800
     strategy: Annotated[
-        str, typer.Option(help="What is kept: store (snapshots) or revolve (states, fewer than steps).")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Checkpoint strategy: store (snapshots) or revolve (fewer states than steps).",
+        ),
     ] = "store"
     threads: IoThreads = None
-    direct: Annotated[bool, typer.Option("--direct/--buffered", help="Past the page cache.")] = False
+    direct: Annotated[bool, typer.Option("--direct/--buffered", help="Bypass the page cache, or use it.")] = (
+        False
+    )
     mode: Annotated[
         list[str] | None,
-        typer.Option(help="bare: only records move; overlapped: with a shot; both when left out."),
+        typer.Option(
+            metavar="LIST",
+            help="What runs: bare (transfers only) or overlapped (transfers while a shot is computed).",
+            show_default="both",
+        ),
     ] = None
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each case.")] = 1
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Number of measurements of each case.")] = 1
     names: Names = None
 
 
@@ -108,18 +121,19 @@ class Options:
 )
 @spread
 def checkpoint(
-    options: Options,
+    options: CheckpointCaseOptions,
     table: Table = "text",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, metavar="FILE", help="File for the result (JSON)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure what checkpoints on disk cost: put, get, total by number, directory and threads."""
+    """Measure the time to write and read checkpoints on disk, by their number, directory and threads."""
     _measure(_settings(options), table, out, json)
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: CheckpointCaseOptions) -> Settings:
     """Return what the options ask for.
 
     Raises

@@ -49,104 +49,168 @@ HEAVY = (
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class CollectiveOptions:
+    """Options of `subsalt lab collectives`."""
 
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- COMMAND...]",
-            help="A program started under MPI, to be run with and without the switches, interleaved.",
+            metavar="-- COMMAND",
+            help="Command that starts an MPI program. It runs with and without the new choices, alternately.",
         ),
     ] = None
     np: Annotated[
         list[str] | None,
-        typer.Option("--np", help="Numbers of ranks, such as 2,4; all cores by default."),
+        typer.Option(
+            "--np",
+            metavar="LIST",
+            help="Numbers of ranks, such as 2,4.",
+            show_default="one rank on each core",
+        ),
     ] = None
     sizes: Annotated[
         list[str] | None,
         typer.Option(
-            help="Bytes of one rank: 8:4M by factors of 4, 8:4M:2 by factors of 2, or 8,1K,1M; 8:4M by default."
+            metavar="SIZES",
+            help="Message sizes of a rank in bytes: 8:4M (factors of 4), 8:4M:2 (factors of 2) or 8,1K,1M.",
+            show_default="8:4M",
         ),
     ] = None
     collectives: Annotated[
         list[str] | None,
         typer.Option(
-            "--collectives", help="Of allreduce, reduce, bcast, allgather, alltoall, barrier; all by default."
+            "--collectives",
+            metavar="LIST",
+            help="Some of allreduce, reduce, bcast, allgather, alltoall and barrier.",
+            show_default="all",
         ),
     ] = None
     from_profile: Annotated[
         Path | None,
         typer.Option(
-            readable=False, help="Only what takes more than 1 % of the time in a file of lab profile --out."
+            metavar="FILE",
+            readable=False,
+            help="Measure only collectives that take more than 1 % of the time in this profile (lab profile --out).",
         ),
     ] = None
     quick: Annotated[
-        bool, typer.Option("--quick", help="8:512K by factors of 16, 3 starts: about half a minute.")
+        bool,
+        typer.Option(
+            "--quick", help="Measure sizes 8:512K by factors of 16 in 3 starts: about half a minute."
+        ),
     ] = False
-    rounds: Annotated[int, typer.Option(min=15, max=1000, help="Samples of each algorithm in a start.")] = 15
+    rounds: Annotated[
+        int, typer.Option(min=15, max=1000, help="Measurements of each algorithm in a start.")
+    ] = 15
     starts: Annotated[
-        int | None, typer.Option(min=3, max=100, help="Starts of the ranks: 5, with --quick 3.")
+        int | None,
+        typer.Option(
+            min=3, max=100, help="Number of times the ranks are started.", show_default="5, with --quick 3"
+        ),
     ] = None
     thread_level: Annotated[
         str,
         typer.Option(
-            help="What the program to be tuned asks MPI for: multiple, as mpi4py and subsalt do, or single."
+            metavar="LEVEL",
+            help="MPI thread level of the program: multiple (as mpi4py and subsalt request) or single.",
         ),
     ] = "multiple"
     oversubscribe_ok: Annotated[
         bool,
-        typer.Option("--oversubscribe-ok", help="Measure more ranks than idle cores; never applied."),
+        typer.Option(
+            "--oversubscribe-ok",
+            help="Allow more ranks than idle cores. The result is not written as a choice.",
+        ),
     ] = False
     folder: Annotated[
-        Path, typer.Option(readable=False, help="For the pictures, and the files that choose algorithms.")
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            readable=False,
+            help="Folder for the pictures and for the files that choose algorithms.",
+        ),
     ] = Path("collectives")
     as_variables: Annotated[
-        bool, typer.Option("--as-variables", help="Variables for all sizes and ranks in place of a file.")
+        bool,
+        typer.Option(
+            "--as-variables", help="Write environment variables for all sizes and ranks instead of a file."
+        ),
     ] = False
     built_in_operations: Annotated[
         bool,
         typer.Option(
             "--built-in-operations",
-            help="The program sums by built-in operations only: others are not checked.",
+            help="The program uses only built-in reduction operations; do not check others.",
         ),
     ] = False
     apply: Annotated[
         Path | None,
         typer.Option(
-            readable=False, help="Measure nothing: run COMMAND with what was written into this folder."
+            metavar="FOLDER",
+            readable=False,
+            help="Measure nothing; run COMMAND with the choices in this folder, and without.",
         ),
     ] = None
-    runs: Annotated[int, typer.Option(min=1, max=1000, help="Runs of COMMAND each way.")] = 10
+    runs: Annotated[
+        int, typer.Option(min=1, max=1000, help="Runs of COMMAND with the choices, and without.")
+    ] = 10
     outputs: Annotated[
         list[str] | None,
-        typer.Option(help="Files of COMMAND to compare (globs); what it prints when left out."),
+        typer.Option(
+            metavar="PATTERN",
+            help="Files of COMMAND whose contents must agree. Repeatable.",
+            show_default="its printed output",
+        ),
     ] = None
     ignore: Annotated[
-        str | None, typer.Option(help="Expression: what it matches in the printed text is not compared.")
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Ignore the text that this regular expression matches in the printed output.",
+        ),
     ] = None
     tolerance: Annotated[
-        float, typer.Option(min=0.0, help="Relative difference of numbers in outputs that is no difference.")
+        float,
+        typer.Option(
+            min=0.0, help="Largest relative difference of numbers in the outputs that counts as equal."
+        ),
     ] = 0.0
     time_from: Annotated[
-        str | None, typer.Option(help="Expression whose group is the time in what COMMAND prints.")
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Read the run time from the output of COMMAND: the group of this regular expression.",
+            show_default="wall-clock time",
+        ),
     ] = None
     io_hints: Annotated[
         Path | None,
         typer.Option(
+            metavar="FILE",
             readable=False,
-            help="Search hints of MPI-IO in place of algorithms, for files as large as this one.",
+            help="Find hints for MPI-IO on files of the size of this one, instead of algorithms.",
         ),
     ] = None
     mpi: Annotated[
-        Path | None, typer.Option(readable=False, help="libmpi of the programs, where it is not found.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            readable=False,
+            help="MPI library of the programs.",
+            show_default="found from the command",
+        ),
     ] = None
     launcher: Annotated[
         str | None,
-        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+        typer.Option(
+            metavar="WORDS",
+            help='Words that start the ranks, such as "srun --mpi=pmi2" or "mpiexec -n {ranks} -ppn 4".',
+            show_default="mpiexec of this environment",
+        ),
     ] = None
     timeout: Annotated[
-        float | None, typer.Option(min=1, help="Seconds that one start may take; 600 when left out.")
+        float | None,
+        typer.Option(min=1, metavar="SECONDS", help="Stop a start after this time.", show_default="600"),
     ] = None
 
     @property
@@ -242,23 +306,30 @@ class Options:
 )
 @spread
 def collectives(
-    given: Options,
+    given: CollectiveOptions,
     table: Table = "text",
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", readable=False, help="File for the result (JSON), with every sample."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="File for the result (JSON) with every measurement.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Time every algorithm the MPI has for its collectives, and switch to what is surely faster.
+    """Time every algorithm that the MPI library has for its collectives, and write a faster choice.
 
-    A switch needs a 95 % interval above 1.05, corrected for the number of algorithms, and a neighbouring size that
-    agrees; otherwise nothing is changed. What is written is proven to be used and to give right sums.
+    An algorithm is chosen only if the 95 % confidence interval of its speed-up lies above 1.05, corrected for the
+    number of algorithms, and if a neighbouring size agrees. The command then proves that the library uses the written
+    choice and that sums are right.
     """
     _collectives(given, table, out, json)
 
 
-def _collectives(given: Options, how: str, file: Path | None, as_json: bool) -> None:
+def _collectives(given: CollectiveOptions, how: str, file: Path | None, as_json: bool) -> None:
     """Measure, decide, draw, write, prove, verify; or one of the other two searches."""
     possible(file, how)
     given.check()
@@ -308,7 +379,9 @@ def _writable(mpi: MpiInUse) -> Callable[[Algorithm], str]:
     return why_not
 
 
-def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how: str) -> dict[str, Any]:
+def _brought_about(
+    given: CollectiveOptions, mpi: MpiInUse, result: Tuning, out: Out, how: str
+) -> dict[str, Any]:
     """Write the switches, prove that the MPI takes them, run the program with and without; return what came of it."""
     written = writers.write(
         mpi, result.choices, given.folder, threads=given.thread_level, as_variables=given.as_variables
@@ -328,7 +401,7 @@ def _brought_about(given: Options, mpi: MpiInUse, result: Tuning, out: Out, how:
     return more
 
 
-def _verified(given: Options, written: Written) -> verification.Verdict:
+def _verified(given: CollectiveOptions, written: Written) -> verification.Verdict:
     settings = Settings(
         rounds=given.runs,
         outputs=Outputs(tuple(given.outputs or ()), given.ignore),
@@ -346,7 +419,7 @@ def _say_verdict(out: Out, verdict: verification.Verdict, how: str) -> None:
             out.say(line)
 
 
-def _apply(given: Options, folder: Path, how: str, file: Path | None, as_json: bool) -> None:
+def _apply(given: CollectiveOptions, folder: Path, how: str, file: Path | None, as_json: bool) -> None:
     """Run a program with what an earlier measurement wrote, and without."""
     written = writers.read(folder)
     out = Out(as_json)
@@ -361,7 +434,7 @@ def _apply(given: Options, folder: Path, how: str, file: Path | None, as_json: b
     hand_over(out, result, file)
 
 
-def _hints(given: Options, like: Path, how: str, file: Path | None, as_json: bool) -> None:
+def _hints(given: CollectiveOptions, like: Path, how: str, file: Path | None, as_json: bool) -> None:
     """Search hints of MPI-IO."""
     request = hint_programs.Request(
         like,

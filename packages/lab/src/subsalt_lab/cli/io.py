@@ -69,35 +69,52 @@ def tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class InputOptions:
+    """Options of `subsalt lab io`."""
 
     ranks: Annotated[
         list[str] | None,
         typer.Option(
-            help="Numbers of ranks, such as 1,2,4,24; 1, 2 and 4 by default. More than cores take turns."
+            metavar="LIST",
+            help="Numbers of ranks, such as 1,2,4,24. If there are more ranks than cores, they take turns.",
+            show_default="1,2,4",
         ),
     ] = None
-    grid: Annotated[str, typer.Option(help="Points nx,ny,nz of the model.")] = "256,192,128"
-    steps: Annotated[int, typer.Option(min=1, help="Time steps; a slice of two sets is read for each.")] = 100
+    grid: Annotated[str, typer.Option(metavar="NX,NY,NZ", help="Grid points of the model.")] = "256,192,128"
+    steps: Annotated[
+        int, typer.Option(min=1, help="Time steps; for each of them a slice of two data sets is read.")
+    ] = 100
     compute: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of the steps whose wavefields are computed.")
+        float,
+        typer.Option(
+            min=0.0, max=1.0, metavar="SHARE", help="Share of the time steps whose wavefields are computed."
+        ),
     ] = 1.0
-    suffix: Annotated[str, typer.Option("--format", help="Of the model volumes: rsf or sgy.")] = "rsf"
+    suffix: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="Format of the model volumes: rsf or sgy.")
+    ] = "rsf"
     cache: Annotated[
         list[str] | None,
-        typer.Option(help="Page cache before each run: cold, warm or cold,warm; both when left out."),
+        typer.Option(
+            metavar="LIST", help="State of the page cache before each run: cold or warm.", show_default="both"
+        ),
     ] = None
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of each way.")] = 5
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Measurements of each kind of input.")] = 5
     directory: Annotated[
-        Path, typer.Option(readable=False, help="Where the files are made: the file system to be measured.")
+        Path, typer.Option(metavar="FOLDER", readable=False, help="Folder on the file system to be measured.")
     ] = Path(".")
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the files there.")] = False
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the files.")] = False
     launcher: Annotated[
         str | None,
-        typer.Option(help='Starts the ranks: "srun --mpi=pmi2", "mpiexec -n {ranks} ..."; found by default.'),
+        typer.Option(
+            metavar="WORDS",
+            help='Words that start the ranks, such as "srun --mpi=pmi2" or "mpiexec -n {ranks} -ppn 4".',
+            show_default="mpiexec of this environment",
+        ),
     ] = None
-    timeout: Annotated[float, typer.Option(min=1, help="Seconds that one start may take.")] = 3600.0
+    timeout: Annotated[
+        float, typer.Option(min=1, metavar="SECONDS", help="Stop a start after this time.")
+    ] = 3600.0
 
 
 @command(
@@ -108,18 +125,22 @@ class Options:
 )
 @spread
 def io(
-    options: Options,
+    options: InputOptions,
     table: Table = "text",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, metavar="FILE", help="File for the result (JSON)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure initialisation, trace input and total of a migration: original (broadcast) against per-rank input."""
+    """Measure the input of a migration: every rank reads its part, or one rank reads all and sends it.
+
+    The table has the times of initialisation, of trace input, and in all.
+    """
     _measure(_settings(options), table, out, json)
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: InputOptions) -> Settings:
     """Return what the options ask for.
 
     Raises

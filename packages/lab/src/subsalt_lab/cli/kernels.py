@@ -25,24 +25,32 @@ MOST_COPIES = 4096
 
 Threads = Annotated[
     list[str] | None,
-    typer.Option(help="Numbers of threads, such as 1,2; one and all cores when left out."),
+    typer.Option(metavar="LIST", help="Numbers of threads, such as 1,2.", show_default="1 and all cores"),
 ]
 Isa = Annotated[
     list[str] | None,
-    typer.Option(help="Instruction sets, such as v3,v4, or all; the one in use when left out."),
+    typer.Option(
+        metavar="LIST", help="Instruction sets, such as v3,v4, or all.", show_default="the one in use"
+    ),
 ]
-Rounds = Annotated[int | None, typer.Option(min=3, max=1000, help="Samples of each case.")]
 
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """Options of the measurement of memory, as they were typed."""
+    """Options of `subsalt lab memory`."""
 
     threads: Threads = None
     isa: Isa = None
-    rounds: Rounds = None
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=3, max=1000, help="Measurements of each case.", show_default="9"),
+    ] = None
     device: Annotated[
-        str, typer.Option(help="cpu, or cuda: the memory of the GPU, its link to the host, and launches.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Device: cpu, or cuda (memory of the GPU, its link to the host, and launch times).",
+        ),
     ] = "cpu"
 
 
@@ -53,7 +61,7 @@ class MemoryOptions:
 )
 @spread
 def memory(given: MemoryOptions, where: ForMachine) -> None:
-    """Measure bytes per second of memory (update in place, triad, copy) and multiply-adds per second."""
+    """Measure the bandwidth of memory (update in place, triad, copy) and the rate of multiply-adds."""
     rounds = given.rounds or 9
     if _on_gpu(given.device):
         from subsalt_lab import device_memory
@@ -71,33 +79,53 @@ def memory(given: MemoryOptions, where: ForMachine) -> None:
 
 @dataclass(frozen=True)
 class KernelOptions:
-    """Options of the measurement of kernels, as they were typed."""
+    """Options of `subsalt lab kernels`."""
 
     medium: Annotated[
-        list[str] | None, typer.Option(help="Media, such as isotropic,vti, or kirchhoff; all when left out.")
+        list[str] | None,
+        typer.Option(metavar="LIST", help="Media: isotropic, vti, tti, or kirchhoff.", show_default="all"),
     ] = None
     order: Annotated[
-        list[str] | None, typer.Option(help="Orders in space: 4, 8 or 4,8; both when left out.")
+        list[str] | None, typer.Option(metavar="LIST", help="Orders in space: 4 or 8.", show_default="both")
     ] = None
     isa: Isa = None
     threads: Threads = None
     storage: Annotated[
-        list[str] | None, typer.Option(help="Model arrays: f32, or f32,u16; both when left out.")
+        list[str] | None,
+        typer.Option(metavar="LIST", help="Storage of model arrays: f32 or u16.", show_default="both"),
     ] = None
     n: Annotated[
-        int | None, typer.Option("-n", help="Points per axis, layer included; 256, on a GPU 512.")
+        int | None,
+        typer.Option(
+            "-n", help="Grid points along each axis, with absorbing layers.", show_default="256, on a GPU 512"
+        ),
     ] = None
-    rounds: Rounds = None
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=3,
+            max=1000,
+            help="Measurements of each case.",
+            show_default="7, with --copies 5, with --quick 3",
+        ),
+    ] = None
     quick: Annotated[
-        bool, typer.Option("--quick", help="Order 8, float32, all cores, 3 rounds: half a minute.")
+        bool,
+        typer.Option(
+            "--quick", help="Measure only order 8 and float32 on all cores, 3 times: half a minute."
+        ),
     ] = False
     device: Annotated[
-        str, typer.Option(help="cpu, or cuda: the steps on the GPU, as shares of its copy bandwidth.")
+        str,
+        typer.Option(
+            metavar="NAME", help="Device: cpu, or cuda (rates as shares of the copy bandwidth of the GPU)."
+        ),
     ] = "cpu"
     copies: Annotated[
         list[str] | None,
         typer.Option(
-            help="Independent copies at the same time, such as 2 or 1,2,4: their throughput instead."
+            metavar="LIST",
+            help="Measure the throughput of this many independent programs at the same time, such as 1,2,4.",
         ),
     ] = None
 
@@ -111,7 +139,10 @@ class KernelOptions:
 )
 @spread
 def kernels(given: KernelOptions, where: ForMachine) -> None:
-    """Measure point-steps per second of every kernel, and its share of the roofs of the same run."""
+    """Measure grid points and time steps per second of every kernel, and its share of the limits of the machine.
+
+    The limits (memory bandwidth and arithmetic) are measured in the same run.
+    """
     if _on_gpu(given.device):
         _refuse_on_gpu({"--isa": given.isa, "--threads": given.threads, "--copies": given.copies})
         _on_device(given, where)

@@ -18,15 +18,24 @@ from subsalt_lab.cli.lab import Json, Table, command
 def machine(
     file: Annotated[
         Path | None,
-        typer.Option("--machine", readable=False, help="machine.json; that of this machine when left out."),
+        typer.Option(
+            "--machine",
+            readable=False,
+            metavar="FILE",
+            help="Measurements to read.",
+            show_default="machine.json in the cache folder of the user",
+        ),
     ] = None,
     section: Annotated[
-        list[str] | None, typer.Option(help="Only these sections, such as kernels,network.")
+        list[str] | None,
+        typer.Option(
+            metavar="LIST", help="Show only these sections, such as kernels,network.", show_default="all"
+        ),
     ] = None,
     table: Table = "text",
     json: Json = False,
 ) -> None:
-    """Show what the lab measured on this machine, its age and its noise, and what has not been measured."""
+    """Show the measurements of this machine, their age and noise, and which are missing."""
     from subsalt.cli.output import Out
     from subsalt.machine import machine_file as machines
     from subsalt_lab import machine_tables, option_values
@@ -49,22 +58,31 @@ def machine(
     "subsalt lab report --with scaling.json --with profile.json",
 )
 def report(
-    out: Annotated[Path, typer.Option("--out", "-o", readable=False, help="HTML file.")] = Path(
-        "machine.html"
-    ),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", readable=False, help="HTML file to be written.")
+    ] = Path("machine.html"),
     with_: Annotated[
         list[Path] | None,
         typer.Option(
-            "--with", readable=False, help="Result of a measurement (--out), or a profile; repeat it."
+            "--with",
+            metavar="FILE",
+            readable=False,
+            help="Add this result of a measurement or of a profile (--out). Repeatable.",
         ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--machine", readable=False, help="machine.json; that of this machine when left out."),
+        typer.Option(
+            "--machine",
+            readable=False,
+            metavar="FILE",
+            help="Measurements to read.",
+            show_default="machine.json in the cache folder of the user",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write one HTML page that needs nothing else: what machine.json knows, and the results given with it."""
+    """Write one HTML page with the measurements of this machine, and with other results."""
     from subsalt.cli.output import Out
     from subsalt.machine import machine_file as machines
     from subsalt_lab import machine_page as lab_page

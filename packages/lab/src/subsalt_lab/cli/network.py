@@ -219,48 +219,66 @@ THREAD_LEVELS = ("multiple", "single")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class NetworkOptions:
+    """Options of `subsalt lab network`."""
 
     np: Annotated[
         list[str] | None,
-        typer.Option("--np", help="Numbers of ranks, such as 2,4; two and as many as cores when left out."),
+        typer.Option(
+            "--np",
+            metavar="LIST",
+            help="Numbers of ranks, such as 2,4.",
+            show_default="2, and one on each core",
+        ),
     ] = None
     sizes: Annotated[
         str,
-        typer.Option(help="Bytes of messages: first:last by powers of two, or a list such as 8,1K,64K."),
+        typer.Option(
+            metavar="SIZES",
+            help="Message sizes in bytes: FIRST:LAST by powers of two, or a list such as 8,1K,64K.",
+        ),
     ] = "0:4M"
     launcher: Annotated[
         str | None,
         typer.Option(
-            help="What starts the ranks, such as 'srun -N 2 -n {ranks}'; mpiexec of this environment when left out."
+            metavar="WORDS",
+            help="Words that start the ranks, such as 'srun -N 2 -n {ranks}'.",
+            show_default="mpiexec of this environment",
         ),
     ] = None
     mpi: Annotated[
         Path | None,
         typer.Option(
             "--mpi",
+            metavar="FILE",
             readable=False,
-            help="The libmpi that is measured; the one that MPI for Python loads when left out.",
+            help="MPI library to be measured.",
+            show_default="the one that mpi4py loads",
         ),
     ] = None
-    blocks: Annotated[int, typer.Option(min=3, max=1000, help="Samples of each case.")] = 15
+    blocks: Annotated[int, typer.Option(min=3, max=1000, help="Measurements of each case.")] = 15
     thread_level: Annotated[
         str,
-        typer.Option(help="How MPI is started: multiple, as subsalt does, or single; only multiple is kept."),
+        typer.Option(
+            metavar="LEVEL",
+            help="MPI thread level: multiple (as subsalt requests) or single. Only multiple is stored.",
+        ),
     ] = "multiple"
-    quick: Annotated[bool, typer.Option("--quick", help="Powers of four, 5 short blocks: some seconds.")] = (
-        False
-    )
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Measure sizes by powers of four, 5 times: some seconds.")
+    ] = False
     hpcc: Annotated[
-        bool, typer.Option("--hpcc", help="Run HPC Challenge too, where hpcc is installed: minutes.")
+        bool, typer.Option("--hpcc", help="Also run HPC Challenge, if hpcc is installed. It takes minutes.")
     ] = False
     hpcc_memory: Annotated[
-        float, typer.Option(min=0.0001, max=0.8, help="Part of the memory for its matrix.")
+        float,
+        typer.Option(
+            min=0.0001, max=0.8, metavar="SHARE", help="Share of the memory for the matrix of HPC Challenge."
+        ),
     ] = 0.1
-    imb: Annotated[bool, typer.Option("--imb", help="Cross-check by IMB-MPI1, where it is installed.")] = (
-        False
-    )
+    imb: Annotated[
+        bool, typer.Option("--imb", help="Also run IMB-MPI1, if it is installed, and compare.")
+    ] = False
 
 
 @command(
@@ -271,21 +289,31 @@ class Options:
 )
 @spread
 def network(
-    options: Options,
+    options: NetworkOptions,
     table: Table = "text",
     machine: Annotated[
         Path | None,
         typer.Option(
-            "--machine", readable=False, help="machine.json; in the user's cache folder when left out."
+            "--machine",
+            metavar="FILE",
+            readable=False,
+            help="File to which the result is added.",
+            show_default="machine.json in the cache folder of the user",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", readable=False, help="Write the result with every sample here, as JSON."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            readable=False,
+            help="File for the result (JSON) with every measurement.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure messages between two ranks and among all, and set this machine among others."""
+    """Measure latency and bandwidth between two ranks and among all, and compare this machine with others."""
     from subsalt_lab.network.rows import Beside
 
     _measure(
@@ -298,7 +326,7 @@ def network(
     )
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: NetworkOptions) -> Settings:
     """Return what the options ask for.
 
     Raises

@@ -27,44 +27,61 @@ from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.result import Result
 
 ResultFile = Annotated[
-    Path | None, typer.Option("--out", "-o", readable=False, help="JSON file for the result.")
+    Path | None,
+    typer.Option("--out", "-o", metavar="FILE", readable=False, help="File for the result (JSON)."),
 ]
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class PredictOptions:
+    """Options of `subsalt lab predict`."""
 
     founding: Annotated[
         bool,
         typer.Option(
-            "--founding", help="Predict founding document 001's runs from the fewest nodes of each grid."
+            "--founding",
+            help="Predict the published runs of one study from their smallest numbers of nodes, and compare.",
         ),
     ] = False
-    grid: Annotated[str | None, typer.Option(help="Points nx,ny,nz of the shot.")] = None
+    grid: Annotated[str | None, typer.Option(metavar="NX,NY,NZ", help="Grid points of the shot.")] = None
     nodes: Annotated[
-        str | None, typer.Option(help="Numbers of nodes that share it, such as 24,100,1000.")
+        str | None,
+        typer.Option(metavar="LIST", help="Numbers of nodes that share the shot, such as 24,100,1000."),
     ] = None
     rate: Annotated[
         str | None,
-        typer.Option(help="Point-steps per second of a node, such as 2e9; see subsalt lab kernels."),
+        typer.Option(
+            metavar="RATE",
+            help="Grid points times time steps per second of a node, such as 2e9; `subsalt lab kernels` measures it.",
+        ),
     ] = None
     network: Annotated[
         str | None,
         typer.Option(
-            help="Between nodes: 20 (GB/s), 100Gbit/s, 20GB/s,2us; that of machine.json when left out."
+            metavar="RATE",
+            help="Network between nodes: 20 (GB/s), 100Gbit/s, or with latency 20GB/s,2us.",
+            show_default="as measured on this machine",
         ),
     ] = None
     files: Annotated[
-        str | None, typer.Option(help="GB/s of the file system for all nodes together; no I/O when left out.")
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Rate of the file system for all nodes together, in GB/s.",
+            show_default="no input and output",
+        ),
     ] = None
-    steps: Annotated[int, typer.Option(min=1, help="Time steps.")] = 800
-    wavefields: Annotated[int, typer.Option(min=1, help="Arrays that travel in a step.")] = 2
-    ghost: Annotated[int, typer.Option(min=1, help="Planes that a neighbour needs.")] = 4
+    steps: Annotated[int, typer.Option(min=1, help="Number of time steps.")] = 800
+    wavefields: Annotated[
+        int, typer.Option(min=1, help="Wavefield arrays that are exchanged in each step.")
+    ] = 2
+    ghost: Annotated[int, typer.Option(min=1, help="Ghost planes on each side of a part.")] = 4
     blocks: Annotated[
-        bool, typer.Option("--blocks", help="Cut in three directions; slabs along x when left out.")
+        bool, typer.Option("--blocks", help="Divide the grid in three directions, not in slabs along x.")
     ] = False
-    overlap: Annotated[bool, typer.Option("--overlap", help="Messages travel under the time steps.")] = False
+    overlap: Annotated[
+        bool, typer.Option("--overlap", help="Assume that messages travel while time steps are computed.")
+    ] = False
 
 
 @command(
@@ -75,12 +92,15 @@ class Options:
 )
 @spread
 def predict_shot(
-    options: Options,
+    options: PredictOptions,
     table: Table = "text",
     out: ResultFile = None,
     json: Json = False,
 ) -> None:
-    """Predict kernel, halo and input of a shot on many nodes: a model, labelled so, never a measurement."""
+    """Predict the time of a shot on many nodes: computation, exchange of ghost planes, input and output.
+
+    The result is a model, not a measurement, and is marked so.
+    """
     possible(out, table)
     printer = Out(json)
     if options.founding:
@@ -94,7 +114,7 @@ def predict_shot(
     hand_over(printer, result, out)
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: PredictOptions) -> Settings:
     """Return what the options say.
 
     Raises

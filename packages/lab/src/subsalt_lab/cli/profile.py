@@ -166,32 +166,44 @@ UNITS = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class ProfileOptions:
+    """Options of `subsalt lab profile`."""
 
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- COMMAND...", help="The launch line of the program, as you would type it."),
+        typer.Argument(metavar="-- COMMAND", help="Command that starts the program, with its launcher."),
     ] = None
     sites: Annotated[
-        bool, typer.Option("--sites", help="Tell apart where calls are made: file:line, or program+offset.")
+        bool,
+        typer.Option(
+            "--sites", help="Distinguish calls by their place in the source: file:line or program+offset."
+        ),
     ] = False
     mpi: Annotated[
         Path | None,
-        typer.Option(readable=False, help="libmpi of the program, where it cannot be found out."),
+        typer.Option(
+            metavar="FILE",
+            readable=False,
+            help="MPI library of the program.",
+            show_default="found from the command",
+        ),
     ] = None
     built_in: Annotated[
         bool,
         typer.Option(
-            "--built-in", help="Let subsalt itself count its calls: migrate, model, reimage; no compiler."
+            "--built-in",
+            help="Let subsalt count its own calls in migrate, model or reimage. This needs no compiler.",
         ),
     ] = False
     page: Annotated[
-        Path | None, typer.Option(readable=False, help="HTML file for the profile with pictures.")
+        Path | None,
+        typer.Option(metavar="FILE", readable=False, help="HTML file for the profile with pictures."),
     ] = None
     against_founding: Annotated[
         bool,
-        typer.Option("--against-founding", help="Also print the four cases of the founding document 002."),
+        typer.Option(
+            "--against-founding", help="Also print the four profiles of a published study, for comparison."
+        ),
     ] = False
 
 
@@ -202,21 +214,22 @@ class Options:
 )
 @spread
 def profile(
-    options: Options,
+    options: ProfileOptions,
     table: Table = "text",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, metavar="FILE", help="File for the result (JSON)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Profile an MPI program that is not rebuilt: time in MPI, calls, bytes, sizes, phases, files.
+    """Profile the MPI calls of a program without rebuilding it: time, calls, bytes, sizes, phases and files.
 
-    What the program prints passes through, before the tables (with --json on standard error). Its exit code is kept.
+    The output of the program is printed before the tables (with --json on standard error). Its exit code is returned.
     """
     _profile(options, table, out, json)
 
 
-def _profile(options: Options, how: str, file: Path | None, as_json: bool) -> None:
+def _profile(options: ProfileOptions, how: str, file: Path | None, as_json: bool) -> None:
     """Profile a launch line."""
     from subsalt.cli.output import Out
     from subsalt.machine.load import Watch

@@ -223,11 +223,12 @@ def scaling(
     request: Request,
     table: Table = "text",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", readable=False, help="File for the result (JSON).")
+        Path | None,
+        typer.Option("--out", "-o", readable=False, metavar="FILE", help="File for the result (JSON)."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Measure how time steps, whole migrations (--whole) or any command scale over ranks, threads or nodes."""
+    """Measure how time steps, whole migrations (--whole) or any other command scale with ranks, threads or nodes."""
     _measure(request, table, out, json)
 
 

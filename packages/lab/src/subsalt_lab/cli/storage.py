@@ -204,22 +204,33 @@ def lines(advice: Advice, how: str) -> Iterator[str]:
 Directories = Annotated[
     list[Path] | None,
     typer.Argument(
-        metavar="DIR",
-        help="Where files are made: the file systems to be measured; this folder by default.",
+        metavar="FOLDER",
+        help="Folders on the file systems to be measured.",
+        show_default="the current folder",
         readable=False,
     ),
 ]
 IoThreads = Annotated[
     list[str] | None,
-    typer.Option("--threads", help="Numbers of threads that put and get, such as 1,4; both by default."),
+    typer.Option(
+        "--threads",
+        metavar="LIST",
+        help="Numbers of threads that write and read, such as 1,4.",
+        show_default="1,4; with --quick 4",
+    ),
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Option("--names", help="What the directories are called in the tables, such as disk,memory."),
+    typer.Option(
+        "--names",
+        metavar="LIST",
+        help="Names of the directories in the tables, such as disk,memory.",
+        show_default="their paths",
+    ),
 ]
 Direct = Annotated[
     bool | None,
-    typer.Option("--direct/--buffered", help="Past the page cache, or through it; both when left out."),
+    typer.Option("--direct/--buffered", help="Bypass the page cache, or use it.", show_default="both"),
 ]
 
 
@@ -230,49 +241,63 @@ QUICK = 256_000_000
 
 
 @dataclass(frozen=True)
-class Options:
-    """Options of the command, as they were typed."""
+class StorageOptions:
+    """Options of `subsalt lab storage`."""
 
     directories: Directories = None
-    size: Annotated[str, typer.Option(help="Put and got for one figure.")] = "1GB"
-    record: Annotated[str, typer.Option(help="A snapshot.")] = "32MiB"
+    size: Annotated[
+        str, typer.Option(metavar="SIZE", help="Bytes that are written and read for one measurement.")
+    ] = "1GB"
+    record: Annotated[str, typer.Option(metavar="SIZE", help="Size of a snapshot.")] = "32MiB"
     threads: IoThreads = None
     direct: Direct = None
-    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Samples of put and get.")] = 3
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="Measurements of writing and reading.")] = 3
     quick: Annotated[
-        bool, typer.Option("--quick", help="Put and get alone, 256 MB, one sample: seconds.")
+        bool, typer.Option("--quick", help="Write and read only snapshots, 256 MB, once: some seconds.")
     ] = False
     names: Names = None
     engine: Annotated[
         str,
         typer.Option(
-            help="What makes the transfers: fio, own (threads of this program), both; auto: fio if there."
+            metavar="NAME",
+            help="Program that transfers: fio, own (threads of subsalt) or both; auto takes fio if it is installed.",
         ),
     ] = "auto"
     streams: Annotated[
         list[str] | None,
         typer.Option(
-            "--streams", help="Threads that write one file, 1,2,4,8,16 when left out; 0 leaves that test out."
+            "--streams",
+            metavar="LIST",
+            help="Numbers of threads that write one file; 0 skips this test.",
+            show_default="1,2,4,8,16",
         ),
     ] = None
     sustained: Annotated[
-        float, typer.Option(min=0, help="Seconds of 4 KiB writes that go on, at best 180 or more; 0: none.")
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Also measure sustained writes of 4 KiB for this time, 180 or more if possible.",
+        ),
     ] = 0.0
     founding: Annotated[
         bool,
-        typer.Option("--founding", help="Add the tables of founding document 004 with these directories."),
+        typer.Option(
+            "--founding", help="Also print the tables of a published study with these directories added."
+        ),
     ] = False
     advise: Annotated[
         Path | None,
         typer.Option(
+            metavar="JOB",
             readable=False,
-            help="Job whose checkpoints need a directory: puts and gets are measured, the "
-            "directories ranked.",
+            help="Measure writing and reading, and rank the directories for the checkpoints of this job.",
         ),
     ] = None
-    ranks: Annotated[int, typer.Option(min=1, help="With --advise: ranks of the run on this node.")] = 1
+    ranks: Annotated[int, typer.Option(min=1, help="With --advise, ranks of the run on this node.")] = 1
     known: Annotated[
-        bool, typer.Option("--known", help="With --advise: measure nothing, take the rates in machine.json.")
+        bool,
+        typer.Option("--known", help="With --advise, measure nothing and use the rates in machine.json."),
     ] = False
 
 
@@ -284,14 +309,14 @@ class Options:
 )
 @spread
 def storage(
-    given: Options,
+    given: StorageOptions,
     table: Table = "text",
     out: MachineFile = None,
     json: Json = False,
 ) -> None:
-    """Measure put and get of snapshots, transfers of every size by fio, and one stream against many.
+    """Measure writing and reading of snapshots, transfers of many sizes with fio, and one thread against many.
 
-    With --advise, rank directories for the checkpoints of a job.
+    With --advise the directories are ranked for the checkpoints of a job.
     """
     if given.advise is not None:
         _advise(given, given.advise, table, out, json)
@@ -300,7 +325,7 @@ def storage(
     _measure(settings(given), given.founding, table, out, json)
 
 
-def settings(given: Options) -> measurement.Settings:
+def settings(given: StorageOptions) -> measurement.Settings:
     """Return what the options ask for.
 
     Raises
@@ -395,7 +420,7 @@ def _unadvised(ranks: int, known: bool) -> None:
             )
 
 
-def _advise(given: Options, job_file: Path, how: str, file: Path | None, as_json: bool) -> None:
+def _advise(given: StorageOptions, job_file: Path, how: str, file: Path | None, as_json: bool) -> None:
     """Measure puts and gets unless they are known, and rank the directories for the checkpoints of a job."""
     wanted, path = settings(given), prepared(file, how)
     job = job_of(job_file)
