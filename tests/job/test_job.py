@@ -82,7 +82,7 @@ def test_all_mistakes_at_once_with_key_and_cure():
     )
     assert "measures a length" in found["model.vp"].message
     assert found["model.epsilno"].fix == "did you mean 'epsilon'?"
-    assert found["source.aperture"].fix == "'aperture' belongs into [imaging]"
+    assert found["source.aperture"].fix == "'aperture' belongs in [imaging]"
     assert "above 0" in found["source.f0"].message
     assert "2, 4, 6" in found["propagation.order"].fix
     assert "isotropic, vti, tti" in found["propagation.medium"].fix

@@ -14,23 +14,78 @@ from pydantic import BaseModel, ValidationError
 from subsalt.errors import ConfigError, Finding, FindingsError
 from subsalt.job.units import shown
 
-#: words that other programs use for keys of time migration; a key of the same spelling goes before
-SYNONYMS = {
-    "cdp": "crossline",
-    "cdps": "crossline",
-    "min": "first",
-    "minimum": "first",
-    "max": "last",
-    "maximum": "last",
-    "inc": "step",
-    "increment": "step",
-    "alias_bands": "bands",
-    "number_of_alias_bands": "bands",
-    "stretch": "stretch_mute",
-    "maximum_stretch": "stretch_mute",
-    "cache_blocks": "trace_block",
-    "vrms": "v",
+#: keys, tables and steps by the words that other programs and users have for them, several to a line: the first that
+#: the table knows is suggested. A key that is spelt nearly so goes behind
+_WORDS = {
+    # source
+    "f0": "freq frequency peak_frequency fpeak f_peak peak dominant_frequency central_frequency fdom fc",
+    "fmax": "f_max max_frequency maximum_frequency freq_max fhigh",
+    "wavelet": "type signature",
+    # model and velocity
+    "vp": "velocity vel v c vp0 p_velocity velocity_model",
+    "v": "velocity vel vrms rms_velocity",
+    "epsilon": "eps",
+    "theta": "dip tilt",
+    "phi": "azimuth",
+    # grid
+    "spacing": "dx dy dz dh h d step cell cell_size interval",
+    "shape": "nx ny nz n size",
+    "origin": "ox oy oz x0 y0 z0",
+    # data and acquisition
+    "files": "input inputs segy sgy traces filename path",
+    "shots": "sources src",
+    "receivers": "stations geophones hydrophones groups rec",
+    "record_length": "nt ns tmax duration length time nsamples",
+    "dt": "sampling sample_interval sampling_interval time_step timestep sample_rate",
+    # propagation
+    "order": "space_order fd_order",
+    "layer": "nbl npml pml_width width nabc absorbing",
+    "boundary": "pml cpml abc sponge",
+    "free_surface": "fs freesurface surface",
+    # imaging
+    "condition": "imaging_condition ic",
+    "top_mute": "mute",
+    "normalise": "normalize normalization normalisation",
+    # output and ranks
+    "formats": "format filetype",
+    "pictures": "png plots figures images",
+    "threads": "nthreads cores ncores cpus omp_num_threads",
+    "device": "gpu",
+    # time migration
+    "crossline": "cdp cdps",
+    "first": "min minimum start",
+    "last": "max maximum stop end",
+    "step": "inc increment",
+    "bands": "alias_bands number_of_alias_bands",
+    "stretch_mute": "stretch maximum_stretch",
+    "trace_block": "cache_blocks",
+    # steps on the traces, and their keys
+    "bandpass": "filter butterworth band_pass lowpass highpass",
+    "gain": "agc tpow scale",
+    "edit": "kill reverse polarity despike",
+    "shift": "static statics delay",
+    "designature": "decon deconvolution",
+    "corners": "frequencies freqs band",
+    "low": "fmin flow lowcut low_cut",
+    "high": "highcut high_cut",
+    # tables
+    "model": "earth",
+    "acquisition": "survey geometry",
+    "source": "wavelet ricker",
+    "propagation": "fd modelling modeling solver",
+    "imaging": "migration rtm image",
+    "parallel": "mpi",
 }
+SYNONYMS: dict[str, list[str]] = {}
+for _key, _words in _WORDS.items():
+    for _word in _words.split():
+        SYNONYMS.setdefault(_word, []).append(_key)
+
+
+def synonym(word: str, names: Sequence[str]) -> str:
+    """Return the name that a word of other programs stands for, an empty text when none is known."""
+    known = SYNONYMS.get(word.lower().replace("-", "_"), [])
+    return next((name for name in known if name in names), "")
 
 
 def findings_from(error: ValidationError, job: type[BaseModel], text: str = "") -> list[Finding]:
@@ -139,7 +194,7 @@ def _unknown_step(item: dict, where: str, evidence: dict[str, object]) -> Findin
     key = context["discriminator"].strip("'")
     if item["type"] == "union_tag_not_found":
         return Finding("E102", "error", f"{where}: {key} is missing", f'say which: {key} = "..."', evidence)
-    close = closest(str(context["tag"]), known)
+    close = synonym(str(context["tag"]), known) or closest(str(context["tag"]), known)
     fix = f"did you mean {close!r}?" if close else f"use one of {', '.join(known)}"
     said = f"{where}: {key} = {context['tag']!r} is not one of {', '.join(known)}"
     return Finding("E104", "error", said, fix, evidence)
@@ -202,14 +257,16 @@ def suggestion(loc: Sequence[str | int], job: type[BaseModel]) -> str:
     name = str(loc[-1])
     parent = model_at(job, loc[:-1])
     names = list(parent.model_fields) if parent else []
-    plain = name.lower().replace("-", "_")
-    close = SYNONYMS.get(plain, "") if SYNONYMS.get(plain) in names else closest(plain, names)
+    close = synonym(name, names) or closest(name.lower().replace("-", "_"), names)
     if close:
         return f"did you mean {close!r}?"
-    for section in job.model_fields:
+    for section in job.model_fields if len(loc) <= 2 else ():
         model = model_at(job, [section])
-        if model and name in model.model_fields and len(loc) <= 2:
-            return f"{name!r} belongs into [{section}]"
+        inside = list(model.model_fields) if model and section != loc[0] else []
+        if name in inside:
+            return f"{name!r} belongs in [{section}]"
+        if len(name) > 1 and (other := synonym(name, inside)):
+            return f"did you mean {other!r} in [{section}]?"
     return f"known here: {', '.join(names)}"
 
 
