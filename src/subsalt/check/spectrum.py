@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.check.context import Context, SampledShot, error, ok, rule, unchecked, warning
+from subsalt.check.context import Context, SampledShot, SurveyExtent, error, ok, rule, unchecked, warning
 from subsalt.check.stability import gated
 from subsalt.check.units import FOOT, in_feet
 from subsalt.errors import Finding
@@ -58,13 +58,14 @@ def dispersion(context: Context) -> Iterator[Finding]:
     if points >= enough:
         yield ok(f"dispersion  {text}")
         return
-    # a wavelet far from the data is the mistake, whatever the grid carries
-    cure = frequency_by_data(context).removesuffix("; else ") or "; or ".join(
-        _cures_of_dispersion(context, stencil, need)
-    )
+    # a wavelet far from the data is the mistake, if the grid carries that of the data
+    by_data = _peak_by_data(context)
+    fits = by_data is not None and by_data[1] * context.wavelet.fmax / context.wavelet.f0 <= clean
+    cure = frequency_by_data(context).removesuffix("; else ") if fits else ""
+    cure = cure or "; or ".join(_cures_of_dispersion(context, stencil, need))
     if points < LEAST_POINTS:
         # a grid in feet taken for metres has 3.28 times too few: offered where it then has enough
-        if points / FOOT >= enough and (feet := in_feet(context)):
+        if points / FOOT >= enough and (feet := _in_feet(context)):
             cure += f"; or, if the lengths of the model are in feet: {feet}"
         yield error("E531", f"{text}: the grid cannot carry the wavelet", cure, points=points, needed=need)
     else:
@@ -79,6 +80,12 @@ def dispersion(context: Context) -> Iterator[Finding]:
 
 #: part of its peak frequency to which a wavelet may be lowered: with less it is another survey
 LOWERED = 0.25
+#: Hz; a band-pass below it leaves no image
+LOWEST_BAND = 10
+#: power that a filter passes where it stops
+STOPPED = 0.01
+#: part of the width of a model that a survey spans at least
+MOST_OF_MODEL = 0.5
 
 
 def _cures_of_dispersion(context: Context, stencil: Stencil, need: float) -> list[str]:
@@ -90,9 +97,11 @@ def _cures_of_dispersion(context: Context, stencil: Stencil, need: float) -> lis
     clean = _down(slowest / (need * h))
     lower = _down(wavelet.f0 * clean / wavelet.fmax)
     out = [(0.0, f"limit the band of wavelet and traces to {clean:g} Hz, with no more computing")]
-    if wavelet.name.startswith("ricker") and lower >= LOWERED * wavelet.f0:
+    by_data = _peak_by_data(context)
+    meant = wavelet.f0 if by_data is None else min(wavelet.f0, by_data[1])
+    if wavelet.name.startswith("ricker") and lower >= LOWERED * meant:
         words = f"limit the band to the {clean:g} Hz that the grid carries, with no more computing: "
-        out = [(0.0, f"{words}[source] f0 = {lower:g}")]
+        out = [(0.0, f"{words}{_bandpass(context, clean) or f'[source] f0 = {lower:g}'}")]
     tilted = model.medium == "tti"
     higher = [
         o for o in FITTED_ORDERS if o > stencil.order and Stencil(o, stencil.kind).points(tilted) < need
@@ -108,6 +117,36 @@ def _cures_of_dispersion(context: Context, stencil: Stencil, need: float) -> lis
     cost = (h / spacing) ** (ndim + 1)
     out.append((cost, f"a finer grid, with {cost:.2g} times the computing: [propagation] grid = {spacing:g}"))
     return [text for _, text in sorted(out)]
+
+
+def _bandpass(context: Context, clean: float) -> str:
+    """Return the keys that limit traces and a Ricker wavelet to a frequency, Hz; empty where traces hold no more.
+
+    With the wavelet alone, the traces would hold frequencies that it lacks. A filter of zero phase leaves the peak of a
+    pulse at its time, and so does t0, which follows f0 where it is not given.
+    """
+    assert context.wavelet is not None
+    band = math.floor(clean)
+    if context.survey is None or context.survey.reader is None or band < LOWEST_BAND or _in_feet(context):
+        return ""
+    if passed(context, np.array([1.2 * clean]))[0] < STOPPED:
+        return ""
+    f0 = _down(context.wavelet.f0 * band / context.wavelet.fmax)
+    corners = f"[2, 4, {round(0.7 * band)}, {band}]"
+    t0 = f"t0 = {context.wavelet.peak_time:.3g}"
+    return f'[[signal]] step = "bandpass", corners = {corners}, [source] f0 = {f0:g}, {t0}'
+
+
+def _in_feet(context: Context) -> str:
+    """Return the model's tables with its lengths in feet; empty unless the survey then spans most of the model."""
+    feet = in_feet(context)
+    if not feet:
+        return ""
+    assert context.model is not None
+    assert context.survey is not None
+    lay = SurveyExtent.of(context.survey, context.model.grid)
+    span, whole = np.ptp(np.concatenate([lay.src, lay.rcv]), axis=0), FOOT * (lay.high - lay.low)
+    return feet if all(span[i] >= MOST_OF_MODEL * whole[i] for i in lay.axes) else ""
 
 
 def _down(value: float) -> float:
@@ -217,11 +256,19 @@ def ricker_of(f: NDArray[np.float64], power: NDArray[np.float64], peak: float) -
 
 def frequency_by_data(context: Context) -> str:
     """Return the peak frequency that the data have as the beginning of a cure; empty where the wavelet has it."""
+    by_data = _peak_by_data(context)
+    if by_data is None:
+        return ""
+    return f"by the data, which peak at {by_data[0]:.3g} Hz: [source] f0 = {by_data[1]:.2g}; else "
+
+
+def _peak_by_data(context: Context) -> tuple[float, float] | None:
+    """Return where data peak that lie below the band of the wavelet, and the f0 that they take, Hz; else None."""
     power = power_of_data(context)
     # the pulse of a line source, or one absorbed on its way, peaks lower than its wavelet by a quarter or a third
     if power is None or context.wavelet is None or not 1.0 <= power[2] < context.wavelet.f0 / 1.6:
-        return ""
-    return f"by the data, which peak at {power[2]:.3g} Hz: [source] f0 = {ricker_of(*power):.2g}; else "
+        return None
+    return power[2], ricker_of(*power)
 
 
 @rule("spectrum", "samples", "wavelet", "survey")

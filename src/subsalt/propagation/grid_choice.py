@@ -224,7 +224,7 @@ def chosen_grid(
         raise ConfigError(
             f"{shortest / max(own):.3g} points per shortest wavelength ({shortest:.4g} m, spacing {max(own):g} m): "
             "the grid of the model cannot carry the wavelet",
-            f"use a spacing <= {spacing:g} m or lower frequencies; or name the grid of the waves: grid = {spacing:g}",
+            f"lower the frequencies (band-pass the traces, lower f0), or take a finer grid: grid = {spacing:g}",
             code="E531",
         )
     if all(h <= spacing < WORTH * h for h in own):

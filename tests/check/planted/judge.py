@@ -167,13 +167,12 @@ def words_of(cure: list[Key]) -> str:
 def pasted(case: Case, cure: list[Key], name: str) -> Case:
     """Return the case with a cure in a job file of another name beside it."""
     job = copy.deepcopy(case.job)
-    for key in cure:
-        there = job.get("data", {}).get("exclude")
-        put(job, [key])
-        now = job.get("data", {}).get("exclude")
-        if isinstance(there, list) and isinstance(now, list):
-            # one adds to a list of what is left out
-            job["data"]["exclude"] = [*there, *(e for e in now if e not in there)]
+    there = job.get("data", {}).get("exclude")
+    put(job, cure)
+    now = job.get("data", {}).get("exclude")
+    if isinstance(there, list) and isinstance(now, list):
+        # one adds to a list of what is left out
+        job["data"]["exclude"] = [*there, *(e for e in now if e not in there)]
     return replace(case, job=job, name=f"{name}.toml")
 
 
