@@ -69,10 +69,7 @@ HELD_DOCSTRINGS: tuple[str, ...] = (
     "src/subsalt/methods/",
     "src/subsalt/plan/",
 )
-HELD_NAMES: tuple[str, ...] = (
-    "src/subsalt/methods/",
-    "src/subsalt/plan/cuts.py",
-)
+HELD_NAMES: tuple[str, ...] = ()
 #: an entry of a section of a docstring: its name and type
 _ENTRY = re.compile(r"\w[\w*, ]*( : .*)?")
 #: a page whose text is a program's output says what the program says

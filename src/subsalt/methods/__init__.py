@@ -93,8 +93,8 @@ class Method(Protocol):
 
 def method_of(name: str) -> Method:
     """Return a method by its name; a `KeyError` where there is none."""
-    found: Method = import_module(METHODS[name]).METHOD
-    return found
+    method: Method = import_module(METHODS[name]).METHOD
+    return method
 
 
 def method_of_run(facts: Mapping[str, Any]) -> Method:

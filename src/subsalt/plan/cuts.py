@@ -34,12 +34,12 @@ class Side:
 
     own: int
     inside: int
-    asked: tuple[int, int]
+    ghosts: tuple[int, int]
 
     @property
     def sides(self) -> int:
         """Neighbours along the axis."""
-        return sum(a > 0 for a in self.asked)
+        return sum(a > 0 for a in self.ghosts)
 
 
 def sides_of(slabs: Sequence[Slab], width: int) -> list[Side]:
@@ -76,11 +76,11 @@ class Travel:
     @classmethod
     def of(cls, plane: GridFootprint, nz: int, x: Side, y: Side) -> Travel:
         """Return that of the part of two sides; along y in a tilted medium with the ghost planes of x."""
-        rows = x.own + (sum(x.asked) if plane.medium == "tti" and y.sides else 0)
-        faces = sum(x.asked) * y.own * nz, sum(y.asked) * rows * nz
+        rows = x.own + (sum(x.ghosts) if plane.medium == "tti" and y.sides else 0)
+        faces = sum(x.ghosts) * y.own * nz, sum(y.ghosts) * rows * nz
         nbytes = sum(FLOAT * plane.fields(axis) * points for axis, points in enumerate(faces))
         messages = sum(plane.fields(axis) * side.sides for axis, side in enumerate((x, y)))
-        core = max(0, x.own - sum(x.asked)) * max(0, y.own - sum(y.asked)) / (x.own * y.own)
+        core = max(0, x.own - sum(x.ghosts)) * max(0, y.own - sum(y.ghosts)) / (x.own * y.own)
         return cls(sum(faces), nbytes, messages, nbytes if y.sides else 0, core)
 
     def seconds(self, link: Link, copy: float) -> float:
@@ -286,8 +286,8 @@ class StepRow:
         How many.
     kind : {"slabs", "blocks"}
         The cut.
-    found : CutStep
-        Its step.
+    step : CutStep
+        The time step with that cut.
     efficiency : float
         Against an even share of the points on all ranks, no halo.
     """
@@ -296,12 +296,12 @@ class StepRow:
     cores: int
     ranks: int
     kind: str
-    found: CutStep
+    step: CutStep
     efficiency: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON and for the table."""
-        step = self.found
+        step = self.step
         return {
             "nodes": self.nodes,
             "cores": self.cores,

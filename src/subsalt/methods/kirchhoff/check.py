@@ -53,11 +53,11 @@ def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
     load = Loader()
     table = _table(job, comm, load)
     context = KirchhoffContext(table=table)
-    told: dict[str, object] = {}
+    answer: dict[str, object] = {}
     try:
         if comm.is_root:
             findings = _rules(job, context, load)
-            told = {
+            answer = {
                 "findings": [asdict(f) | {"evidence": plain(f.evidence)} for f in findings],
                 "codes": list(load.codes),
                 "facts": plain({k: v for k, v in context.facts.items() if not k.startswith("_")}),
@@ -65,12 +65,12 @@ def check_kirchhoff(job: KirchhoffJob) -> CheckResult:
     finally:
         # also when a rule breaks: the others must not wait
         if comm.size > 1:
-            told = comm.bcast(told if comm.is_root else None)
+            answer = comm.bcast(answer if comm.is_root else None)
     if comm.is_root:
         return CheckResult(findings, context, load.codes)
-    context.facts = dict(told["facts"])  # type: ignore[call-overload]
-    shared = [Finding(**f) for f in told["findings"]]  # type: ignore[attr-defined]
-    return CheckResult(shared, context, list(told["codes"]))  # type: ignore[call-overload]
+    context.facts = dict(answer["facts"])  # type: ignore[call-overload]
+    shared = [Finding(**f) for f in answer["findings"]]  # type: ignore[attr-defined]
+    return CheckResult(shared, context, list(answer["codes"]))  # type: ignore[call-overload]
 
 
 def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
@@ -86,7 +86,7 @@ def _table(job: KirchhoffJob, comm: Comm, load: Loader) -> TraceTable | None:
 
 def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding]:
     """Return everything that is found, what is in order included."""
-    found: list[Finding] = []
+    findings_of_rules: list[Finding] = []
     load(lambda: devices.describe(job.parallel.device))
     load.findings += devices.no_gpu(job.parallel.device) + devices.findings()
     load(lambda: kernels.threads_to_use(auto_to_none(job.parallel.threads)))
@@ -105,11 +105,11 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
             if velocity is not None:
                 c.velocity = velocity
                 said, feet = job.velocity.unit is not None, bool(table.notes.get("feet"))
-                found += velocity_findings(
+                findings_of_rules += velocity_findings(
                     velocity, grid, c.options, unit_said=said, feet=feet, facts=c.facts
                 )
-                if c.options is not None and not any(f.level == "error" for f in found):
-                    found += stretch_mute(table, grid, c.options, velocity)
+                if c.options is not None and not any(f.level == "error" for f in findings_of_rules):
+                    findings_of_rules += stretch_mute(table, grid, c.options, velocity)
         c.classes = load(lambda: job.classes(table))
         c.datum = load(lambda: job.floating_datum(table))
     else:
@@ -117,7 +117,7 @@ def _rules(job: KirchhoffJob, c: KirchhoffContext, load: Loader) -> list[Finding
         load(lambda: _grid_without_traces(job))
         load(lambda: velocity_files(job.velocity, job.resolve))
     traces = load(lambda: _of_traces(job, c)) if c.table is not None else None
-    findings = [*load.findings, *(traces or []), *kirchhoff_findings(c), *found]
+    findings = [*load.findings, *(traces or []), *kirchhoff_findings(c), *findings_of_rules]
     if not any(f.level == "error" for f in findings):
         known = len(load.findings)
         load(lambda: _size(job, c))
@@ -132,15 +132,15 @@ def _of_traces(job: KirchhoffJob, c: KirchhoffContext) -> list[Finding]:
     fix = header_options(job.data, job.base)[1]
     topography = job.kirchhoff.floating_datum is not None
     aperture = c.options.aperture if c.options else None
-    found = list(prestack_findings(c.table, fix, c.grid, aperture, topography, job.kirchhoff.says_where))
-    found = knowing_edits(found, c.table)
+    findings = list(prestack_findings(c.table, fix, c.grid, aperture, topography, job.kirchhoff.says_where))
+    findings = knowing_edits(findings, c.table)
     if (flow := flow_of(c.table)) is not None:
         some = np.linspace(0, len(c.table) - 1, min(len(c.table), OFFSETS)).astype(np.int64)
-        found += [*mute_findings(flow, c.table.offset[some], 0), *step_findings(flow)]
+        findings += [*mute_findings(flow, c.table.offset[some], 0), *step_findings(flow)]
     # nothing to learn of traces that are wrong already
-    if job.data.first_breaks != "ignore" and not any(f.level == "error" for f in found):
-        found += break_findings(c.table, c.velocity)
-    return found
+    if job.data.first_breaks != "ignore" and not any(f.level == "error" for f in findings):
+        findings += break_findings(c.table, c.velocity)
+    return findings
 
 
 def _grid_without_traces(job: KirchhoffJob) -> None:

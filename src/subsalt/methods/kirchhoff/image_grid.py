@@ -251,9 +251,9 @@ def _span(numbers: NDArray[np.int64]) -> Lines:
 
 def _steps(numbers: NDArray[np.int32]) -> Lines:
     """Return first, last and the largest step that reaches every number that occurs."""
-    found = np.unique(numbers).astype(np.int64)
-    step = math.gcd(*(int(d) for d in np.diff(found))) if len(found) > 1 else 1
-    return int(found[0]), int(found[-1]), max(1, step)
+    present = np.unique(numbers).astype(np.int64)
+    step = math.gcd(*(int(d) for d in np.diff(present))) if len(present) > 1 else 1
+    return int(present[0]), int(present[-1]), max(1, step)
 
 
 def classes(section: KirchhoffSection, table: TraceTable) -> Classes:
@@ -271,7 +271,7 @@ def classes(section: KirchhoffSection, table: TraceTable) -> Classes:
         return Classes.full(table.offset, *sectors)
     if section.offset is None:
         return Classes.image(table.offset)
-    asked = section.offset
-    made = Classes.offset(asked.first, asked.last, asked.step, *sectors)
+    nominal = section.offset
+    made = Classes.offset(nominal.first, nominal.last, nominal.step, *sectors)
     # one image of a range of offsets: the classes say which, and how they are balanced
     return made if section.gathers == "offset" else replace(made, kind="image")

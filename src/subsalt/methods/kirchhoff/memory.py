@@ -127,44 +127,48 @@ def layout_of(
         They are drawn at last.
     """
     limit = world.comfortable if memory is None else min(memory, world.memory_per_rank)
-    found = _fitted(setup, world, limit, traces_at_a_time, memory, work)
-    beside = {name: found.arrays[name] for name in ("program", "MPI", "trace table") if name in found.arrays}
-    found = replace(found, reading=beside | {"headers": _reading(len(setup.table.number))})
-    if found.error is None:
-        return _drawing(found, setup, world) if pictures else found
+    layout = _fitted(setup, world, limit, traces_at_a_time, memory, work)
+    beside = {
+        name: layout.arrays[name] for name in ("program", "MPI", "trace table") if name in layout.arrays
+    }
+    layout = replace(layout, reading=beside | {"headers": _reading(len(setup.table.number))})
+    if layout.error is None:
+        return _drawing(layout, setup, world) if pictures else layout
     if world.gpu is not None:
         on_host = replace(world, gpu=None)
         if _fitted(setup, on_host, limit, traces_at_a_time, memory, work).fits:
-            return replace(found, error=_too_small(world.gpu, found))
+            return replace(layout, error=_too_small(world.gpu, layout))
         world = on_host
-    return replace(found, error=_with_cure(found, setup, world, traces_at_a_time, memory))
+    return replace(layout, error=_with_cure(layout, setup, world, traces_at_a_time, memory))
 
 
 def _reading(traces: int) -> int:
     return READING * traces + OF_PIECE * min(traces, PIECE)
 
 
-def _drawing(found: BlockLayout, setup: KirchhoffSetup, world: World) -> BlockLayout:
+def _drawing(layout: BlockLayout, setup: KirchhoffSetup, world: World) -> BlockLayout:
     """Return a layout with what pictures take when all blocks are done; refused where that does not fit."""
     # all that draws: runs without pictures do not load it
     from subsalt.view.time_sections import time_picture_bytes
 
-    beside = {name: found.arrays[name] for name in ("program", "MPI", "trace table") if name in found.arrays}
-    found = replace(found, drawing=beside | {"pictures": time_picture_bytes(setup.grid)})
-    taken = sum(found.drawing.values())
-    if taken <= found.limit:
-        return found
-    told = f"pictures take {taken / 1e6:.0f} MB of a rank, which may take {found.limit / 1e6:.0f} MB"
+    beside = {
+        name: layout.arrays[name] for name in ("program", "MPI", "trace table") if name in layout.arrays
+    }
+    layout = replace(layout, drawing=beside | {"pictures": time_picture_bytes(setup.grid)})
+    taken = sum(layout.drawing.values())
+    if taken <= layout.limit:
+        return layout
+    message = f"pictures take {taken / 1e6:.0f} MB of a rank, which may take {layout.limit / 1e6:.0f} MB"
     code = "E660" if world.ranks > 1 else "E610"
-    return replace(found, error=MemoryPlanError(told, "set [output] pictures = false", code=code))
+    return replace(layout, error=MemoryPlanError(message, "set [output] pictures = false", code=code))
 
 
-def _too_small(gpu: PlannedGpu, found: BlockLayout) -> MemoryPlanError:
+def _too_small(gpu: PlannedGpu, layout: BlockLayout) -> MemoryPlanError:
     """Return the error of a job that fits into the host and not into its GPU."""
     return MemoryPlanError(
-        f"{gpu.name} has {gpu.limit / 1e6:.1f} MB for a rank, which {found.trace_block} traces at a time and the image "
-        "traces of one location exceed",
-        f'set [parallel] device = "cpu", or [kirchhoff] trace_block below {found.trace_block}',
+        f"{gpu.name} has {gpu.limit / 1e6:.1f} MB for a rank, which {layout.trace_block} traces at a time and the "
+        "image traces of one location exceed",
+        f'set [parallel] device = "cpu", or [kirchhoff] trace_block below {layout.trace_block}',
         code="E994",
     )
 
@@ -173,7 +177,7 @@ def _fitted(
     setup: KirchhoffSetup,
     world: World,
     limit: int,
-    asked: int | None,
+    traces_at_a_time: int | None,
     memory: int | None,
     work: Contributions | None,
 ) -> BlockLayout:
@@ -187,8 +191,8 @@ def _fitted(
     if world.ranks > 1:
         fixed["MPI"] = MPI
     left = limit - sum(fixed.values())
-    size = asked or max(FEWEST, trace_block(nt, options, max(0, int(PREPARED_SHARE * left))))
-    if world.gpu is not None and asked is None:
+    size = traces_at_a_time or max(FEWEST, trace_block(nt, options, max(0, int(PREPARED_SHARE * left))))
+    if world.gpu is not None and traces_at_a_time is None:
         each = traces_bytes(1, prepared_bytes(nt, options), options)[0]
         size = min(size, max(FEWEST, int(PREPARED_SHARE * world.gpu.limit) // each))
     size = min(size, max(1, len(setup.table.number)))
@@ -227,9 +231,9 @@ def _fitted(
         least = {"image traces of one location": _held(setup, 1, 1, eta)}
         return BlockLayout([], size, fixed | traces | least, limit, error)
     largest = max((_held(setup, b.locations, b.classes, eta) for b in blocks), default=0)
-    found = BlockLayout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
+    layout = BlockLayout(blocks, size, fixed | traces | {"image traces and velocity": largest}, limit)
     if world.gpu is None:
-        return found
+        return layout
     device["image traces, velocity, pairs"] = max(
         (
             on_device(b.locations, b.classes, _groups(setup, b.classes), setup.nt, size, options, eta)
@@ -237,7 +241,7 @@ def _fitted(
         ),
         default=0,
     )
-    return replace(found, device=device, device_limit=world.gpu.limit)
+    return replace(layout, device=device, device_limit=world.gpu.limit)
 
 
 def _held(setup: KirchhoffSetup, locations: int, classes: int, eta: bool) -> int:
@@ -249,10 +253,10 @@ def _groups(setup: KirchhoffSetup, classes: int) -> int:
 
 
 def _with_cure(
-    layout: BlockLayout, setup: KirchhoffSetup, world: World, asked: int | None, memory: int | None
+    layout: BlockLayout, setup: KirchhoffSetup, world: World, traces_at_a_time: int | None, memory: int | None
 ) -> MemoryPlanError:
     """Return the error of what does not fit, with the smallest change after which it does."""
-    change = next(c for c in _changes(layout, setup, world, asked, memory) if c.fits)
+    change = next(c for c in _changes(layout, setup, world, traces_at_a_time, memory) if c.fits)
     return MemoryPlanError(
         f"a rank needs {layout.total / 1e6:.0f} MB at least and may take {layout.limit / 1e6:.0f} MB: "
         + ", ".join(f"{name} {count / 1e6:.0f} MB" for name, count in layout.arrays.items()),

@@ -448,7 +448,7 @@ class BlocksRun(ImagingRun):
         return drawn
 
 
-def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found: World) -> BlockLayout:
+def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, available: World) -> BlockLayout:
     """Return blocks and traces per block for these ranks, decided before anything is allocated. Collective.
 
     Raises
@@ -462,7 +462,7 @@ def layout_for(job: KirchhoffJob, setup: KirchhoffSetup, everybody: Comm, found:
     with everybody.together():
         layout = layout_of(
             setup,
-            found,
+            available,
             traces_at_a_time=None if k.trace_block == "auto" else int(k.trace_block),
             memory=None if k.memory == "auto" else int(k.memory),
             work=job.remember("work", lambda: estimate_contributions(setup)),

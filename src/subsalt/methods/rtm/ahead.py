@@ -24,7 +24,7 @@ class ShotsAhead:
     ----------
     setup : MigrationSetup
         What all shots share.
-    feed : TracePrefetcher
+    traces : TracePrefetcher
         Gives their traces.
     group : Comm
         The ranks that share a shot.
@@ -32,8 +32,8 @@ class ShotsAhead:
         A shot is prepared ahead; not for a group of several ranks, which prepare together.
     """
 
-    def __init__(self, setup: MigrationSetup, feed: TracePrefetcher, group: Comm, *, wanted: bool) -> None:
-        self._setup, self._feed, self._group = setup, feed, group
+    def __init__(self, setup: MigrationSetup, traces: TracePrefetcher, group: Comm, *, wanted: bool) -> None:
+        self._setup, self._traces, self._group = setup, traces, group
         self._wanted = wanted and group.size == 1
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="shots")
         self._next: tuple[int, Future[ReadyShot]] | None = None
@@ -57,16 +57,16 @@ class ShotsAhead:
                     raise made
                 return known[1].result()
         with clock("trace input"), self._group.together():
-            traces = self._feed.take(shot)
+            traces = self._traces.take(shot)
         group = self._group if self._group.size > 1 else None
         return prepare_shot(self._setup, shot, traces.data, rows=traces.rows, group=group, phases=clock)
 
     def begin(self, shot: Shot) -> None:
         """Begin with a shot that will be taken next: with its traces, or with all of it; returns at once."""
-        self._feed.prepare(shot)
+        self._traces.prepare(shot)
         if self._wanted and self._next is None:
             self._next = shot.id, self._pool.submit(self._prepared, shot)
 
     def _prepared(self, shot: Shot) -> ReadyShot:
-        traces = self._feed.take(shot)
+        traces = self._traces.take(shot)
         return prepare_shot(self._setup, shot, traces.data, rows=traces.rows)

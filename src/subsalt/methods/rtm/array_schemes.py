@@ -78,7 +78,7 @@ class ArraySchemes:
         worst = largest_shots(setup, shots)
         there = on_device(setup)
         arrays = (RankArrays.of(setup, s) for s in worst)
-        bare = (shot_memory(setup, a, several=several, kept={}, on_device=there) for a in arrays)
+        bare = (shot_memory(setup, a, several=several, snapshot_arrays={}, on_device=there) for a in arrays)
         room = have - max(sum(need.values()) for need in bare)
         folders = [Path(d) for d in options.directories]
         disk = min((shutil.disk_usage(d).free for d in folders), default=0)

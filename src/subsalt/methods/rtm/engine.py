@@ -203,11 +203,11 @@ def migrate_shot(
         task = ShotTask(scheme, shot.id, scratch, clock, report.reached, pool or SnapshotPool(), halved)
         done = image_by_scheme(shooting, task)
     with clock("taper"):
-        found = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
+        on_host = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
         for weight in window_taper(setup, prop.window, prop.image_box):
-            for a in found.values():
+            for a in on_host.values():
                 a *= weight
-        sums = {name: np.asarray(a, dtype=np.float32) for name, a in found.items()}
+        sums = {name: np.asarray(a, dtype=np.float32) for name, a in on_host.items()}
         box, sums = whole_planes(prop.domain, sums, prop.group)
     seconds = time.perf_counter() - begin
     counts = done.counts
@@ -364,11 +364,11 @@ class _Report:
     """Turn the steps done into rare calls of a progress function."""
 
     def __init__(self, call: Progress | None, total: int) -> None:
-        self.call, self.total, self.told = call, max(1, total), 0
+        self.call, self.total, self.reported = call, max(1, total), 0
         self.every = max(1, total // 100)
 
     def reached(self, done: int) -> None:
         """Tell that `done` steps of all are done, a hundred times at most."""
-        if self.call is not None and done - self.told >= self.every:
-            self.told = done
+        if self.call is not None and done - self.reported >= self.every:
+            self.reported = done
             self.call(min(1.0, done / self.total))

@@ -215,24 +215,28 @@ def _slots(prop: Propagator, scheme: Scheme, source: State, steps: int) -> State
 
 
 def _sweeps(
-    shooting: Shooting, task: ShotTask, files: ShotStores, held: ShotResources, point: ShotRestartPoint | None
+    shooting: Shooting,
+    task: ShotTask,
+    files: ShotStores,
+    resources: ShotResources,
+    point: ShotRestartPoint | None,
 ) -> Sweeps:
     """Return the sweeps with their files opened, at a restart point or at the start."""
-    scheme, copy, slots, resume = task.scheme, shooting.prop.kernels.copy, held.slots, point is not None
+    scheme, copy, slots, resume = task.scheme, shooting.prop.kernels.copy, resources.slots, point is not None
     with task.clock("setup"):
         file = None
         if scheme.writes_source:
             file = files.samples("source", shooting, keep=scheme.keep != "none", resume=resume)
         if scheme.keep == "both":
-            held.receiver_file = files.samples("receiver", shooting, keep=True, resume=resume)
+            resources.receiver_file = files.samples("receiver", shooting, keep=True, resume=resume)
         if slots is not None and scheme.moves.disk:
-            slots.disk = files.states(held.states[0], copy, resume=resume)
-        if held.points is not None:
-            held.points.files = [f for f in (file, held.receiver_file) if f is not None]
+            slots.disk = files.states(resources.states[0], copy, resume=resume)
+        if resources.points is not None:
+            resources.points.files = [f for f in (file, resources.receiver_file) if f is not None]
             if slots is not None and slots.disk is not None:
                 slots.hold()
-        held.samples.file = file
-        sweeps = Sweeps(shooting, task, held)
+        resources.samples.file = file
+        sweeps = Sweeps(shooting, task, resources)
         if point is not None:
             sweeps.go_on(point)
     return sweeps

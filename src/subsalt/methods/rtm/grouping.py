@@ -76,10 +76,10 @@ def _checkpoint(needs: Needs, group: int, limit: int) -> Iterator[Change]:
         inexact = replace(free, strategy="auto", exact=False)
         tried.append(("set [checkpoint] exact = false, for an image that is right to rounding", inexact))
     disk = replace(how, disk=NEVER)
-    found = needs.choosing(disk).for_group(group, limit)
-    if found.choice is not None and found.choice.fits and found.choice.best.need.disk > how.disk:
-        room = found.choice.best.need.disk * needs.ranks
-        yield Change(f"name folders with {_up(room)} GB free in [checkpoint] directories", found.total, limit)
+    need = needs.choosing(disk).for_group(group, limit)
+    if need.choice is not None and need.choice.fits and need.choice.best.need.disk > how.disk:
+        room = need.choice.best.need.disk * needs.ranks
+        yield Change(f"name folders with {_up(room)} GB free in [checkpoint] directories", need.total, limit)
     for text, options in tried:
         total = _total(needs.choosing(replace(how, options=options)), group, limit)
         yield Change(text, total, limit)
@@ -220,7 +220,7 @@ class Grouping:
         }
 
 
-def group_size(needs: Needs, world: World, asked: GroupSize = "auto") -> Grouping:
+def group_size(needs: Needs, world: World, size: GroupSize = "auto") -> Grouping:
     """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
 
     Parameters
@@ -229,7 +229,7 @@ def group_size(needs: Needs, world: World, asked: GroupSize = "auto") -> Groupin
         Of the survey on the ranks of `world`; all snapshots are in memory where nothing decides between strategies.
     world : World
         Ranks and their memory.
-    asked : int or "auto"
+    size : int or "auto"
         `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side, but
         makes no more groups than there are shots. Where a larger group can keep what a smaller one must compute again,
         the survey that is predicted to end first is taken.
@@ -241,13 +241,13 @@ def group_size(needs: Needs, world: World, asked: GroupSize = "auto") -> Groupin
     ConfigError
         When the group asked for has slabs thinner than their halo.
     """
-    decision = decide(needs, world, asked)
+    decision = decide(needs, world, size)
     if decision.error is not None:
         raise decision.error
     return decision
 
 
-def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Grouping:
+def decide(needs: Needs, world: World, fixed_size: GroupSize = "auto") -> Grouping:
     """Return how many ranks share a shot, also when that does not fit.
 
     Raises
@@ -257,8 +257,8 @@ def decide(needs: Needs, world: World, asked: GroupSize = "auto") -> Grouping:
     """
     needs = needs.on(world.gpu)
     world = world.holding(sum(needs.held().values()))
-    if asked != "auto":
-        return _fixed(needs, world, asked)
+    if fixed_size != "auto":
+        return _fixed(needs, world, fixed_size)
     most = min(world.ranks, needs.largest_group)
     # more groups than shots would leave ranks idle
     least = max(1, min(most, world.ranks // len(needs.shots)))
@@ -334,15 +334,17 @@ def smallest_fitting(needs: Needs, least: int, most: int, limit: int) -> int | N
     return high
 
 
-def _fixed(needs: Needs, world: World, asked: int) -> Grouping:
+def _fixed(needs: Needs, world: World, requested: int) -> Grouping:
     # a job for a cluster runs on a laptop, too: all ranks share a shot when there are fewer than asked for
-    size = min(asked, world.ranks)
+    size = min(requested, world.ranks)
     if size > 1:
         for axis in (0, 1):
             narrowest = min(needs.shots, key=lambda s: needs.extents[s.id][axis])
             needs.parts(narrowest, size)  # refuses parts that are thinner than their halo
     reason = (
-        "as [parallel] ranks_per_shot says" if size == asked else f"all there are, of the {asked} asked for"
+        "as [parallel] ranks_per_shot says"
+        if size == requested
+        else f"all there are, of the {requested} asked for"
     )
     limit = world.comfortable
     if not needs.fits(min(group_sizes(world.ranks, size, needs.largest_group, len(needs.shots))), limit):
@@ -388,9 +390,9 @@ def refused(decision: Grouping, needs: Needs) -> Grouping:
 
 def _table(arrays: Mapping[str, int]) -> str:
     """Return the arrays that matter, the largest first."""
-    told = sorted(arrays.items(), key=lambda kv: -kv[1])
+    largest_first = sorted(arrays.items(), key=lambda kv: -kv[1])
     least = min(5e6, 0.01 * sum(arrays.values()))
-    return ", ".join(f"{name} {_gb(size)}" for name, size in told if size > least)
+    return ", ".join(f"{name} {_gb(size)}" for name, size in largest_first if size > least)
 
 
 def _gb(size: int) -> str:
@@ -405,9 +407,9 @@ def _device_refused(needs: Needs, decision: Grouping) -> MemoryPlanError:
     who = "a rank" if decision.world.ranks > 1 else "the job"
     share = f" for each of {gpu.sharing} ranks" if gpu.sharing > 1 else ""
     given = needs.checkpointing.options.device_memory if needs.checkpointing is not None else None
-    asked = f", of which [checkpoint] device_memory leaves {_gb(given)}" if given is not None else ""
+    rest = f", of which [checkpoint] device_memory leaves {_gb(given)}" if given is not None else ""
     return MemoryPlanError(
-        f"{who} needs {_gb(need.on_device)} of the memory of {gpu.name}, which has {_gb(gpu.limit)}{share}{asked}: "
+        f"{who} needs {_gb(need.on_device)} of the memory of {gpu.name}, which has {_gb(gpu.limit)}{share}{rest}: "
         f"{_table(need.device)}",
         first.text,
         code="E988",

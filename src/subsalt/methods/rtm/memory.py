@@ -30,7 +30,7 @@ def shot_memory(
     *,
     several: bool = True,
     image: bool = True,
-    kept: Mapping[str, int] | None = None,
+    snapshot_arrays: Mapping[str, int] | None = None,
     on_device: bool = False,
 ) -> dict[str, int]:
     """Return bytes by array for migrating a shot; the values sum to its peak beyond model and interpreter.
@@ -47,7 +47,7 @@ def shot_memory(
     image : bool
         The sums over shots are held meanwhile. A run keeps them and the parts of its shots in files, and reads the
         traces of the next shot while one is computed.
-    kept : mapping of str to int, optional
+    snapshot_arrays : mapping of str to int, optional
         What the strategy holds by array (`checkpoint.choice.footprint`); every snapshot when None.
     on_device : bool
         Wavefields are in the memory of a GPU, and not counted; the model goes there from arrays of the host.
@@ -84,7 +84,11 @@ def shot_memory(
         stages.append(FINISHING * points + carried_bytes(setup, points) + (0 if several else image_bytes))
     if held:
         plan["image"] = image_bytes
-    plan |= kept if kept is not None else {"snapshots": len(setup.imaged_samples) * arrays.snapshot()}
+    plan |= (
+        snapshot_arrays
+        if snapshot_arrays is not None
+        else {"snapshots": len(setup.imaged_samples) * arrays.snapshot()}
+    )
     plan["image accumulators"] = (2 if held else 1) * sums
     before = sum(plan.get(n, 0) for n in ("snapshots", "pinned snapshots")) if several else 0
     if held:

@@ -155,12 +155,12 @@ class ShotRunner:
         self.halo = HaloTraffic()
         reading = reading_of(self.io, self.groups.group)
         self.setup = with_input(self.setup, reading)
-        self.feed = (
+        self.traces_ahead = (
             TracePrefetcher(self.survey, self._rows)
             if reading is None
             else BroadcastTraceReader(self.survey, self._rows, reading)
         )
-        self.ahead = ShotsAhead(self.setup, self.feed, self.groups.group, wanted=self.prepares_ahead)
+        self.ahead = ShotsAhead(self.setup, self.traces_ahead, self.groups.group, wanted=self.prepares_ahead)
 
     def _rows(self, shot: Shot) -> Rows:
         """Return the receivers whose traces this rank injects."""
@@ -365,7 +365,7 @@ class ShotsRun(ImagingRun):
             self.plan.need.ahead,
         )
         self.halo = self.runner.halo
-        with self.runner.feed, self.runner.ahead:
+        with self.runner.traces_ahead, self.runner.ahead:
             yield self.runner.process
         self.runner.give_back()
 

@@ -83,7 +83,7 @@ def reading_of(needs: Needs, group: int, files: int, traces: bool) -> Reading:
     # a file is read by whole planes, whatever of them a rank keeps
     read = plane * sum(window.intersect(p.held).shape[0] for p in parts)
     shares = [needs.arrays(shot, (p.rank, group)).receivers for p in parts]
-    owned, ghosts = max((_thin(p) for p in parts), key=lambda found: found[1] / found[0])
+    owned, ghosts = max((_thin(p) for p in parts), key=lambda largest: largest[1] / largest[0])
     return Reading(wanted, read, rows, trace * sum(shares), owned, ghosts, parts[0].counts)
 
 

@@ -48,8 +48,8 @@ READING = 560
 
 def headers_of(survey: Survey) -> int:
     """Return how many traces the files of a survey have; 0 when it was not read from files."""
-    found = survey.notes.get("traces_in_files", 0)
-    return found if isinstance(found, int) else 0
+    count = survey.notes.get("traces_in_files", 0)
+    return count if isinstance(count, int) else 0
 
 
 @dataclass(frozen=True)
@@ -252,45 +252,45 @@ class Needs:
         return self.gpu is None or need.on_device <= self.gpu.limit
 
     def _stages(self, group: int, limit: int | None) -> list[RankNeed]:
-        found = []
+        needs = []
         budget = self.budget(group, limit)
         settled = self.checkpointing
         for shot in self.worst_shots:
             choice = self.choice(shot, group, budget, settled) if settled is not None else None
             if settled is not None and choice is not None:
                 settled = settled.settled(choice)
-            kept = None if choice is None else choice.best.need
+            stored = None if choice is None else choice.best.need
             for here in distinct(self.parts(shot, group)):
                 part = here.rank, group
-                arrays = self.held() | self._shot(shot, part, None if kept is None else kept.arrays)
-                device = self._device(shot, part) | (kept.on_device if kept is not None else {})
-                found.append(RankNeed(arrays, "shots", shot.id, here if group > 1 else None, choice, device))
-        found = self._with_next(found, group, limit)
+                arrays = self.held() | self._shot(shot, part, None if stored is None else stored.arrays)
+                device = self._device(shot, part) | (stored.on_device if stored is not None else {})
+                needs.append(RankNeed(arrays, "shots", shot.id, here if group > 1 else None, choice, device))
+        needs = self._with_next(needs, group, limit)
         if isinstance(self.setup, MigrationSetup):
             after = [("image", summing_bytes(self.setup, self.ranks))]
             if self.pictures:
                 after.append(("pictures", self._pictures(self.setup)))
             for stage, arrays in after:
-                found.append(RankNeed(self.held() | arrays, stage, self.shots[0].id, None, found[0].choice))
+                needs.append(RankNeed(self.held() | arrays, stage, self.shots[0].id, None, needs[0].choice))
         if self.headers:
             before = {"program": self.program, "headers of all traces": READING * self.headers}
-            found.append(RankNeed(before, "headers", self.shots[0].id, None, found[0].choice))
-        return found
+            needs.append(RankNeed(before, "headers", self.shots[0].id, None, needs[0].choice))
+        return needs
 
-    def _with_next(self, found: list[RankNeed], group: int, limit: int | None) -> list[RankNeed]:
+    def _with_next(self, needs: list[RankNeed], group: int, limit: int | None) -> list[RankNeed]:
         """Return the needs of shots on a GPU with the next one prepared beside them, where `limit` has room for it."""
         setup = self.setup
         alone = self.gpu is None or group > 1 or len(self.shots) == 1
         if alone or limit is None or not isinstance(setup, MigrationSetup):
-            return found
+            return needs
         more = max(prepared_memory(setup, self.arrays(s)) for s in self.worst_shots)
         # the working space is for preparing too: of the first shot alone, before another is prepared
         beside = [
-            need.arrays | {"next shot": max(0, more - need.arrays.get("working space", 0))} for need in found
+            need.arrays | {"next shot": max(0, more - need.arrays.get("working space", 0))} for need in needs
         ]
         if max(sum(arrays.values()) for arrays in beside) > limit:
-            return found
-        return [replace(n, arrays=arrays, ahead=True) for n, arrays in zip(found, beside, strict=True)]
+            return needs
+        return [replace(n, arrays=arrays, ahead=True) for n, arrays in zip(needs, beside, strict=True)]
 
     def budget(self, group: int, limit: int | None) -> int:
         """Return the bytes that snapshots and states may take on every rank of a group."""
@@ -370,11 +370,15 @@ class Needs:
                 held["model as given"] = FLOAT * self.setup.image_grid.size * count
         return held
 
-    def _shot(self, shot: Shot, part: Part, kept: Mapping[str, int] | None = None) -> dict[str, int]:
+    def _shot(
+        self, shot: Shot, part: Part, snapshot_arrays: Mapping[str, int] | None = None
+    ) -> dict[str, int]:
         setup, arrays, there = self.setup, self.arrays(shot, part), self.gpu is not None
         if isinstance(setup, MigrationSetup):
             several = len(self.shots) > 1
-            need = shot_memory(setup, arrays, several=several, image=False, kept=kept, on_device=there)
+            need = shot_memory(
+                setup, arrays, several=several, image=False, snapshot_arrays=snapshot_arrays, on_device=there
+            )
         else:
             need = modelled_shot_memory(arrays, setup.record.nt, setup.axis.nt, on_device=there)
         if self.gpu is None:

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 class Samples:
     """The samples of a kept wavefield, each an array (nx, nz) or (nx, ny, nz); read when they are asked for."""
 
-    def __init__(self, kept: StoredWavefield, grid: Grid) -> None:
-        self._kept, self._grid = kept, grid
+    def __init__(self, stored: StoredWavefield, grid: Grid) -> None:
+        self._stored, self._grid = stored, grid
 
     def __len__(self) -> int:
         """Return the number of samples."""
-        return len(self._kept.samples)
+        return len(self._stored.samples)
 
     def __getitem__(self, i: int) -> NDArray[np.float32]:
         """Return sample `i`, a copy; negative numbers count from the end."""
-        return self._kept.read(self._kept.samples[i]).reshape(self._grid.shape).copy()
+        return self._stored.read(self._stored.samples[i]).reshape(self._grid.shape).copy()
 
 
 class ShotWavefields:

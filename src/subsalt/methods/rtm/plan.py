@@ -383,16 +383,16 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
 
 def _fewer(job: Job, world: World) -> list[Finding]:
     """Return a warning when there are fewer ranks than should share a shot."""
-    asked = job.parallel.group
-    if asked == "auto" or asked <= world.ranks:
+    requested = job.parallel.group
+    if requested == "auto" or requested <= world.ranks:
         return []
     return [
         Finding(
             "W663",
             "warning",
-            f"[parallel] ranks_per_shot = {asked}, but {_are(world.ranks)}: all share every shot",
-            f'start {asked} ranks, or set ranks_per_shot = "auto"',
-            {"asked": asked, "ranks": world.ranks},
+            f"[parallel] ranks_per_shot = {requested}, but {_are(world.ranks)}: all share every shot",
+            f'start {requested} ranks, or set ranks_per_shot = "auto"',
+            {"asked": requested, "ranks": world.ranks},
         )
     ]
 

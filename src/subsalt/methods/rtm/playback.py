@@ -54,16 +54,16 @@ class Reader(Protocol):
 class Thinned:
     """A kept wavefield, thinned as it is read."""
 
-    def __init__(self, kept: StoredWavefield, cut: Cut) -> None:
-        self._kept, self._cut = kept, cut
+    def __init__(self, stored: StoredWavefield, cut: Cut) -> None:
+        self._stored, self._cut = stored, cut
 
     def expect(self, samples: Sequence[int]) -> None:
         """Say in which order samples will be read."""
-        self._kept.expect(samples)
+        self._stored.expect(samples)
 
     def read(self, sample: int) -> NDArray[np.float32]:
         """Return the field at a sample."""
-        return self._kept.read(sample)[self._cut]
+        return self._stored.read(sample)[self._cut]
 
 
 class Replayed:

@@ -365,7 +365,7 @@ def _offer(run: SourceRun, wish: Wish, setup: MigrationSetup, held: dict[int, tu
 
 def _refuse_impossible(reuse: Reuse, survey: Survey, run: SourceRun) -> None:
     """Refuse when not a single shot can be imaged; single shots that lack something become holes."""
-    finished = [s.id for s in survey.shots if run.partials.get(s.id) or reuse.kept.get(s.id)]
+    finished = [s.id for s in survey.shots if run.partials.get(s.id) or reuse.wavefields.get(s.id)]
     if not finished:
         raise DataError(
             f"{run.folder} has no finished shot of those asked for",

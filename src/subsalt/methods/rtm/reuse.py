@@ -153,7 +153,7 @@ class Reuse:
         Checksum of the partial image, by shot.
     names : mapping of int to tuple of str
         The fields it holds, by shot; those in it are not summed again.
-    kept : mapping
+    wavefields : mapping
         Kept wavefields, by shot and name.
     times : tuple of float or None
         First and last time of the samples that count, s on the axis of the propagation; None: no limit.
@@ -163,7 +163,7 @@ class Reuse:
     run: Path
     partials: Mapping[int, str]
     names: Mapping[int, tuple[str, ...]]
-    kept: Kept
+    wavefields: Kept
     times: Times = (None, None)
     wanted: tuple[str, ...] = field(init=False)
 
@@ -191,7 +191,7 @@ class Reuse:
     def unmade(self, shot: int) -> list[str]:
         """Return the wavefields that a shot's missing sums need and that were not kept."""
         need = [w for name in self.missing(shot) for w in MADE_OF[name]]
-        return [w for w in dict.fromkeys(need) if w not in self.kept.get(shot, {})]
+        return [w for w in dict.fromkeys(need) if w not in self.wavefields.get(shot, {})]
 
     def source_of(self, shot: int) -> str:
         """Return where the sums of a shot come from: `PARTIAL`, `WAVEFIELDS`, or nowhere (empty)."""
@@ -234,10 +234,10 @@ class Reuse:
     def _of_wavefields(
         self, shot: Shot, window: Box, names: list[str], progress: Callable[[float], None] | None
     ) -> dict[str, NDArray[np.float32]]:
-        kept = self.kept.get(shot.id, {})
+        wavefields = self.wavefields.get(shot.id, {})
         with ExitStack() as stack:
             fields = {
-                name: stack.enter_context(open_wavefield(self.run, kept[name]))
+                name: stack.enter_context(open_wavefield(self.run, wavefields[name]))
                 for name in dict.fromkeys(w for n in names for w in MADE_OF[n])
             }
             for name, wavefield in fields.items():
@@ -251,7 +251,7 @@ class Reuse:
             stored = StoredFields(samples, fields["source"], fields.get("receiver"))
             return sums_of_wavefields(self.setup, window, names, stored, progress)
 
-    def _samples(self, kept_step: int, kept: range | list[int]) -> list[int]:
+    def _samples(self, kept_step: int, stored: range | list[int]) -> list[int]:
         """Return the numbers of the kept samples that count."""
         axis, step = self.setup.axis, self.setup.image_step
         every, rest = divmod(step, kept_step)
@@ -262,7 +262,9 @@ class Reuse:
         first = -np.inf if self.times[0] is None else self.times[0]
         last = np.inf if self.times[1] is None else self.times[1]
         return [
-            i for i in kept if i > 0 and i % every == 0 and first <= axis.t0 + i * kept_step * axis.dt <= last
+            i
+            for i in stored
+            if i > 0 and i % every == 0 and first <= axis.t0 + i * kept_step * axis.dt <= last
         ]
 
 

@@ -121,16 +121,16 @@ def image_by_reversal(shooting: Shooting, task: ShotTask) -> Reversed:
     if place == "device" or not prop.kernels.OWN_MEMORY:
         pool.give_back("memory")
         (whole,) = pool.take(prop.kernels, 1, (room + rest,), prop.dtype)
-        fields, kept = whole[:room], whole[room:]
+        fields, stored = whole[:room], whole[room:]
     else:
         (fields,) = pool.take(prop.kernels, 1, (room,), prop.dtype)
-        kept = (
+        stored = (
             pool.take(prop.kernels, 1, (rest,), prop.dtype, "memory")[0] if rest else np.empty(0, prop.dtype)
         )
 
     def shelf() -> Shelf:
         if not on_disk or not shell.cells:  # a rank that owns nothing but layer has no file
-            return MemoryShelf(kept.reshape(chunks.rows, *row), chunks)
+            return MemoryShelf(stored.reshape(chunks.rows, *row), chunks)
         assert task.scratch is not None
         record, buffers = chunks.length * math.prod(row), max(1, min(BUFFERS, chunks.count))
         store = task.scratch.open("shells", task.shot, record, buffers, records=chunks.count)
@@ -248,17 +248,17 @@ class _Reversal:
     def _shells(self, number: int, rows: int) -> Iterator[NDArray]:
         """Lend the shells of a chunk; when they are damaged on any rank of a group, all raise `SnapshotDamaged`."""
         with ExitStack() as stack:
-            found, damage = None, None
+            shells, damage = None, None
             try:
-                found = stack.enter_context(self.shelf.reading(number, rows))
+                shells = stack.enter_context(self.shelf.reading(number, rows))
             except SnapshotDamaged as error:
                 damage = error
             group = self.prop.group if self.may_fail else None
             if group is not None and group.max(int(damage is not None)) and damage is None:
                 damage = SnapshotDamaged(number, "another rank cannot read its part")
-            if found is None or damage is not None:
+            if shells is None or damage is not None:
                 raise damage or SnapshotDamaged(number, "it is not there")
-            yield found
+            yield shells
 
     def receive(self, state: State, fields: dict[int, NDArray], until: int | None = None) -> None:
         """Advance the receiver wavefield over some samples of the source's, and correlate it with them."""

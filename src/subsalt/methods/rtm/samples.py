@@ -128,9 +128,9 @@ class SampleFile:
 
     def get(self, sample: int) -> NDArray:
         """Return a sample; raises `SnapshotDamaged`."""
-        found = self._seen(sample, None if self.store is None else self.store.get(sample))
+        arrays = self._seen(sample, None if self.store is None else self.store.get(sample))
         self.read += 1
-        return found
+        return arrays
 
     def give_back(self, sample: int) -> None:
         """Give a sample back that `get` gave."""
@@ -207,19 +207,19 @@ class BlockSamples:
 
     def get(self, samples: Sequence[int]) -> tuple[dict[int, NDArray], list[SnapshotDamaged]]:
         """Return samples to be imaged, those that can be had, and what is wrong with the others."""
-        found, damaged = {}, []
+        arrays, damaged = {}, []
         for i in samples:
             if i in self._held:
-                found[i] = self._held[i]
+                arrays[i] = self._held[i]
                 continue
             assert self.file is not None
             try:
-                found[i] = self.file.get(i)
+                arrays[i] = self.file.get(i)
             except SnapshotDamaged as error:
                 damaged.append(error)
             else:
                 self._read.append(i)
-        return found, damaged
+        return arrays, damaged
 
     def give_back(self) -> None:
         """Give back what was read."""

@@ -31,33 +31,33 @@ def records_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, A
     }
 
 
-def _is_record(told: Any) -> bool:
+def _is_record(record: Any) -> bool:
     """Return whether this is what a shot says of its strategy: what stands in a log may be damaged."""
-    if not isinstance(told, dict):
+    if not isinstance(record, dict):
         return False
-    numbers = [told.get(name) for name in ("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS)]
+    numbers = [record.get(name) for name in ("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS)]
     for name, count in (
         ("bytes_written", 2),
         ("bytes_read", 2),
         ("planned", len(NAMES)),
         ("counted", len(NAMES)),
     ):
-        part = told.get(name)
+        part = record.get(name)
         if not isinstance(part, list) or len(part) != count:
             return False
         numbers += part
     return all(isinstance(n, int | float) for n in numbers)
 
 
-def facts_of(decision: Grouping, told: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def facts_of(decision: Grouping, records: dict[int, dict[str, Any]]) -> dict[str, Any]:
     """Return what run.json says of checkpoints: the choice, every shot, sums, and whether plan and run agree."""
     choice = decision.choice
     sums = {
-        name: sum(t[name] for t in told.values())
+        name: sum(t[name] for t in records.values())
         for name in ("puts", "gets", "damaged", "recomputed", "resumed", *SECONDS)
     }
-    sums |= {name: sum(t[name][1] for t in told.values()) for name in ("bytes_written", "bytes_read")}
-    counted = {n: sum(t["counted"][i] for t in told.values()) for i, n in enumerate(NAMES)}
+    sums |= {name: sum(t[name][1] for t in records.values()) for name in ("bytes_written", "bytes_read")}
+    counted = {n: sum(t["counted"][i] for t in records.values()) for i, n in enumerate(NAMES)}
     return {
         **({} if choice is None else choice.to_dict()),
         "budget_bytes": decision.budget,
@@ -67,18 +67,18 @@ def facts_of(decision: Grouping, told: dict[int, dict[str, Any]]) -> dict[str, A
                 "planned": dict(zip(NAMES, t["planned"], strict=True)),
                 "counted": dict(zip(NAMES, t["counted"], strict=True)),
             }
-            for shot, t in told.items()
+            for shot, t in records.items()
         },
         "sums": sums | counted,
-        "differing": differing(told),
+        "differing": differing(records),
     }
 
 
-def differing(told: dict[int, dict[str, Any]]) -> list[int]:
+def differing(records: dict[int, dict[str, Any]]) -> list[int]:
     """Return the shots whose counters are not those of the plan; damage and restarts have counters of their own."""
     return [
         shot
-        for shot, t in told.items()
+        for shot, t in records.items()
         if not t["damaged"]
         and (
             t["planned"] != t["counted"]
@@ -87,9 +87,9 @@ def differing(told: dict[int, dict[str, Any]]) -> list[int]:
     ]
 
 
-def findings_of(told: dict[int, dict[str, Any]]) -> list[Finding]:
+def findings_of(records: dict[int, dict[str, Any]]) -> list[Finding]:
     """Return a warning when a shot did not do what was planned."""
-    wrong = differing(told)
+    wrong = differing(records)
     if not wrong:
         return []
     some = ", ".join(map(str, wrong[:5])) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")

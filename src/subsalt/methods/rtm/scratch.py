@@ -58,12 +58,12 @@ def checkpointing_of(
         With what was measured.
     """
     threads = world.threads * world.ranks_per_node
-    found = rates_for(needs, world, machine or "")
+    measured = rates_for(needs, world, machine or "")
     folders = [Path(d) for d in options.directories] or [run_dir]
     put, get = _speed(folders, options, machine)
     return NodeInputs(
         options,
-        assumed(threads) if isinstance(found, str) else found,
+        assumed(threads) if isinstance(measured, str) else measured,
         put,
         get,
         max(0, int(room_of(folders, run_dir, needs, options, formats)) // world.ranks),
@@ -81,11 +81,11 @@ def _speed(
         return ASSUMED_DISK, ASSUMED_DISK
     rates: dict[int, StorageRates] = {}
     for folder in folders:
-        found = rates_of(machine, folder, direct=options.direct, threads=options.threads)
-        found = found or rates_of(machine, folder, direct=options.direct)
-        if found is None:
+        rates_here = rates_of(machine, folder, direct=options.direct, threads=options.threads)
+        rates_here = rates_here or rates_of(machine, folder, direct=options.direct)
+        if rates_here is None:
             return ASSUMED_DISK, ASSUMED_DISK
-        rates.setdefault(existing(folder).stat().st_dev, found)
+        rates.setdefault(existing(folder).stat().st_dev, rates_here)
     shares = _shares(folders)
     return (
         min(r.put / shares[device] for device, r in rates.items()),
@@ -107,13 +107,17 @@ def room_of(
     formats: Sequence[str] = (),
 ) -> float:
     """Return the bytes of scratch that fit into folders filled in turn, beside what else the run writes there."""
-    kept = wavefield_bytes_left(needs, options, run_dir)
+    wavefield_bytes = wavefield_bytes_left(needs, options, run_dir)
     outputs = outputs_of(needs, run_dir, formats)
     home = existing(run_dir).stat().st_dev
     room = float("inf")
     for device, share in _shares(folders).items():
         folder = next(f for f in folders if existing(f).stat().st_dev == device)
-        free = shutil.disk_usage(existing(folder)).free - share * kept - (outputs if device == home else 0)
+        free = (
+            shutil.disk_usage(existing(folder)).free
+            - share * wavefield_bytes
+            - (outputs if device == home else 0)
+        )
         room = min(room, SHARE * free / share)
     return room
 

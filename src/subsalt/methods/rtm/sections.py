@@ -306,7 +306,7 @@ class RtmTables(BaseJob):
             return self
         section, data = self.propagation, self.data
         shifts = any(getattr(step, "datum", None) is not None for step in self.signal or ())
-        asked = {
+        excluded = {
             f'[propagation] medium = "{section.medium}"': section.medium in ("vti", "tti"),
             '[propagation] model_storage = "u16"': section.model_storage == "u16",
             f"{self.parallel.group} ranks per shot": self.parallel.group != 1,
@@ -315,7 +315,7 @@ class RtmTables(BaseJob):
             "[data] slices": data is not None and data.slices is not None,
             "a [[signal]] step that shifts to a datum": shifts,
         }
-        if wrong := [what for what, so in asked.items() if so]:
+        if wrong := [what for what, so in excluded.items() if so]:
             raise ConfigError(
                 f"[propagation.topography] does not go with {', '.join(wrong)}",
                 "leave these out; or leave the topography out and shift the traces to a flat datum",

@@ -136,8 +136,8 @@ def gpu_rates(needs: Needs, world: World, gpu: PlannedGpu, machine: Machine | No
     row = _measured(needs, gpu, machine)
     if row is not None:
         core, layer = float(row["points_per_s"]), float(row["layer_points_per_s"])
-        told = f"measured on {gpu.name} at {row['n']}^3 on {str(row.get('date', ''))[:10]}"
-        text = f"model: {_rate(core)} outside the layer and {_rate(layer)} inside, {told}"
+        origin = f"measured on {gpu.name} at {row['n']}^3 on {str(row.get('date', ''))[:10]}"
+        text = f"model: {_rate(core)} outside the layer and {_rate(layer)} inside, {origin}"
         noisy, date, version = bool(row.get("noisy")), str(row.get("date", "")), str(row.get("version", ""))
         return Rates(core, layer, 0, int(row["n"]), noisy, parts, date, version, _shared(text, gpu))
     share, per_point = SHARE[needs.medium], bytes_of(needs.medium, options.model_storage)

@@ -292,7 +292,9 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
         return "\n".join(
             [*about, "# The model file contains its position on the map: no frame is needed here.", ""]
         )
-    ways = [(frame_key(frame), what) for frame, what in frames_along(np.array([line["start"], line["end"]]))]
+    choices = [
+        (frame_key(frame), what) for frame, what in frames_along(np.array([line["start"], line["end"]]))
+    ]
     if varying:
         guess.findings.append(
             Finding(
@@ -300,7 +302,7 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
                 "warning",
                 f"the place of x = 0 of {', '.join(varying)} on the line is not known: the line runs {described(line)}",
                 "uncomment one of the two frames in [data] of the job, or write your own: "
-                + "; or ".join(f"{text} ({what})" for text, what in ways),
+                + "; or ".join(f"{text} ({what})" for text, what in choices),
             )
         )
         about.append(
@@ -311,35 +313,35 @@ def _place(model: dict[str, str | None], guess: _Guess) -> str:
             "# The model varies with depth only, so x = 0 is at the end of the line. For a model that varies along x,",
             "# uncomment the frame that has its x = 0 at the correct place, or write your own:",
         ]
-    return "\n".join([*about, *(f"# {text}  # {what}" for text, what in ways), ""])
+    return "\n".join([*about, *(f"# {text}  # {what}" for text, what in choices), ""])
 
 
 def _turned(model: dict[str, str | None], guess: _Guess) -> str:
     """Return the lines of `[data]` on a 3-D survey whose lines run at an angle to the map."""
-    found = None if guess.survey is None else turned(guess.survey)
-    if found is None:
+    lines = None if guess.survey is None else turned(guess.survey)
+    if lines is None:
         return ""
-    about = f"# The lines of the survey run {heading(found.degrees % 360.0)}."
+    about = f"# The lines of the survey run {heading(lines.degrees % 360.0)}."
     files = [text for text in model.values() if text is not None and Path(text).exists()]
     if not files:
-        guess.read.append(f"azimuth {found.degrees:g} degrees of the lines")
-        return f"{about}\n# The axes of the grid run along them, from this position on the map:\nframe = {found.key}\n"
+        guess.read.append(f"azimuth {lines.degrees:g} degrees of the lines")
+        return f"{about}\n# The axes of the grid run along them, from this position on the map:\nframe = {lines.key}\n"
     if _of_files(model)[0] is not None:
         return f"{about}\n# The model file contains its position on the map: no frame is needed here.\n"
     guess.findings.append(
         Finding(
             "W398",
             "warning",
-            f"the lines of the survey run {heading(found.degrees % 360.0)}, and the position of {', '.join(files)} on "
+            f"the lines of the survey run {heading(lines.degrees % 360.0)}, and the position of {', '.join(files)} on "
             "the map is not known: the model is assumed to have the axes of the map",
-            f"if the axes of the model run along the lines: [data] frame = {found.key}, with the map coordinates of "
+            f"if the axes of the model run along the lines: [data] frame = {lines.key}, with the map coordinates of "
             "its own origin",
         )
     )
     return (
         f"{about}\n# Nothing says where on the map the model lies: its axes are taken for those of the map. If they\n"
         "# run along the lines, uncomment the line and give the map coordinates of the model's origin:\n"
-        f"# frame = {found.key}\n"
+        f"# frame = {lines.key}\n"
     )
 
 
@@ -352,11 +354,11 @@ def _of_files(model: dict[str, str | None]) -> tuple[Frame | None, list[str]]:
         if text is None or not as_path(text).exists():
             continue
         try:
-            found = volume.open_volume(as_path(text), key=name if text.endswith(".npz") else None)
+            opened = volume.open_volume(as_path(text), key=name if text.endswith(".npz") else None)
         except SubsaltError:
             continue  # said where the file is looked at for its values
-        frame = frame or (found.frame if found.frame != Frame() else None)
-        if varies_along_x(Parameter(name, found.planes, found.grid)):
+        frame = frame or (opened.frame if opened.frame != Frame() else None)
+        if varies_along_x(Parameter(name, opened.planes, opened.grid)):
             varying.append(text)
     return frame, varying
 
@@ -373,15 +375,15 @@ def _parameter(parameter: str, text: str, folder: Path, guess: _Guess) -> object
 
     path = as_path(text)
     try:
-        found = volume.read(path, key=parameter if path.suffix == ".npz" else None)
+        opened = volume.read(path, key=parameter if path.suffix == ".npz" else None)
     except SubsaltError as error:
         guess.findings.append(Finding(error.code, "error", error.message, error.fix))
         return name
     if kind == "angle":
-        radians = not found.unit and looks_like_radians(parameter, summarise(found.values))
+        radians = not opened.unit and looks_like_radians(parameter, summarise(opened.values))
         return {"file": name, "unit": "radians"} if radians and parameter == "theta" else name
-    middle = float(np.nanmedian(found.values))
-    return {"file": name, "unit": "km/s"} if 0.9 < middle < 15 and not found.unit else name
+    middle = float(np.nanmedian(opened.values))
+    return {"file": name, "unit": "km/s"} if 0.9 < middle < 15 and not opened.unit else name
 
 
 def _model(given: dict[str, str | None], folder: Path, guess: _Guess) -> str:

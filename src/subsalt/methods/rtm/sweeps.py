@@ -122,14 +122,18 @@ class Sweeps:
         What is advanced.
     task : ShotTask
         By which scheme.
-    held : ShotResources
+    resources : ShotResources
         Fields, files and states.
     """
 
-    def __init__(self, shooting: Shooting, task: ShotTask, held: ShotResources) -> None:
-        self.shooting, self.scheme, self.samples = shooting, task.scheme, held.samples
-        self.kept, self.slots, self.points = held.receiver_file, held.slots, held.points
-        self.source, self.receivers = held.states
+    def __init__(self, shooting: Shooting, task: ShotTask, resources: ShotResources) -> None:
+        self.shooting, self.scheme, self.samples = shooting, task.scheme, resources.samples
+        self.receiver_file, self.slots, self.points = (
+            resources.receiver_file,
+            resources.slots,
+            resources.points,
+        )
+        self.source, self.receivers = resources.states
         self.clock, self.reached = task.clock, task.reached
         self.receiving = False
         self.source_steps = self.receiver_steps = 0
@@ -184,7 +188,7 @@ class Sweeps:
         return self._counts() + self._before
 
     def _counts(self) -> Counts:
-        slots, files = self.slots, [f for f in (self.samples.file, self.kept) if f is not None]
+        slots, files = self.slots, [f for f in (self.samples.file, self.receiver_file) if f is not None]
         stored, loaded = (slots.stored, slots.loaded) if slots is not None else ({}, {})
         return Counts(
             self.source_steps,
@@ -316,7 +320,7 @@ class Sweeps:
             self.samples.expect(task.last)
         with self.clock("snapshots"):
             fields = self._source_samples(numbers)
-            rooms = {} if self.kept is None else {i: self.kept.room(i) for i in numbers}
+            rooms = {} if self.receiver_file is None else {i: self.receiver_file.room(i) for i in numbers}
         at = {i: receiver_time(scheme, i) for i in numbers}
         for i, room in rooms.items():
             if at[i] == 0:  # at rest, before any step
@@ -338,16 +342,16 @@ class Sweeps:
         self.receiver_steps += steps
         with self.clock("snapshots"):
             for i in rooms:
-                assert self.kept is not None
-                self.kept.put(i)
+                assert self.receiver_file is not None
+                self.receiver_file.put(i)
             self.samples.imaged(numbers)
 
     def _source_samples(self, numbers: range) -> dict[int, NDArray]:
         """Return source samples; of damaged ones, all that come before are made again."""
-        asked = self.samples.on_file(numbers)
-        found, damaged = self.samples.get(numbers)
-        if not asked or not self.shooting.anywhere(bool(damaged)):
-            return found
+        from_file = self.samples.on_file(numbers)
+        arrays, damaged = self.samples.get(numbers)
+        if not from_file or not self.shooting.anywhere(bool(damaged)):
+            return arrays
         self.samples.give_back()
         return self._make_samples_again(numbers)
 
@@ -370,8 +374,8 @@ class Sweeps:
                 for i in some:
                     file.put(i)
             rooms = file.form.rooms(SnapshotPool(), prop.kernels, len(numbers), "memory")
-            found = dict(zip(numbers, rooms, strict=True))
-            self._advance_source(self._spare, last * k - self._spare.it, found)
+            arrays = dict(zip(numbers, rooms, strict=True))
+            self._advance_source(self._spare, last * k - self._spare.it, arrays)
         self.recomputed += last * k
         self.samples.expect(first - 1)
-        return found
+        return arrays

@@ -140,7 +140,7 @@ def _brought(
     dict
         ``moved`` of ``count``, ``most``: m, of the shot ``shot``; ``deepest``: m below the surface.
     """
-    found = {"count": 0, "moved": 0, "most": 0.0, "shot": 0, "deepest": 0.0}
+    counts = {"count": 0, "moved": 0, "most": 0.0, "shot": 0, "deepest": 0.0}
     high, low = (0.0, 0), (0.0, 0)
     for i, shot in enumerate(shots):
         points = ends.of(shot).copy()
@@ -151,11 +151,11 @@ def _brought(
         move = np.maximum(section.depth - under, 0.0)
         points[:, 2] += move
         shots[i] = ends.put(shot, points)
-        found["count"] += len(points)
-        found["moved"] += int((move > 0).sum())
-        if move.max() > found["most"]:
-            found["most"], found["shot"] = float(move.max()), shot.id
-        found["deepest"] = max(found["deepest"], float((under + move).max()))
+        counts["count"] += len(points)
+        counts["moved"] += int((move > 0).sum())
+        if move.max() > counts["most"]:
+            counts["most"], counts["shot"] = float(move.max()), shot.id
+        counts["deepest"] = max(counts["deepest"], float((under + move).max()))
     if recorded:
         for off, shot_id, where in ((-high[0], high[1], "above"), (low[0], low[1], "below")):
             # a mean over a radius lies off the ground by its slopes; a source in a hole, by some tens of metres
@@ -167,4 +167,4 @@ def _brought(
                     "elevations of the file",
                     code="E755",
                 )
-    return found
+    return counts

@@ -67,17 +67,17 @@ def of_shot(needs: Needs, decision: Grouping, shot: Shot, group: int = 0) -> Tot
 
 def of_survey(needs: Needs, decision: Grouping) -> Totals | None:
     """Return what all shots do together; scratch is that of the groups that work at the same time."""
-    found = [t for s in needs.shots if (t := of_shot(needs, decision, s)) is not None]
-    if not found:
+    totals = [t for s in needs.shots if (t := of_shot(needs, decision, s)) is not None]
+    if not totals:
         return None
-    counts = found[0].counts
-    for t in found[1:]:
+    counts = totals[0].counts
+    for t in totals[1:]:
         counts += t.counts
     return Totals(
         counts,
-        sum(t.written for t in found),
-        sum(t.read for t in found),
-        decision.groups * max(t.scratch for t in found),
-        sum(t.down for t in found),
-        sum(t.up for t in found),
+        sum(t.written for t in totals),
+        sum(t.read for t in totals),
+        decision.groups * max(t.scratch for t in totals),
+        sum(t.down for t in totals),
+        sum(t.up for t in totals),
     )

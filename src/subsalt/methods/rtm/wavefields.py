@@ -24,8 +24,8 @@ def records_of(shot: int, folders: Sequence[Path]) -> list[dict[str, Any]]:
     out = []
     for name in NAMES:
         if is_complete(folders, shot, name):
-            with open_stored(folders, shot, name) as kept:
-                sha, size = _digest(kept.files), kept.bytes
+            with open_stored(folders, shot, name) as stored:
+                sha, size = _digest(stored.files), stored.bytes
             out.append({"name": name, "sha256": sha, "bytes": size})
     return out
 
@@ -51,15 +51,15 @@ def open_wavefield(run: Path, wavefield: Wavefield) -> StoredWavefield:
         f"kept {wavefield.name} wavefield of shot {wavefield.shot}",
     )
     try:
-        kept = open_stored(folders, wavefield.shot, cast("Name", wavefield.name))
+        stored = open_stored(folders, wavefield.shot, cast("Name", wavefield.name))
     except MissingInputError as error:
         raise CorruptionError(f"the {what} is gone: {error.message}", CURE, code="E863") from error
-    if _digest(kept.files) != wavefield.sha256:
-        kept.close()
+    if _digest(stored.files) != wavefield.sha256:
+        stored.close()
         raise CorruptionError(
             f"the {what} in {folders[0]} is not the one the ledger knows", CURE, code="E863"
         )
-    return kept
+    return stored
 
 
 #: what to do about a wavefield that is damaged or gone

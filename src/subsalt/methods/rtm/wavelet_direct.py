@@ -58,12 +58,12 @@ class _Survey:
     ----------
     job : Job
         With `[data]`.
-    asked : WaveletOptions
+    options : WaveletOptions
         What is given.
     """
 
-    def __init__(self, job: Job, asked: WaveletOptions) -> None:
-        self.asked = asked
+    def __init__(self, job: Job, options: WaveletOptions) -> None:
+        self.options = options
         self.survey, self.facts = conditioned(job, job.signal_source())
         if self.survey.surface is not None:
             raise ConfigError(
@@ -72,9 +72,9 @@ class _Survey:
                 code="E754",
             )
         self.model: ModelLike = job.open_model()
-        free = job.propagation.free_surface if asked.free_surface is None else asked.free_surface
+        free = job.propagation.free_surface if options.free_surface is None else options.free_surface
         self.surface = self.model.grid.origin3[2] if free else None
-        self.ndim = dimension(job, self.survey, asked)
+        self.ndim = dimension(job, self.survey, options)
         self.wave = DirectWave(self.ndim, self.surface, 0.0, 0)
         #: the other reading of the ghosts, tried beside; None where sources or receivers lie on the surface itself
         self.other: DirectWave | None = None
@@ -94,15 +94,15 @@ class _Survey:
 
     def velocity(self, shot: Shot) -> float:
         """Return the velocity of the direct wave of a shot, m/s."""
-        if self.asked.velocity is not None:
-            return self.asked.velocity
+        if self.options.velocity is not None:
+            return self.options.velocity
         around = np.concatenate([shot.src[None], shot.rcv])
         return float(np.median(self.model.at(around)))
 
     def rows(self, shot: Shot) -> NDArray[np.int64]:
         """Return the traces of a shot within the offsets that are asked for, off the source."""
         x = shot.offset
-        near, far = self.asked.offsets or (0.0, math.inf)
+        near, far = self.options.offsets or (0.0, math.inf)
         apart = np.sqrt(((shot.rcv - shot.src) ** 2).sum(axis=1)) > 0
         return np.flatnonzero((x >= near) & (x <= far) & apart)
 
@@ -112,7 +112,7 @@ class _Survey:
         direct, mirrored = self.wave.distances(shot, rows)
         last = direct if mirrored is None else mirrored
         end = self.survey.time.duration - last / v
-        if self.asked.offsets is not None:
+        if self.options.offsets is not None:
             return end
         return np.minimum(end, direct_wave.other_arrivals(self.model, shot, rows, v) - last / v)
 
@@ -122,14 +122,14 @@ class _Survey:
         w, dt = self.wave, self.survey.time.dt
         end = self.survey.time.duration
         # what arrives later is as long as the direct wave, and begins as early
-        long = (w.n - 1) * dt + (w.start if self.asked.offsets is not None else 0.0)
+        long = (w.n - 1) * dt + (w.start if self.options.offsets is not None else 0.0)
         rows = rows[self.alone(shot, rows) >= long]
         direct, _ = w.distances(shot, rows)
         rows = rows[direct / self.velocity(shot) + w.start + (w.n - 1) * dt <= end]
         return rows[spread(len(rows), TRACES)] if len(rows) else rows
 
 
-def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None = None) -> SourceWavelet:
+def from_direct_waves(job: Job, options: WaveletOptions, progress: Progress | None = None) -> SourceWavelet:
     """Return the wavelet whose direct waves are those of the traces of a job, read shot by shot.
 
     Raises
@@ -138,7 +138,7 @@ def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None
         E855: longer than the records; E856: no shot with enough traces that show their direct wave alone; E857: the
         velocity is not that of the first breaks; E858: the shots do not have one wavelet.
     """
-    its = _Survey(job, asked)
+    its = _Survey(job, options)
     its.facts |= {
         "spreading": f"{its.ndim}-D",
         "free_surface": its.surface is not None,
@@ -165,30 +165,30 @@ def from_direct_waves(job: Job, asked: WaveletOptions, progress: Progress | None
 
 def _settle(its: _Survey) -> None:
     """Find start and length of the wavelet and hold the velocity against the first breaks, on a sample of the shots."""
-    time, asked = its.survey.time, its.asked
-    if asked.length is not None and asked.length >= time.duration - time.t0:
+    time, options = its.survey.time, its.options
+    if options.length is not None and options.length >= time.duration - time.t0:
         raise DataError(
-            f"a wavelet of {asked.length:g} s is longer than the records, {time.duration - time.t0:.4g} s",
-            f'give its own length: --length 0.2, or --length "{asked.length:g} ms" if that was meant',
+            f"a wavelet of {options.length:g} s is longer than the records, {time.duration - time.t0:.4g} s",
+            f'give its own length: --length 0.2, or --length "{options.length:g} ms" if that was meant',
             code="E855",
         )
     looked = [its.survey.shots[i] for i in spread(len(its.survey.shots), SAMPLE)]
-    found = [one for shot in looked if (one := _look(its, shot)) is not None]
-    if not found:
+    looks = [one for shot in looked if (one := _look(its, shot)) is not None]
+    if not looks:
         raise _no_traces(its, [])
-    period = float(np.median([one.period for one in found]))
-    onset = np.concatenate([one.onset for one in found])
+    period = float(np.median([one.period for one in looks]))
+    onset = np.concatenate([one.onset for one in looks])
     onset = onset[np.isfinite(onset)]
     early = float(np.median(onset)) if len(onset) else 0.0
-    start = asked.start if asked.start is not None else early - 0.5 * period
-    room = float(np.median([one.room for one in found]))
-    length = asked.length or min(PERIODS * period, room)
+    start = options.start if options.start is not None else early - 0.5 * period
+    room = float(np.median([one.room for one in looks]))
+    length = options.length or min(PERIODS * period, room)
     its.facts |= {
         "period_s": period,
         "onset_s": early if len(onset) else None,
-        "velocity_m_per_s": float(np.median([one.velocity for one in found])),
+        "velocity_m_per_s": float(np.median([one.velocity for one in looks])),
     }
-    if length < FEWEST_PERIODS * period and asked.length is None:
+    if length < FEWEST_PERIODS * period and options.length is None:
         raise DataError(
             f"the direct wave is alone for {1e3 * room:.0f} ms in the median shot, {room / period:.1f} periods of "
             f"{1e3 * period:.0f} ms: too short for a wavelet",
@@ -198,7 +198,7 @@ def _settle(its: _Survey) -> None:
         )
     n = max(2, round(length / time.dt) + 1)
     its.wave = replace(its.wave, start=time.dt * math.floor(start / time.dt + 1e-6), n=n)
-    _require_velocity(its, found, period)
+    _require_velocity(its, looks, period)
 
 
 @dataclass(frozen=True)
@@ -238,10 +238,10 @@ def _look(its: _Survey, shot: Shot) -> _Look | None:
     return _Look(period, onset, distance, distance / v, float(best), v)
 
 
-def _require_velocity(its: _Survey, found: list[_Look], period: float) -> None:
+def _require_velocity(its: _Survey, looks: list[_Look], period: float) -> None:
     """Raise when first breaks move out with another velocity than the direct wave is modelled with."""
     slopes, spans = [], []
-    for one in found:
+    for one in looks:
         use = np.isfinite(one.onset)
         slowness = direct_wave.moveout(one.distance[use], (one.onset + one.travel)[use])
         if slowness is not None and use.mean() >= 0.6:
@@ -257,7 +257,7 @@ def _require_velocity(its: _Survey, found: list[_Look], period: float) -> None:
     its.facts["first_break_velocity_m_per_s"] = seen if math.isfinite(seen) else None
     if abs(slope) * span <= MISFIT * period:
         return
-    where = "--velocity" if its.asked.velocity is not None else "[model] vp at sources and receivers"
+    where = "--velocity" if its.options.velocity is not None else "[model] vp at sources and receivers"
     raise DataError(
         f"first breaks of {len(slopes)} shots move out with {seen:.0f} m/s, {where} is {v:.0f} m/s: over "
         f"{span:.0f} m of offset that is {1e3 * abs(slope) * span:.0f} ms, and the dominant period is "
@@ -326,16 +326,16 @@ def _no_traces(its: _Survey, early: list[Early]) -> DataError:
     nearest = min((float(s.offset.min()) for s in shots if len(s.rcv)), default=0.0)
     farthest = max((float(s.offset.max()) for s in shots if len(s.rcv)), default=0.0)
     why = Counter(reason for _, _, reason in early if reason)
-    told = f"; most often: {why.most_common(1)[0][0]}" if why else ""
-    asked = ""
-    if its.asked.offsets is not None:
-        asked = f" and --offsets asks for {its.asked.offsets[0]:g} to {its.asked.offsets[1]:g} m"
+    most_often = f"; most often: {why.most_common(1)[0][0]}" if why else ""
+    limits = ""
+    if its.options.offsets is not None:
+        limits = f" and --offsets asks for {its.options.offsets[0]:g} to {its.options.offsets[1]:g} m"
     length = (
         f" for the {1e3 * (its.wave.n - 1) * its.survey.time.dt:.0f} ms of the wavelet" if its.wave.n else ""
     )
     return DataError(
         f"none of {len(shots)} shots has {FEWEST_TRACES} traces that show their direct wave alone{length}: offsets are "
-        f"{nearest:.0f} to {farthest:.0f} m{asked}{told}",
+        f"{nearest:.0f} to {farthest:.0f} m{limits}{most_often}",
         "choose offsets (--offsets 0:500) and a shorter --length; without direct waves use --signature or --phase",
         code="E856",
     )

@@ -66,8 +66,8 @@ def compared(fits: Sequence[ShotFit], others: Sequence[ShotSums], used: bool) ->
     _, second = common_shape(others)
     own, other = _left(fits), _left(second)
     better = other < own
-    kept, against = (_traces(second), _traces(fits)) if better else (_traces(fits), _traces(second))
-    decided = min(own, other) ** 2 <= DECIDED * max(own, other) ** 2 and kept >= KEPT * against
+    explained, against = (_traces(second), _traces(fits)) if better else (_traces(fits), _traces(second))
+    decided = min(own, other) ** 2 <= DECIDED * max(own, other) ** 2 and explained >= KEPT * against
     with_ghost, without = (own, other) if used else (other, own)
     return Both(with_ghost, without, used, (used != better) if decided else None)
 

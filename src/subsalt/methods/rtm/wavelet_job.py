@@ -178,22 +178,22 @@ def conditioned(job: Job, survey: Survey) -> tuple[Survey, dict[str, Any]]:
     if not isinstance(survey.reader, TreatedReader):
         return survey, {"steps": [], "filters": [], "steps_left_out": []}
     flow = survey.reader.flow
-    kept = [step for step in flow.steps if not spoils(step) and not is_filter(step)]
+    steps = [step for step in flow.steps if not spoils(step) and not is_filter(step)]
     said = {
-        "steps": [step.label() for step in kept],
+        "steps": [step.label() for step in steps],
         "filters": [step.label() for step in flow.steps if is_filter(step)],
         "steps_left_out": [f"{step.label()}: {why}" for step in flow.steps if (why := spoils(step))],
     }
     plain = replace(recorded(survey), reader=survey.reader.inner)
-    if not kept:
+    if not steps:
         return plain, said
-    return treated(plain, Flow(kept, plain.time, lambda name, key: job.resolve(name))), said
+    return treated(plain, Flow(steps, plain.time, lambda name, key: job.resolve(name))), said
 
 
-def dimension(job: Job, survey: Survey, asked: WaveletOptions) -> int:
+def dimension(job: Job, survey: Survey, options: WaveletOptions) -> int:
     """Return the dimension in which the waves of the records spread."""
-    if asked.spreading != "auto":
-        return 2 if asked.spreading == "2d" else 3
+    if options.spreading != "auto":
+        return 2 if options.spreading == "2d" else 3
     return 3 if survey.ndim == 3 or any(isinstance(s, To2d) for s in job.signal or []) else 2
 
 
@@ -252,7 +252,7 @@ def _through(w: Wavelet, flow: Flow) -> Wavelet:
     return wavelets.from_samples(out[cut], flow.out.dt, first, name=w.name)
 
 
-def from_spectrum(job: Job, phase: Phase, asked: WaveletOptions) -> SourceWavelet:
+def from_spectrum(job: Job, phase: Phase, options: WaveletOptions) -> SourceWavelet:
     """Return the wavelet with the mean amplitude spectrum of the traces and a chosen phase, its peak 1.
 
     The spectrum of the earth's response is taken as white, which reflections are on the whole; a wavelet of a 2-D job
@@ -277,10 +277,10 @@ def from_spectrum(job: Job, phase: Phase, asked: WaveletOptions) -> SourceWavele
         )
     width = max(1, round(SMOOTH / f[1]))
     amplitude = np.sqrt(np.convolve(power, np.hanning(2 * width + 3), "same"))
-    ndim = dimension(job, survey, asked)
+    ndim = dimension(job, survey, options)
     if ndim == 2:
         amplitude = amplitude * np.sqrt(f)
-    length = asked.length or PERIODS * float(np.median(period))
+    length = options.length or PERIODS * float(np.median(period))
     n = max(4, round(length / survey.time.dt))
     half = n // 2 + 1 if phase == "zero" else n
 

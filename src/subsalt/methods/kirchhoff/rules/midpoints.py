@@ -89,13 +89,13 @@ def fold_facts(table: TraceTable, grid: ImageGrid) -> dict[str, Any]:
 
 
 def on_the_grid(
-    table: TraceTable, grid: ImageGrid, aperture: float | None, asked: bool = True
+    table: TraceTable, grid: ImageGrid, aperture: float | None, grid_is_given: bool = True
 ) -> Iterator[Finding]:
     """Yield how many midpoints lie on the output, and what is wrong when they do not.
 
     Parameters
     ----------
-    asked : bool
+    grid_is_given : bool
         The job says where the output lies or which lines it has, so that it may be a part of the survey. Else it is the
         grid of the traces, on which they lie.
     """
@@ -105,8 +105,8 @@ def on_the_grid(
     used = on if aperture is None else within
     middle = table.midpoint[:: max(1, n // _TRIED)]
     guess = _guess(middle, grid, table.notes.get("scalars", []))
-    in_order = not guess and (on >= _MOST * n or (asked and covered(fold) >= _COVERED))
-    own = not asked and not guess and on < _OWN * n
+    in_order = not guess and (on >= _MOST * n or (grid_is_given and covered(fold) >= _COVERED))
+    own = not grid_is_given and not guess and on < _OWN * n
     in_order &= not own
     drawn = "" if in_order else "\n" + "\n".join(text_map(middle, grid))
     if used == 0:

@@ -41,7 +41,7 @@ def prestack_findings(
     grid: ImageGrid | None = None,
     aperture: float | None = None,
     datum: bool = False,
-    asked: bool = True,
+    grid_is_given: bool = True,
 ) -> Iterator[Finding]:
     """Yield everything that is odd about prestack traces, and what is in order.
 
@@ -57,7 +57,7 @@ def prestack_findings(
         Largest distance of midpoint and location, m.
     datum : bool
         The migration takes heights into account.
-    asked : bool
+    grid_is_given : bool
         The job says where the output lies, or which lines it has.
 
     Notes
@@ -80,10 +80,10 @@ def prestack_findings(
         yield from elevations(table)
     if grid is not None:
         yield from image_times(table, grid)
-        found = list(on_the_grid(table, grid, aperture, asked))
-        yield from found
+        on_grid = list(on_the_grid(table, grid, aperture, grid_is_given))
+        yield from on_grid
         # a grid that is misplaced numbers its bins otherwise: once is enough
-        if all(f.level == "ok" for f in found):
+        if all(f.level == "ok" for f in on_grid):
             yield from numbers_agree(table, grid)
 
 
