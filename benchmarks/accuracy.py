@@ -197,7 +197,7 @@ def predicted(medium: str) -> list[dict[str, Any]]:
         run, every = scheme.needed(ACCURACY, energy), scheme.needed(ACCURACY)
         part, plain = min(
             ((p, scheme.needed(ACCURACY, energy, p)) for p in PARTS),
-            key=lambda found: found[1] ** 4 / found[0],
+            key=lambda points: points[1] ** 4 / points[0],
         )
         row = {
             "order": order,
@@ -232,42 +232,44 @@ def measure(medium: str, options: argparse.Namespace) -> dict[str, Any]:
             sys.stdin.readline()
 
     with tempfile.TemporaryDirectory() as folder:
-        found = entries(medium, Path(folder), (options.orders or OUR_ORDERS[medium], options.peer_orders))
+        entry_rows = entries(
+            medium, Path(folder), (options.orders or OUR_ORDERS[medium], options.peer_orders)
+        )
         first: dict[str, float] = {}
         try:
-            for entry in found.values():
+            for entry in entry_rows.values():
                 entry.start(options.threads)
-            for name, entry in found.items():
+            for name, entry in entry_rows.items():
                 ready(f"{name}: tune and verify")
                 entry.tune()
                 first[name] = entry.round()
-            right = [name for name, e in found.items() if checked(name, e)]
-            counted = [n for n, e in found.items() if e.peer and e.setting.scheme != BESIDE]
+            right = [name for name, e in entry_rows.items() if checked(name, e)]
+            counted = [n for n, e in entry_rows.items() if e.peer and e.setting.scheme != BESIDE]
             limit = SLOW * min(first[name] for name in counted)
-            left_out = [name for name, e in found.items() if e.peer and first[name] > limit]
-            taking_turns = [name for name in found if name not in left_out]
+            left_out = [name for name, e in entry_rows.items() if e.peer and first[name] > limit]
+            taking_turns = [name for name in entry_rows if name not in left_out]
             for i in range(options.rounds):
                 ready(f"round {i + 1}")
                 for name in taking_turns if i % 2 == 0 else reversed(taking_turns):
-                    found[name].seconds.append(found[name].round())
+                    entry_rows[name].seconds.append(entry_rows[name].round())
             for name in left_out:
-                found[name].seconds.append(first[name])
-            rows = {name: entry.row() for name, entry in found.items()}
+                entry_rows[name].seconds.append(first[name])
+            rows = {name: entry.row() for name, entry in entry_rows.items()}
         finally:
-            for entry in found.values():
+            for entry in entry_rows.values():
                 if entry.worker is not None:
                     entry.worker.close()
     best = min(counted, key=lambda n: rows[n]["seconds"])
-    ours = [name for name in found if not found[name].peer]
+    ours = [name for name in entry_rows if not entry_rows[name].peer]
     return {
         "ours": ours[0],
         "peer": best,
         "rounds": options.rounds,
-        "ratios": {name: ratio(found[best].seconds, found[name].seconds) for name in ours},
+        "ratios": {name: ratio(entry_rows[best].seconds, entry_rows[name].seconds) for name in ours},
         "memory_ratios": {
             name: round(rows[name]["peak_bytes"] / rows[best]["peak_bytes"], 3) for name in ours
         },
-        "missed": [name for name in found if name not in right],
+        "missed": [name for name in entry_rows if name not in right],
         "one_round": left_out,
         "sides": rows,
         "predicted": predicted(medium),

@@ -55,10 +55,10 @@ def elapsed(launch: list[str]) -> float:
     return float(re.search(r"elapsed ([0-9.]+)", said)[1])
 
 
-def tried(mpi: MpiInUse, program: Path, how: str, asked: argparse.Namespace) -> dict[str, Any]:
+def tried(mpi: MpiInUse, program: Path, how: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the row of one program."""
-    launch = mpi.start(asked.ranks, [str(program), how, str(asked.steps)])
-    options = ["--try", "1", "--rounds", str(asked.rounds), "--time-from", "elapsed ([0-9.]+)"]
+    launch = mpi.start(arguments.ranks, [str(program), how, str(arguments.steps)])
+    options = ["--try", "1", "--rounds", str(arguments.rounds), "--time-from", "elapsed ([0-9.]+)"]
     options += ["--ignore", "elapsed .*", "--json"]
     words = [sys.executable, "-m", "subsalt", "lab", "barriers", *options, "--", *launch]
     said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
@@ -66,8 +66,8 @@ def tried(mpi: MpiInUse, program: Path, how: str, asked: argparse.Namespace) -> 
     (site,), trial = result["rows"], result["trial"]
     calls = {r["call"]: r for r in trial["rows"]}
     loop = median(trial["seconds_a"])
-    plain = median(elapsed(launch) for _ in range(asked.rounds))
-    barrier = calls["MPI_Barrier"]["before"] / asked.ranks
+    plain = median(elapsed(launch) for _ in range(arguments.rounds))
+    barrier = calls["MPI_Barrier"]["before"] / arguments.ranks
     return {
         "program": how,
         "loop": loop,
@@ -80,7 +80,7 @@ def tried(mpi: MpiInUse, program: Path, how: str, asked: argparse.Namespace) -> 
         "low": trial["paired"]["low"],
         "high": trial["paired"]["high"],
         "next": site["next"],
-        "moved": calls[site["next"]]["moved"] / asked.ranks,
+        "moved": calls[site["next"]]["moved"] / arguments.ranks,
         "verdict": trial["verdict"],
         "identical": trial["identical"],
         "noisy": trial["load"]["noisy"],
@@ -94,7 +94,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=10)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     mpi = MpiInUse.find()
     if mpi.compiler is None:
         sys.exit(f"no mpicc of {mpi.name}")
@@ -102,12 +102,14 @@ def main() -> int:
         program = Path(folder, "barrier_trial")
         words = [str(mpi.compiler), "-O2", str(HERE / "barrier_trial.c"), "-o", str(program)]
         subprocess.run(words, check=True)
-        rows = [tried(mpi, program, how, asked) for how in ("even", "uneven", "messages")]
+        rows = [tried(mpi, program, how, options) for how in ("even", "uneven", "messages")]
     print(render(rows, COLUMNS))
-    kept = all(r["low"] <= r["bound"] + r["recorded"] and r["identical"] for r in rows)
-    settings = {"mpi": mpi.name, "ranks": asked.ranks, "steps": asked.steps, "rounds": asked.rounds}
-    print(json.dumps({"version": __version__, "machine": machine(1), **settings, "rows": rows, "kept": kept}))
-    return 0 if kept else 1
+    bounded = all(r["low"] <= r["bound"] + r["recorded"] and r["identical"] for r in rows)
+    settings = {"mpi": mpi.name, "ranks": options.ranks, "steps": options.steps, "rounds": options.rounds}
+    print(
+        json.dumps({"version": __version__, "machine": machine(1), **settings, "rows": rows, "kept": bounded})
+    )
+    return 0 if bounded else 1
 
 
 if __name__ == "__main__":

@@ -89,9 +89,9 @@ def answers(kernels: object, problem: Problem) -> Answers:
     kernels.snapshot(problem, state.curr, snapshot, box)
     kernels.square(problem, energy, snapshot, 0.5)
     kernels.correlate(problem, energy, snapshot, state.curr, box, 2.0)
-    found = {f"level {i}": a[last] for i, a in enumerate((*state.prev, *state.curr))}
-    found |= {"snapshot": snapshot[first:], "image": energy[first:]}
-    return {"record": record} | {name: np.array(np.asarray(a)) for name, a in found.items()}
+    by_name = {f"level {i}": a[last] for i, a in enumerate((*state.prev, *state.curr))}
+    by_name |= {"snapshot": snapshot[first:], "image": energy[first:]}
+    return {"record": record} | {name: np.array(np.asarray(a)) for name, a in by_name.items()}
 
 
 def beyond(medium: str, points: int, across: int) -> dict[str, object]:

@@ -58,7 +58,7 @@ def imaging_of(kernels: object, problem: Problem, off: int) -> dict[str, tuple[i
     state = kernels.new_state(problem)
     array = np.zeros if kernels is cpu else cuda.DeviceArray
     u, image = array(box.shape, np.float32), array(box.shape, np.float32)
-    kept = array((fields, shell.cells), np.float32)
+    strip = array((fields, shell.cells), np.float32)
     rng = np.random.default_rng(1)
     if n <= SMALL:  # compared, not timed
         u[...] = rng.uniform(-1, 1, box.shape).astype(np.float32)
@@ -69,9 +69,9 @@ def imaging_of(kernels: object, problem: Problem, off: int) -> dict[str, tuple[i
         "snapshot": (4 * (fields + 1) * size, lambda: kernels.snapshot(problem, curr, u, box)),
         "correlate": (4 * (fields + 3) * size, lambda: kernels.correlate(problem, image, u, curr, box, 0.5)),
         "square": (12 * size, lambda: kernels.square(problem, image, u, 0.5)),
-        "keep shell": (8 * fields * shell.cells, lambda: kernels.keep_shell(problem, curr, shell, kept)),
-        "put back": (8 * fields * shell.cells, lambda: kernels.put_back_shell(problem, curr, shell, kept)),
-        "look": (0, lambda: [np.asarray(a) for a in (u, image, kept, *curr)]),
+        "keep shell": (8 * fields * shell.cells, lambda: kernels.keep_shell(problem, curr, shell, strip)),
+        "put back": (8 * fields * shell.cells, lambda: kernels.put_back_shell(problem, curr, shell, strip)),
+        "look": (0, lambda: [np.asarray(a) for a in (u, image, strip, *curr)]),
     }
 
 
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--media", default="isotropic,vti")
     parser.add_argument("--rounds", type=int, default=7)
     args = parser.parse_args()
-    found: list[dict[str, object]] = []
+    failures: list[dict[str, object]] = []
     for medium in args.media.split(","):
         check(medium)
         problem = problem_of(medium, args.n)
@@ -150,7 +150,7 @@ def main() -> None:
                 share = nbytes / median(each) / bandwidth
                 label = name + (", off 16 bytes" if off else "")
                 print(f"{label:28s}{1e6 * median(each):14.1f}{100 * share:12.1f}{100 * spread(each):8.1f}")
-                found.append({"medium": medium, "case": label, "seconds": each, "of_copy": share})
+                failures.append({"medium": medium, "case": label, "seconds": each, "of_copy": share})
         bare = step_seconds(problem, None, "", args.rounds)
         print(f"{'points':28s}{'us per step more':>18s}   (a step: {1e6 * median(bare):.1f} us)")
         for count in map(int, args.points.split(",")):
@@ -160,8 +160,8 @@ def main() -> None:
                     more = median(step_seconds(problem, points, kind, args.rounds)) - median(bare)
                     label = f"{kind} {count} {'on' if on_nodes else 'between'} nodes"
                     print(f"{label:28s}{1e6 * more:18.1f}")
-                    found.append({"medium": medium, "case": label, "seconds_more": more})
-    print(json.dumps(machine(cpu.in_use()[0]) | {"gpu": cuda.describe(), "n": args.n, "rows": found}))
+                    failures.append({"medium": medium, "case": label, "seconds_more": more})
+    print(json.dumps(machine(cpu.in_use()[0]) | {"gpu": cuda.describe(), "n": args.n, "rows": failures}))
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ def machine(threads: int) -> dict[str, object]:
     """Return what the run was made on; no host name."""
     ram = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     gcc = shutil.which("gcc")
-    asked = [gcc, "-dumpfullversion"] if gcc else ["true"]
-    compiler = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+    command = [gcc, "-dumpfullversion"] if gcc else ["true"]
+    compiler = subprocess.run(command, capture_output=True, text=True).stdout.strip()
     return {
         "cpu": processor(),
         "subsalt": subsalt.__version__,

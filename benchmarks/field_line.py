@@ -99,11 +99,11 @@ class Steps:
 def likeness(folder: Path) -> float:
     """Return the correlation of the estimated wavelet with the one put in, taken through the filters of the job."""
     put_in = through_steps(wavelets.from_file(folder / "wavelet.txt"), Job.from_toml(folder / "line.toml"))
-    found = wavelets.from_file(folder / "line.wavelet.txt")
-    a = np.interp(found.times(), put_in.times(), put_in.samples, left=0.0, right=0.0)
+    wavelet = wavelets.from_file(folder / "line.wavelet.txt")
+    a = np.interp(wavelet.times(), put_in.times(), put_in.samples, left=0.0, right=0.0)
     # what lies outside the samples of the estimate counts as missed
-    energy = float((put_in.samples**2).sum()) * put_in.dt / found.dt
-    return float(a @ found.samples / np.sqrt(energy * (found.samples**2).sum()))
+    energy = float((put_in.samples**2).sum()) * put_in.dt / wavelet.dt
+    return float(a @ wavelet.samples / np.sqrt(energy * (wavelet.samples**2).sum()))
 
 
 def main() -> None:
@@ -114,17 +114,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shots", type=int, default=SHOTS)
     parser.add_argument("--no-rtm", action="store_true", help="stop before the migration")
-    asked = parser.parse_args()
-    folder = asked.folder
+    options = parser.parse_args()
+    folder = options.folder
     begin = time.perf_counter()
     if not (folder / "truth.json").exists():
-        make_example("marine", folder, asked.shots)
+        make_example("marine", folder, options.shots)
         print(f"{time.perf_counter() - begin:8.1f} s  the line is made", flush=True)
     steps = Steps(folder)
     # wild traces are an error of the data (65) until the job says what becomes of them
-    scan_s, found = steps.run("scan", "line.sgy", "--first-breaks", "-o", "first-breaks.png", done=(0, 65))
-    if found["n_shots"] != asked.shots:
-        raise SystemExit(f"{folder} holds a line of {found['shots']} shots: name another folder")
+    scan_s, scanned = steps.run("scan", "line.sgy", "--first-breaks", "-o", "first-breaks.png", done=(0, 65))
+    if scanned["n_shots"] != options.shots:
+        raise SystemExit(f"{folder} holds a line of {scanned['shots']} shots: name another folder")
     steps.run("init", "line.toml", "--from", "line.sgy", "--vp", "vp.rsf", "--force", done=(0, 65))
     before = (folder / "line.toml").read_text()
     (folder / "line.toml").write_text(edited(before, "before the wavelet"))
@@ -133,10 +133,10 @@ def main() -> None:
     (folder / "line.toml").write_text(after)
     steps.run("check", "line.toml")
     rtm_s = None
-    if not asked.no_rtm:
+    if not options.no_rtm:
         rtm_s, _ = steps.run("migrate", "line.toml")
     result = {
-        "shots": asked.shots,
+        "shots": options.shots,
         "bytes": (folder / "line.sgy").stat().st_size,
         "scan_s": round(scan_s, 2),
         "wavelet_s": round(wavelet_s, 2),

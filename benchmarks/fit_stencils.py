@@ -215,7 +215,7 @@ def bounded_least_squares(jacobian: Array, residual: Array, bound: Array, change
     scale = 1 / np.sqrt(np.diag(h) + 1e-12 * np.diag(h).max())
     h, g, change = h * scale[:, None] * scale, g * scale, change * scale
     h += 1e-9 * np.eye(len(h))
-    found = minimize(
+    solution = minimize(
         lambda y: 0.5 * y @ h @ y + g @ y,
         np.zeros(len(g)),
         jac=lambda y: h @ y + g,
@@ -227,7 +227,7 @@ def bounded_least_squares(jacobian: Array, residual: Array, bound: Array, change
         method="SLSQP",
         options={"maxiter": 200, "ftol": 1e-14},
     )
-    return np.asarray(scale * found.x)
+    return np.asarray(scale * solution.x)
 
 
 def fitted(family: str, order: int, points: float, waves: Waves, iterations: int = 20) -> Weights | None:
@@ -281,9 +281,9 @@ def best_weights(family: str, order: int, accuracy: float, wavelengths: float) -
     low, high = 2.0, needed(waves, best, accuracy)
     while high - low > 2e-3 * low:
         middle = (low + high) / 2
-        found = fitted(family, order, middle, waves)
-        if found is not None and waves.worst(found, middle) <= accuracy:
-            best, high = found, middle
+        weights = fitted(family, order, middle, waves)
+        if weights is not None and waves.worst(weights, middle) <= accuracy:
+            best, high = weights, middle
         else:
             low = middle
     return best

@@ -134,8 +134,8 @@ def measure(options: argparse.Namespace) -> list[dict[str, Any]]:
     for order in [options.order] if options.order else [8, 4]:
         for boundary in [options.boundary] if options.boundary else ["pml", "none"]:
             for storage in [options.storage] if options.storage else storages():
-                asked = [*map(str, options.shape), str(options.steps), str(order), boundary, storage]
-                command = [sys.executable, __file__, "--variant", *asked]
+                arguments = [*map(str, options.shape), str(options.steps), str(order), boundary, storage]
+                command = [sys.executable, __file__, "--variant", *arguments]
                 env = os.environ | {"OMP_NUM_THREADS": str(options.threads)}
                 run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env)
                 rows.append(json.loads(run.stdout.splitlines()[-1]))

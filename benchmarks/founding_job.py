@@ -99,34 +99,34 @@ CASE = (
 )
 
 
-def case_of(asked: argparse.Namespace) -> dict[str, Any]:
+def case_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return the case that is asked for."""
-    return {name: getattr(asked, name) for name in CASE} | {"shape": list(asked.shape)}
+    return {name: getattr(options, name) for name in CASE} | {"shape": list(options.shape)}
 
 
-def make(folder: Path, asked: argparse.Namespace) -> Path:
+def make(folder: Path, options: argparse.Namespace) -> Path:
     """Write what is missing of volumes, shot and job file; return the job file."""
     folder.mkdir(parents=True, exist_ok=True)
     case = folder / "case.json"
     if not case.exists():
-        case.write_text(json.dumps(case_of(asked)))
-    elif json.loads(case.read_text()) != case_of(asked):
+        case.write_text(json.dumps(case_of(options)))
+    elif json.loads(case.read_text()) != case_of(options):
         raise SystemExit(
             f"{folder} holds another case ({case.read_text()}); remove it, or give another folder"
         )
-    shape = tuple(n - 2 * LAYER for n in asked.shape)
+    shape = tuple(n - 2 * LAYER for n in options.shape)
     grid = ss.Grid(shape, (SPACING,) * 3)
     for name, values in made_model(shape).items():
         if not (folder / f"{name}.rsf").exists():
             print(f"writing {name}", flush=True)
             volume.write(folder / f"{name}.rsf", grid, values)
-    dt = time_step(max(asked.order, 8))
+    dt = time_step(max(options.order, 8))
     if not (folder / "shot.sgy").exists():
         print("writing the shot", flush=True)
-        write_shot(folder / "shot.sgy", shape, asked.samples, dt)
+        write_shot(folder / "shot.sgy", shape, options.samples, dt)
     job = folder / "job.toml"
     if not job.exists():
-        job.write_text(job_text(asked, dt))
+        job.write_text(job_text(options, dt))
     return job
 
 
@@ -148,10 +148,10 @@ def write_shot(path: Path, shape: tuple[int, ...], samples: int, dt: float) -> N
     write_survey(path, survey, traces)
 
 
-def job_text(asked: argparse.Namespace, dt: float) -> str:
+def job_text(options: argparse.Namespace, dt: float) -> str:
     """Return the job."""
-    disk = 'place = "disk"\n' if asked.strategy != "auto" else ""
-    memory = f'memory = "{asked.memory}"\n' if asked.memory != "auto" else ""
+    disk = 'place = "disk"\n' if options.strategy != "auto" else ""
+    memory = f'memory = "{options.memory}"\n' if options.memory != "auto" else ""
     return f"""\
 title = "founding small case"
 [data]
@@ -164,23 +164,23 @@ delta = "delta.rsf"
 [source]
 f0 = {F0:g}
 [propagation]
-order = {asked.order}
+order = {options.order}
 stencil = "taylor"
 grid = "model"
 dt = {dt!r}
-model_storage = "{asked.storage}"
+model_storage = "{options.storage}"
 [imaging]
 condition = "cross-correlation"
 [output]
 formats = ["rsf"]
 pictures = false
 [parallel]
-threads = {asked.threads}
-device = "{asked.device}"
+threads = {options.threads}
+device = "{options.device}"
 stream_model = true
 [checkpoint]
-strategy = "{asked.strategy}"
-{disk}{memory}restart_every = {asked.restart_every or '"off"'}
+strategy = "{options.strategy}"
+{disk}{memory}restart_every = {options.restart_every or '"off"'}
 """
 
 
@@ -287,24 +287,24 @@ def main() -> None:
     parser.add_argument("--background", action="store_true", help="start the migration and return")
     parser.add_argument("--report", action="store_true", help="start nothing")
     parser.add_argument("--publish", action="store_true", help="write docs/performance/founding-job-*.json")
-    asked = parser.parse_args()
-    usual = ("auto", "auto", 0) if asked.device == "cuda" else ("store", "1.3GB", 200)
+    options = parser.parse_args()
+    usual = ("auto", "auto", 0) if options.device == "cuda" else ("store", "1.3GB", 200)
     for name, value in zip(("strategy", "memory", "restart_every"), usual, strict=True):
-        if getattr(asked, name) is None:
-            setattr(asked, name, value)
-    if asked.large:
-        asked.shape = LARGE
-    if not asked.report:
-        job = make(asked.folder, asked)
-        code = run(job, asked.folder, background=asked.background, whole_grid=asked.whole_grid)
-        if code or asked.background:
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    if options.large:
+        options.shape = LARGE
+    if not options.report:
+        job = make(options.folder, options)
+        code = run(job, options.folder, background=options.background, whole_grid=options.whole_grid)
+        if code or options.background:
             raise SystemExit(code)
-    path = asked.folder / "run" / "run.json"
+    path = options.folder / "run" / "run.json"
     facts = json.loads(path.read_text()) if path.exists() else {"state": "not begun"}
     if facts["state"] != "finished":
-        raise SystemExit(f"{asked.folder}: {facts['state']}; start the same command again")
-    case = json.loads((asked.folder / "case.json").read_text())
-    timed = asked.folder / "process.json"
+        raise SystemExit(f"{options.folder}: {facts['state']}; start the same command again")
+    case = json.loads((options.folder / "case.json").read_text())
+    timed = options.folder / "process.json"
     process = json.loads(timed.read_text())["seconds"] if timed.exists() else None
     if sum(facts["checkpoint"]["sums"].get(k, 0) for k in ("resumed", "recomputed")):
         process = None  # the last of several starts
@@ -321,7 +321,7 @@ def main() -> None:
         **case,
         **said,
     }
-    if asked.publish:
+    if options.publish:
         where = f"-{case['device']}" if case.get("device", "cpu") != "cpu" else ""
         where += "-whole-grid" if case.get("whole_grid") else ""
         where += "-large" if tuple(case["shape"]) == LARGE else ""

@@ -230,12 +230,12 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def interpreter(asked: argparse.Namespace) -> tuple[str, dict[str, str]]:
+def interpreter(options: argparse.Namespace) -> tuple[str, dict[str, str]]:
     """Return the Python that has subsalt and the environment it needs: that of a kit, or this one."""
     environment = dict(os.environ)
-    if asked.kit is not None:
-        environment |= gpu_kit.unpack(asked.kit, asked.out / "kit")
-    if asked.rehearse:
+    if options.kit is not None:
+        environment |= gpu_kit.unpack(options.kit, options.out / "kit")
+    if options.rehearse:
         if not EMULATED.is_file():
             raise SystemExit(f"{EMULATED} is not there: build it with make emulated")
         environment["SUBSALT_CUDA_PLUGIN"] = str(EMULATED)
@@ -255,22 +255,22 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="also what ended well in an earlier call")
     parser.add_argument("--rehearse", action="store_true", help="on the emulated device")
     parser.add_argument("--publish", action="store_true", help="write docs/performance/gpu.json")
-    asked = parser.parse_args()
-    names = asked.only.split(",")
+    options = parser.parse_args()
+    names = options.only.split(",")
     if unknown := [n for n in names if n not in STEPS]:
         parser.error(f"unknown steps {', '.join(unknown)}; there are {', '.join(STEPS)}")
-    asked.out = asked.out.resolve()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    python, environment = interpreter(asked)
-    settings = Settings(asked.out, python, asked.workers, asked.rehearse)
-    session = Session(settings, asked.minutes, environment)
+    options.out = options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    python, environment = interpreter(options)
+    settings = Settings(options.out, python, options.workers, options.rehearse)
+    session = Session(settings, options.minutes, environment)
     for name in STEPS:
         if name in names and session.left() >= LEAST:
-            session.step(name, asked.again)
+            session.step(name, options.again)
             session.summary()
     result = session.summary()
     print(table(result), end="")
-    if asked.publish and not asked.rehearse:
+    if options.publish and not options.rehearse:
         write(HERE.parent / "docs" / "performance" / "gpu.json", json.dumps(result, indent=1) + "\n")
     ran = [result["steps"][n]["state"] if n in result["steps"] else "cut" for n in names]
     return int(any(state not in ("right", "skipped") for state in ran))

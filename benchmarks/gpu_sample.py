@@ -15,9 +15,9 @@ import pytest
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
     """Leave as many tests of each file as SUBSALT_GPU_SAMPLE says, after -k and -m."""
-    count, kept = int(os.environ["SUBSALT_GPU_SAMPLE"]), []
+    count, items_kept = int(os.environ["SUBSALT_GPU_SAMPLE"]), []
     for _, group in groupby(items, key=lambda item: item.path):
         of_file = list(group)
-        kept += [of_file[i * len(of_file) // count] for i in range(min(count, len(of_file)))]
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = kept
+        items_kept += [of_file[i * len(of_file) // count] for i in range(min(count, len(of_file)))]
+    config.hook.pytest_deselected(items=[item for item in items if item not in items_kept])
+    items[:] = items_kept

@@ -65,11 +65,11 @@ class Done:
         for text in reversed(self.lines):
             if text.startswith("{"):
                 try:
-                    found = dict(json.loads(text))
+                    stored = dict(json.loads(text))
                 except ValueError:
                     continue
-                if key in found:
-                    return found
+                if key in stored:
+                    return stored
         return None
 
     @property
@@ -133,13 +133,13 @@ def doctor(s: Settings) -> list[Part]:
         return "right" if test["passed"] else "wrong" if DIFFERS.search(test["detail"]) else "failed"
 
     def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-        found = done.answer("gpus")
-        if found is None:
+        reply = done.answer("gpus")
+        if reply is None:
             return broken("a GPU", done)
-        if not found["gpus"]:
-            return [row("a GPU", "failed", said=[found["gpu"]])]
-        tests = [row(t["name"], state_of(t), said=[t["detail"]]) for t in found["tests"]]
-        return [row(found["gpu"], "right", facts=found["gpus"]), *tests]
+        if not reply["gpus"]:
+            return [row("a GPU", "failed", said=[reply["gpu"]])]
+        tests = [row(t["name"], state_of(t), said=[t["detail"]]) for t in reply["tests"]]
+        return [row(reply["gpu"], "right", facts=reply["gpus"]), *tests]
 
     return [Part("doctor", s.subsalt("doctor", "--json", "--scratch", str(s.out)), 120, judge)]
 
@@ -148,8 +148,8 @@ def arithmetic(s: Settings) -> list[Part]:
     """Are roots, inverses and quotients rounded correctly, and denormals flushed as on x86?"""
 
     def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-        found = done.answer()
-        if found is None:
+        reply = done.answer()
+        if reply is None:
             return broken("arithmetic", done)
         return [
             row(
@@ -159,7 +159,7 @@ def arithmetic(s: Settings) -> list[Part]:
                 unit=f"of {r['tried']}",
                 **kept(r),
             )
-            for r in found["rows"]
+            for r in reply["rows"]
         ]
 
     def kept(r: Row) -> Row:
@@ -177,19 +177,19 @@ TOLD = re.compile(
 
 def judged_tests(done: Done, name: str = "device tests") -> list[Row]:
     """Return a row of the counts, and one for every test that failed."""
-    found: dict[str, str] = {}
+    by_file: dict[str, str] = {}
     for text in done.lines:
-        if told := TOLD.search(text):
-            first, test, other, last = told.groups()
-            found[(test or other).split(" - ")[0].strip()] = first or last
-    count = {state: list(found.values()).count(state) for state in ("PASSED", "SKIPPED", "FAILED", "ERROR")}
+        if match := TOLD.search(text):
+            first, test, other, last = match.groups()
+            by_file[(test or other).split(" - ")[0].strip()] = first or last
+    count = {state: list(by_file.values()).count(state) for state in ("PASSED", "SKIPPED", "FAILED", "ERROR")}
     if done.code != 0 and not count["FAILED"] + count["ERROR"]:
         out = broken(name, done)
     else:
         out = [row(name, "right" if count["PASSED"] else "failed")]
-    out[0] |= {"measured": count["PASSED"], "unit": f"passed, {count['SKIPPED']} skipped of {len(found)}"}
+    out[0] |= {"measured": count["PASSED"], "unit": f"passed, {count['SKIPPED']} skipped of {len(by_file)}"}
     bad = {"FAILED": "wrong", "ERROR": "failed"}
-    return out + [row(test, bad[state]) for test, state in found.items() if state in bad]
+    return out + [row(test, bad[state]) for test, state in by_file.items() if state in bad]
 
 
 #: for tests: their grids are small, and workers side by side have a core each
@@ -221,10 +221,10 @@ def beyond(s: Settings) -> list[Part]:
 
     def judge_of(medium: str) -> Judge:
         def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-            found = done.answer()
-            if found is None:
+            reply = done.answer()
+            if reply is None:
                 return broken(medium, done)
-            return [one(r) for r in found["rows"]]
+            return [one(r) for r in reply["rows"]]
 
         return judge
 
@@ -250,12 +250,12 @@ def memory(s: Settings) -> list[Part]:
     """How many bytes per second do its memory and its link give?"""
 
     def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-        found = done.answer()
-        if found is None:
+        reply = done.answer()
+        if reply is None:
             return broken("lab memory", done)
         return [
             row(r["what"], "right", measured=r["rate"], unit=r["unit"], spread=r["spread"])
-            for r in found["rows"]
+            for r in reply["rows"]
         ]
 
     words = s.subsalt("lab", "memory", "--device", "cuda", "--json", "--out", str(s.out / "machine.json"))
@@ -267,8 +267,8 @@ def kernels(s: Settings) -> list[Part]:
 
     def judge_of(name: str) -> Judge:
         def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-            found = done.answer()
-            return broken(name, done) if found is None else [one(r) for r in found["rows"]]
+            reply = done.answer()
+            return broken(name, done) if reply is None else [one(r) for r in reply["rows"]]
 
         return judge
 
@@ -309,8 +309,8 @@ def kirchhoff(s: Settings) -> list[Part]:
 
     def judge_of(kind: str) -> Judge:
         def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-            found = done.answer()
-            return broken(f"Kirchhoff, {kind}", done) if found is None else [one(r) for r in found["rows"]]
+            reply = done.answer()
+            return broken(f"Kirchhoff, {kind}", done) if reply is None else [one(r) for r in reply["rows"]]
 
         return judge
 
@@ -343,10 +343,10 @@ def founding(s: Settings) -> list[Part]:
 
     def judge_of(name: str) -> Judge:
         def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-            found = done.answer("sha256")
-            if found is None:
+            reply = done.answer("sha256")
+            if reply is None:
                 return broken(f"image by the {name}", done)
-            mine = row(f"image by the {name}, {shape} points", "right", sha256=found["sha256"])
+            mine = row(f"image by the {name}, {shape} points", "right", sha256=reply["sha256"])
             others = {r["sha256"] for rows in before.values() for r in rows if "sha256" in r}
             if others - {mine["sha256"]}:
                 mine |= {"state": "wrong", "said": ["other bytes than the processor's image"]}
@@ -370,16 +370,16 @@ def whole(s: Settings, name: str) -> Part:
     """Return the part that times a founding case as a whole job."""
 
     def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-        found = done.answer("sha256")
-        if found is None:
+        reply = done.answer("sha256")
+        if reply is None:
             return broken(f"{name} case", done)
-        title = f"{' x '.join(map(str, found['shape']))}, VTI, {found['samples']} samples, image written"
+        title = f"{' x '.join(map(str, reply['shape']))}, VTI, {reply['samples']} samples, image written"
         facts = s.out / "jobs" / name / "run" / "run.json"
-        told = json.loads(facts.read_text()) if facts.is_file() else {}
-        phases = (told.get("predicted") or {}).get("phases") or {}
+        stored = json.loads(facts.read_text()) if facts.is_file() else {}
+        phases = (stored.get("predicted") or {}).get("phases") or {}
         predicted = sum(phases.values()) if phases else None
-        more = {"phases": found["phases"], "checkpoint": found["checkpoint"], "sha256": found["sha256"]}
-        seconds = found["process_seconds"] or found["seconds"]["total"]
+        more = {"phases": reply["phases"], "checkpoint": reply["checkpoint"], "sha256": reply["sha256"]}
+        seconds = reply["process_seconds"] or reply["seconds"]["total"]
         return [against(title, seconds, SECONDS[name], "s", least=False, predicted=predicted, **more)]
 
     size = ["--large"] if name == "large" else []
@@ -404,11 +404,11 @@ OF_A_FILE = 2
 
 def sanitizer(s: Settings) -> list[Part]:
     """What does compute-sanitizer find in a dozen tests?"""
-    found = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
+    pattern = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
 
     def judge_of(tool: str) -> Judge:
         def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-            said = [m for m in map(found.search, done.lines) if m]
+            said = [m for m in map(pattern.search, done.lines) if m]
             errors = sum(int(m[1] or m[2]) for m in said)
             ran = judged_tests(done, f"tests under {tool}")
             if errors:
@@ -503,11 +503,11 @@ def peers(s: Settings) -> list[Part]:
     cases = ["gpu-iso-512", "gpu-vti-512"]
 
     def judge(done: Done, before: Mapping[str, Sequence[Row]]) -> list[Row]:
-        found = done.answer("ratio")
-        if found is None:
+        reply = done.answer("ratio")
+        if reply is None:
             return broken("Deepwave", done)
         return [
-            against(f"{k}: rate over Deepwave's", v, TIMES_PEER, "times") for k, v in found["ratio"].items()
+            against(f"{k}: rate over Deepwave's", v, TIMES_PEER, "times") for k, v in reply["ratio"].items()
         ]
 
     words = s.program("peers/run.py", *cases, "--device", "cuda")

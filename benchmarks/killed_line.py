@@ -40,7 +40,7 @@ def done(run: Path) -> int:
 
 def workers(pid: int) -> list[int]:
     """Return the processes of subsalt among a process and its descendants."""
-    found, family = [], [pid]
+    pids, family = [], [pid]
     while family:
         one = family.pop()
         try:
@@ -50,8 +50,8 @@ def workers(pid: int) -> list[int]:
             continue
         if b"subsalt" in words and not words[0].endswith(b"mpiexec"):
             # the launcher of a rank repeats its command: a rank is Python itself
-            found += [one] if b"python" in words[0] else []
-    return found
+            pids += [one] if b"python" in words[0] else []
+    return pids
 
 
 def migrate(job: Path, run: Path, shots: str, ranks: int, kill_at: int | None) -> dict[str, object]:
@@ -84,20 +84,20 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shots", default="1-12", help="as in subsalt migrate --shots")
-    asked = parser.parse_args()
-    job = asked.folder / "line.toml"
+    options = parser.parse_args()
+    job = options.folder / "line.toml"
     if not job.is_file():
         raise SystemExit(
-            f'{job} is not there; make it: make bench-line FOLDER={asked.folder} LINE="--no-rtm"'
+            f'{job} is not there; make it: make bench-line FOLDER={options.folder} LINE="--no-rtm"'
         )
-    alone, killed = asked.folder / "alone.run", asked.folder / "killed.run"
+    alone, killed = options.folder / "alone.run", options.folder / "killed.run"
     for run in (alone, killed):
         shutil.rmtree(run, ignore_errors=True)
-    if migrate(job, alone, asked.shots, 1, None)["exit_code"]:
+    if migrate(job, alone, options.shots, 1, None)["exit_code"]:
         raise SystemExit(f"the run that is left alone failed: {alone.with_suffix('.log')}")
     n = done(alone)
     parts = [
-        migrate(job, killed, asked.shots, ranks, kill_at)
+        migrate(job, killed, options.shots, ranks, kill_at)
         for ranks, kill_at in ((2, n // 3), (1, 2 * n // 3), (3, None))
     ]
     rows = peek(killed)

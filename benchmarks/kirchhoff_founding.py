@@ -244,15 +244,15 @@ def amplitudes(gathers: np.ndarray, case: Case) -> list[dict[str, float]]:
     return rows
 
 
-def measure(case: Case, folder: Path, asked: argparse.Namespace) -> dict[str, Any]:
+def measure(case: Case, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     """Make the survey, run the job, check the image; return the row."""
     place = folder / case.name
     place.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
-    job = case.write(place, asked.threads)
+    job = case.write(place, options.threads)
     made = time.perf_counter() - begin
     run = Path(tempfile.mkdtemp(prefix="run-", dir=place)) / "run"
-    seconds, peak, facts = migrate(job, run, asked.ranks, asked.threads)
+    seconds, peak, facts = migrate(job, run, options.ranks, options.threads)
     # of the rank that spent most in a phase
     phases = {name: spent["max"] for name, spent in facts["over_ranks"]["phases"].items()}
     contributions = int(facts["contributions"])
@@ -290,13 +290,13 @@ def text(row: dict[str, Any]) -> str:
 
 def missed(result: dict[str, Any]) -> list[str]:
     """Return the bars that a result misses."""
-    found = {
+    figures = {
         "seconds": result["seconds"],
         "peak_gb": result["peak_gb"],
         "amplitude": max(a["error"] for r in result["rows"] for a in r["amplitudes"]),
         "large_over_small": result.get("large_over_small", 0.0),
     }
-    return [f"{name} {found[name]:g} > {bar:g}" for name, bar in BARS.items() if not found[name] <= bar]
+    return [f"{name} {figures[name]:g} > {bar:g}" for name, bar in BARS.items() if not figures[name] <= bar]
 
 
 def main() -> None:
@@ -312,40 +312,40 @@ def main() -> None:
     parser.add_argument(
         "--publish", action="store_true", help="write docs/performance/kirchhoff-founding.json"
     )
-    asked = parser.parse_args()
-    facts = machine(asked.threads)
+    options = parser.parse_args()
+    facts = machine(options.threads)
     print(", ".join(f"{k} {v}" for k, v in facts.items()), flush=True)
-    cases = [Case(name, asked.divide) for name in ("small", "large")[: 1 + asked.large]]
-    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
+    cases = [Case(name, options.divide) for name in ("small", "large")[: 1 + options.large]]
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         rows = []
         for case in cases:
-            rows.append(measure(case, Path(folder), asked))
+            rows.append(measure(case, Path(folder), options))
             print(text(rows[-1]), flush=True)
-        if asked.large:
+        if options.large:
             # again behind the large one: the machine has become another by then
-            rows.append(measure(cases[0], Path(folder), asked))
+            rows.append(measure(cases[0], Path(folder), options))
             print(text(rows[-1]), flush=True)
     result: dict[str, Any] = {
         "question": "founding kirchhoff",
-        "command": "make bench-kirchhoff" + (" LARGE=1" if asked.large else ""),
+        "command": "make bench-kirchhoff" + (" LARGE=1" if options.large else ""),
         "machine": facts,
         "version": __version__,
-        "ranks": asked.ranks,
-        "threads": asked.threads,
+        "ranks": options.ranks,
+        "threads": options.threads,
         **{k: rows[0][k] for k in ("seconds", "peak_gb", "gcontrib_per_s")},
         "rows": rows,
     }
-    if asked.large:
+    if options.large:
         around = 0.5 * (rows[0]["seconds"] + rows[2]["seconds"])
         result["large_over_small"] = round(rows[1]["seconds"] / around, 3)
-    if asked.publish:
+    if options.publish:
         path = HERE.parent / "docs" / "performance" / "kirchhoff-founding.json"
         path.write_text(json.dumps(result, indent=1) + "\n")
-    found = missed(result) if asked.divide == 1 else []
-    for line in found:
+    faults = missed(result) if options.divide == 1 else []
+    for line in faults:
         print(f"missed: {line}", flush=True)
     print(json.dumps(result))
-    raise SystemExit(1 if found else 0)
+    raise SystemExit(1 if faults else 0)
 
 
 if __name__ == "__main__":

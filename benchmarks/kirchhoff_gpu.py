@@ -63,16 +63,16 @@ def measured(bench: SumBench, kind: str, rounds: int, threads: int, anew: bool) 
     """Return contributions of a sample, and the seconds of each; `anew`: the CPU prepares the traces every time."""
     options = KINDS[kind]
     shape = prepared_shape(len(bench.data), TIME.nt, options)
-    taken, kept = [], {}
+    taken, runs = [], {}
     with adder_of(bench, kind) as adder:
 
         def once() -> None:
             room = adder.room(shape)
             at = room.ctypes.data
-            if anew or at not in kept:
+            if anew or at not in runs:
                 # the two memories that take turns keep what was prepared there
-                kept[at] = prepare(bench.data, TIME, options, threads, out=room)
-            adder.add(kept[at], bench.geometry)
+                runs[at] = prepare(bench.data, TIME, options, threads, out=room)
+            adder.add(runs[at], bench.geometry)
 
         once()
         per_sample = TIMES * adder.fetch()
@@ -99,15 +99,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=kernels.cores(), help="that prepare")
     parser.add_argument("--eta", action="store_true", help="with the anisotropic moveout")
     args = parser.parse_args()
-    gpu, found = cuda_library.chosen(), cuda_library.availability()
+    gpu, choice = cuda_library.chosen(), cuda_library.availability()
     inlines, crosslines = (int(n) for n in args.locations.split("x"))
     kinds = [k for k in KINDS if args.kinds in k] if args.kinds else list(USUAL)
     for kind in kinds:
         if not same_bytes(kind, args.eta, args.threads):
             raise SystemExit(f"{kind}: GPU and CPU do not agree; nothing is measured")
     bench = SumBench((inlines, crosslines), args.traces, args.eta)
-    facts = machine(args.threads) | {"gpu": gpu.name, "driver": found.driver, "emulated": found.emulated}
-    print(f"{gpu.name}, CUDA {found.runtime}, driver {found.driver}; {facts['date']}")
+    facts = machine(args.threads) | {"gpu": gpu.name, "driver": choice.driver, "emulated": choice.emulated}
+    print(f"{gpu.name}, CUDA {choice.runtime}, driver {choice.driver}; {facts['date']}")
     print(
         f"{len(bench.points)} locations x {TIME.nt} samples, {args.traces} traces a block"
         + ", eta" * args.eta

@@ -51,9 +51,9 @@ def check(isa: str) -> None:
         bank = design(TIME.nt, TIME.dt, options.amplitude, band_count(options))
         wanted = polynomials(data, bank, taps(options.interpolation))
         with cpu.forced(isa=isa):
-            found = prepare(data, TIME, options).samples
+            samples = prepare(data, TIME, options).samples
         # rounding of some 40 operations one after the other
-        error = np.abs(found - wanted).max() / np.abs(wanted).max()
+        error = np.abs(samples - wanted).max() / np.abs(wanted).max()
         if error > 3e-6:
             raise SystemExit(f"{isa}, {name}: the answer is wrong by {error:.1e}")
 

@@ -36,7 +36,7 @@ def main() -> None:
     args = parser.parse_args()
     isas, kinds = args.isa.split(","), [kind for kind in KINDS if args.kinds in kind]
     bench = SumBench((21, args.crosslines), args.traces, args.eta, args.tile)
-    found, most = [], 1
+    rows, most = [], 1
     for threads in map(int, args.threads.split(",")):
         most = max(most, threads)
         table = rows_of_sums(
@@ -48,8 +48,8 @@ def main() -> None:
             mine = [row for row in table if row["case"] == kind]
             rates = "".join(f"{row['contributions_per_s'] / 1e9:10.2f}" for row in mine)
             print(f"{kind:32s}{rates}{100 * max(row['spread'] for row in mine):9.1f}%")
-        found += table
-    print(json.dumps(machine(most) | {"eta": args.eta, "rows": found}))
+        rows += table
+    print(json.dumps(machine(most) | {"eta": args.eta, "rows": rows}))
 
 
 if __name__ == "__main__":

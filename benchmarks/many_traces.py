@@ -149,23 +149,25 @@ def main() -> int:
     parser.add_argument("--shots-per-line", type=int, default=1000)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--keep", action="store_true", help="leave the files")
-    asked = parser.parse_args()
-    print(", ".join(f"{k} {v}" for k, v in machine(asked.threads).items()), flush=True)
-    folder = Path(tempfile.mkdtemp(prefix="many-traces-", dir=asked.folder))
+    options = parser.parse_args()
+    print(", ".join(f"{k} {v}" for k, v in machine(options.threads).items()), flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="many-traces-", dir=options.folder))
     wrong: list[str] = []
     try:
         begin = time.perf_counter()
-        n = write(folder / "traces.sgy", asked.shots_per_line)
+        n = write(folder / "traces.sgy", options.shots_per_line)
         print(f"{n:,} traces made in {time.perf_counter() - begin:.0f} s", flush=True)
-        rows = {"scan --index": run(["scan", "--index", str(folder / "traces.sgy")], asked.threads)}
+        rows = {"scan --index": run(["scan", "--index", str(folder / "traces.sgy")], options.threads)}
         index = folder / "traces.sgy.subsalt-index"
         per_million = index.stat().st_size / n
         if per_million > 40:
             wrong.append(f"saved headers take {per_million:.1f} MB per 10^6 traces")
-        for name, job in jobs(folder, asked.shots_per_line, asked.threads).items():
-            rows[f"{name} check"] = run(["check", str(job), "--json"], asked.threads)
+        for name, job in jobs(folder, options.shots_per_line, options.threads).items():
+            rows[f"{name} check"] = run(["check", str(job), "--json"], options.threads)
             place = folder / f"{name}.run"
-            rows[f"{name} migrate"] = run(["migrate", str(job), "--run", str(place), "--json"], asked.threads)
+            rows[f"{name} migrate"] = run(
+                ["migrate", str(job), "--run", str(place), "--json"], options.threads
+            )
             facts = json.loads((place / "run.json").read_text("utf-8"))
             row, plan = rows[f"{name} migrate"], facts["memory_plan"]
             row["planned_gb"] = round(sum(plan.values()) / 1e9, 3)
@@ -180,7 +182,7 @@ def main() -> int:
         }
         print(json.dumps(result))
     finally:
-        if not asked.keep:
+        if not options.keep:
             import shutil
 
             shutil.rmtree(folder)

@@ -156,15 +156,15 @@ def _in_namespace(pid: int) -> list[int]:
         home = os.readlink(f"/proc/{pid}/ns/net")
     except OSError:
         return []
-    found = []
+    calls = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
                 if os.readlink(f"/proc/{entry}/ns/net") == home:
-                    found.append(int(entry))
+                    calls.append(int(entry))
             except OSError:
                 continue
-    return found
+    return calls
 
 
 def _kill(pid: int) -> None:

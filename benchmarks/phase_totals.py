@@ -75,11 +75,11 @@ def main() -> int:
     parser.add_argument("--ranks", default="1,2")
     parser.add_argument("--cases", default="vti-3d-store,iso-2d-disk,vti-3d-revolve,kirchhoff")
     parser.add_argument("--directory", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     rows = []
-    with tempfile.TemporaryDirectory(dir=asked.directory) as folder:
-        for case in asked.cases.split(","):
-            for ranks in map(int, asked.ranks.split(",")):
+    with tempfile.TemporaryDirectory(dir=options.directory) as folder:
+        for case in options.cases.split(","):
+            for ranks in map(int, options.ranks.split(",")):
                 rows.append(
                     {"case": case} | migrated(job_of(case, Path(folder, f"{case}-{ranks}"), ranks), ranks)
                 )

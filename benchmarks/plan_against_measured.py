@@ -102,7 +102,7 @@ def write_case(folder: Path, name: str, shots: int = 2) -> Path:
         # the job of the lab draws no pictures
         job.write_text(job.read_text().replace("[output]\npictures = false\n", ""))
         return job
-    medium, size, kept = name.split("-")
+    medium, size, parts = name.split("-")
     shape, (along, across), samples = SIZES[size]
     grid = ss.Grid(shape, (10.0,) * len(shape))
     side = [10.0 * (n - 1) for n in shape]
@@ -123,7 +123,7 @@ def write_case(folder: Path, name: str, shots: int = 2) -> Path:
     write_survey(folder / "shots.sgy", survey)
     files = "\n".join(f'{v} = "{v}.rsf"' for v in VOLUMES[medium])
     line = "" if len(shape) == 3 else f"line = {json.dumps('2d')}"
-    how = f"[checkpoint]\n{STRATEGIES[kept]}\n" if STRATEGIES[kept] else ""
+    how = f"[checkpoint]\n{STRATEGIES[parts]}\n" if STRATEGIES[parts] else ""
     job = folder / "job.toml"
     own = '[propagation]\ngrid = "model"\n'
     job.write_text(f'[data]\nfiles = ["shots.sgy"]\n{line}\n[model]\n{files}\n[source]\nf0 = 12\n{own}{how}')
@@ -159,14 +159,14 @@ def watched(command: list[str], run: Path) -> tuple[int, int, float]:
 
 def descendants(pid: int) -> list[int]:
     """Return a process and all below it."""
-    found = [pid]
-    for known in found:
+    words = [pid]
+    for known in words:
         try:
             for thread in Path(f"/proc/{known}/task").iterdir():
-                found += [int(c) for c in (thread / "children").read_text().split()]
+                words += [int(c) for c in (thread / "children").read_text().split()]
         except OSError:
             continue  # it has just ended
-    return found
+    return words
 
 
 def high_water(pid: int) -> int:
@@ -185,10 +185,10 @@ def taken_by(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             continue  # it has just gone
-        total += 512 * found.st_blocks
+        total += 512 * status.st_blocks
     return total
 
 
@@ -202,10 +202,10 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
         memory, disk, seconds = watched(
             [*start, str(BIN / "subsalt"), "migrate", str(job), "--run", str(run)], run
         )
-        told = json.loads((run / "run.json").read_text())
+        stored = json.loads((run / "run.json").read_text())
     planned = plan.disk.total
-    counters = counters_of(plan, told)
-    spent, phases = plan.duration, {n: p["mean"] for n, p in told["over_ranks"]["phases"].items()}
+    counters = counters_of(plan, stored)
+    spent, phases = plan.duration, {n: p["mean"] for n, p in stored["over_ranks"]["phases"].items()}
     compared = against(spent.phases, phases)
     return {
         "case": name,
@@ -227,18 +227,18 @@ def compare(name: str, ranks: int) -> dict[str, Any]:
     }
 
 
-def counters_of(plan: Any, told: dict[str, Any]) -> dict[str, Any]:
+def counters_of(plan: Any, record: dict[str, Any]) -> dict[str, Any]:
     """Return what a plan counts and whether the run counted the same; of a time migration, its blocks."""
     if not hasattr(plan, "decision"):
         blocks = len(plan.basis.layout.blocks)
         return {
             "strategy": "",
             "counters": {"blocks": blocks},
-            "counters_equal": blocks == len(told["blocks"]),
+            "counters_equal": blocks == len(record["blocks"]),
         }
-    sums, wanted = told["checkpoint"]["sums"], plan.basis.survey.to_dict()
+    sums, wanted = record["checkpoint"]["sums"], plan.basis.survey.to_dict()
     wanted.pop("scratch_bytes")
-    equal = all(sums[k] == n for k, n in wanted.items()) and not told["checkpoint"]["differing"]
+    equal = all(sums[k] == n for k, n in wanted.items()) and not record["checkpoint"]["differing"]
     return {"strategy": plan.basis.decision.choice.best.name, "counters": wanted, "counters_equal": equal}
 
 
@@ -263,8 +263,8 @@ def line(row: dict[str, Any]) -> str:
 def phase_line(phase: dict[str, Any]) -> str:
     """Return a phase below its row."""
     said, spent = phase["predicted"], phase["measured"] or 0.0
-    told = "          " if said is None else f"{said:>8.2f} s"
-    return f"    {phase['phase']:<20}{told}{spent:>8.2f} s  {phase['share']:>5.1%}"
+    reports = "          " if said is None else f"{said:>8.2f} s"
+    return f"    {phase['phase']:<20}{reports}{spent:>8.2f} s  {phase['share']:>5.1%}"
 
 
 def main() -> None:
@@ -278,15 +278,15 @@ def main() -> None:
     parser.add_argument(
         "--publish", action="store_true", help="write docs/performance/plan-against-measured.json"
     )
-    asked = parser.parse_args()
+    options = parser.parse_args()
     facts = machine(len(os.sched_getaffinity(0)))
     print(
         f"{facts['cpu']}, {facts['cores']} cores, {facts['ram_gib']} GiB  subsalt {__version__}  {facts['date']}"
     )
     print(HEAD)
     rows = []
-    for name in asked.cases:
-        for ranks in asked.ranks:
+    for name in options.cases:
+        for ranks in options.ranks:
             rows.append(compare(name, ranks))
             print(line(rows[-1]), flush=True)
             for phase in rows[-1]["phases"]:
@@ -299,7 +299,7 @@ def main() -> None:
         f"{result['memory_error']:.1%}, of disk {result['disk_error']:.1%}, of time {result['time_error']:.0%}; "
         f"wall that no phase explains {result['unexplained']:.1%} at most"
     )
-    for path in [p for p in (asked.out, PUBLISHED if asked.publish else None) if p is not None]:
+    for path in [p for p in (options.out, PUBLISHED if options.publish else None) if p is not None]:
         path.write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result))
     off = (

@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--nodes", default="24,100,1000,10000")
     parser.add_argument("--network", default="100Gbit/s")
     parser.add_argument("--files", default="20GB/s")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["SUBSALT_FRONT"] = "off"
     cases.SIZES["survey"] = ((400, 300, 200), (60, 4), 501)
@@ -55,7 +55,15 @@ def main() -> None:
         job = cases.write_case(large, "vti-survey-auto", shots=SHOTS)
         print(flush=True)
         command(
-            "plan", job, "--nodes", asked.nodes, "--network", asked.network, "--files", asked.files, *seen
+            "plan",
+            job,
+            "--nodes",
+            options.nodes,
+            "--network",
+            options.network,
+            "--files",
+            options.files,
+            *seen,
         )
 
 

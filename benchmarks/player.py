@@ -121,7 +121,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="JSON file")
     parser.add_argument("--seconds", type=float, default=3.0, help="seconds that each movie plays")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
         sys.exit("no chromium on PATH")
@@ -138,15 +138,17 @@ def main() -> None:
             f"{'movie':<26} {'raw MB':>7} {'page MB':>8} {'ratio':>6} {'load s':>7} {'drawn/s':>8} {'ms':>6}"
         )
         for name, (shape, count) in CASES.items():
-            r = rows[name] = measure(browser, waves(shape, count), Path(folder), asked.seconds)
+            r = rows[name] = measure(browser, waves(shape, count), Path(folder), options.seconds)
             print(
                 f"{name:<26} {r['raw_mb']:7.1f} {r['page_mb']:8.2f} {r['ratio']:6.2f} {r['load_s']:7.2f} "
                 f"{r['drawn']:8.1f} {r['draw_ms']:6.1f}",
                 flush=True,
             )
         browser.close()
-    if asked.out:
-        asked.out.write_text(json.dumps({"machine": facts, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+    if options.out:
+        options.out.write_text(
+            json.dumps({"machine": facts, "rows": rows}, indent=1) + "\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":

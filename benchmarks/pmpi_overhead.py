@@ -34,9 +34,9 @@ def main() -> None:
         text = HERE / "pmpi_overhead.c"
         subprocess.run([str(mpi.compiler), "-O2", str(text), "-o", str(program)], check=True)
         with out.open("w") as file:
-            found = profile(mpi.start(1, [str(program)]), sites=given.sites, stdout=file).profile
+            profiled = profile(mpi.start(1, [str(program)]), sites=given.sites, stdout=file).profile
         rounds = [[float(word) for word in line.split()] for line in out.read_text().splitlines()]
-    counted = {r.call: r.calls for r in found.by_call()}
+    counted = {r.call: r.calls for r in profiled.by_call()}
     assert counted["MPI_Comm_rank"] == counted["MPI_Send"] == CALLS * ROUNDS, counted
     print(f"{mpi.name}, {CALLS:,} calls a block, median of {ROUNDS} blocks{', sites' if given.sites else ''}")
     print(f"{'call':<28}{'alone ns':>10}{'with ns':>10}{'more ns':>10}")

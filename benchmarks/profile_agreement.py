@@ -53,23 +53,23 @@ def once(way: str, words: list[str], folder: Path) -> tuple[float, list[Profile]
     """Migrate in one of the ways; return the seconds of the command, and the profiles that came of it."""
     out = folder / "own.json"
     own = {"SUBSALT_MPI_PROFILE": str(out)} if way in ("built in", "both") else {}
-    found = []
+    calls = []
     with open(os.devnull, "w") as nowhere:
         begin = time.perf_counter()
         if way in ("interposer", "both"):
-            found.append(profile(words, extra=own, stdout=nowhere).profile)
+            calls.append(profile(words, extra=own, stdout=nowhere).profile)
         else:
             subprocess.run(words, check=True, stdout=nowhere, stderr=nowhere, env=os.environ | own)
         seconds = time.perf_counter() - begin
     if own:
-        found.append(Profile.from_dict(json.loads(out.read_text("utf-8"))))
+        calls.append(Profile.from_dict(json.loads(out.read_text("utf-8"))))
     shutil.rmtree(folder / "run")
-    return seconds, found
+    return seconds, calls
 
 
-def in_mpi(found: Profile) -> float:
+def in_mpi(profile: Profile) -> float:
     """Return the mean seconds in MPI, without what the run's own profile calls for itself."""
-    return found.mpi_time - sum(r.seconds for r in found.calls if r.phase == "profile") / found.ranks
+    return profile.mpi_time - sum(r.seconds for r in profile.calls if r.phase == "profile") / profile.ranks
 
 
 def same_counts(outer: Profile, own: Profile) -> bool:
@@ -84,22 +84,22 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--case", default="vti-3d-store")
-    asked = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // asked.ranks))
+    options = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // options.ranks))
     taken: dict[str, list[float]] = {w: [] for w in WAYS}
     pairs = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        job = write_case(folder, asked.case, asked.ranks)
-        words = [str(BIN / "mpiexec"), "-n", str(asked.ranks), str(BIN / "subsalt"), "migrate", str(job)]
+        job = write_case(folder, options.case, options.ranks)
+        words = [str(BIN / "mpiexec"), "-n", str(options.ranks), str(BIN / "subsalt"), "migrate", str(job)]
         words += ["--run", str(folder / "run")]
         once("both", words, folder)  # compiles the interposer, and warms the caches
-        for number in range(asked.rounds):
+        for number in range(options.rounds):
             for way in WAYS if number % 2 else WAYS[::-1]:
-                seconds, found = once(way, words, folder)
+                seconds, profiles = once(way, words, folder)
                 taken[way].append(seconds)
                 if way == "both":
-                    pairs.append(found)
+                    pairs.append(profiles)
     rows = []
     for way, seconds in taken.items():
         ratios = [s / plain for s, plain in zip(seconds, taken[WAYS[0]], strict=True)]
@@ -117,7 +117,7 @@ def main() -> int:
             {"what": what, "outer": median(a for a, _ in both), "own": median(b for _, b in both)}
         )
         agreement[-1] |= {"ratio": median(ratios), "low": min(ratios), "high": max(ratios)}
-    print(json.dumps(machine(asked.ranks)))
+    print(json.dumps(machine(options.ranks)))
     print(render(rows, COLUMNS, "markdown"))
     print(render(agreement, AGREEMENT, "markdown"))
     equal = all(same_counts(*p) for p in pairs)

@@ -156,7 +156,7 @@ def main() -> None:
         for name in list(SIDES) if i % 2 == 0 else list(reversed(SIDES)):
             seconds, image, facts = migrated(folder, "side", SIDES[name])
             done[name].append(seconds)
-            found = {
+            by_name = {
                 "grid": facts["grid"]["shape"],
                 "spacing": facts["grid"]["spacing"][0],
                 "dt": facts["dt"],
@@ -165,7 +165,7 @@ def main() -> None:
                 "image_error": float(np.linalg.norm((image - fine)[inside]) / np.linalg.norm(fine[inside])),
                 "depth_errors": {n: depth_error(image, n) for n in INTERFACES},
             }
-            rows.setdefault(name, found)
+            rows.setdefault(name, by_name)
     first = done[next(iter(SIDES))]
     print("depth errors of the fine grid: " + _depths({n: depth_error(fine, n) for n in INTERFACES}))
     print("side                    spacing        s  ratio     GB  image error %  depth errors, m")

@@ -114,20 +114,22 @@ def child(kind: str, words: list[str]) -> None:
     sys.exit(guard.run(app.app, words))
 
 
-def measure(asked: argparse.Namespace, say: Callable[[str], None] = print) -> dict[str, Any]:
+def measure(options: argparse.Namespace, say: Callable[[str], None] = print) -> dict[str, Any]:
     """Return the figures; the two ways take turns."""
     from subsalt_lab.whole import MadeSurvey
 
-    survey = MadeSurvey(tuple(asked.grid), "vti", asked.samples, asked.shots, asked.grid[0], aperture=False)
-    folder = Path(tempfile.mkdtemp(prefix="subsalt-protection-", dir=asked.directory))
+    survey = MadeSurvey(
+        tuple(options.grid), "vti", options.samples, options.shots, options.grid[0], aperture=False
+    )
+    folder = Path(tempfile.mkdtemp(prefix="subsalt-protection-", dir=options.directory))
     rows, images = [], set()
     try:
         survey.write(folder)
-        job = survey.write_job(folder / "job.toml", asked.threads, 1)
+        job = survey.write_job(folder / "job.toml", options.threads, 1)
         job.write_text(job.read_text() + CHECKPOINT)
         migrate(job, folder / "run", bare=False)  # tiles are chosen, files are in the page cache
         shutil.rmtree(folder / "run")
-        for k in range(asked.rounds):
+        for k in range(options.rounds):
             walls = {}
             for bare in (False, True) if k % 2 == 0 else (True, False):
                 facts = migrate(job, folder / "run", bare=bare)
@@ -155,30 +157,30 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--publish", action="store_true", help="write docs/performance/protection.json")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     from facts import machine
 
     from subsalt import __version__
 
     print(f"{'as it is s':>10}{'without s':>12}{'cost':>11}", flush=True)
-    found = measure(asked)
-    print(f"median cost {100 * found['cost']:.2f} % of the wall time; bar {100 * BAR:g} %")
-    print(f"the image has {'the same bytes' if found['same_image'] else 'OTHER BYTES'}")
+    measured = measure(options)
+    print(f"median cost {100 * measured['cost']:.2f} % of the wall time; bar {100 * BAR:g} %")
+    print(f"the image has {'the same bytes' if measured['same_image'] else 'OTHER BYTES'}")
     result = {
         "question": "protection",
         "command": "python benchmarks/protection.py DIR",
         "version": __version__,
-        "machine": machine(asked.threads),
-        "grid": asked.grid,
-        "shots": asked.shots,
-        "samples": asked.samples,
-    } | found
-    if asked.publish:
+        "machine": machine(options.threads),
+        "grid": options.grid,
+        "shots": options.shots,
+        "samples": options.samples,
+    } | measured
+    if options.publish:
         (HERE.parent / "docs" / "performance" / "protection.json").write_text(
             json.dumps(result, indent=1) + "\n"
         )
     print(json.dumps(result))
-    raise SystemExit(not found["same_image"] or found["cost"] > BAR)
+    raise SystemExit(not measured["same_image"] or measured["cost"] > BAR)
 
 
 if __name__ == "__main__":

@@ -137,15 +137,15 @@ def quarters(prop, steps, seed):
     z = surface.depth(np.column_stack([x, y])) + np.array([1.2, 0.6, 3.0]) * H
     # as deep as their supports fit in
     places = np.column_stack([x, y, np.minimum(z, grid.origin3[2] + H * (shape[2] - 6))])
-    feed = prop.source(places[:1], rng.standard_normal((1, NOISE)))
+    reader = prop.source(places[:1], rng.standard_normal((1, NOISE)))
     recorder = prop.recorder(places, steps + 1)
     state, energy = prop.new_state(), []
     m = np.asarray(prop.layout.view(prop.problem.param("m")), np.float64)
     inside = m > 0
     for _ in range(4):
-        prop.advance(state, steps // 4 - 1, sources=[feed], recorders=[recorder])
+        prop.advance(state, steps // 4 - 1, sources=[reader], recorders=[recorder])
         before = level(prop, state.prev)
-        prop.advance(state, 1, sources=[feed], recorders=[recorder])
+        prop.advance(state, 1, sources=[reader], recorders=[recorder])
         now, after = level(prop, state.prev), level(prop, state.curr)
         energy.append(float(((now**2 - after * before)[inside] / m[inside]).sum()))
     data = np.abs(np.asarray(prop.recorded(recorder)[1]))
@@ -219,7 +219,7 @@ def cases(count):
 def judged(case, steps):
     """Return what a long run shows, and what is wrong with it."""
     largest, energy = quarters(case.propagator(), steps, case.seed)
-    found = {
+    by_name = {
         "seed": case.seed,
         "kind": case.kind,
         "order": case.order,
@@ -227,15 +227,15 @@ def judged(case, steps):
         "layer": case.layer,
         "largest": [float(f"{v / largest[0]:.4g}") for v in largest],
     }
-    found["energy"] = [energy[i] / energy[0] - 1 for i in range(1, 4)]
+    by_name["energy"] = [energy[i] / energy[0] - 1 for i in range(1, 4)]
     wrong = []
     if not np.isfinite(largest).all():
         wrong.append("not finite")
-    if not max(found["energy"]) < ENERGY:
+    if not max(by_name["energy"]) < ENERGY:
         wrong.append("energy grows")
-    if not case.layer and not min(found["energy"]) > -ENERGY:
+    if not case.layer and not min(by_name["energy"]) > -ENERGY:
         wrong.append("energy is not kept")
-    return found | {"wrong": wrong}
+    return by_name | {"wrong": wrong}
 
 
 def main() -> int:
@@ -245,36 +245,36 @@ def main() -> int:
     parser.add_argument("--operators", type=int, default=24)
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--json", default="docs/performance/prove-topography.json")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     cpu.set_threads(1)
     out: dict = {"question": "does a wave grow below topography", "command": "make prove-topography"}
-    out |= {"machine": machine(1), "steps": asked.steps, "operators": [], "runs": []}
-    for case in cases(asked.operators):
-        found = {"seed": case.seed, "kind": case.kind, "order": case.order, "ndim": len(case.shape)}
-        found |= operator_facts(small(case))
-        found["wrong"] = operator_faults(found)
-        out["operators"].append(found)
-        print(found, flush=True)
-    for case in cases(asked.surfaces):
-        out["runs"].append(judged(case, asked.steps))
+    out |= {"machine": machine(1), "steps": options.steps, "operators": [], "runs": []}
+    for case in cases(options.operators):
+        by_name = {"seed": case.seed, "kind": case.kind, "order": case.order, "ndim": len(case.shape)}
+        by_name |= operator_facts(small(case))
+        by_name["wrong"] = operator_faults(by_name)
+        out["operators"].append(by_name)
+        print(by_name, flush=True)
+    for case in cases(options.surfaces):
+        out["runs"].append(judged(case, options.steps))
         print(out["runs"][-1], flush=True)
     bad = [row for row in out["operators"] + out["runs"] if row["wrong"]]
     out["wrong"] = len(bad)
-    with open(asked.json, "w") as file:
+    with open(options.json, "w") as file:
         json.dump(out, file, indent=1)
         file.write("\n")
     print(
-        f"{len(out['operators'])} operators, {len(out['runs'])} runs of {asked.steps} steps; {len(bad)} are wrong"
+        f"{len(out['operators'])} operators, {len(out['runs'])} runs of {options.steps} steps; {len(bad)} are wrong"
     )
     return 1 if bad else 0
 
 
-def operator_faults(found):
+def operator_faults(counts):
     """Return what is wrong with an operator: it is symmetric to rounding, and no wave is faster than the stencil's."""
     wrong = []
-    if not found["asymmetry"] < 1e-13:
+    if not counts["asymmetry"] < 1e-13:
         wrong.append("not symmetric")
-    if not 0 < found["slowest"] <= found["fastest"] < 1:
+    if not 0 < counts["slowest"] <= counts["fastest"] < 1:
         wrong.append("eigenvalues beyond the bounds")
     return wrong
 

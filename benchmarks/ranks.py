@@ -94,8 +94,8 @@ def work(args: argparse.Namespace) -> None:
     rng = np.random.default_rng(1)
     source = prop.source(at, rng.uniform(-1, 1, (1, 400)))
     recorder = prop.recorder(receivers, SAMPLES)
-    with Path(args.be, str(group.rank)).open() as asked:
-        for line in asked:
+    with Path(args.be, str(group.rank)).open() as target:
+        for line in target:
             order = json.loads(line)
             if order.get("settle") and prop.slab is None:
                 cpu.settle(prop.problem, prop.new_state())

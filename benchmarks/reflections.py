@@ -121,7 +121,7 @@ def exact_reflection(case: Reflection, src: np.ndarray, rcv: np.ndarray, depth: 
     offset = np.linalg.norm(way - (way @ normal) * normal / length**2)
     heights = [(depth - at[-1]) / length for at in (src, rcv)]
     wave = samples(ricker(case.f0, DT / 4), nt)
-    found = analytic.reflection_waveform(
+    waveform = analytic.reflection_waveform(
         (offset,),
         0.0,
         heights[0] - heights[1],
@@ -133,7 +133,7 @@ def exact_reflection(case: Reflection, src: np.ndarray, rcv: np.ndarray, depth: 
         4 * nt,
         case.ndim,
     )[0, ::4]
-    return (0.5 * (s + 1)) ** 2 * s ** (1 - case.ndim) * found
+    return (0.5 * (s + 1)) ** 2 * s ** (1 - case.ndim) * waveform
 
 
 def reflection_errors(case: Reflection, order: int, depths: int, grid: str | float = "auto") -> list[float]:
@@ -176,11 +176,11 @@ def reflection_errors(case: Reflection, order: int, depths: int, grid: str | flo
     errors, without = [], {}
     for i in range(depths):
         now = first + round(i * step)
-        found = traces(now, None)
-        if found.dt not in without:
-            without[found.dt] = traces(None, found.dt).data[0, 0]
+        waves = traces(now, None)
+        if waves.dt not in without:
+            without[waves.dt] = traces(None, waves.dt).data[0, 0]
         exact = exact_reflection(case, src, rcv, (now - 0.5) * fine, nt)
-        error = found.data[0, 0] - without[found.dt] - exact
+        error = waves.data[0, 0] - without[waves.dt] - exact
         errors.append(float(np.linalg.norm(error) / np.linalg.norm(exact)))
     return errors
 
@@ -197,13 +197,13 @@ def station_errors(case: Station, order: int) -> list[float]:
     near = [[src[0] + x * wave, case.receiver * h] for x in (0.8, 2.0, 4.0)]
     rcv = np.array([*near, [src[0] + 0.3 * wave, 3 * wave]])
     survey = Survey.from_arrays([tuple(src)], rcv, nt=nt, dt=DT)
-    found = forward(model, survey, wavelet, grid=h, order=order, free_surface=True, device="cpu").data[0]
-    exact = np.zeros_like(found, dtype=np.float64)
+    traces = forward(model, survey, wavelet, grid=h, order=order, free_surface=True, device="cpu").data[0]
+    exact = np.zeros_like(traces, dtype=np.float64)
     for sign in (1, -1):
         way = rcv - np.array([src[0], sign * src[1]])
         wave_form = analytic.isotropic_waveform(way, case.v, samples(wavelet, nt), DT / 4, 4 * nt)
         exact += sign * wave_form[:, ::4]
-    return [float(e) for e in np.linalg.norm(found - exact, axis=1) / np.linalg.norm(exact, axis=1)]
+    return [float(e) for e in np.linalg.norm(traces - exact, axis=1) / np.linalg.norm(exact, axis=1)]
 
 
 #: what is measured at every order; the strong and weak contrasts, 3-D and 32 Hz

@@ -36,18 +36,20 @@ from subsalt_lab.checkpoint_case import Case  # noqa: E402
 BAR = 0.15
 
 
-def measure(asked: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return measured and predicted seconds of every round."""
-    case = Case(tuple(asked.grid), asked.samples, "revolve", asked.threads)
-    everything = Scheme("store", asked.samples, asked.image_step)
-    few = Scheme("revolve", asked.samples, asked.image_step, block=asked.block, memory_slots=asked.slots)
+    case = Case(tuple(options.grid), options.samples, "revolve", options.threads)
+    everything = Scheme("store", options.samples, options.image_step)
+    few = Scheme(
+        "revolve", options.samples, options.image_step, block=options.block, memory_slots=options.slots
+    )
     counts, pool, rows = counts_of(few), SnapshotPool(), []
     shot(case, everything, pool, None)  # memory is touched, tiles are chosen
     same, counted = True, True
-    for _ in range(asked.rounds):
-        _, whole, kept = shot(case, everything, pool, None)
+    for _ in range(options.rounds):
+        _, whole, images = shot(case, everything, pool, None)
         _, parts, image = shot(case, few, pool, None)
-        same &= all(np.array_equal(image.sums[n], a) for n, a in kept.sums.items())
+        same &= all(np.array_equal(image.sums[n], a) for n, a in images.sums.items())
         counted &= image.counts == counts
         source = whole["source"] / counts_of(everything).source_steps
         receiver = whole["receivers"] / counts_of(everything).receiver_steps
@@ -86,37 +88,37 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--publish", action="store_true", help="write docs/performance/revolve-time*.json")
-    asked = parser.parse_args()
-    found = measure(asked)
+    options = parser.parse_args()
+    measured = measure(options)
     print(
-        f"{asked.samples} steps, {asked.slots} slots, image step {asked.image_step}, blocks of {asked.block}: "
-        f"{found['source_steps']} steps of the source wavefield ({found['forward_over_store']:.2f} x), "
-        f"{found['receiver_steps']} of the receivers'"
+        f"{options.samples} steps, {options.slots} slots, image step {options.image_step}, blocks of {options.block}: "
+        f"{measured['source_steps']} steps of the source wavefield ({measured['forward_over_store']:.2f} x), "
+        f"{measured['receiver_steps']} of the receivers'"
     )
     print(f"{'source step ms':>15}{'receiver ms':>13}{'predicted s':>13}{'measured s':>12}{'ratio':>8}")
-    for r in found["rounds"]:
+    for r in measured["rounds"]:
         print(
             f"{1e3 * r['source_step']:>15.3f}{1e3 * r['receiver_step']:>13.3f}{r['predicted']:>13.3f}"
             f"{r['measured']:>12.3f}{r['measured'] / r['predicted']:>8.3f}"
         )
-    print(f"median ratio {found['ratio']:.3f}; bar 1 ± {BAR}")
-    print(f"the image has {'the same bits' if found['same_image'] else 'OTHER BITS'}")
+    print(f"median ratio {measured['ratio']:.3f}; bar 1 ± {BAR}")
+    print(f"the image has {'the same bits' if measured['same_image'] else 'OTHER BITS'}")
     result = {
         "question": "revolve time",
-        "command": f"python benchmarks/revolve_time.py --slots {asked.slots} --image-step {asked.image_step}",
+        "command": f"python benchmarks/revolve_time.py --slots {options.slots} --image-step {options.image_step}",
         "version": __version__,
-        "machine": machine(asked.threads),
-        "grid": asked.grid,
-        "samples": asked.samples,
-        "slots": asked.slots,
-        "image_step": asked.image_step,
-        "block": asked.block,
-    } | found
-    if asked.publish:
-        name = f"revolve-time-{asked.image_step}.json"
+        "machine": machine(options.threads),
+        "grid": options.grid,
+        "samples": options.samples,
+        "slots": options.slots,
+        "image_step": options.image_step,
+        "block": options.block,
+    } | measured
+    if options.publish:
+        name = f"revolve-time-{options.image_step}.json"
         (HERE.parent / "docs" / "performance" / name).write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result))
-    good = found["same_image"] and found["counted_as_planned"] and abs(found["ratio"] - 1) <= BAR
+    good = measured["same_image"] and measured["counted_as_planned"] and abs(measured["ratio"] - 1) <= BAR
     raise SystemExit(not good)
 
 

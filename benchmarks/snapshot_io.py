@@ -169,20 +169,20 @@ def measure(folder: Path, options: argparse.Namespace, threads: int, direct: boo
     rows = []
     kinds = [("put", False), ("get", False)] + ([] if direct else [("get", True)])
     for kind, cold in kinds:
-        found: dict[str, list[float]] = {name: [] for name in sides}
+        by_name: dict[str, list[float]] = {name: [] for name in sides}
         for round_ in range(options.repeats):
             names = list(sides)[round_ % len(sides) :] + list(sides)[: round_ % len(sides)]
             for name in names:
                 os.sync()  # nobody pays for what another wrote
                 if cold:
                     page_cache.drop_from_cache(sides[name].files)
-                found[name].append(rate(sides[name], kind, total))
+                by_name[name].append(rate(sides[name], kind, total))
         row = {"kind": kind + (" cold" if cold else ""), "direct": direct, "threads": threads}
-        row |= {name: round(median(v), 3) for name, v in found.items()}
-        row |= {f"spread_{name}": round(spread(v), 3) for name, v in found.items()}
+        row |= {name: round(median(v), 3) for name, v in by_name.items()}
+        row |= {f"spread_{name}": round(spread(v), 3) for name, v in by_name.items()}
         row |= {
-            f"pool/{name}": round(median([a / b for a, b in zip(found["pool"], v, strict=True)]), 3)
-            for name, v in found.items()
+            f"pool/{name}": round(median([a / b for a, b in zip(by_name["pool"], v, strict=True)]), 3)
+            for name, v in by_name.items()
             if name != "pool"
         }
         rows.append(row)

@@ -50,17 +50,17 @@ def shot(
     return time.perf_counter() - begin, dict(clock.seconds), image
 
 
-def measure(asked: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures; the two ways take turns, every other round the other way round."""
-    case = Case(tuple(asked.grid), asked.samples, "store", asked.threads)
-    schemes = {d: case.scheme(asked.checkpoints, on_disk=d) for d in (False, True)}
+    case = Case(tuple(options.grid), options.samples, "store", options.threads)
+    schemes = {d: case.scheme(options.checkpoints, on_disk=d) for d in (False, True)}
     pools = {d: SnapshotPool() for d in (False, True)}
     seconds, images, counts = {False: [], True: []}, {}, None
-    with folder_in(asked.directory) as folder:
-        scratch = Scratch("benchmark", [folder], asked.io_threads, asked.direct)
+    with folder_in(options.directory) as folder:
+        scratch = Scratch("benchmark", [folder], options.io_threads, options.direct)
         for on_disk in (False, True):  # memory is touched, tiles are chosen
             shot(case, schemes[on_disk], pools[on_disk], scratch if on_disk else None)
-        for k in range(asked.rounds):
+        for k in range(options.rounds):
             for on_disk in (False, True) if k % 2 == 0 else (True, False):
                 took, phases, image = shot(
                     case, schemes[on_disk], pools[on_disk], scratch if on_disk else None
@@ -74,7 +74,9 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
     assert counts is not None
     device = {
         row["what"]: row["rate"] * 1e9
-        for row in measure_directory(asked.directory, asked.device_bytes, asked.io_threads, asked.direct)
+        for row in measure_directory(
+            options.directory, options.device_bytes, options.io_threads, options.direct
+        )
         if row["reaches"] in ("durable", "storage", "memory")
     }
     needed = {
@@ -111,36 +113,38 @@ def main() -> None:
         "--device-bytes", type=int, default=512 << 20, help="that the device is measured with"
     )
     parser.add_argument("--publish", action="store_true", help="write docs/performance/storing.json")
-    asked = parser.parse_args()
-    found = measure(asked)
-    counts = found["counts"]
-    print(f"snapshots in memory {median(found['memory_seconds']):8.3f} s  ± {100 * found['spread']:.1f} %")
-    print(f"snapshots on disk   {median(found['disk_seconds']):8.3f} s")
-    print(f"ratio of each round, median {found['ratio']:.3f}; bar {BAR}")
+    options = parser.parse_args()
+    measured = measure(options)
+    counts = measured["counts"]
+    print(
+        f"snapshots in memory {median(measured['memory_seconds']):8.3f} s  ± {100 * measured['spread']:.1f} %"
+    )
+    print(f"snapshots on disk   {median(measured['disk_seconds']):8.3f} s")
+    print(f"ratio of each round, median {measured['ratio']:.3f}; bar {BAR}")
     print(
         f"{counts['puts']} puts, {counts['bytes_written'] / 1e9:.2f} GB; {counts['gets']} gets, "
         f"{counts['bytes_read'] / 1e9:.2f} GB; waited {counts['stall_seconds']:.3f} s; "
-        f"{'past' if asked.direct else 'through'} the page cache"
+        f"{'past' if options.direct else 'through'} the page cache"
     )
-    for what, rate in found["needed_bytes_per_second"].items():
-        device = found["device_bytes_per_second"].get(what, float("nan"))
+    for what, rate in measured["needed_bytes_per_second"].items():
+        device = measured["device_bytes_per_second"].get(what, float("nan"))
         print(f"{what}: {rate / 1e9:.2f} GB/s needed to keep up, the device does {device / 1e9:.2f} GB/s")
-    print(f"the image has {'the same bits' if found['same_image'] else 'OTHER BITS'}")
+    print(f"the image has {'the same bits' if measured['same_image'] else 'OTHER BITS'}")
     result = {
         "question": "storing",
-        "command": "python benchmarks/storing.py DIR" + " --direct" * asked.direct,
+        "command": "python benchmarks/storing.py DIR" + " --direct" * options.direct,
         "version": __version__,
-        "machine": machine(asked.threads),
-        "grid": asked.grid,
-        "samples": asked.samples,
-        "checkpoints": asked.checkpoints,
-        "direct": asked.direct,
-    } | found
-    if asked.publish:
-        name = f"storing{'-direct' * asked.direct}.json"
+        "machine": machine(options.threads),
+        "grid": options.grid,
+        "samples": options.samples,
+        "checkpoints": options.checkpoints,
+        "direct": options.direct,
+    } | measured
+    if options.publish:
+        name = f"storing{'-direct' * options.direct}.json"
         (HERE.parent / "docs" / "performance" / name).write_text(json.dumps(result, indent=1) + "\n")
     print(json.dumps(result))
-    raise SystemExit(not found["same_image"] or (found["follows"] and found["ratio"] > BAR))
+    raise SystemExit(not measured["same_image"] or (measured["follows"] and measured["ratio"] > BAR))
 
 
 if __name__ == "__main__":

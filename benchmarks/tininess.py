@@ -52,9 +52,9 @@ def rounded(value: Fraction) -> Fraction:
 
 def flushed(value: Fraction, *, before: bool) -> np.float32:
     """Return what a device that flushes denormals makes of an exact result that is not zero."""
-    kept = rounded(value)
-    tiny = abs(value if before else kept) < SMALLEST
-    return np.float32(np.copysign(0.0 if tiny else float(kept), float(value)))
+    value_rounded = rounded(value)
+    tiny = abs(value if before else value_rounded) < SMALLEST
+    return np.float32(np.copysign(0.0 if tiny else float(value_rounded), float(value)))
 
 
 def expected(a: NDArray, b: NDArray, c: NDArray) -> Expected:

@@ -38,8 +38,8 @@ def propagator(shape, h, surface, dt, points=None, layer=None):
 def traces(prop, source, receivers, samples):
     """Return what receivers record of a source."""
     recorder = prop.recorder(receivers, len(samples))
-    feed = prop.source(source[None], samples[None])
-    prop.advance(prop.new_state(), len(samples) - 1, sources=[feed], recorders=[recorder])
+    reader = prop.source(source[None], samples[None])
+    prop.advance(prop.new_state(), len(samples) - 1, sources=[reader], recorders=[recorder])
     return prop.recorded(recorder)[1]
 
 
@@ -78,7 +78,7 @@ def hill_case(height, length):
 
     source, x = np.array([150.0, 0.0, depth(150.0) + 20.0]), np.array([450.0, 500.0, 550.0])
     receivers = np.column_stack([x, 0 * x, depth(x) + np.array([15.0, 15.0, 80.0])])
-    found = []
+    calls = []
     for fine in (4, 1):
         h, dt = H / fine, 0.0006 / fine
         prop = propagator(
@@ -89,8 +89,8 @@ def hill_case(height, length):
             np.vstack([source, receivers]),
             20 * fine,
         )
-        found.append(traces(prop, source, receivers, samples_of(10, dt, 700 * fine))[:, ::fine])
-    return length**2 / height, misfit(found[1], found[0])
+        calls.append(traces(prop, source, receivers, samples_of(10, dt, 700 * fine))[:, ::fine])
+    return length**2 / height, misfit(calls[1], calls[0])
 
 
 def exchanged_case(slope, deep):
@@ -128,9 +128,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     cpu.set_threads(1)
-    out: dict = {"machine": machine(asked.threads)}
+    out: dict = {"machine": machine(options.threads)}
     out["slopes"] = {s: [slope_case(s, n) for n in (10, 5)] for s in (0.1, 0.3, 0.577, 0.8)}
     print("slope: misfit, %, at 10 and 5 points per shortest wavelength\n ", out["slopes"])
     out["depths"] = {d: slope_case(0.577, 10, d, (d, d, 100.0)) for d in (4.0, 7.0, 10.0, 20.0)}
@@ -139,8 +139,8 @@ def main() -> None:
     print("radius of curvature, m: misfit, %\n ", [(round(r), m) for r, m in out["hills"]])
     out["exchanged"] = {s: [exchanged_case(s, d) for d in (30.0, 150.0)] for s in (0.1, 0.3, 0.577, 0.8)}
     print("slope: exchanged source and receiver, 3 and 15 cells below, %\n ", out["exchanged"])
-    cpu.set_threads(asked.threads)
-    out["steps"] = {str(n): step_case(n, asked.rounds) for n in ((1024, 488), (120, 120, 120))}
+    cpu.set_threads(options.threads)
+    out["steps"] = {str(n): step_case(n, options.rounds) for n in ((1024, 488), (120, 120, 120))}
     for name, row in out["steps"].items():
         print(
             f"{name} and the layer: {1e3 * row['plain_s']:.3g} ms a step below a plane on the grid, "

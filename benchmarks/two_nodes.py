@@ -70,7 +70,7 @@ def main() -> None:
         with Nodes(folder, args.rate) as nodes:
             bench = Bench(nodes, folder, args)
             try:
-                found = {
+                by_name = {
                     "machine": machine(1),
                     "rate": args.rate,
                     "wire": bench.wire(),
@@ -81,11 +81,11 @@ def main() -> None:
                 }
             except Failed as e:
                 sys.exit(f"FAILED: {e}")
-    text = page(found)
+    text = page(by_name)
     print(text)
     if args.publish:
         docs = HERE.parent / "docs"
-        (docs / "performance" / "two-nodes.json").write_text(json.dumps(found, indent=1) + "\n")
+        (docs / "performance" / "two-nodes.json").write_text(json.dumps(by_name, indent=1) + "\n")
         (docs / "reference" / "two-nodes.md").write_text(text)
 
 
@@ -113,17 +113,17 @@ class Bench:
 
     def wire(self) -> dict[str, Any]:
         """Send known bytes."""
-        found, carried = self.rank_program(2, "wire", WIRE)
-        _crossed("messages", found["bytes"], carried)
-        return found | {"carried": carried}
+        seconds, carried = self.rank_program(2, "wire", WIRE)
+        _crossed("messages", seconds["bytes"], carried)
+        return seconds | {"carried": carried}
 
     def halo(self) -> dict[str, Any]:
         """Step a field on two and on four ranks: of four slabs, alternating nodes, every cut crosses the link."""
         out = []
         for ranks in (2, 4):
-            found, carried = self.rank_program(ranks, "halo", *HALO, HALO_STEPS)
-            _crossed(f"ghost planes of {ranks} ranks", found["bytes"], carried)
-            out.append(found | {"ranks": ranks, "carried": carried})
+            seconds, carried = self.rank_program(ranks, "halo", *HALO, HALO_STEPS)
+            _crossed(f"ghost planes of {ranks} ranks", seconds["bytes"], carried)
+            out.append(seconds | {"ranks": ranks, "carried": carried})
         if len({o["field"] for o in out}) != 1:
             raise Failed("the field of four ranks differs from that of two")
         return {"grid": HALO, "steps": HALO_STEPS, "rows": out}
@@ -233,12 +233,12 @@ def _as_fast_as_the_link(rows: list[dict[str, Any]], rate: float) -> None:
     windows = [
         r for r in rows if r.get("where") == "across" and r.get("bytes", 0) * 64 >= 4 << 20 and "value" in r
     ]
-    for what, ways in (("stream", 1), ("bidirectional", 2)):
+    for what, variants in (("stream", 1), ("bidirectional", 2)):
         some = [r for r in windows if r["what"] == what]
         if not some:
             raise Failed(f"lab network: no row of {what} across nodes")
         for r in some:
-            if not ways * rate / HEADERS * 0.7 <= r["value"] <= ways * rate * 1.07:
+            if not variants * rate / HEADERS * 0.7 <= r["value"] <= variants * rate * 1.07:
                 raise Failed(
                     f"lab network: {what} of {r['bytes']} bytes at {r['value']} GB/s, the link has {rate}"
                 )
@@ -248,12 +248,12 @@ def _mb(nbytes: int) -> str:
     return f"{nbytes / 1e6:.1f}" if nbytes else ""
 
 
-def page(found: dict[str, Any]) -> str:
+def page(facts: dict[str, Any]) -> str:
     """Return the page of docs."""
     from subsalt_lab.cli import network as network_tables
     from subsalt_lab.cli.io import tables
 
-    m, wire, halo, migration = found["machine"], found["wire"], found["halo"], found["migration"]
+    m, wire, halo, migration = facts["machine"], facts["wire"], facts["halo"], facts["migration"]
     rows = "\n".join(
         f"| ghost planes of {halo['steps']} steps, {' x '.join(map(str, halo['grid']))}, {r['ranks']} ranks | "
         f"{r['bytes'] / 1e6:.2f} | {r['carried'] / 1e6:.2f} |"
@@ -264,18 +264,18 @@ def page(found: dict[str, Any]) -> str:
         f"`{r['image'][:16]}` |"
         for r in migration["rows"]
     )
-    sent, alone = found["input"]["sent"], found["input"]["alone"]
-    network = "\n\n".join(network_tables.tables(found["network"]["rows"], "markdown"))
-    io = "\n\n".join(tables(found["input"]["full"]["rows"], "markdown"))
+    sent, alone = facts["input"]["sent"], facts["input"]["alone"]
+    network = "\n\n".join(network_tables.tables(facts["network"]["rows"], "markdown"))
+    io = "\n\n".join(tables(facts["input"]["full"]["rows"], "markdown"))
     return f"""# The lab: two emulated nodes
 
 Two network namespaces of one machine emulate two nodes. They are joined by a virtual link of the kernel, with its
-rate limited to {found["rate"]} in each direction: no cable, no switch, and hardly any latency.
+rate limited to {facts["rate"]} in each direction: no cable, no switch, and hardly any latency.
 Both have the same files and processor, so times show the effect of the network, not the speed of two machines. MPI is
 restricted to TCP: otherwise it would find that both nodes share memory, and only its start would cross the link.
 
 ```
-python benchmarks/two_nodes.py --rate {found["rate"]} --publish
+python benchmarks/two_nodes.py --rate {facts["rate"]} --publish
 ```
 
 {m["cpu"]}, {m["cores"]} cores, load {m["load_before"]:.1f} before, version {m["subsalt"]}, {m["date"]}

@@ -56,13 +56,13 @@ def halo(comm: Comm, shape: tuple[int, ...], steps: int) -> dict[str, object]:
         planes = prop.layout.view(state.curr[0])[prop.owned.slices]
         hashes = [hashlib.sha256(np.ascontiguousarray(p).tobytes()).hexdigest() for p in planes]
         traffic = prop.traffic
-    told = comm.allgather([hashes, traffic.bytes, traffic.exchanges, traffic.waited])
+    reports = comm.allgather([hashes, traffic.bytes, traffic.exchanges, traffic.waited])
     return {
         "seconds": seconds,
-        "waited": max(t[3] for t in told),
-        "bytes": sum(t[1] for t in told),
-        "exchanges": told[0][2],
-        "field": hashlib.sha256("".join(h for t in told for h in t[0]).encode()).hexdigest(),
+        "waited": max(t[3] for t in reports),
+        "bytes": sum(t[1] for t in reports),
+        "exchanges": reports[0][2],
+        "field": hashlib.sha256("".join(h for t in reports for h in t[0]).encode()).hexdigest(),
     }
 
 
@@ -70,9 +70,9 @@ def main() -> None:
     """Do what the words say."""
     comm, (what, *numbers) = world(), sys.argv[1:]
     values = [int(n) for n in numbers]
-    found = wire(comm, values[0]) if what == "wire" else halo(comm, tuple(values[:3]), values[3])
+    seconds = wire(comm, values[0]) if what == "wire" else halo(comm, tuple(values[:3]), values[3])
     if comm.is_root:
-        print(json.dumps(found))
+        print(json.dumps(seconds))
 
 
 if __name__ == "__main__":

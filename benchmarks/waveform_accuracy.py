@@ -113,10 +113,10 @@ def main() -> None:
             f"{f'{s.order}, {s.kind}':18s}{points:8.2f}{done[s][0]['n']:7d}^3      {shown}{median(seconds):9.2f}"
             f"{median(ratio):10.2f}"
         )
-    found = {"machine": machine(cores()), "rounds": given.rounds, "rows": rows}
+    by_name = {"machine": machine(cores()), "rounds": given.rounds, "rows": rows}
     if given.json:
-        given.json.write_text(json.dumps(found, indent=1) + "\n")
-    print(json.dumps(found))
+        given.json.write_text(json.dumps(by_name, indent=1) + "\n")
+    print(json.dumps(by_name))
 
 
 if __name__ == "__main__":

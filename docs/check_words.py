@@ -62,12 +62,14 @@ NAMES = {"found", "told", "asked", "kept", "ways", "feed"}
 #: how no docstring begins: with what it is of, before it says what it is
 BEGINNING = re.compile(r"(Of|What)\b")
 #: where the Python files lie that are checked
-SOURCES = ("src/subsalt", "packages/lab/src/subsalt_lab")
+SOURCES = ("src/subsalt", "packages/lab/src/subsalt_lab", "tests", "benchmarks")
 #: folders and files that still have docstrings, and names of variables, to reword
 HELD_DOCSTRINGS: tuple[str, ...] = (
+    "benchmarks/",
     "src/subsalt/checkpoint/",
     "src/subsalt/methods/",
     "src/subsalt/plan/",
+    "tests/",
 )
 HELD_NAMES: tuple[str, ...] = ()
 #: an entry of a section of a docstring: its name and type

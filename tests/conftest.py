@@ -113,10 +113,10 @@ def gpu_device(request, monkeypatch):
 
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", REAL_PLUGIN)
     cuda_library.forget()
-    found = cuda_library.availability()
-    if not found.devices or found.emulated:
+    availability = cuda_library.availability()
+    if not availability.devices or availability.emulated:
         cuda_library.forget()
-        pytest.skip(f"no GPU: {found.why or 'the plug-in is the emulated one'}")
+        pytest.skip(f"no GPU: {availability.why or 'the plug-in is the emulated one'}")
     yield cuda_library
     cuda_library.forget()
 

@@ -103,9 +103,9 @@ def main(words: list[str]) -> int:
     REPORT.parent.mkdir(exist_ok=True)
     line = [sys.executable, "-m", "pytest", "-n", "2", f"--junitxml={REPORT}", *words]
     done = subprocess.run(line, cwd=ROOT, env=env)
-    found = skipped(REPORT)
-    mine = [(test, why) for test, why in found if not why.startswith(GPU)]
-    print(f"{len(found) - len(mine)} halves of tests without a GPU, {len(mine)} others skipped")
+    skips = skipped(REPORT)
+    mine = [(test, why) for test, why in skips if not why.startswith(GPU)]
+    print(f"{len(skips) - len(mine)} halves of tests without a GPU, {len(mine)} others skipped")
     for test, why in mine:
         print(f"  {test}: {why}")
     return int(done.returncode != 0 or bool(mine))

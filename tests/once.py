@@ -20,11 +20,11 @@ def once(name: str, make: Callable[[], Made]) -> Made:
     folder = os.environ.get(FOLDER)
     if folder is None:
         return make()
-    kept = Path(folder, f"{name}.pickle")
-    with open(f"{kept}.lock", "a") as lock:
+    pickled = Path(folder, f"{name}.pickle")
+    with open(f"{pickled}.lock", "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if kept.exists():
-            return pickle.loads(kept.read_bytes())
+        if pickled.exists():
+            return pickle.loads(pickled.read_bytes())
         made = make()
-        kept.write_bytes(pickle.dumps(made))
+        pickled.write_bytes(pickle.dumps(made))
         return made

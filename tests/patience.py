@@ -21,10 +21,10 @@ PATIENCE = 600.0
 def wait_for(condition: Callable[[], Found], what: str = "what was waited for", every: float = 0.01) -> Found:
     """Return what a condition gives as soon as that is true; AssertionError when it never is."""
     until = time.monotonic() + PATIENCE
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < until, f"{what} did not come within {PATIENCE:g} s"
         time.sleep(every)
-    return found
+    return value
 
 
 def cpu_seconds(pid: int) -> float:

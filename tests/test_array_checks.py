@@ -27,10 +27,10 @@ def survey(nt=60):
 
 def said(call):
     """Return the warnings of a call."""
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    return [str(w.message) for w in found]
+    return [str(w.message) for w in caught]
 
 
 CALLS = {

@@ -13,15 +13,15 @@ from subsalt.machine import storage
 
 
 def test_the_machine_and_the_self_test(tmp_path):
-    found = doctor.examine(tmp_path)
-    assert found.healthy, found.tests
-    assert [t.name for t in found.tests] == ["dot product", "restart"]
-    assert found.scratch_write_mb_s > 0
-    assert found.cores >= 1
-    text = "\n".join(found.lines())
+    diagnosis = doctor.examine(tmp_path)
+    assert diagnosis.healthy, diagnosis.tests
+    assert [t.name for t in diagnosis.tests] == ["dot product", "restart"]
+    assert diagnosis.scratch_write_mb_s > 0
+    assert diagnosis.cores >= 1
+    text = "\n".join(diagnosis.lines())
     assert "self-test: dot product" in text
     assert "restart identical ok" in text
-    assert plain(found)["tests"][1]["passed"] is True
+    assert plain(diagnosis)["tests"][1]["passed"] is True
     # nothing is left in the scratch folder
     assert list(tmp_path.iterdir()) == []
 
@@ -32,9 +32,9 @@ def test_a_failed_test_is_said(tmp_path, monkeypatch):
 
     monkeypatch.setattr(doctor, "dot_product", broken)
     monkeypatch.setattr(doctor, "restart_identity", lambda: (False, "differs"))
-    found = doctor.examine(tmp_path)
-    assert not found.healthy
-    assert "dot product kernels are gone FAILED | restart differs FAILED" in found.lines()[-1]
+    diagnosis = doctor.examine(tmp_path)
+    assert not diagnosis.healthy
+    assert "dot product kernels are gone FAILED | restart differs FAILED" in diagnosis.lines()[-1]
 
 
 def test_a_folder_that_cannot_be_written():
@@ -45,9 +45,9 @@ def test_a_folder_that_cannot_be_written():
 def test_a_scratch_folder_that_cannot_be_written_is_said():
     from pathlib import Path
 
-    found = doctor.examine(Path("/proc"), self_test=False)
-    assert found.scratch_write_mb_s is None
-    assert "cannot be written, see --scratch" in "\n".join(found.lines())
+    diagnosis = doctor.examine(Path("/proc"), self_test=False)
+    assert diagnosis.scratch_write_mb_s is None
+    assert "cannot be written, see --scratch" in "\n".join(diagnosis.lines())
     with pytest.raises(DiskError):
         doctor.examine(Path("/nowhere-at-all"), self_test=False)
 
@@ -62,7 +62,7 @@ def test_the_driver_lists_gpus(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("found", "listed", "said"),
+    ("availability", "listed", "said"),
     [
         (
             Availability(why="the plug-in for GPUs is not built"),
@@ -88,12 +88,12 @@ def test_the_driver_lists_gpus(tmp_path):
         ),
     ],
 )
-def test_gpus_are_named_or_why_there_are_none(found, listed, said, monkeypatch):
-    monkeypatch.setattr(cuda_library, "availability", lambda: found)
+def test_gpus_are_named_or_why_there_are_none(availability, listed, said, monkeypatch):
+    monkeypatch.setattr(cuda_library, "availability", lambda: availability)
     monkeypatch.setattr(doctor, "gpus_of_driver", lambda: listed)
     line, facts = doctor.gpus_here()
     assert line == said
-    assert [f["name"] for f in facts] == [g.name for g in found.devices]
+    assert [f["name"] for f in facts] == [g.name for g in availability.devices]
 
 
 def test_what_the_lab_measured_of_the_scratch_is_said(tmp_path, monkeypatch):
@@ -101,10 +101,10 @@ def test_what_the_lab_measured_of_the_scratch_is_said(tmp_path, monkeypatch):
     assert doctor.measured_rates(tmp_path) == (None, None)
     rows = storage.measure_directory(tmp_path, 8000, 1, record=4000)
     machine.save(machine.default_path(), "storage", rows)
-    found = doctor.examine(tmp_path, self_test=False)
+    diagnosis = doctor.examine(tmp_path, self_test=False)
     rates = storage.rates_of(machine.read(machine.default_path()), tmp_path)
-    assert (found.scratch_put_gb_s, found.scratch_get_gb_s) == (rates.put / 1e9, rates.get / 1e9)
-    assert "(lab storage: put " in "\n".join(found.lines())
+    assert (diagnosis.scratch_put_gb_s, diagnosis.scratch_get_gb_s) == (rates.put / 1e9, rates.get / 1e9)
+    assert "(lab storage: put " in "\n".join(diagnosis.lines())
 
 
 def test_half_a_gpu_is_said_once_and_warned_of_nowhere(emulated, subsalt_command, monkeypatch, recwarn):

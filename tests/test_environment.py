@@ -35,7 +35,7 @@ def test_pip_itself_is_installed_before_everything_else() -> None:
 )
 def test_what_is_installed_is_what_is_pinned() -> None:
     pinned = {plain(name): version for name, version in PINNED.items()}
-    found = {plain(d.metadata["Name"]): d.version for d in distributions()}
-    other = {n: v for n, v in found.items() if n in pinned and v != pinned[n]}
+    installed = {plain(d.metadata["Name"]): d.version for d in distributions()}
+    other = {n: v for n, v in installed.items() if n in pinned and v != pinned[n]}
     assert not other, "run `make setup`"
-    assert {"pip", "setuptools"} <= set(found)
+    assert {"pip", "setuptools"} <= set(installed)

@@ -205,10 +205,10 @@ def test_points_that_were_advanced_are_counted(dim: int, threads: int) -> None:
         return segment.points
 
     assert counted(front=False) == whole
-    found = counted(front=True)
+    points = counted(front=True)
     # no point that a wave has reached is left out, and many others are
-    assert sum(reached) <= found < whole
-    assert found == counted(front=True)
+    assert sum(reached) <= points < whole
+    assert points == counted(front=True)
 
 
 def test_a_propagator_counts_both_wavefields_and_what_has_no_layer() -> None:

@@ -34,13 +34,13 @@ def folder(tmp_path):
 
 
 def test_positions_come_from_the_tables(folder):
-    found = Job.from_toml(write_job(folder, TABLES)).load_survey()
+    loaded = Job.from_toml(write_job(folder, TABLES)).load_survey()
     right = survey()
-    assert found.ndim == 2
-    for a, b in zip(found.shots, right.shots, strict=True):
+    assert loaded.ndim == 2
+    for a, b in zip(loaded.shots, right.shots, strict=True):
         np.testing.assert_array_equal(a.src, b.src)
         np.testing.assert_array_equal(a.rcv, b.rcv)
-        np.testing.assert_array_equal(found.traces(a), b.data)
+        np.testing.assert_array_equal(loaded.traces(a), b.data)
 
 
 def test_the_tables_count_for_the_run_id(folder):
@@ -67,8 +67,8 @@ def test_shot_points_of_lines_join_as_well(folder):
         Job.from_toml(write_job(folder, TABLES)).load_survey()
     assert caught.value.code == "E369"
     said = TABLES.replace('"r.csv"', '"r.csv", lines = {"shots*" = "7"}')
-    found = Job.from_toml(write_job(folder, said)).load_survey()
-    for a, b in zip(found.shots, right.shots, strict=True):
+    loaded = Job.from_toml(write_job(folder, said)).load_survey()
+    for a, b in zip(loaded.shots, right.shots, strict=True):
         np.testing.assert_array_equal(a.src, b.src)
         np.testing.assert_array_equal(a.rcv, b.rcv)
 
@@ -101,8 +101,8 @@ def test_a_line_at_an_angle_is_projected(folder):
         shot, x, _, z = line.split(",")
         turned.append(f"{shot},{float(x) * 0.6},{float(x) * 0.8},{z}")
     (folder / "s.csv").write_text("\n".join(turned) + "\n")
-    found = Job.from_toml(write_job(folder, TABLES)).load_survey()
-    assert found.ndim == 2
+    loaded = Job.from_toml(write_job(folder, TABLES)).load_survey()
+    assert loaded.ndim == 2
     # distances along the line are those of the straight survey
-    for a, b in zip(found.shots, survey().shots, strict=True):
+    for a, b in zip(loaded.shots, survey().shots, strict=True):
         np.testing.assert_allclose(np.abs(a.offset), b.offset, atol=1e-5)

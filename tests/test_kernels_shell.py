@@ -33,13 +33,13 @@ def test_shells_are_those_of_numpy(ndim: int, free_surface: bool, widths: tuple[
             for to, from_ in zip(fields, levels, strict=True):
                 for a, b in zip(to, from_, strict=True):
                     a[...] = b
-            kept = [np.full((2, shell.cells), np.nan, np.float32) for _ in range(2)]
+            shells = [np.full((2, shell.cells), np.nan, np.float32) for _ in range(2)]
             new = rng.standard_normal((2, shell.cells)).astype(np.float32)
             with cpu.forced(threads=threads):
-                for device, u, out in zip((cpu, reference), fields, kept, strict=True):
+                for device, u, out in zip((cpu, reference), fields, shells, strict=True):
                     device.keep_shell(problem, u, shell, out)
                     device.put_back_shell(problem, u, shell, new)
-            assert kept[0].tobytes() == kept[1].tobytes()
+            assert shells[0].tobytes() == shells[1].tobytes()
             for a, b in zip(*fields, strict=True):
                 assert problem.layout.view(a).tobytes() == problem.layout.view(b).tobytes()
             if free_surface and shell.cells:

@@ -48,11 +48,11 @@ def test_trials_change_no_bit_and_their_choice_is_kept(own_cache: Path, antialia
     assert done == contributions > 1000
     for mine, other in zip(out, want, strict=True):
         assert mine.tobytes() == other.tobytes()
-    ((key, kept),) = json.loads(own_cache.read_text())["cuts"].items()
-    assert kept[0] in TILES
-    assert kept[1] in ISAS
+    ((key, stored),) = json.loads(own_cache.read_text())["cuts"].items()
+    assert stored[0] in TILES
+    assert stored[1] in ISAS
     again = SumTuner(40, block.v.shape[1], block.options, False, 1)
-    assert (again.key, list(again.best), again.settled) == (key, kept, True)
+    assert (again.key, list(again.best), again.settled) == (key, stored, True)
 
 
 def test_the_fastest_way_wins(own_cache: Path) -> None:

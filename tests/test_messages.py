@@ -16,12 +16,12 @@ FILES = [error_texts.TEXTS, subsalt_lab.MESSAGES]
 
 def codes_in_source():
     """Return the codes named in both packages, with the files that name them."""
-    found = {}
+    places = {}
     for package in PACKAGES:
         for path in package.rglob("*.py"):
             for code in re.findall(r'"([EW]\d{3})"', path.read_text()):
-                found.setdefault(code, set()).add(path.relative_to(package.parent).as_posix())
-    return found
+                places.setdefault(code, set()).add(path.relative_to(package.parent).as_posix())
+    return places
 
 
 def test_every_code_is_explained():
@@ -61,10 +61,10 @@ def test_codes_that_only_the_lab_raises_are_in_its_file():
 def test_entries_stand_under_the_heading_of_their_hundred(file):
     heading = None
     for line in file.read_text(encoding="utf-8").splitlines():
-        if found := re.match(r"# (\d)xx: ", line):
-            heading = found[1]
-        elif found := re.match(r"\[[EW](\d)\d\d\]", line):
-            assert found[1] == heading, line
+        if match := re.match(r"# (\d)xx: ", line):
+            heading = match[1]
+        elif match := re.match(r"\[[EW](\d)\d\d\]", line):
+            assert match[1] == heading, line
 
 
 def test_unknown_codes_get_a_suggestion():

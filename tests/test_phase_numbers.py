@@ -48,7 +48,7 @@ NUMBERS = {
 
 def phases_in_source() -> set[str]:
     """Return the names of all phases that modules open, those of `COMPUTED` in the end."""
-    found: set[str] = set()
+    phases: set[str] = set()
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.With):
@@ -60,15 +60,17 @@ def phases_in_source() -> set[str]:
                     call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
                 )
                 if name in CLOCKS:
-                    told = call.args[0]
-                    found |= (
-                        {told.value} if isinstance(told, ast.Constant) else set(COMPUTED[ast.unparse(told)])
+                    phase = call.args[0]
+                    phases |= (
+                        {phase.value}
+                        if isinstance(phase, ast.Constant)
+                        else set(COMPUTED[ast.unparse(phase)])
                     )
-    return found
+    return phases
 
 
 @pytest.fixture
-def told(monkeypatch):
+def announced(monkeypatch):
     """What is told to MPI, without any."""
     numbers: list[int] = []
     monkeypatch.setattr(mpi_library, "_pcontrol", numbers.append)
@@ -97,32 +99,32 @@ def test_numbers_stay_and_lead_back_to_their_names():
     assert number_of("of a script") == number_of("other phases")
 
 
-def test_a_phase_is_told_when_it_begins_and_the_outer_one_when_it_ends(told):
+def test_a_phase_is_told_when_it_begins_and_the_outer_one_when_it_ends(announced):
     clock = Phases()
     with clock("source"):
         with clock("snapshots"):
             pass
         with pytest.raises(KeyError), clock("states"):
             raise KeyError
-    assert told == [number_of(n) for n in ("source", "snapshots", "source", "states", "source", "")]
+    assert announced == [number_of(n) for n in ("source", "snapshots", "source", "states", "source", "")]
 
 
-def test_waiting_is_told_only_beyond_the_quick_looks(told):
+def test_waiting_is_told_only_beyond_the_quick_looks(announced):
     looks = iter([False] * (waiting.QUICK - 1) + [True])
     clock = Phases()
     with clock("receivers"):
         waiting.wait(lambda: next(looks))
-        assert told == [1015]
+        assert announced == [1015]
         looks = iter([False] * (waiting.QUICK + waiting.BURST) + [True])
         waiting.wait(lambda: next(looks))
-        assert told == [1015, 1515, 1015]
+        assert announced == [1015, 1515, 1015]
         looks = iter([False] * (waiting.QUICK + 1))
         with pytest.raises(StopIteration):  # a look that fails ends the waiting as well
             waiting.wait(lambda: next(looks))
-    assert told == [1015, 1515, 1015, 1515, 1015, 1000]
+    assert announced == [1015, 1515, 1015, 1515, 1015, 1000]
 
 
-def test_other_threads_tell_nothing(told):
+def test_other_threads_tell_nothing(announced):
     def work():
         with Phases()("trace input"):
             looks = iter([False] * 100 + [True])
@@ -131,7 +133,7 @@ def test_other_threads_tell_nothing(told):
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert told == []
+    assert announced == []
 
 
 def test_nothing_is_told_where_mpi_does_not_run(monkeypatch):

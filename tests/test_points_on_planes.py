@@ -91,8 +91,8 @@ def test_planes_recorded_apart_and_added_in_x_order_have_the_bits_of_the_whole(d
     several = 0
     for slab in slabs:
         rows = belong_to(p, slabs, slab.rank)
-        begun, kept = p[rows].on_planes(slab.lo, slab.hi)
-        assert len(kept) == len(rows)
+        begun, parts = p[rows].on_planes(slab.lo, slab.hi)
+        assert len(parts) == len(rows)
         assert np.isnan(got[rows]).all()
         got[rows] = device.record(problem, fields, begun)
     in_one_go = got.copy()

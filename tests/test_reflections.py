@@ -109,8 +109,8 @@ def test_what_decides_the_points():
 def test_a_wavelet_of_another_spectrum_takes_other_points():
     """Of a spectrum that ends at fmax as a wall, nothing folds from four points on but what the window lets through."""
     flat = ormsby(4.0, 8.0, 36.0, 40.0, 0.001)
-    found = points_needed(Stencil(12, "fitted"), False, ACCURACY, flat, imaging=False)
-    assert 4.0 < found.reflection * flat.fmax / 40.0 < 6.0
+    points = points_needed(Stencil(12, "fitted"), False, ACCURACY, flat, imaging=False)
+    assert 4.0 < points.reflection * flat.fmax / 40.0 < 6.0
     assert points_of_image(flat, ACCURACY) * flat.fmax / 40.0 <= 4.0
 
 

@@ -56,12 +56,14 @@ def test_a_mirror_is_one():
     line = Grid((9, 2), (10.0, 10.0))
     values = RNG.standard_normal(9)
     at = with_spacing(line, 7.0)
-    found = Regridder(line, at, "mirror").carried(np.repeat(values[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
+    mirrored = Regridder(line, at, "mirror").carried(np.repeat(values[:, None], 2, 1), 0, 0, at.shape[0])[
+        :, 0
+    ]
     # the same values written out on both sides, so far that no window ends
     long = np.pad(values, 16, mode="reflect")
     wide = Grid((len(long), 2), (10.0, 10.0), (-160.0, 0.0))
     expected = Regridder(wide, at).carried(np.repeat(long[:, None], 2, 1), 0, 0, at.shape[0])[:, 0]
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_allclose(mirrored, expected, atol=1e-12)
 
 
 def test_no_contrast_swings_far_and_none_turns_the_medium_around():
@@ -69,11 +71,9 @@ def test_no_contrast_swings_far_and_none_turns_the_medium_around():
     coarse = with_spacing(line, 18.0)
     by = Regridder(line, coarse)
     vp = np.where(np.arange(200)[:, None] < 90, 1500.0, 4500.0) * np.ones((1, 4))
-    found = regrid.velocity(InMemoryPlanes(vp.astype(np.float32)), by, (1500.0, 4500.0)).read(
-        0, coarse.shape[0]
-    )
-    assert 1500.0 * (1 - SWING) <= found.min() < 1500.0
-    assert 4500.0 < found.max() <= 4500.0 * (1 + SWING) * (1 + 1e-6)
+    v = regrid.velocity(InMemoryPlanes(vp.astype(np.float32)), by, (1500.0, 4500.0)).read(0, coarse.shape[0])
+    assert 1500.0 * (1 - SWING) <= v.min() < 1500.0
+    assert 4500.0 < v.max() <= 4500.0 * (1 + SWING) * (1 + 1e-6)
     # where reflections are modelled it may swing as far as the mean does
     wide = regrid.velocity(InMemoryPlanes(vp.astype(np.float32)), by, (1500.0, 4500.0), FULL_SWING).read(
         0, coarse.shape[0]
@@ -133,10 +133,10 @@ def test_an_interface_acts_where_it_is(above, below):
         middle = depth - 0.5 * h / ratio
         later = np.exp(-2j * np.pi * f * 2 * (middle - interface * h) / above)
         exact = strength * np.fft.rfft(passing, 4 * len(t)) * later
-        found = np.fft.rfft(trace, 4 * len(t))
-        assert abs(np.linalg.norm(found) / np.linalg.norm(exact) - 1) < 0.01
+        spectrum = np.fft.rfft(trace, 4 * len(t))
+        assert abs(np.linalg.norm(spectrum) / np.linalg.norm(exact) - 1) < 0.01
         # the delay that turns the one into the other: the slope of the phase, weighted by the energy
-        cross = found * np.conj(exact)
+        cross = spectrum * np.conj(exact)
         slope = (np.angle(cross) * f * np.abs(cross)).sum() / (f**2 * np.abs(cross)).sum()
         assert abs(slope) / (2 * np.pi) < 0.01 / (2.5 * f0)
 
@@ -158,10 +158,10 @@ def test_the_error_that_the_table_of_the_weights_promises():
 
 def test_the_window_passes_half_of_the_nyquist_wavenumber():
     kappa = np.linspace(0, 2 * np.pi, 65)
-    found = passed(kappa)
-    assert found[0] == pytest.approx(1.0)
+    passed_part = passed(kappa)
+    assert passed_part[0] == pytest.approx(1.0)
     assert passed(np.array([np.pi]))[0] == pytest.approx(0.5, abs=1e-3)
-    np.testing.assert_allclose(found + passed(2 * np.pi - kappa), 1.0, atol=5e-3)
+    np.testing.assert_allclose(passed_part + passed(2 * np.pi - kappa), 1.0, atol=5e-3)
     # and is what the weights do to a wave that is sampled finely
     line, coarse = Grid((4001, 2), (1.0, 1.0)), Grid((201, 2), (20.0, 1.0))
     for mean, cells in ((OF_MODEL, True), (OF_IMAGE, False)):
@@ -180,12 +180,12 @@ def test_a_sample_of_a_model_is_a_cell():
     line, coarse = Grid((2001, 2), (1.0, 1.0)), Grid((1001, 2), (1.3, 1.0))
     step = (line.axis(0) > 650.5)[:, None] * np.ones(2)
     by = Regridder(line, coarse, cells=True)
-    found = by.carried(step, 0, 0, 1001)[:, 0]
+    cell = by.carried(step, 0, 0, 1001)[:, 0]
     at = coarse.axis(0) - 650.5
     # the sum of the step times a wave, over the nodes, that of the step itself beyond a taper far away
     far = np.exp(-((at / 200.0) ** 2))
     for k in (0.3, 0.6, 1.0):
         fine = np.linspace(0.0, 1300.0, 130001)
         exact = np.trapezoid(np.exp(-((fine / 200.0) ** 2)) * np.exp(1j * k * fine), fine)
-        got = 1.3 * (found * far * np.exp(1j * k * at)).sum()
+        got = 1.3 * (cell * far * np.exp(1j * k * at)).sum()
         assert abs(got / exact - 1) < 5e-3

@@ -227,10 +227,10 @@ def test_a_field_that_is_not_finite_is_reported_at_the_next_check() -> None:
 def test_progress_is_told_and_what_it_raises_leaves_a_whole_step() -> None:
     problem = make_problem(SHAPES[3], "isotropic", "pml", 8)
     want = run(problem, FINITE_EVERY, native=False)
-    told: list[int] = []
+    progress: list[int] = []
 
     def stop(it: int) -> None:
-        told.append(it)
+        progress.append(it)
         if it == FINITE_EVERY:
             raise KeyboardInterrupt
 
@@ -238,7 +238,7 @@ def test_progress_is_told_and_what_it_raises_leaves_a_whole_step() -> None:
     work.progress = stop
     with pytest.raises(KeyboardInterrupt):
         by_segment(cpu, problem, state, 3 * FINITE_EVERY, work)
-    assert told == sorted(told)
+    assert progress == sorted(progress)
     assert same((state, work), want)
 
 

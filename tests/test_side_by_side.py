@@ -51,8 +51,8 @@ def test_parts_are_made_a_little_ahead_and_in_order(threads):
 
 @pytest.mark.parametrize(("n", "size"), [(1, 1), (7, 7), (40, 40 * 30), (5, 10**9), (0, 0)])
 def test_cuts_cover_everything_once(threads, n, size):
-    found = [i for cut in side_by_side.cuts(n, size) for i in range(cut.start, cut.stop)]
-    assert found == list(range(n))
+    indices = [i for cut in side_by_side.cuts(n, size) for i in range(cut.start, cut.stop)]
+    assert indices == list(range(n))
 
 
 BOXES = [

@@ -104,9 +104,9 @@ def test_which_medium_a_model_is():
     assert bare.tilt_is_idle
     assert ss.EarthModel(bare.grid, 2000.0, 0.0, 0.0, theta=0.2).tilt_is_idle
     assert not tilted((5, 6), theta=0.2).tilt_is_idle
-    for asked, model in (("tti", bare), ("vti", bare)):
-        with pytest.raises(ConfigError, match=f"medium is {asked}, but the model has no epsilon"):
-            physics.medium_of(model, asked)
+    for medium, model in (("tti", bare), ("vti", bare)):
+        with pytest.raises(ConfigError, match=f"medium is {medium}, but the model has no epsilon"):
+            physics.medium_of(model, medium)
 
 
 def test_a_medium_uses_its_part_of_the_model():
@@ -116,9 +116,9 @@ def test_a_medium_uses_its_part_of_the_model():
     assert (vti.medium, vti.theta, vti.phi) == ("vti", None, None)
     isotropic = model.as_medium("isotropic")
     assert (isotropic.medium, isotropic.epsilon, isotropic.theta) == ("isotropic", None, None)
-    for asked in ("auto", "vti", "isotropic"):
-        used, _ = gate(model, PropagationOptions(medium=asked))
-        assert used.medium == (model.medium if asked == "auto" else asked)
+    for medium in ("auto", "vti", "isotropic"):
+        used, _ = gate(model, PropagationOptions(medium=medium))
+        assert used.medium == (model.medium if medium == "auto" else medium)
     # the tilted scheme has a smaller bound than VTI, also where the tilt is zero
     upright, _ = gate(tilted((5, 6, 7)), PropagationOptions(medium="tti"))
     assert upright.stable_dt(8) == model.stable_dt(8) < vti.stable_dt(8)

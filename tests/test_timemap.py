@@ -134,10 +134,10 @@ def test_interpolation_inside_an_endless_sinusoid():
 def test_decimation():
     dt, nt = 0.001, 2000
     m = TraceMap(nt, dt, 0.0, 500, 0.004, 0.0)
-    kept = packet(dt * np.arange(nt), 60.0, 1.0, 0.05)
+    slow = packet(dt * np.arange(nt), 60.0, 1.0, 0.05)
     lost = packet(dt * np.arange(nt), 190.0, 1.0, 0.05)
     # samples at multiples of dt: what is kept is picked, what would alias is gone
-    np.testing.assert_allclose(m.apply(kept), kept[::4], atol=1e-6)
+    np.testing.assert_allclose(m.apply(slow), slow[::4], atol=1e-6)
     assert np.abs(m.apply(lost)).max() < 1e-6
 
 

@@ -79,11 +79,11 @@ def parse(name: str) -> Case:
     """Return the case of that name."""
     whole, _, divisor = name.partition(":")
     k = int(divisor) if divisor.isdigit() and int(divisor) else 1
-    found = re.fullmatch(
+    match = re.fullmatch(
         r"(iso|vti|tti)-(founding|\d+)|solution-(iso|vti)|iso2d-(\d+)|rtm(2d|3d)|kirchhoff|gpu-(iso|vti)-(\d+)",
         whole,
     )
-    if not found or (divisor and not divisor.isdigit()):
+    if not match or (divisor and not divisor.isdigit()):
         raise SystemExit(
             f"unknown case {name!r}; use one like {EXAMPLES}, or NAME:4 for a trial of a quarter"
         )
@@ -92,7 +92,7 @@ def parse(name: str) -> Case:
         return Case(
             name, "kirchhoff", "isotropic", tuple(max(2, n // k) for n in shape), 0, max(5, traces // k)
         )
-    medium, size, solution, plane, rtm, gpu, gpu_size = found.groups()
+    medium, size, solution, plane, rtm, gpu, gpu_size = match.groups()
     if gpu:
         return Case(name, "gpu", MEDIA[gpu], _at_least(name, (int(gpu_size) // k,) * 3), PML_CELLS)
     if medium:

@@ -32,7 +32,7 @@ class PyLopsMigration:
         at = [np.column_stack([p, np.zeros(len(p))]).T for p in (src, rcv)]
         t = kirchhoff_case.DT * np.arange(kirchhoff_case.samples(case))
         dtype = np.float64 if variant == "float64" else np.float32
-        told: dict[str, Any] = {"y": axes[0], "wavfilter": False, "engine": "numba", "dtype": dtype}
+        by_name: dict[str, Any] = {"y": axes[0], "wavfilter": False, "engine": "numba", "dtype": dtype}
         first = (depth, axes[1], t, *at)
         wavelet = np.ones(1, dtype)
         if variant == "tables32":
@@ -40,9 +40,9 @@ class PyLopsMigration:
                 depth, axes[1], *at, kirchhoff_case.V, y=axes[0], mode="analytic"
             )
             pair = tuple(table.astype(np.float32) for table in tables[:2])
-            self.operator = Kirchhoff(*first, kirchhoff_case.V, wavelet, 0, mode="byot", trav=pair, **told)
+            self.operator = Kirchhoff(*first, kirchhoff_case.V, wavelet, 0, mode="byot", trav=pair, **by_name)
         else:
-            self.operator = Kirchhoff(*first, kirchhoff_case.V, wavelet, 0, mode="analytic", **told)
+            self.operator = Kirchhoff(*first, kirchhoff_case.V, wavelet, 0, mode="analytic", **by_name)
         self.data = kirchhoff_case.traces(case).astype(dtype).ravel()
         self.image = self.operator.H @ self.data  # compiled by its first call
         self.about = {

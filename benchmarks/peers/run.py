@@ -34,9 +34,9 @@ LARGE = (5, 10, 30)
 
 def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     """Run one case and return its row."""
-    asked = options.rounds, options.steps, options.check_steps
+    request = options.rounds, options.steps, options.check_steps
     usual = LARGE if is_large(case) and case.kind != "gpu" else DEFAULTS[case.kind]
-    rounds, steps, check_steps = (a or u for a, u in zip(asked, usual, strict=True))
+    rounds, steps, check_steps = (a or u for a, u in zip(request, usual, strict=True))
     sides = sides_of(case, options.device, options.storage)
     timed = [name for name, side in sides.items() if side.timed]
     workers: dict[str, Worker] = {}

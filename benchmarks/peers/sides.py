@@ -120,8 +120,8 @@ def _ours(case: Case, suffix: str) -> dict[str, Side]:
     rounding = ROUNDING_200 if case.kind == "plane" else ROUNDING
 
     def step(variant: str, storage: str = "") -> Side:
-        told = variant + (f"+{storage}" if storage else suffix)
-        return Side("subsalt_worker.py", told, tolerance=STORED_U16 if "u16" in told else rounding)
+        reports = variant + (f"+{storage}" if storage else suffix)
+        return Side("subsalt_worker.py", reports, tolerance=STORED_U16 if "u16" in reports else rounding)
 
     pml = f"PML {PML_CELLS}"
     if case.kind == "rtm":
@@ -165,11 +165,11 @@ def _peers(case: Case) -> dict[str, Side]:
         "1-D profiles, 2 levels, huge pages": ("axes-two-levels", HUGE_PAGES),
     }
     best = "1-D profiles, 2 levels, huge pages"
-    tried = {f"{best}, {name}": told for name, told in DEVITO_OPTIONS.items()}
+    tried = {f"{best}, {name}": reports for name, reports in DEVITO_OPTIONS.items()}
     if case.medium == "tti":
         # what Devito makes of blocks in the inner loop of that scheme does not compile
-        others = {name: told for name, told in DEVITO_OPTIONS.items() if name != "inner loop blocked"}
-        example = {"": variants[best], **{f", {name}": told for name, told in others.items()}}
+        others = {name: reports for name, reports in DEVITO_OPTIONS.items() if name != "inner loop blocked"}
+        example = {"": variants[best], **{f", {name}": reports for name, reports in others.items()}}
         return {"our scheme": Side("devito_worker.py", variants[best][0], "devito", env=HUGE_PAGES)} | {
             f"its examples' scheme{name}": Side(
                 "devito_worker.py", f"{variant}-example", "devito", OTHER_SCHEME, env=env

@@ -35,9 +35,9 @@ def relative_l2(ours: Path, theirs: Path, ndim: int) -> float:
     return (top / bottom) ** 0.5 if bottom > 0 else float("inf")
 
 
-def accept(case: Case, found: dict[str, float], limits: dict[str, float]) -> None:
+def accept(case: Case, misfits: dict[str, float], limits: dict[str, float]) -> None:
     """End the run when a difference is above its limit, or is not a number."""
-    for name, value in found.items():
+    for name, value in misfits.items():
         if not value <= limits[name]:
             raise SystemExit(
                 f"{case.name}: {name} differs from ours by {value:.2e} (relative L2), more than {limits[name]:g}"
@@ -53,7 +53,7 @@ def wavefields(
     filled grid only where the layers are the same.
     """
     first = next(iter(sides))
-    found, limits = {}, {}
+    fields, limits = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours.npy", Path(folder) / "theirs.npy"
         for kind in ("source", "field"):
@@ -69,10 +69,10 @@ def wavefields(
                 else:
                     _advanced(workers[name], field_steps, theirs)
                 key = f"{name}, {kind}"
-                found[key] = relative_l2(ours, theirs, case.ndim)
+                fields[key] = relative_l2(ours, theirs, case.ndim)
                 limits[key] = max(side.tolerance, sides[first].tolerance)
-    accept(case, found, limits)
-    return found
+    accept(case, fields, limits)
+    return fields
 
 
 def images(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> dict[str, float]:
@@ -81,7 +81,7 @@ def images(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> di
     A peer with the layer of our damping side is compared with that, all others with our first side.
     """
     first, damping = next(iter(sides)), f"damping {case.layer}"
-    found, limits = {}, {}
+    sums, limits = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         traces = Path(folder) / "traces.npy"
         files = {name: Path(folder) / f"{i}.npy" for i, name in enumerate(sides)}
@@ -94,15 +94,15 @@ def images(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> di
             reference = damping if side.same_layer else first
             if name != reference:
                 key = f"{name}, image"
-                found[key] = relative_l2(files[reference], files[name], case.ndim)
+                sums[key] = relative_l2(files[reference], files[name], case.ndim)
                 limits[key] = side.tolerance
-    accept(case, found, limits)
-    return found
+    accept(case, sums, limits)
+    return sums
 
 
 def sums(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> dict[str, float]:
     """Return the differences of the images of equal traces from that of our first side."""
-    first, found, limits = next(iter(sides)), {}, {}
+    first, by_side, limits = next(iter(sides)), {}, {}
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Path(folder) / "ours.npy", Path(folder) / "theirs.npy"
         _positive(first, workers[first].ask("save", out=str(ours)))
@@ -110,10 +110,10 @@ def sums(case: Case, sides: dict[str, Side], workers: dict[str, Worker]) -> dict
             if name != first:
                 _positive(name, workers[name].ask("save", out=str(theirs)))
                 key = f"{name}, image"
-                found[key] = relative_l2(ours, theirs, case.ndim)
+                by_side[key] = relative_l2(ours, theirs, case.ndim)
                 limits[key] = side.tolerance
-    accept(case, found, limits)
-    return found
+    accept(case, by_side, limits)
+    return by_side
 
 
 def _advanced(worker: Worker, steps: int, out: Path) -> None:

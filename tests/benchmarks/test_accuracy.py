@@ -34,9 +34,9 @@ def modules():
 def test_taylor_weights_need_the_points_that_the_fit_found(modules, order):
     # both bisect to 1e-3, and cut the spectrum near 1.25 fmax, beyond which it has 1e-3 of its energy
     rows = json.loads((ROOT / "src/subsalt/numerics/fitted_stencils.json").read_text())
-    found = next(r["taylor_points"] for r in rows if (r["family"], r["order"]) == ("upright", order))
+    points = next(r["taylor_points"] for r in rows if (r["family"], r["order"]) == ("upright", order))
     waves = modules["plane_waves"]
-    assert waves.Scheme(waves.Medium("iso"), order).needed(0.01) == pytest.approx(found, rel=3e-3)
+    assert waves.Scheme(waves.Medium("iso"), order).needed(0.01) == pytest.approx(points, rel=3e-3)
 
 
 @pytest.mark.parametrize("medium", ["iso", "vti", "tti"])
@@ -115,12 +115,12 @@ def test_a_result_becomes_tables(modules, tmp_path):
     result = {"question": "accuracy", "command": "make", "machine": machine | {"subsalt": "1"}}
     for medium in ("iso", "vti"):
         modules["accuracy"].publish(result | {"media": {medium: row}}, tmp_path / "accuracy.json")
-    kept = json.loads((tmp_path / "accuracy.json").read_text())
-    assert list(kept["media"]) == ["iso", "vti"]
+    stored = json.loads((tmp_path / "accuracy.json").read_text())
+    assert list(stored["media"]) == ["iso", "vti"]
     spec = importlib.util.spec_from_file_location("make_performance", ROOT / "docs" / "make_performance.py")
     maker = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(maker)
-    text = maker.tables([kept])
+    text = maker.tables([stored])
     assert (
         "| iso | order 8 | Devito, order 16 | **2.04** | 1.90 to 2.20 | 0.90 | order 12: 2.04, 0.60 |" in text
     )

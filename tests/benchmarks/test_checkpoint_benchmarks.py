@@ -25,7 +25,7 @@ def benchmarks():
 def test_storing_takes_turns_and_tells_what_the_device_had_to_do(tmp_path):
     import storing
 
-    asked = argparse.Namespace(
+    options = argparse.Namespace(
         directory=tmp_path,
         grid=[44, 44, 44],
         samples=40,
@@ -36,33 +36,33 @@ def test_storing_takes_turns_and_tells_what_the_device_had_to_do(tmp_path):
         direct=False,
         device_bytes=1 << 20,
     )
-    found = storing.measure(asked)
-    assert found["same_image"]
-    assert (found["counts"]["puts"], found["counts"]["gets"]) == (10, 10)
-    assert found["counts"]["bytes_written"] == 10 * 4 * 20**3
-    assert len(found["memory_seconds"]) == len(found["disk_seconds"]) == 3
-    assert min(found["needed_bytes_per_second"].values()) > 0
-    assert set(found["device_bytes_per_second"]) == {"put", "get"}
+    times = storing.measure(options)
+    assert times["same_image"]
+    assert (times["counts"]["puts"], times["counts"]["gets"]) == (10, 10)
+    assert times["counts"]["bytes_written"] == 10 * 4 * 20**3
+    assert len(times["memory_seconds"]) == len(times["disk_seconds"]) == 3
+    assert min(times["needed_bytes_per_second"].values()) > 0
+    assert set(times["device_bytes_per_second"]) == {"put", "get"}
     assert not list(tmp_path.iterdir())
 
 
 def test_revolve_multiplies_its_steps_with_the_rates_of_the_shot_that_keeps_everything():
     import revolve_time
 
-    asked = argparse.Namespace(
+    options = argparse.Namespace(
         grid=[44, 44, 44], samples=50, slots=4, image_step=2, block=1, rounds=1, threads=1
     )
-    found = revolve_time.measure(asked)
+    times = revolve_time.measure(options)
     # 26 samples, rest among them, with 4 slots and rest, each two steps from the next
-    assert found["source_steps"] == 2 * brute_force(26, 5)
-    assert found["receiver_steps"] == 50
-    assert found["same_image"]
-    assert found["counted_as_planned"]
-    (row,) = found["rounds"]
+    assert times["source_steps"] == 2 * brute_force(26, 5)
+    assert times["receiver_steps"] == 50
+    assert times["same_image"]
+    assert times["counted_as_planned"]
+    (row,) = times["rounds"]
     assert row["predicted"] == pytest.approx(
-        found["source_steps"] * row["source_step"] + 50 * row["receiver_step"]
+        times["source_steps"] * row["source_step"] + 50 * row["receiver_step"]
     )
-    assert found["ratio"] == row["measured"] / row["predicted"]
+    assert times["ratio"] == row["measured"] / row["predicted"]
 
 
 def brute_force(length, slots):
@@ -98,14 +98,14 @@ def test_without_protection_means_without():
 def test_protection_compares_whole_runs(tmp_path):
     import protection
 
-    asked = argparse.Namespace(
+    options = argparse.Namespace(
         directory=tmp_path, grid=[24, 20, 20], shots=1, samples=151, rounds=1, threads=1
     )
     lines = []
-    found = protection.measure(asked, say=lines.append)
-    (row,) = found["rounds"]
-    assert found["cost"] == row["whole"] / row["bare"] - 1
-    assert found["same_image"]
+    times = protection.measure(options, say=lines.append)
+    (row,) = times["rounds"]
+    assert times["cost"] == row["whole"] / row["bare"] - 1
+    assert times["same_image"]
     assert len(lines) == 1
     assert not list(tmp_path.iterdir())
-    json.dumps(found)
+    json.dumps(times)

@@ -37,23 +37,23 @@ def test_it_goes_on_in_the_background_where_it_was_killed(tmp_path):
     os.kill(process, signal.SIGKILL)
     wait_for(lambda: not is_alive(process))
     assert json.loads((tmp_path / "run" / "run.json").read_text())["state"] == "running"
-    told = start(tmp_path, "--report")
-    assert told.returncode == 1
-    assert "start the same command again" in told.stderr
+    report = start(tmp_path, "--report")
+    assert report.returncode == 1
+    assert "start the same command again" in report.stderr
 
     done = start(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["shape"] == [56, 60, 60]
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["shape"] == [56, 60, 60]
     # every step of both wavefields, on the whole grid with its layer
-    assert found["grid_point_steps"] == 2 * 400 * 56 * 60 * 60
-    assert 0 < found["point_steps"] <= found["grid_point_steps"]
-    assert sum(found["seconds"][g] for g in found["seconds"] if g != "total") == pytest.approx(
-        found["seconds"]["total"]
+    assert result["grid_point_steps"] == 2 * 400 * 56 * 60 * 60
+    assert 0 < result["point_steps"] <= result["grid_point_steps"]
+    assert sum(result["seconds"][g] for g in result["seconds"] if g != "total") == pytest.approx(
+        result["seconds"]["total"]
     )
-    assert found["peak_memory_bytes"] < found["bar_bytes"]
+    assert result["peak_memory_bytes"] < result["bar_bytes"]
     assert "writing" not in done.stdout  # model and shot are those of the first start
-    assert found["checkpoint"]["sums"]["snapshots_read"] == 400 // 16
+    assert result["checkpoint"]["sums"]["snapshots_read"] == 400 // 16
     for words in ("peak memory", "484.9", "892.4", "store, disk (as asked for)", "plan and counters agree"):
         assert words in done.stdout
 

@@ -101,13 +101,13 @@ def test_no_failure_of_a_step_reaches_the_next(name, tmp_path, monkeypatch):
             planted(patch, name, script, "exit 3", limit=0.4 if state == "cut" else 30)
             folder = tmp_path / str(i)
             folder.mkdir()
-            found = session(folder)
-            found.step(name, again=False)
-            found.summary()
-        kept = json.loads((folder / f"{name}.json").read_text())
-        first = next(iter(kept["parts"].values()))
+            answers = session(folder)
+            answers.step(name, again=False)
+            answers.summary()
+        stored = json.loads((folder / f"{name}.json").read_text())
+        first = next(iter(stored["parts"].values()))
         assert {r["state"] for r in first} == {state}
-        assert kept["state"] in gpu_steps.STATES[gpu_steps.STATES.index(state) :]
+        assert stored["state"] in gpu_steps.STATES[gpu_steps.STATES.index(state) :]
         assert state.upper() in (folder / "summary.txt").read_text()
         assert script[:20] in (folder / f"{name}.log").read_text()
 
@@ -161,29 +161,29 @@ def test_the_budget_ends_what_runs_and_leaves_the_rest_for_later(tmp_path, monke
     monkeypatch.setattr(gpu_first, "GRACE", 0.2)
     planted(monkeypatch, "beyond", f"exec sleep {2 * PATIENCE:g}", limit=2 * PATIENCE)
     begin = time.monotonic()
-    found = session(tmp_path, 0.5 / 60)
-    found.step("beyond", again=False)
+    answers = session(tmp_path, 0.5 / 60)
+    answers.step("beyond", again=False)
     assert time.monotonic() - begin < PATIENCE
-    kept = json.loads((tmp_path / "beyond.json").read_text())
-    assert (kept["state"], kept["not_run"]) == ("cut", ["vti", "tti"])
-    assert kept["parts"]["isotropic"][0]["state"] == "cut"
-    assert found.summary()["not_run"] == [name for name in STEPS if name != "beyond"]
+    stored = json.loads((tmp_path / "beyond.json").read_text())
+    assert (stored["state"], stored["not_run"]) == ("cut", ["vti", "tti"])
+    assert stored["parts"]["isotropic"][0]["state"] == "cut"
+    assert answers.summary()["not_run"] == [name for name in STEPS if name != "beyond"]
 
 
 def test_a_tool_that_is_missing_is_a_reason(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     session(tmp_path).step("counters", again=False)
-    kept = json.loads((tmp_path / "counters.json").read_text())
-    assert kept["state"] == "skipped"
-    assert kept["parts"]["vti"][0]["said"] == ["ncu is not on PATH"]
+    stored = json.loads((tmp_path / "counters.json").read_text())
+    assert stored["state"] == "skipped"
+    assert stored["parts"]["vti"][0]["said"] == ["ncu is not on PATH"]
 
 
 @pytest.mark.parametrize(("slip", "state"), [("0", "right"), ("1", "wrong")])
 def test_a_bit_that_differs_is_noticed_by_a_real_step(slip, state, emulated, tmp_path, monkeypatch):
     monkeypatch.setenv("SUBSALT_EMULATED_SLIP", slip)
-    found = session(tmp_path, rehearse=True)
-    found.step("arithmetic", again=False)
-    assert found.steps["arithmetic"]["state"] == state
+    answers = session(tmp_path, rehearse=True)
+    answers.step("arithmetic", again=False)
+    assert answers.steps["arithmetic"]["state"] == state
 
 
 def test_counters_leave_clocks_alone_and_tests_have_one_thread(tmp_path):
@@ -195,7 +195,7 @@ def test_counters_leave_clocks_alone_and_tests_have_one_thread(tmp_path):
 
 
 def test_the_summary_says_how_a_gpu_flushes(tmp_path):
-    found = {
+    answer = {
         "what": "multiply-add",
         "tried": 9,
         "wrong": 3,
@@ -203,7 +203,7 @@ def test_the_summary_says_how_a_gpu_flushes(tmp_path):
         "tininess": "before",
     }
     (part,) = STEPS["arithmetic"](Settings(tmp_path, sys.executable))
-    (row,) = gpu_first.judged(part, Done(1, 1.0, [json.dumps({"rows": [found]})]), {})
+    (row,) = gpu_first.judged(part, Done(1, 1.0, [json.dumps({"rows": [answer]})]), {})
     assert (row["state"], row["tininess"], row["measured"]) == ("wrong", "before", 3)
 
 
@@ -224,10 +224,10 @@ def test_a_kit_is_unpacked_once_and_refused_by_another_python(tmp_path):
         wheel.writestr("subsalt/__init__.py", "HERE = __file__\n")
     (kit / gpu_kit.PLUGIN).write_bytes(b"plug-in")
     (kit / "kit.json").write_text(json.dumps({"python": gpu_kit.tag()}))
-    found = gpu_kit.unpack(kit, tmp_path / "out")
-    assert found == gpu_kit.unpack(kit, tmp_path / "out")
-    asked = [sys.executable, "-S", "-c", "import subsalt; print(subsalt.HERE)"]
-    where = subprocess.run(asked, env=found, capture_output=True, text=True, check=True).stdout.strip()
+    unpacked = gpu_kit.unpack(kit, tmp_path / "out")
+    assert unpacked == gpu_kit.unpack(kit, tmp_path / "out")
+    words = [sys.executable, "-S", "-c", "import subsalt; print(subsalt.HERE)"]
+    where = subprocess.run(words, env=unpacked, capture_output=True, text=True, check=True).stdout.strip()
     assert Path(where).parent == tmp_path / "out" / "subsalt"
     assert (tmp_path / "out" / "subsalt" / gpu_kit.PLUGIN).read_bytes() == b"plug-in"
     (kit / "kit.json").write_text(json.dumps({"python": "cpython-29"}))

@@ -60,27 +60,27 @@ def house():
 
 
 def test_sizes(house, root):
-    found = house.measure(root)
-    assert found["lines_lab"] == 10
-    assert found["lines"] == sum(text.count("\n") for text in FILES.values()) - 10
-    assert found["largest_file"] == "101 subsalt.one"
-    assert found["over_600"] == []
-    assert found["long_functions"] == ["subsalt.long:1 long"]
-    assert found["many_parameters"] == ["subsalt.wide:2 wide"]
+    figures = house.measure(root)
+    assert figures["lines_lab"] == 10
+    assert figures["lines"] == sum(text.count("\n") for text in FILES.values()) - 10
+    assert figures["largest_file"] == "101 subsalt.one"
+    assert figures["over_600"] == []
+    assert figures["long_functions"] == ["subsalt.long:1 long"]
+    assert figures["many_parameters"] == ["subsalt.wide:2 wide"]
 
 
 def test_imports(house, root):
-    found = house.measure(root)
+    figures = house.measure(root)
     ring = ["subsalt.plan.plan", "subsalt.run.ledger", "subsalt.run.migrate"]
-    assert found["largest_circle"] == found["largest_running_circle"] == ring
-    assert found["circles_across"] == [ring]
+    assert figures["largest_circle"] == figures["largest_running_circle"] == ring
+    assert figures["circles_across"] == [ring]
 
 
 def test_reach_counts_imports_in_functions_and_none_for_types(house, root):
-    found = house.measure(root)
+    figures = house.measure(root)
     lines = sum(FILES[f"{name}.py"].count("\n") for name in ("api", "two", "ask"))
-    assert found["reach api"] == [3, lines]
-    assert found["reach methods.rtm.engine"] == [0, 0]
+    assert figures["reach api"] == [3, lines]
+    assert figures["reach methods.rtm.engine"] == [0, 0]
 
 
 def test_a_file_of_two_ideas_has_two_parts_that_nothing_ties(house, root):
@@ -127,14 +127,14 @@ def test_a_lab_of_its_own_is_counted_as_the_lab(house, root):
     lab = root / "packages" / "lab" / "src" / "subsalt_lab"
     lab.mkdir(parents=True)
     (lab / "own.py").write_text("import subsalt.io.left\n")
-    found = house.measure(root)
-    assert (found["lines_lab"], found["lines"]) == (11, lines)
+    figures = house.measure(root)
+    assert (figures["lines_lab"], figures["lines"]) == (11, lines)
 
 
 def test_devices_and_words(house, root):
-    found = house.measure(root)
-    assert found["device_lines"] == ["subsalt.ask:2"]
-    words = {word: names for word, names in found["words"].items() if names}
+    figures = house.measure(root)
+    assert figures["device_lines"] == ["subsalt.ask:2"]
+    words = {word: names for word, names in figures["words"].items() if names}
     assert words == {
         "dealer": ["subsalt.run.ledger:2 Dealer"],
         "look_back": ["subsalt.look_back"],
@@ -162,5 +162,5 @@ def test_the_table_shows_the_figures(house, root):
 
 
 def test_the_modules_of_this_tree_are_found(house):
-    found = house.read(SCRIPT.parents[1])
-    assert {"subsalt", "subsalt.cli.app", "subsalt.errors"} <= set(found)
+    modules = house.read(SCRIPT.parents[1])
+    assert {"subsalt", "subsalt.cli.app", "subsalt.errors"} <= set(modules)

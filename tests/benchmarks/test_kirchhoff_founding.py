@@ -88,15 +88,15 @@ def test_a_fraction_of_both_sets_runs_as_a_job(tmp_path):
         timeout=PATIENCE,
         check=True,
     )
-    found = json.loads(ran.stdout.splitlines()[-1])
-    assert {"seconds", "peak_gb", "gcontrib_per_s"} <= set(found)
-    small, large, again = found["rows"]
+    result = json.loads(ran.stdout.splitlines()[-1])
+    assert {"seconds", "peak_gb", "gcontrib_per_s"} <= set(result)
+    small, large, again = result["rows"]
     assert (small["traces"], large["traces"], again["traces"]) == (5 * 8 * 4, 5 * 8 * 16, 5 * 8 * 4)
     around = (small["seconds"] + again["seconds"]) / 2
-    assert found["large_over_small"] == pytest.approx(large["seconds"] / around, abs=1e-3)
+    assert result["large_over_small"] == pytest.approx(large["seconds"] / around, abs=1e-3)
     # the interpreter alone takes more than 50 MB; one process: the sum of the peaks is the peak
     assert 0.05 < small["peak_gb"] < 1.0
-    for row in found["rows"]:
+    for row in result["rows"]:
         assert 0.5 < row["fraction"] < 1
         assert len(row["amplitudes"]) == 4
         assert all(a["checked"] for a in row["amplitudes"])

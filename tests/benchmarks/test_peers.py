@@ -77,13 +77,13 @@ def test_our_sides_agree_with_the_reference_kernels(peers, name, tmp_path):
     sides["peer"] = side("subsalt_worker.py", "damping@reference", tolerance=2e-6, same_layer=True)
     workers = {n: peers["sides"].Worker(s, case, 1) for n, s in sides.items()}
     try:
-        found = peers["verify"].wavefields(case, sides, workers, 4, 4)
+        differences = peers["verify"].wavefields(case, sides, workers, 4, 4)
         assert workers["damping"].ask("round", steps=2) > 0
         assert workers["damping"].ask("memory")["peak"] > 0
     finally:
         for w in workers.values():
             w.close()
-    assert set(found) == {"peer, source", "peer, field"}
+    assert set(differences) == {"peer, source", "peer, field"}
 
 
 def test_our_kirchhoff_side_sums_what_the_case_asks(peers, tmp_path):

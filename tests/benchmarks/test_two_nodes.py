@@ -49,15 +49,15 @@ def hindrance():
 def test_messages_cross_the_link_when_mpi_is_held_to_it(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
-    found = {}
+    seconds = {}
     for transport in ("tcp", "any"):
         words = [sys.executable, str(script), str(BENCHMARKS), two_nodes.MPIEXEC, transport]
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True)
-        found[transport] = json.loads(done.stdout.splitlines()[-1])
-        assert found[transport]["rc"] == 0, found
-    assert 4_000_000 <= found["tcp"]["carried"] <= two_nodes.HEADERS * 4_000_000 + two_nodes.START
+        seconds[transport] = json.loads(done.stdout.splitlines()[-1])
+        assert seconds[transport]["rc"] == 0, seconds
+    assert 4_000_000 <= seconds["tcp"]["carried"] <= two_nodes.HEADERS * 4_000_000 + two_nodes.START
     # the trap: nothing but the start crosses, although both ranks are on nodes of their own
-    assert found["any"]["carried"] < two_nodes.START
+    assert seconds["any"]["carried"] < two_nodes.START
 
 
 def test_what_the_link_must_have_carried():
@@ -92,7 +92,7 @@ def test_the_page_holds_what_was_found():
         "image": "ab" * 32,
     }
     halo = {"ranks": 4, "bytes": 7_000_000, "carried": 7_200_000}
-    found = {
+    facts = {
         "machine": {
             "cpu": "a processor",
             "cores": 2,
@@ -111,7 +111,7 @@ def test_the_page_holds_what_was_found():
             ]
         },
     }
-    text = two_nodes.page(found)
+    text = two_nodes.page(facts)
     for words in (
         "limited to 200mbit",
         "| 7.00 | 7.20 |",

@@ -162,7 +162,7 @@ def two_branches(survey, late=0.12, v1=1500.0, v2=2600.0, crossing=600.0):
     return change
 
 
-def findings(found, subjects=SUBJECTS):
+def findings(case, subjects=SUBJECTS):
     """Return what the rules of some subjects find that is not in order."""
     rules = [r for r in load_rules() if r.subject in subjects]
-    return [f for f in run_rules(found, rules) if f.is_fault]
+    return [f for f in run_rules(case, rules) if f.is_fault]

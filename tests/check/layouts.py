@@ -91,10 +91,10 @@ def stacked(sorting):
     """Return a context whose scan found receivers at their sources, in files of a sorting code."""
     files = [SimpleNamespace(path="a.sgy", sorting=sorting)]
     scan = SimpleNamespace(kind="stack", files=files, n_traces=100, findings=[])
-    found = context()
-    for shot in found.survey.shots:
+    case = context()
+    for shot in case.survey.shots:
         shot.rcv = np.array([shot.src])
-    return dataclasses.replace(found, scan=scan, samples=[])
+    return dataclasses.replace(case, scan=scan, samples=[])
 
 
 def finely_sampled():
@@ -113,9 +113,9 @@ def clip(data):
 
 def four_cables():
     """Return a context whose receivers were projected from four cables."""
-    found = context()
-    found.survey.notes["cables"] = {"cables": 4, "beside_m": 150.0, "short_m": 40.0}
-    return found
+    case = context()
+    case.survey.notes["cables"] = {"cables": 4, "beside_m": 150.0, "short_m": 40.0}
+    return case
 
 
 def salt(shape=(121, 91)):

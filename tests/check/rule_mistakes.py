@@ -19,52 +19,52 @@ from subsalt.kernels import cores
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 
 
-def findings(found):
+def findings(case):
     """Return all findings of a context."""
-    return check.run_rules(found, check.load_rules())
+    return check.run_rules(case, check.load_rules())
 
 
-def problems(found):
+def problems(case):
     """Return the findings that are not ok."""
-    return [f for f in findings(found) if f.is_fault]
+    return [f for f in findings(case) if f.is_fault]
 
 
-def with_survey(found, **changes):
+def with_survey(case, **changes):
     """Return the context with another survey, without traces."""
-    return dataclasses.replace(found, survey=dataclasses.replace(found.survey, **changes), samples=[])
+    return dataclasses.replace(case, survey=dataclasses.replace(case.survey, **changes), samples=[])
 
 
-def moved(found, src=(0, 0, 0), rcv=(0, 0, 0), scale=1.0):
+def moved(case, src=(0, 0, 0), rcv=(0, 0, 0), scale=1.0):
     """Return the context with all positions scaled, then moved."""
     shots = [
         dataclasses.replace(
             s, src=s.src * np.r_[scale, scale, 1] + src, rcv=s.rcv * np.r_[scale, scale, 1] + rcv
         )
-        for s in found.survey.shots
+        for s in case.survey.shots
     ]
-    return with_survey(found, shots=shots)
+    return with_survey(case, shots=shots)
 
 
 def scaled_vp(factor, power=1.0):
     """Return a context whose vp stands in another unit."""
-    found = context()
-    raw = (factor * found.parameters["vp"].values.astype(np.float64) ** power).astype(np.float32)
-    return dataclasses.replace(context(vp=raw), samples=found.samples)
+    case = context()
+    raw = (factor * case.parameters["vp"].values.astype(np.float64) ** power).astype(np.float32)
+    return dataclasses.replace(context(vp=raw), samples=case.samples)
 
 
 def with_traces(change):
     """Return a context whose sampled traces were changed in place."""
-    found = context()
-    found.samples = [SampledShot(s.shot, change(s.data.copy())) for s in found.samples]
-    return found
+    case = context()
+    case.samples = [SampledShot(s.shot, change(s.data.copy())) for s in case.samples]
+    return case
 
 
 def raw_parameter(name, values, grid=None, **more):
     """Return a context without a model, with one parameter as read."""
-    found = context(epsilon=0.2, delta=0.1)
-    old = found.parameters[name]
-    found.parameters[name] = Parameter(name, values, grid or old.grid, source=f"{name}.rsf", **more)
-    return dataclasses.replace(found, model=None, samples=[])
+    case = context(epsilon=0.2, delta=0.1)
+    old = case.parameters[name]
+    case.parameters[name] = Parameter(name, values, grid or old.grid, source=f"{name}.rsf", **more)
+    return dataclasses.replace(case, model=None, samples=[])
 
 
 def nan_epsilon():
@@ -74,33 +74,31 @@ def nan_epsilon():
 
 
 def one_receiver_far_away():
-    found = context()
-    shots = list(found.survey.shots)
+    case = context()
+    shots = list(case.survey.shots)
     rcv = shots[2].rcv.copy()
     rcv[5, 0] += 10_000
     shots[2] = dataclasses.replace(shots[2], rcv=rcv)
-    return with_survey(found, shots=shots)
+    return with_survey(case, shots=shots)
 
 
 def swapped():
-    found = context(shape=(61, 21, 41), h=20.0, f0=5.0, origin=(0.0, 5000.0, 0.0))
-    shots = [
-        dataclasses.replace(s, src=s.src[[1, 0, 2]], rcv=s.rcv[:, [1, 0, 2]]) for s in found.survey.shots
-    ]
-    return with_survey(found, shots=shots)
+    case = context(shape=(61, 21, 41), h=20.0, f0=5.0, origin=(0.0, 5000.0, 0.0))
+    shots = [dataclasses.replace(s, src=s.src[[1, 0, 2]], rcv=s.rcv[:, [1, 0, 2]]) for s in case.survey.shots]
+    return with_survey(case, shots=shots)
 
 
 def on_a_line(says, turn=0.0, aside=0.0):
     """Return a context with a line turned (radians) and moved (m) against its frame; its model varies along x."""
     across = 1.0 + 0.1 * np.linspace(0.0, 1.0, 101)[:, None]
-    found = context(vp=(context().parameters["vp"].values * across).astype(np.float32))
+    case = context(vp=(context().parameters["vp"].values * across).astype(np.float32))
     frame = Frame(5000.0, 9000.0, 0.4)
     x, y = frame.to_world(np.array([[0.0, aside, 0.0]]))[0, :2]
     true = Frame(x, y, 0.4 + turn)
-    src = true.to_world(np.stack([s.src for s in found.survey.shots]))
-    rcv = true.to_world(np.concatenate([s.rcv for s in found.survey.shots]))
+    src = true.to_world(np.stack([s.src for s in case.survey.shots]))
+    rcv = true.to_world(np.concatenate([s.rcv for s in case.survey.shots]))
     facts = line_facts(src, rcv, fit_stations(src, rcv), frame, says)
-    return with_survey(found, frame=frame, notes={"line": facts})
+    return with_survey(case, frame=frame, notes={"line": facts})
 
 
 def one_source_on_the_surface():
@@ -112,48 +110,48 @@ def one_source_on_the_surface():
 
 
 def doubled_shot():
-    found = context()
-    shots = [*found.survey.shots, dataclasses.replace(found.survey.shots[0], id=99)]
-    return with_survey(found, shots=shots)
+    case = context()
+    shots = [*case.survey.shots, dataclasses.replace(case.survey.shots[0], id=99)]
+    return with_survey(case, shots=shots)
 
 
 def doubled_receiver():
-    found = context()
-    shots = [dataclasses.replace(s, rcv=np.concatenate([s.rcv, s.rcv[:1]])) for s in found.survey.shots]
-    return with_survey(found, shots=shots)
+    case = context()
+    shots = [dataclasses.replace(s, rcv=np.concatenate([s.rcv, s.rcv[:1]])) for s in case.survey.shots]
+    return with_survey(case, shots=shots)
 
 
 def silent_shot():
-    found = context()
-    found.samples[1] = SampledShot(found.samples[1].shot, np.zeros_like(found.samples[1].data))
-    return found
+    case = context()
+    case.samples[1] = SampledShot(case.samples[1].shot, np.zeros_like(case.samples[1].data))
+    return case
 
 
 def late_context():
-    found = context(shape=(401, 81), vp=2000.0)
-    found.samples = [SampledShot(s.shot, np.roll(s.data, -int(0.35 / 0.004), axis=1)) for s in found.samples]
-    return found
+    case = context(shape=(401, 81), vp=2000.0)
+    case.samples = [SampledShot(s.shot, np.roll(s.data, -int(0.35 / 0.004), axis=1)) for s in case.samples]
+    return case
 
 
 def high_data():
-    found = context()
+    case = context()
     rng = np.random.default_rng(0)
-    found.samples = [
-        SampledShot(s.shot, rng.standard_normal(s.data.shape).astype(np.float32)) for s in found.samples
+    case.samples = [
+        SampledShot(s.shot, rng.standard_normal(s.data.shape).astype(np.float32)) for s in case.samples
     ]
-    return found
+    return case
 
 
 def with_wavelet(**changes):
-    found = context()
-    return dataclasses.replace(found, wavelet=dataclasses.replace(found.wavelet, **changes), samples=[])
+    case = context()
+    return dataclasses.replace(case, wavelet=dataclasses.replace(case.wavelet, **changes), samples=[])
 
 
 def loaded_wavelet():
-    found = context()
+    case = context()
     t = np.linspace(0, 1, 200)
     return dataclasses.replace(
-        found, wavelet=Wavelet(np.exp(-(((t - 0.5) / 0.1) ** 2)), 0.005, 0.0, "hump", 5.0, 10.0)
+        case, wavelet=Wavelet(np.exp(-(((t - 0.5) / 0.1) ** 2)), 0.005, 0.0, "hump", 5.0, 10.0)
     )
 
 
@@ -183,16 +181,16 @@ def fold(size, shape=(101, 81)):
 def tilted(shape=(101, 81), theta=0.0, unit=None, **angles):
     """Return a context with a tilt as a file gives it, in degrees; without a model where none can be built."""
     h, f0 = (10.0, 8.0) if len(shape) == 2 else (20.0, 5.0)
-    found = context(shape, h=h, f0=f0, epsilon=0.2, delta=0.1)
+    case = context(shape, h=h, f0=f0, epsilon=0.2, delta=0.1)
     given = {"theta": theta} | angles
     volumes = {n: np.array(np.broadcast_to(v, shape), np.float32) for n, v in given.items()}
-    grid = found.model.grid
+    grid = case.model.grid
     for name, values in volumes.items():
-        found.parameters[name] = Parameter(name, values, grid, source=f"{name}.rsf", unit=unit)
+        case.parameters[name] = Parameter(name, values, grid, source=f"{name}.rsf", unit=unit)
     with contextlib.suppress(ModelError):
         radians = {n: np.deg2rad(v) for n, v in volumes.items()}
-        found.model = dataclasses.replace(found.model, **radians)
-    return found
+        case.model = dataclasses.replace(case.model, **radians)
+    return case
 
 
 def vti_asked(medium, **tilt):
@@ -381,10 +379,10 @@ MISTAKES = {
 
 
 def frames_differ():
-    found = context(epsilon=0.2, delta=0.1)
-    found.parameters["vp"].frame = Frame(0.0, 0.0)
-    found.parameters["delta"].frame = Frame(100.0, 0.0)
-    return found
+    case = context(epsilon=0.2, delta=0.1)
+    case.parameters["vp"].frame = Frame(0.0, 0.0)
+    case.parameters["delta"].frame = Frame(100.0, 0.0)
+    return case
 
 
 MISTAKES["frames"] = ("W405", frames_differ)

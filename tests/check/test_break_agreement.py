@@ -16,31 +16,31 @@ from subsalt.earth.model import EarthModel
 PERIOD = 1.0 / F0
 
 
-def said(found, subject="first_breaks"):
-    return run_rules(found, [r for r in load_rules() if r.subject == subject])
+def said(case, subject="first_breaks"):
+    return run_rules(case, [r for r in load_rules() if r.subject == subject])
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_what_is_called_in_order_agrees(name):
     """Velocities within a tenth, intercepts within a quarter of a period, of the arrival that is named."""
-    (found,) = said(context(name))
-    assert found.level == "ok"
-    seen, *model = re.findall(r"([\d.]+) m/s, intercept (-?\d+) ms", found.message)
+    (reported,) = said(context(name))
+    assert reported.level == "ok"
+    seen, *model = re.findall(r"([\d.]+) m/s, intercept (-?\d+) ms", reported.message)
     assert len(model) == 1
     assert float(seen[0]) == pytest.approx(float(model[0][0]), rel=0.12)
     assert float(seen[1]) == pytest.approx(float(model[0][1]), abs=1e3 * PERIOD / 4)
 
 
 def test_refractions_are_called_that():
-    (found,) = said(context("refractions"))
-    assert "refracted" in found.message
+    (reported,) = said(context("refractions"))
+    assert "refracted" in reported.message
 
 
 def test_refractions_that_are_late_do_not_fit():
     """Between a direct wave that is slow and a head wave that is fast, 200 ms late picks lay within bounds."""
     made = context("refractions", lambda i, s: {"data": later(s.data, 50)})
-    (found,) = [f for f in said(made) if f.level != "ok"]
-    assert found.code in ("W346", "E346")
+    (reported,) = [f for f in said(made) if f.level != "ok"]
+    assert reported.code in ("W346", "E346")
     assert not [
         f
         for f in said(context("refractions", lambda i, s: {"data": later(s.data, 20)}))
@@ -52,9 +52,9 @@ def test_refractions_that_are_late_do_not_fit():
 @pytest.mark.parametrize("name", ["streamer", "streamer under a free surface", "deep water"])
 def test_a_model_without_water_is_no_time_zero(name, speed):
     grid = modelled(name)[1].grid
-    found = findings(context(name, model=EarthModel(grid, np.full(grid.shape, speed, np.float32))))
-    assert [f.code for f in found] in (["E349"], ["W349"])
-    assert not [f for f in found if "delay" in f.fix]
+    reported = findings(context(name, model=EarthModel(grid, np.full(grid.shape, speed, np.float32))))
+    assert [f.code for f in reported] in (["E349"], ["W349"])
+    assert not [f for f in reported if "delay" in f.fix]
 
 
 @pytest.mark.parametrize(("fast", "crossing"), [(2600.0, 600.0), (3500.0, 800.0)])
@@ -63,11 +63,11 @@ def test_direct_and_head_waves_over_a_uniform_model(fast, crossing, speed):
     """One line through both seemed to ask for another time zero, or for half the interval; water explains it."""
     survey, model, _ = modelled("streamer")
     made = altered(survey, two_branches(survey, 0.15, 1500.0, fast, crossing))
-    found = findings(
+    reported = findings(
         context(survey=made, model=EarthModel(model.grid, np.full(model.grid.shape, speed, np.float32)))
     )
-    assert [f.code for f in found] in (["E349"], ["W349"])
-    assert "water layer" in found[0].fix
+    assert [f.code for f in reported] in (["E349"], ["W349"])
+    assert "water layer" in reported[0].fix
     # the model that they were made of: 2 h = x sqrt((v2 - v1) / (v2 + v1)) for a crossing at x
     h = 0.5 * crossing * np.sqrt((fast - 1500.0) / (fast + 1500.0))
     vp = np.where(model.grid.axis(-1) < h, 1500.0, fast)
@@ -77,8 +77,10 @@ def test_direct_and_head_waves_over_a_uniform_model(fast, crossing, speed):
 
 def test_head_waves_before_a_uniform_model_are_no_moveout_correction():
     grid = modelled("refractions")[1].grid
-    found = findings(context("refractions", model=EarthModel(grid, np.full(grid.shape, 1500.0, np.float32))))
-    assert not [f for f in found if f.code in ("W354", "E354")]
+    reported = findings(
+        context("refractions", model=EarthModel(grid, np.full(grid.shape, 1500.0, np.float32)))
+    )
+    assert not [f for f in reported if f.code in ("W354", "E354")]
 
 
 def hyperbolas(survey, v=1900.0, times=np.arange(0.1, 1.2, 0.07)):
@@ -105,9 +107,9 @@ def test_a_halved_interval_is_no_moveout_correction():
     velocity = rms_velocity(made)
     seen = [flatness(s.data, s.offset, DT / 2, 0.0, velocity) for s in halved.shots[::2]]
     assert [f.code for f in corrected_findings(seen, "shots")] == ["W354"]
-    found = findings(made)
-    assert [f.code for f in found] in (["E345"], ["W345"])
-    assert "[data.fix] dt = 0.004" in found[0].fix
+    reported = findings(made)
+    assert [f.code for f in reported] in (["E345"], ["W345"])
+    assert "[data.fix] dt = 0.004" in reported[0].fix
 
 
 def test_direct_and_head_waves_have_lines_of_their_own():
@@ -151,15 +153,15 @@ def test_no_record_breaks_the_rules(name):
     made = dataclasses.replace(survey, shots=shots, time=dataclasses.replace(survey.time, nt=nt))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = run_rules(context(survey=made), [r for r in load_rules() if r.subject in SUBJECTS])
-    assert not [f for f in found if re.search(r"\b(nan|inf)\b", f.message + f.fix)]
-    assert not [f for f in found if f.level == "ok"]
+        reported = run_rules(context(survey=made), [r for r in load_rules() if r.subject in SUBJECTS])
+    assert not [f for f in reported if re.search(r"\b(nan|inf)\b", f.message + f.fix)]
+    assert not [f for f in reported if f.level == "ok"]
 
 
 def test_receivers_at_their_sources_break_no_rule():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = findings(
+        reported = findings(
             context("streamer", lambda i, s: {"rcv": np.repeat(s.src[None], len(s.rcv), axis=0)})
         )
-    assert [f.code for f in found] == ["W355"]
+    assert [f.code for f in reported] == ["W355"]

@@ -87,8 +87,8 @@ def own(folder, text=JOB):
     """Return the findings of this subject by code."""
     path = folder / "line.toml"
     path.write_text(text)
-    found = check_job(Job.from_toml(path)).findings
-    return {f.code: f for f in found if OWN.fullmatch(f.code)}
+    findings = check_job(Job.from_toml(path)).findings
+    return {f.code: f for f in findings if OWN.fullmatch(f.code)}
 
 
 def pasted(cure):
@@ -107,12 +107,12 @@ def test_files_in_order(tmp_path):
 def test_the_cure_works_when_pasted(tmp_path, name):
     code, plant = PLANTS[name]
     plant(tmp_path)
-    found = own(tmp_path)
-    assert list(found) == [code]
+    findings = own(tmp_path)
+    assert list(findings) == [code]
     if "file" in name:
-        assert "a.sgy" in found[code].message
-        assert "shots 1, 2" in found[code].message
-    assert own(tmp_path, pasted(found[code].fix)) == {}
+        assert "a.sgy" in findings[code].message
+        assert "shots 1, 2" in findings[code].message
+    assert own(tmp_path, pasted(findings[code].fix)) == {}
 
 
 def test_channels_reversed_gives_the_places_back(tmp_path):
@@ -185,9 +185,9 @@ def test_exchanged_sources_and_receivers_and_their_cure(tmp_path):
     for at in range(3600, len(raw), 240 + 4 * ns):
         raw[at + 72 : at + 80], raw[at + 80 : at + 88] = raw[at + 80 : at + 88], raw[at + 72 : at + 80]
     path.write_bytes(bytes(raw))
-    (found,) = [f for f in scan(path).findings if f.code == "W224"]
-    assert "one receiver" in found.message
-    named = dict(re.findall(r"(\w+_[xy]) = (\d+)", found.fix))
+    (findings,) = [f for f in scan(path).findings if f.code == "W224"]
+    assert "one receiver" in findings.message
+    named = dict(re.findall(r"(\w+_[xy]) = (\d+)", findings.fix))
     header = HeaderBytes(**{name: int(byte) for name, byte in named.items()})
     assert not [f for f in scan(path, header).findings if f.code == "W224"]
 

@@ -38,8 +38,8 @@ def in_swell(survey, part=0.2):
 
 def said(survey, name):
     """Return what the rules of this subject say of a survey in swell, in order or not."""
-    found = context(name, survey=in_swell(survey))
-    return run_rules(found, [r for r in load_rules() if r.subject in SUBJECTS])
+    case = context(name, survey=in_swell(survey))
+    return run_rules(case, [r for r in load_rules() if r.subject in SUBJECTS])
 
 
 def shots(name):
@@ -159,6 +159,6 @@ def test_what_stays_unclear_is_unchecked():
             "data": (s.data + swell(s.data.shape, 10 * rms(s.data), i, (0.5, 15.0))).astype(np.float32)
         },
     )
-    found = run_rules(context(survey=survey), [r for r in load_rules() if r.subject == "first_breaks"])
-    assert [f.level for f in found] == ["unchecked"]
-    assert "clear enough" in found[0].message
+    findings = run_rules(context(survey=survey), [r for r in load_rules() if r.subject == "first_breaks"])
+    assert [f.level for f in findings] == ["unchecked"]
+    assert "clear enough" in findings[0].message

@@ -18,8 +18,8 @@ from subsalt.propagation.options import ImagingOptions
 def said(vp, modelling=False, **imaging):
     """Return what is said of a model under the options of an image."""
     vp = np.asarray(vp)
-    found = context(shape=vp.shape, vp=vp, f0=6.0, nt=601, modelling=modelling)
-    return list(backscatter(dataclasses.replace(found, imaging=ImagingOptions(**imaging))))
+    case = context(shape=vp.shape, vp=vp, f0=6.0, nt=601, modelling=modelling)
+    return list(backscatter(dataclasses.replace(case, imaging=ImagingOptions(**imaging))))
 
 
 def test_salt_is_named_with_the_condition_that_bears_it():

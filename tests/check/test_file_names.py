@@ -56,7 +56,7 @@ def test_a_name_that_several_files_have_is_no_cure(folders):
 def test_an_entry_leaves_out_the_traces_of_one_file():
     entry = Exclusion("run4/shot.sgy", ((41, 43, 1),))
     number, zero = np.arange(97), np.zeros(97, int)
-    kept = SimpleNamespace(run4=entry.among("x/run4/shot.sgy", number, zero, zero))
-    assert kept.run4.sum() == 3
+    rows = SimpleNamespace(run4=entry.among("x/run4/shot.sgy", number, zero, zero))
+    assert rows.run4.sum() == 3
     for other in ("x/run5/shot.sgy", "x/run14/shot.sgy"):
         assert not entry.among(other, number, zero, zero).any()

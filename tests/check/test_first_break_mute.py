@@ -27,16 +27,16 @@ def noise():
 
 def said(job):
     """Return what check says of the mutes of a job."""
-    found = job.load_survey()
-    shot = found.shots[0]
-    return list(mute_findings(found.reader.flow, shot.offset, 1))
+    survey = job.load_survey()
+    shot = survey.shots[0]
+    return list(mute_findings(survey.reader.flow, shot.offset, 1))
 
 
 def test_the_edge_lies_two_periods_behind_the_pulse(tmp_path):
     write_files(tmp_path)
     job = Job.from_toml(write_job(tmp_path, MIGRATE + MUTE))
-    found = job.load_survey()
-    ((_, step, _),) = found.reader.flow.mutes()
+    survey = job.load_survey()
+    ((_, step, _),) = survey.reader.flow.mutes()
     # pulses of 10 Hz whose peaks come at 0.15 s + x / 1500; picks before the peak, within half a period
     assert step.velocity == pytest.approx(1500, abs=15)
     # the pulse has ended 0.08 s after its peak; two periods of at most 0.14 s after the pick at its beginning
@@ -44,12 +44,12 @@ def test_the_edge_lies_two_periods_behind_the_pulse(tmp_path):
     assert step.velocity == round(step.velocity)
     assert step.delay == round(step.delay, 3)
     # what there is are the pulses: nothing of them is left
-    shot = found.shots[0]
-    assert np.abs(found.traces(shot)).max() < 0.02 * np.abs(found.reader.inner(shot)).max()
+    shot = survey.shots[0]
+    assert np.abs(survey.traces(shot)).max() < 0.02 * np.abs(survey.reader.inner(shot)).max()
     (finding,) = said(job)
     assert finding.level == "ok"
     assert "behind the first breaks of 3 of 3 shots" in finding.message
-    assert "first breaks" in found.reader.flow.facts()[0]["label"]
+    assert "first breaks" in survey.reader.flow.facts()[0]["label"]
     # the delay of the job is added to what was measured
     later = Job.from_toml(write_job(tmp_path, MIGRATE + MUTE + "delay = 0.05\n")).load_survey()
     assert next(later.reader.flow.mutes())[1].delay == pytest.approx(step.delay + 0.05)
@@ -58,12 +58,12 @@ def test_the_edge_lies_two_periods_behind_the_pulse(tmp_path):
 def test_poor_first_breaks_mute_nothing_and_that_is_said(tmp_path):
     write_files(tmp_path, noise())
     job = Job.from_toml(write_job(tmp_path, MIGRATE + MUTE))
-    found = job.load_survey()
-    shot = found.shots[1]
-    np.testing.assert_array_equal(found.traces(shot), found.reader.inner(shot))
+    survey = job.load_survey()
+    shot = survey.shots[1]
+    np.testing.assert_array_equal(survey.traces(shot), survey.reader.inner(shot))
     assert said(job)[0].code == "W319"
     assert "clear in 0 of 3 shots" in said(job)[0].message
-    assert found.reader.flow.facts()[0]["label"].startswith("no mute: first breaks")
+    assert survey.reader.flow.facts()[0]["label"].startswith("no mute: first breaks")
 
 
 @pytest.mark.parametrize(

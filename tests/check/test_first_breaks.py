@@ -119,10 +119,10 @@ def test_the_sample_of_a_survey_is_bounded():
     many = dataclasses.replace(
         survey, shots=[dataclasses.replace(survey.shots[0], id=i + 1) for i in range(1000)]
     )
-    found = first_breaks(many, shots=20, traces=16)
-    assert len(found) == 20
-    assert [found[0].shot.id, found[-1].shot.id] == [1, 1000]
-    assert all(len(b.rows) == 16 and b.rows[-1] == 47 for b in found)
+    picks = first_breaks(many, shots=20, traces=16)
+    assert len(picks) == 20
+    assert [picks[0].shot.id, picks[-1].shot.id] == [1, 1000]
+    assert all(len(b.rows) == 16 and b.rows[-1] == 47 for b in picks)
 
 
 @pytest.mark.parametrize(
@@ -362,12 +362,12 @@ MISTAKES = {
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_planted_mistake_is_named(name):
     code, make, cure = MISTAKES[name]
-    found = findings(make())
-    assert [f.code for f in found] == [code], found
-    assert found[0].level == ("error" if code[0] == "E" else "warning")
-    assert cure in found[0].fix
-    assert re.search(r"\d", found[0].message)
-    assert "\n" not in found[0].message + found[0].fix
+    reported = findings(make())
+    assert [f.code for f in reported] == [code], reported
+    assert reported[0].level == ("error" if code[0] == "E" else "warning")
+    assert cure in reported[0].fix
+    assert re.search(r"\d", reported[0].message)
+    assert "\n" not in reported[0].message + reported[0].fix
 
 
 def test_flat_events_are_told_by_their_semblance():
@@ -378,8 +378,10 @@ def test_flat_events_are_told_by_their_semblance():
     events[20::23] = rng.choice([-1.0, 1.0], len(events[20::23])) * (1 + rng.random(len(events[20::23])))
     w = wavelet(20.0).samples[::2]
     flat = np.convolve(events, w, "same").astype(np.float32)
-    found = findings(context("streamer", lambda i, s: {"data": np.repeat(flat[None], len(s.data), axis=0)}))
-    assert [f.code for f in found] == ["E354"]
+    reported = findings(
+        context("streamer", lambda i, s: {"data": np.repeat(flat[None], len(s.data), axis=0)})
+    )
+    assert [f.code for f in reported] == ["E354"]
 
 
 def test_the_wavelet_far_above_the_data():

@@ -101,20 +101,22 @@ def warned(context):
 @pytest.mark.parametrize("ghosts", [False, True])
 @pytest.mark.parametrize("free", [False, True])
 def test_the_free_surface_of_the_job_is_that_of_the_traces(ghosts, free, f0):
-    found = warned(marine(7.5, 9.0, ghosts, free=free, f0=f0))
+    findings = warned(marine(7.5, 9.0, ghosts, free=free, f0=f0))
     if ghosts == free:
-        assert found == {}
+        assert findings == {}
         return
-    assert set(found) == {"W397"}
-    assert found["W397"].fix == f"[propagation] free_surface = {str(ghosts).lower()}"
-    assert re.search(r"leave \d+ % .* with the ghost of a free surface, \d+ % without", found["W397"].message)
+    assert set(findings) == {"W397"}
+    assert findings["W397"].fix == f"[propagation] free_surface = {str(ghosts).lower()}"
+    assert re.search(
+        r"leave \d+ % .* with the ghost of a free surface, \d+ % without", findings["W397"].message
+    )
     assert warned(marine(7.5, 9.0, ghosts, free=ghosts, f0=f0)) == {}
 
 
 def test_noise_leaves_it_open():
     # as strong as the reflections, tens of times the direct wave with its ghost
-    found = said(marine(5.0, 5.0, True, free=False, white=1.0, f0=12.0, near=200.0))
-    assert [f.level for f in found] == ["unchecked"]
+    findings = said(marine(5.0, 5.0, True, free=False, white=1.0, f0=12.0, near=200.0))
+    assert [f.level for f in findings] == ["unchecked"]
     two = direct_waves(marine(7.5, 9.0, True, f0=12.0), 0.0)
     assert two.ghost is True
     level = two.without_ghost
@@ -141,13 +143,13 @@ def test_depths_of_the_headers_have_the_notches(depths):
     ],
 )
 def test_notches_of_other_depths_are_named(depths, headers, cure):
-    found = warned(marine(*depths, headers=headers))
-    assert set(found) == {"W395"}
+    findings = warned(marine(*depths, headers=headers))
+    assert set(findings) == {"W395"}
     # a notch does not say whose it is: the right depth is among those that are offered
-    values = [float(v) for v in re.findall(rf"\[data\.fix\] {cure} = ([\d.]+)", found["W395"].fix)]
+    values = [float(v) for v in re.findall(rf"\[data\.fix\] {cure} = ([\d.]+)", findings["W395"].fix)]
     wanted = depths[0] if cure == "source_depth" else depths[1]
     assert any(abs(v - wanted) <= OFF * wanted for v in values)
-    assert f"sources lie at {headers[0]:g} m, receivers at {headers[1]:g} m" in found["W395"].message
+    assert f"sources lie at {headers[0]:g} m, receivers at {headers[1]:g} m" in findings["W395"].message
     # pasted, nothing is left to say
     best = min(values, key=lambda v: abs(v - wanted))
     cured = (best, headers[1]) if cure == "source_depth" else (headers[0], best)
@@ -156,18 +158,18 @@ def test_notches_of_other_depths_are_named(depths, headers, cure):
 
 
 def test_a_notch_that_is_not_there_is_missed():
-    found = warned(marine(6.0, 7.0, headers=(20.0, 20.0)))
-    assert set(found) == {"W395"}
-    assert "has no notch at" in found["W395"].message
+    findings = warned(marine(6.0, 7.0, headers=(20.0, 20.0)))
+    assert set(findings) == {"W395"}
+    assert "has no notch at" in findings["W395"].message
     # a job without a free surface has no ghosts to be compared
     assert warned(marine(6.0, 7.0, False, free=False, headers=(20.0, 20.0))) == {}
 
 
 @pytest.mark.parametrize("headers", [(7.5, 10.0), (15.0, 10.0)])
 def test_a_band_below_the_notches_tells_no_depth(headers):
-    found = said(marine(7.5, 10.0, f0=10.0, headers=headers))
-    assert [f.level for f in found] == ["ok", "unchecked"]
-    assert "does not lie clearly inside the band of the data" in found[1].message
+    findings = said(marine(7.5, 10.0, f0=10.0, headers=headers))
+    assert [f.level for f in findings] == ["ok", "unchecked"]
+    assert "does not lie clearly inside the band of the data" in findings[1].message
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -176,11 +178,11 @@ def test_the_notches_are_those_of_the_depths(seed):
     data = np.concatenate([traces(x, 12.0, 20.0, True, 45.0, 10 * seed + k, 300.0) for k in range(3)])
     x = np.tile(x, 3)
     made = spectrum(data, x, DT * np.arange(NT), x / C + 0.12)
-    found = fitted(made, 12.0, 20.0)
-    assert found.seen
-    assert not found.given_wrong
+    notches = fitted(made, 12.0, 20.0)
+    assert notches.seen
+    assert not notches.given_wrong
     # half a step, and what the mean of the angles leaves open: 4 % between the cosines of the first and last trace
-    assert found.best[1] == pytest.approx(20.0, abs=0.25 + 0.04 * 20.0)
+    assert notches.best[1] == pytest.approx(20.0, abs=0.25 + 0.04 * 20.0)
 
 
 def test_where_there_is_no_cable_in_water_nothing_is_said_or_why():

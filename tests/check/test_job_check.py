@@ -348,8 +348,8 @@ def test_a_spike_is_refused_and_left_out_by_the_key_that_is_offered(tmp_path):
     assert [len(s.rcv) for s in shots] == [15, 14, 15]
     by_number = MIGRATE.replace('line = "2d"', 'line = "2d"\nexclude = [{shot = 2, channels = [5]}]')
     assert codes(found(tmp_path, by_number)) == []
-    kept = found(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nnoisy_traces = "keep"'))
-    assert (codes(kept), codes(kept, "warning")) == ([], ["W246"])
+    job_kept = found(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nnoisy_traces = "keep"'))
+    assert (codes(job_kept), codes(job_kept, "warning")) == ([], ["W246"])
 
 
 def test_noise_that_a_step_zeroes_is_no_error(tmp_path):

@@ -39,8 +39,8 @@ def test_a_sound_job_has_nothing_to_say(folder):
 
 def test_the_grid_is_told_with_its_source(folder):
     job = Job.from_toml(write_job(folder))
-    told = [f.message for f in check_job(job).findings if "image:" in f.message]
-    assert told == [
+    findings = [f.message for f in check_job(job).findings if "image:" in f.message]
+    assert findings == [
         "image: inlines 11 to 16 by 1, crosslines 101 to 120 by 1, bins of 25 x 20 m, from 3 corner points; "
         "0 to 1 s by 8 ms"
     ]

@@ -206,8 +206,8 @@ def test_shots_on_the_model_are_drawn_and_counted_inside_whatever_the_frame(tmp_
     files(tmp_path, UTM)
     key = f"frame = {{x0 = {UTM.x0}, y0 = {UTM.y0}, azimuth = {np.degrees(0.7)}}}"
     job, result = checked(tmp_path, pasted(key))
-    found, model = result.context.survey, result.context.model
-    where = placed(found, model.grid, model.frame)
+    places_drawn, model = result.context.survey, result.context.model
+    where = placed(places_drawn, model.grid, model.frame)
     assert where.beyond == 0.0
     assert not where.src_out.any()
     assert not where.rcv_out.any()
@@ -265,12 +265,12 @@ def test_line_x_or_y_says_where_x_is(tmp_path, name):
 
 def test_scan_names_the_line(tmp_path):
     files(tmp_path, REVERSED)
-    found = scan(tmp_path / "shots.sgy")
-    line = json.loads(json.dumps(found.to_dict()))["line"]
+    scanned = scan(tmp_path / "shots.sgy")
+    line = json.loads(json.dumps(scanned.to_dict()))["line"]
     np.testing.assert_allclose(line["start"], REVERSED.to_world(np.array([[50.0, 0, 0]]))[0, :2], atol=0.02)
     assert line["direction_deg"] == pytest.approx(np.degrees(0.7) + 180.0, abs=0.01)
     assert line["bend_max_m"] < 0.02
-    text = found.describe()
+    text = scanned.describe()
     assert f"from ({round(line['start'][0], 2):.10g}, {round(line['start'][1], 2):.10g})" in text
     assert "give the place of x = 0" in text
     files(tmp_path, Frame())

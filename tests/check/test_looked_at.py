@@ -74,9 +74,9 @@ SHIFT = '[[signal]]\nstep = "shift"\ntime = {}\n'
 def test_a_delay_that_is_applied_twice(tmp_path):
     """The header's delay is right; a step that moves traces by the same again is not."""
     write(tmp_path)
-    found = codes(tmp_path, DEPTH + SHIFT.format(0.2))
-    assert list(found) == ["E346"]
-    assert found["E346"].fix.startswith(
+    findings = codes(tmp_path, DEPTH + SHIFT.format(0.2))
+    assert list(findings) == ["E346"]
+    assert findings["E346"].fix.startswith(
         "leave out the shift by 200 ms of [[signal]]; or [data.fix] delay = -0.2"
     )
     assert codes(tmp_path, DEPTH) == {}

@@ -59,9 +59,9 @@ def test_times_through_a_uniform_medium():
 def test_a_section_that_runs_backward(late):
     model = wedge()
     backward = EarthModel(GRID, model.vp[::-1].copy())
-    (found,) = said(backward, breaks_in(model, late))
-    assert found.code == "W375"
-    assert '[model] vp = {file = "vp.rsf", flip = "x"}' in found.fix
+    (reported,) = said(backward, breaks_in(model, late))
+    assert reported.code == "W375"
+    assert '[model] vp = {file = "vp.rsf", flip = "x"}' in reported.fix
     (again,) = said(backward, breaks_in(model, late), flip="x")
     assert '[model] vp = {file = "vp.rsf"}' in again.fix
     assert not said(model, breaks_in(model, late))
@@ -72,10 +72,10 @@ def test_a_spacing_along_x_that_is_not_the_right_one(spacing):
     """Part of the model lies under the line, stretched: its x axis is not turned around."""
     model = wedge()
     long = EarthModel(Grid(GRID.shape, (spacing, 10.0)), model.vp)
-    (found,) = said(long, breaks_in(model))
-    assert found.code == "W376"
-    assert '[model] vp = {file = "vp.rsf", spacing = [10.0, 10.0]}' in found.fix
-    assert "flip" not in found.fix
+    (reported,) = said(long, breaks_in(model))
+    assert reported.code == "W376"
+    assert '[model] vp = {file = "vp.rsf", spacing = [10.0, 10.0]}' in reported.fix
+    assert "flip" not in reported.fix
     # the spacing is right where first breaks are those of the model, whatever it is along z
     assert not said(long, breaks_in(long))
 

@@ -21,8 +21,8 @@ from subsalt.propagation.options import ImagingOptions
 
 def muted(**changes):
     """Return what is found of mutes with these options of the image."""
-    found = dataclasses.replace(context(), imaging=ImagingOptions(**changes))
-    return [f for f in check.run_rules(found, check.load_rules()) if f.code in ("E314", "W314")]
+    case = dataclasses.replace(context(), imaging=ImagingOptions(**changes))
+    return [f for f in check.run_rules(case, check.load_rules()) if f.code in ("E314", "W314")]
 
 
 #: the model of the layout is 800 m deep, its records of 2 s reach all of it
@@ -48,25 +48,25 @@ def test_usual_top_mutes_are_fine(depth):
 
 
 def test_a_top_mute_below_what_the_records_reach():
-    found = context(nt=101)  # 0.4 s: 380 m
-    found = dataclasses.replace(found, imaging=ImagingOptions(top_mute=420.0), samples=[])
-    (finding,) = [f for f in check.run_rules(found, check.load_rules()) if f.code == "W314"]
+    case = context(nt=101)  # 0.4 s: 380 m
+    case = dataclasses.replace(case, imaging=ImagingOptions(top_mute=420.0), samples=[])
+    (finding,) = [f for f in check.run_rules(case, check.load_rules()) if f.code == "W314"]
     assert "records of 0.4 s reach 3" in finding.message
 
 
 def with_mute(velocity, delay, zero_late=False):
     """Return what is found of a mute of the traces; records of 2 s, offsets up to 780 m."""
-    found = context()
+    case = context()
     step = Mute(step="mute", velocity=velocity, delay=delay, taper=0.1)
-    flow = Flow([step], found.survey.time, None, short=True)
-    found.survey = dataclasses.replace(
-        found.survey, reader=SimpleNamespace(flow=flow, inner=found.survey.reader)
+    flow = Flow([step], case.survey.time, None, short=True)
+    case.survey = dataclasses.replace(
+        case.survey, reader=SimpleNamespace(flow=flow, inner=case.survey.reader)
     )
     if zero_late:
-        late = found.survey.time.values() > 0.9
-        for s in found.samples:
+        late = case.survey.time.values() > 0.9
+        for s in case.samples:
             s.data[:, late] = 0
-    return [f for f in check.run_rules(found, check.load_rules()) if f.code in ("E314", "W314")]
+    return [f for f in check.run_rules(case, check.load_rules()) if f.code in ("E314", "W314")]
 
 
 @pytest.mark.parametrize(

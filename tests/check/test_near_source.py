@@ -40,29 +40,31 @@ def shifted(name, samples, which=None):
 @pytest.mark.parametrize("name", ["streamer", "land, split spread", "bottom nodes", "inversion", "3-D patch"])
 def test_surveys_in_order_scatter_by_less_than_a_sample(name):
     made = context(name)
-    found = compare_shots([c for b in breaks(made) if (c := lateness(measured(made, b))) is not None])
-    assert found.scatter < DT / 4
-    assert not found.late.any()
-    assert not found.moved.any()
-    assert abs(found.time) < KNOWN * PERIOD
+    lateness_of_all = compare_shots(
+        [c for b in breaks(made) if (c := lateness(measured(made, b))) is not None]
+    )
+    assert lateness_of_all.scatter < DT / 4
+    assert not lateness_of_all.late.any()
+    assert not lateness_of_all.moved.any()
+    assert abs(lateness_of_all.time) < KNOWN * PERIOD
 
 
 @pytest.mark.parametrize("by", [50.0, -50.0, 100.0, -100.0])
 def test_the_source_of_one_shot_in_a_split_spread(by):
-    (found,) = findings(moved("land, split spread", by, [2]))
-    assert found.code == "W394"
+    (reported,) = findings(moved("land, split spread", by, [2]))
+    assert reported.code == "W394"
     # half a station of 25 m, and a tenth
-    assert found.evidence["moved_m"][0][0] == pytest.approx(-by, abs=13.0 + 0.1 * abs(by))
-    assert found.evidence["shots"] == [3]
-    assert 'shots = "1-2, 4-5"' in found.fix
+    assert reported.evidence["moved_m"][0][0] == pytest.approx(-by, abs=13.0 + 0.1 * abs(by))
+    assert reported.evidence["shots"] == [3]
+    assert 'shots = "1-2, 4-5"' in reported.fix
 
 
 @pytest.mark.parametrize("by", [50.0, -50.0, 100.0, -100.0])
 def test_the_source_of_one_shot_of_a_streamer(by):
-    (found,) = findings(moved("streamer", by, [2]))
-    assert found.code == "W394"
-    assert found.evidence["late_s"][0] == pytest.approx(-by / SPEED["streamer"], abs=DT)
-    assert float(re.search(r"or the source, by (\d+) m", found.message)[1]) == pytest.approx(
+    (reported,) = findings(moved("streamer", by, [2]))
+    assert reported.code == "W394"
+    assert reported.evidence["late_s"][0] == pytest.approx(-by / SPEED["streamer"], abs=DT)
+    assert float(re.search(r"or the source, by (\d+) m", reported.message)[1]) == pytest.approx(
         abs(by), abs=DT * 1500.0
     )
 
@@ -72,9 +74,9 @@ def test_the_source_of_one_shot_of_a_streamer(by):
 def test_one_shot_at_another_time(name, samples):
     """24 ms are more than the 15 % of a period, and the noise of picks, that shots may differ by."""
     assert abs(samples) * DT > BETWEEN * PERIOD + DT
-    (found,) = findings(shifted(name, samples, [3]))
-    assert found.code == "W394"
-    assert found.evidence["late_s"][0] == pytest.approx(samples * DT, abs=DT)
+    (reported,) = findings(shifted(name, samples, [3]))
+    assert reported.code == "W394"
+    assert reported.evidence["late_s"][0] == pytest.approx(samples * DT, abs=DT)
 
 
 @pytest.mark.parametrize("name", ["streamer", "land, split spread"])
@@ -85,21 +87,21 @@ def test_one_shot_within_what_picks_scatter_is_none(name):
 @pytest.mark.parametrize("samples", [10, -10, 15])
 def test_all_times_within_a_period_in_a_split_spread(samples):
     """The waveform is that of the wavelet: 40 ms of 100 are none of its phase. The cure is right to a sample."""
-    (found,) = findings(shifted("land, split spread", samples))
-    assert found.code == "W346"
-    delay = float(found.fix.split("delay = ")[1].split(";")[0])
+    (reported,) = findings(shifted("land, split spread", samples))
+    assert reported.code == "W346"
+    delay = float(reported.fix.split("delay = ")[1].split(";")[0])
     assert delay == pytest.approx(-samples * DT, abs=1.01 * DT)
 
 
 @pytest.mark.parametrize("by", [60.0, -100.0])
 def test_all_sources_of_a_streamer_offer_no_delay(by):
     """On one side of the sources a distance looks like a time: a delay would be a wrong image where it is not."""
-    (found,) = findings(moved("streamer", by))
-    assert found.code == "W346"
-    assert "delay =" not in found.fix
-    assert "t0 =" not in found.fix
-    assert "near offset" in found.fix
-    assert found.evidence["shift_s"] == pytest.approx(by / SPEED["streamer"], abs=2 * DT)
+    (reported,) = findings(moved("streamer", by))
+    assert reported.code == "W346"
+    assert "delay =" not in reported.fix
+    assert "t0 =" not in reported.fix
+    assert "near offset" in reported.fix
+    assert reported.evidence["shift_s"] == pytest.approx(by / SPEED["streamer"], abs=2 * DT)
 
 
 def test_a_phase_that_is_not_known_is_left_open():

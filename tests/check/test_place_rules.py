@@ -27,23 +27,23 @@ def test_receiver_outside_is_counted_and_named():
 
 
 def test_short_record_says_how_deep_it_reaches():
-    found = with_survey(context(vp=2000.0), time=TimeAxis(101, 0.004))
-    (finding,) = problems(found)
+    case = with_survey(context(vp=2000.0), time=TimeAxis(101, 0.004))
+    (finding,) = problems(case)
     # 2000 m/s, 0.4 s two-way
     assert finding.evidence["reach"] == pytest.approx(400.0, rel=1e-6)
 
 
 def test_a_scalar_in_the_header_is_mended_and_not_replaced_by_its_correction():
     # the header says -10 and should say -1000: the key names the whole scalar
-    found = moved(context(origin=(2000.0, 0.0)), scale=100.0)
+    case = moved(context(origin=(2000.0, 0.0)), scale=100.0)
     boxes = {
         "source_raw": ((0, 2.8e6), (0, 0), (0, 0)),
         "source": ((0, 2.8e5), (0, 0), (0, 0)),
         "receiver_raw": ((0, 0), (0, 0), (0, 0)),
         "receiver": ((0, 0), (0, 0), (0, 0)),
     }
-    found.scan = SimpleNamespace(files=[SimpleNamespace(boxes=boxes)], findings=[], n_traces=1)
-    by = {f.code: f for f in problems(found)}
+    case.scan = SimpleNamespace(files=[SimpleNamespace(boxes=boxes)], findings=[], n_traces=1)
+    by = {f.code: f for f in problems(case)}
     assert "[data.fix] scalar = -1000" in by["E330"].fix
 
 

@@ -107,8 +107,8 @@ def test_mistakes_are_caught_but_for_those_that_are_open(bench, number):
 
 @pytest.mark.parametrize("name", some(SURVEYS, 36))
 def test_nothing_is_found_in_a_clean_survey_but_what_is_known(bench, name):
-    found = bench.false_alarms(name)
-    assert {line.split()[0] for line in found} == known_alarms().get(name, set()), found
+    findings = bench.false_alarms(name)
+    assert {line.split()[0] for line in findings} == known_alarms().get(name, set()), findings
 
 
 @pytest.mark.parametrize(

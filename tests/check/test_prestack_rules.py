@@ -103,16 +103,16 @@ def test_fold_counts_midpoints_by_bin(areal):
 
 def test_sample_intervals_a_thousand_times_off(tmp_path):
     coarse = table_of(tmp_path, fix=Fix(dt=4.0))
-    (found,) = rules.sample_interval(coarse)
-    assert (found.code, found.fix) == (
+    (findings,) = rules.sample_interval(coarse)
+    assert (findings.code, findings.fix) == (
         "E727",
         'if milliseconds were given as seconds: [data.fix] dt = "4 ms"',
     )
-    assert "record of 200 s" in found.message
+    assert "record of 200 s" in findings.message
     fine = table_of(tmp_path, "b.sgy", dt=4e-6)
-    (found,) = rules.sample_interval(fine)
-    assert found.code == "E727"
-    assert '[data.fix] dt = "4 ms"' in found.fix
+    (findings,) = rules.sample_interval(fine)
+    assert findings.code == "E727"
+    assert '[data.fix] dt = "4 ms"' in findings.fix
     assert not list(rules.sample_interval(table_of(tmp_path, "b.sgy", dt=4e-6, fix=Fix(dt=4e-6))))
     assert not list(rules.sample_interval(table_of(tmp_path)))
 
@@ -121,9 +121,9 @@ def test_samples_that_are_not_finite_are_found_before_a_run(tmp_path):
     src, rcv, traces = line()
     traces[7, 3] = np.nan
     table = table_of(tmp_path, data=(src, rcv, traces))
-    (found,) = rules.sampled_findings(table, Fix())
-    assert found.code == "E250"
-    assert "1 samples are not finite, the first in trace 8" in found.message
+    (findings,) = rules.sampled_findings(table, Fix())
+    assert findings.code == "E250"
+    assert "1 samples are not finite, the first in trace 8" in findings.message
     assert codes(rules.sampled_findings(table, Fix(nan="zero"))) == ["W250"]
 
 
@@ -131,9 +131,9 @@ def test_receivers_at_their_sources(tmp_path):
     src, rcv, traces = line()
     path = make_survey(tmp_path / "a.sgy", src, rcv, traces, DT, order="given")[0]
     same = HeaderBytes(receiver_x=73, receiver_y=77)
-    (found,) = rules.missing_offsets(open_traces(path, same))
-    assert found.code == "E725"
-    assert "offsets up to 300 m" in found.message
+    (findings,) = rules.missing_offsets(open_traces(path, same))
+    assert findings.code == "E725"
+    assert "offsets up to 300 m" in findings.message
     stacked = open_traces(path, HeaderBytes(receiver_x=73, receiver_y=77, offset=0))
     assert codes(rules.missing_offsets(stacked)) == ["W725"]
     assert not list(rules.offsets_agree(stacked))
@@ -149,21 +149,21 @@ def test_receivers_at_their_sources(tmp_path):
 )
 def test_offsets_that_disagree_with_coordinates(tmp_path, fix, cure):
     table = table_of(tmp_path, fix=fix)
-    (found,) = rules.offsets_agree(table)
-    assert found.code == "W226"
-    assert found.evidence["count"] == len(table)
-    assert "in 60 of 60 traces" in found.message
-    assert "a.sgy trace 1: offset 100 m" in found.message
-    assert cure in found.fix
+    (findings,) = rules.offsets_agree(table)
+    assert findings.code == "W226"
+    assert findings.evidence["count"] == len(table)
+    assert "in 60 of 60 traces" in findings.message
+    assert "a.sgy trace 1: offset 100 m" in findings.message
+    assert cure in findings.fix
 
 
 def test_some_traces_without_coordinates(tmp_path):
     src, rcv, traces = line(x0=5000.0)
     src[4:6] = rcv[4:6] = 0.0
     table = table_of(tmp_path, data=(src, rcv, traces))
-    (found,) = rules.traces_at_the_origin(table)
-    assert (found.code, found.evidence["count"]) == ("W726", 2)
-    assert "a.sgy trace 5" in found.message
+    (findings,) = rules.traces_at_the_origin(table)
+    assert (findings.code, findings.evidence["count"]) == ("W726", 2)
+    assert "a.sgy trace 5" in findings.message
     # a line that is placed by its CDPs needs none
     placed = table_of(tmp_path, "b.sgy", geometry=LineGeometry(12.5, 1), coordinates=False)
     assert not list(rules.traces_at_the_origin(placed))
@@ -173,10 +173,10 @@ def test_traces_that_are_there_twice(tmp_path):
     src, rcv, traces = line()
     a = make_survey(tmp_path / "a.sgy", src, rcv, traces, DT)[0]
     table = open_traces([a, a])
-    (found,) = rules.repeated_traces(table)
-    assert (found.code, found.evidence["count"]) == ("E728", 60)
-    assert f"{a} trace 1 and {a} trace 1" in found.message
-    assert 'duplicates = "first"' in found.fix
+    (findings,) = rules.repeated_traces(table)
+    assert (findings.code, findings.evidence["count"]) == ("E728", 60)
+    assert f"{a} trace 1 and {a} trace 1" in findings.message
+    assert 'duplicates = "first"' in findings.fix
     table.notes["duplicates"] = "keep"
     assert codes(rules.repeated_traces(table)) == ["W728"]
     b = make_survey(tmp_path / "b.sgy", src, rcv + 500, traces, DT)[0]
@@ -186,9 +186,9 @@ def test_traces_that_are_there_twice(tmp_path):
 
 def test_traces_not_at_one_level(tmp_path):
     heights = np.linspace(100.0, 112.0, 60)
-    (found,) = rules.elevations(table_of(tmp_path, elevation=heights))
-    assert found.code == "W732"
-    assert "heights from 100 to 112 m" in found.message
+    (findings,) = rules.elevations(table_of(tmp_path, elevation=heights))
+    assert findings.code == "W732"
+    assert "heights from 100 to 112 m" in findings.message
     assert not list(rules.elevations(table_of(tmp_path, "b.sgy", elevation=heights / 10)))
 
 
@@ -200,16 +200,16 @@ def test_image_times_and_records(areal):
 
 
 def wrong(areal, g, aperture=300.0):
-    found = [f for f in prestack_grid.on_the_grid(areal[1], g, aperture) if f.is_fault]
-    assert len(found) == 1
-    return found[0]
+    findings = [f for f in prestack_grid.on_the_grid(areal[1], g, aperture) if f.is_fault]
+    assert len(findings) == 1
+    return findings[0]
 
 
 def test_traces_outside_are_drawn_beside_the_grid(areal):
-    found = wrong(areal, grid(corner=(9000.0, 2000.0)))
-    assert found.code == "E730"
-    assert "all 1600 traces lie outside" in found.message
-    drawn = found.message.split("\n")
+    findings = wrong(areal, grid(corner=(9000.0, 2000.0)))
+    assert findings.code == "E730"
+    assert "all 1600 traces lie outside" in findings.message
+    drawn = findings.message.split("\n")
     assert drawn[1].startswith("north up")
     body = "".join(row[1:-1] for row in drawn[3:-2])
     assert set(body) == set(" .#A")
@@ -217,18 +217,18 @@ def test_traces_outside_are_drawn_beside_the_grid(areal):
     assert max(row.rfind(".") for row in drawn[3:-2]) < min(
         row.find("#") for row in drawn[3:-2] if "#" in row
     )
-    assert "corners of the grid" in found.fix
-    assert "lies -8000, +0 m (x, y) from that of the output" in found.fix
+    assert "corners of the grid" in findings.fix
+    assert "lies -8000, +0 m (x, y) from that of the output" in findings.fix
 
 
 def test_traces_outside_in_part(areal):
     # 30 degrees from north: 70 crosslines of 12.5 m further on
     far = (1000.0 + 875.0 * np.sin(np.pi / 6), 2000.0 + 875.0 * np.cos(np.pi / 6))
-    found = wrong(areal, grid(corner=far))
-    assert found.code == "W730"
-    assert "200 of 1600 midpoints lie on the output, " in found.message
-    assert "within the aperture of 300 m" in found.message
-    assert "corners of the grid" in found.fix
+    findings = wrong(areal, grid(corner=far))
+    assert findings.code == "W730"
+    assert "200 of 1600 midpoints lie on the output, " in findings.message
+    assert "within the aperture of 300 m" in findings.message
+    assert "corners of the grid" in findings.fix
 
 
 def test_a_part_of_the_survey_is_in_order(areal):
@@ -256,22 +256,22 @@ def test_a_part_of_the_survey_is_in_order(areal):
     ],
 )
 def test_a_grid_that_is_turned(areal, azimuth, cure):
-    found = wrong(areal, grid(azimuth))
-    assert found.code in ("E730", "W730")
-    assert cure in found.fix
-    assert "100% of the midpoints would lie on the output" in found.fix
-    assert "north up" in found.message
+    findings = wrong(areal, grid(azimuth))
+    assert findings.code in ("E730", "W730")
+    assert cure in findings.fix
+    assert "100% of the midpoints would lie on the output" in findings.fix
+    assert "north up" in findings.message
 
 
 def test_a_grid_to_the_other_side(areal):
-    found = wrong(areal, grid(spacing=(-25.0, 12.5)))
-    assert "its inlines grow to the other side" in found.fix
-    assert "turned" not in found.fix
+    findings = wrong(areal, grid(spacing=(-25.0, 12.5)))
+    assert "its inlines grow to the other side" in findings.fix
+    assert "turned" not in findings.fix
 
 
 def test_an_origin_with_its_coordinates_exchanged(areal):
-    found = wrong(areal, grid(corner=(2000.0, 1000.0)))
-    assert "x and y of the origin are exchanged, corners = [[101, 501, 1000, 2000], " in found.fix
+    findings = wrong(areal, grid(corner=(2000.0, 1000.0)))
+    assert "x and y of the origin are exchanged, corners = [[101, 501, 1000, 2000], " in findings.fix
 
 
 def test_a_misplaced_grid_is_said_once(areal):
@@ -296,11 +296,11 @@ def test_a_grid_with_its_axes_exchanged(areal):
         tuple(v / 2 for v in g.per_inline),
         g.time,
     )
-    found = wrong(areal, mixed)
-    assert "inlines and crosslines are exchanged" in found.fix
+    findings = wrong(areal, mixed)
+    assert "inlines and crosslines are exchanged" in findings.fix
     # the corners that the traces were made on
     a, _, _, d = np.round(g.corners(), 2)
-    assert f"[101, 501, {a[0]:g}, {a[1]:g}], [101, 580, {d[0]:g}, {d[1]:g}], [120, 501, " in found.fix
+    assert f"[101, 501, {a[0]:g}, {a[1]:g}], [101, 580, {d[0]:g}, {d[1]:g}], [120, 501, " in findings.fix
 
 
 def test_exchanged_coordinates_and_scalars(tmp_path):
@@ -319,9 +319,9 @@ def test_exchanged_coordinates_and_scalars(tmp_path):
         src, rcv, traces = (np.round(data[0], 2), np.round(data[1], 2), data[2])
         table = table_of(tmp_path, f"{name}.sgy", data=(src, rcv, traces), fix=fix)
         assert table.notes["scalars"] == ([-1] if name == "b" else [-100])
-        (found,) = (f for f in prestack_grid.on_the_grid(table, g, 300.0) if f.is_fault)
-        assert found.code == "E730"
-        assert cure in found.fix
+        (findings,) = (f for f in prestack_grid.on_the_grid(table, g, 300.0) if f.is_fault)
+        assert findings.code == "E730"
+        assert cure in findings.fix
 
 
 def test_a_line_has_bins_as_wide_as_need_be(tmp_path):
@@ -330,9 +330,9 @@ def test_a_line_has_bins_as_wide_as_need_be(tmp_path):
     along = ImageGrid((1, 1, 1), (1, 30, 1), (0.0, 0.0), (0.0, -1.0), (12.5, 0.0), TimeAxis(NT, DT))
     assert (prestack_grid.midpoint_fold(table, along) == 2).all()
     far = ImageGrid((1, 1, 1), (1, 30, 1), (5000.0, 0.0), (0.0, -1.0), (12.5, 0.0), TimeAxis(NT, DT))
-    (found,) = (f for f in prestack_grid.on_the_grid(table, far, 300.0) if f.is_fault)
-    assert found.code == "E730"
-    assert "leave the grid out" in found.fix
+    (findings,) = (f for f in prestack_grid.on_the_grid(table, far, 300.0) if f.is_fault)
+    assert findings.code == "E730"
+    assert "leave the grid out" in findings.fix
 
 
 def test_numbers_of_headers_and_of_the_grid(areal, tmp_path):
@@ -342,9 +342,9 @@ def test_numbers_of_headers_and_of_the_grid(areal, tmp_path):
     assert not list(prestack_grid.numbers_agree(same, g))
     assert not list(prestack_grid.numbers_agree(table, g))
     moved = replace(table, inline=numbers[:, 0] + 10, crossline=numbers[:, 1])
-    (found,) = prestack_grid.numbers_agree(moved, g)
-    assert found.code == "W731"
-    assert "inline 111 (byte 189) at map 1000, 2000, where the output grid has 101" in found.message
+    (findings,) = prestack_grid.numbers_agree(moved, g)
+    assert findings.code == "W731"
+    assert "inline 111 (byte 189) at map 1000, 2000, where the output grid has 101" in findings.message
     # CDPs of a line that grow the other way
     cdps = table_of(tmp_path)
     back = ImageGrid((1, 1, 1), (30, 1, -1), (0.0, 0.0), (0.0, -1.0), (-12.5, 0.0), TimeAxis(NT, DT))
@@ -378,24 +378,24 @@ def test_midpoints_on_edges_with_more_noise_than_is_taken_out(shift, noise, warn
     along = shift + 12.5 * (np.arange(4000) % 200)
     middle = np.stack([along + rng.uniform(-noise, noise, 4000), np.zeros(4000)], axis=1)
     grid = ImageGrid((1, 1, 1), (1, 200, 1), (0.0, 0.0), (0.0, 1.0), (12.5, 0.0), TimeAxis(50, 0.004))
-    found = list(edges_of_bins(SimpleNamespace(midpoint=middle), grid))
-    assert [f.code for f in found] == ["W315"] * warned
+    edges = list(edges_of_bins(SimpleNamespace(midpoint=middle), grid))
+    assert [f.code for f in edges] == ["W315"] * warned
     if warned:
-        assert found[0].evidence["below"] + found[0].evidence["above"] > 0.99
-        assert "6.25 m along the crossline numbers" in found[0].fix
+        assert edges[0].evidence["below"] + edges[0].evidence["above"] > 0.99
+        assert "6.25 m along the crossline numbers" in edges[0].fix
 
 
 def test_traces_that_spoil_an_image_are_named_and_left_out(tmp_path):
     src, rcv, traces = line(n=60)
     traces[[7, 8]] *= 300
-    found = {f.code: f for f in rules.prestack_findings(table_of(tmp_path, data=(src, rcv, traces)), Fix())}
-    assert [t["trace"] for t in found["E246"].evidence["traces"]] == [8, 9]
+    by_code = {f.code: f for f in rules.prestack_findings(table_of(tmp_path, data=(src, rcv, traces)), Fix())}
+    assert [t["trace"] for t in by_code["E246"].evidence["traces"]] == [8, 9]
     entry = Exclusion("a.sgy", ((8, 9, 1),))
-    assert found["E246"].fix.startswith(f"[data] exclude = [{entry}]")
+    assert by_code["E246"].fix.startswith(f"[data] exclude = [{entry}]")
     table = table_of(tmp_path, data=(src, rcv, traces))
     edit = Edit(step="edit", where="rms > 50")
     treated = treated_table(table, Flow([edit], table.files.time, lambda name, key: tmp_path / name))
-    (known,) = knowing_edits([found["E246"]], treated)
+    (known,) = knowing_edits([by_code["E246"]], treated)
     assert known.code == "W246"
     assert known.message.endswith("[[signal]] 1 (edit) zeroes the 2 in these shots")
     mended = table_of(tmp_path, data=(src, rcv, traces), fix=Fix(exclude=(entry,)))
@@ -407,12 +407,12 @@ def test_traces_that_spoil_an_image_are_named_and_left_out(tmp_path):
 def test_half_the_traces_a_thousand_kilometres_away(tmp_path):
     src, rcv, traces = line(n=60)
     away = np.where(np.arange(len(src)) < 60, 1e6, 0.0)[:, None] * [1.0, 0.0]
-    found = {
+    by_code = {
         f.code: f
         for f in rules.prestack_findings(table_of(tmp_path, data=(src + away, rcv + away, traces)), Fix())
     }
-    assert found["E243"].evidence["count"] == 60
-    assert 'exclude = [{file = "a.sgy", traces = "1-60"}]' in found["E243"].fix
+    assert by_code["E243"].evidence["count"] == 60
+    assert 'exclude = [{file = "a.sgy", traces = "1-60"}]' in by_code["E243"].fix
     fix = Fix(exclude=(Exclusion("a.sgy", ((1, 60, 1),)),))
     mended = table_of(tmp_path, data=(src + away, rcv + away, traces), fix=fix)
     assert codes(rules.prestack_findings(mended, fix)) == []
@@ -428,12 +428,13 @@ def test_a_part_that_is_asked_for_says_its_share(areal):
 def test_midpoints_beside_the_grid_of_their_own_numbers(areal):
     """Bins that name another place, or numbers of another line: the cure is a grid that holds the midpoints."""
     own = grid(shape=(20, 10))
-    (found, *_) = prestack_grid.on_the_grid(areal[1], own, None, asked=False)
-    assert found.code == "W730"
+    (findings, *_) = prestack_grid.on_the_grid(areal[1], own, None, asked=False)
+    assert findings.code == "W730"
     assert (
-        "200 of 1600 midpoints lie on the output, though it is the grid of their own numbers" in found.message
+        "200 of 1600 midpoints lie on the output, though it is the grid of their own numbers"
+        in findings.message
     )
-    corners = re.search(r"\[kirchhoff\] corners = (\[\[.*?\]\])", found.fix).group(1)
+    corners = re.search(r"\[kirchhoff\] corners = (\[\[.*?\]\])", findings.fix).group(1)
     placed = from_corners([tuple(p) for p in json.loads(corners)])
     numbers = np.array([p[:2] for p in json.loads(corners)])
     whole = replace(
@@ -442,9 +443,9 @@ def test_midpoints_beside_the_grid_of_their_own_numbers(areal):
         crosslines=(numbers[:, 1].min(), numbers[:, 1].max(), 1),
         corner=placed.position(numbers[:, 0].min(), numbers[:, 1].min()),
     )
-    (found, *_) = prestack_grid.on_the_grid(areal[1], whole, None, asked=False)
-    assert found.level == "ok"
-    assert "1600 of 1600" in found.message
+    (findings, *_) = prestack_grid.on_the_grid(areal[1], whole, None, asked=False)
+    assert findings.level == "ok"
+    assert "1600 of 1600" in findings.message
 
 
 def test_offsets_that_are_all_larger_by_one_length(tmp_path):
@@ -454,6 +455,6 @@ def test_offsets_that_are_all_larger_by_one_length(tmp_path):
     offset = rows[:, 36:40].copy().view(">i4")[:, 0]
     rows[:, 36:40] = (offset + 25 * np.where(offset < 0, -1, 1)).astype(">i4")[:, None].view(np.uint8)
     path.write_bytes(path.read_bytes()[:3600] + rows.tobytes())
-    (found,) = rules.offsets_agree(open_traces(path))
-    assert "in 60 of 60 traces, by 25 m in all alike" in found.message
-    assert "scalar" not in found.fix
+    (findings,) = rules.offsets_agree(open_traces(path))
+    assert "in 60 of 60 traces, by 25 m in all alike" in findings.message
+    assert "scalar" not in findings.fix

@@ -14,13 +14,13 @@ from subsalt.propagation.propagator import Propagator
 
 def test_slow_waves_are_reported_with_the_distance_to_which_they_matter():
     """Order 8 leaves them 0.59 of P (epsilon = 0.2, delta = 0.1), 6 * 0.59 / 0.41 wavelengths, without a taper."""
-    found = {}
+    speeds = {}
     for taper in (6.0, None):
         options = PropagationOptions(source_taper=taper)
         context = dataclasses.replace(tilted(theta=30.0), propagation=options)
-        found[taper] = [f for f in problems(context) if f.code == "W542"]
-    assert not found[6.0]
-    (finding,) = found[None]
+        speeds[taper] = [f for f in problems(context) if f.code == "W542"]
+    assert not speeds[6.0]
+    (finding,) = speeds[None]
     assert "up to 9 shortest wavelengths from a source" in finding.message
     assert finding.fix == "[propagation] order = 6, in which they stay behind; or leave source_taper out"
     # what the fix says holds
@@ -37,30 +37,30 @@ def test_slow_waves_are_reported_with_the_distance_to_which_they_matter():
 
 @pytest.mark.parametrize(("f0", "code"), [(25.0, "W530"), (60.0, "E531")])
 def test_cures_of_dispersion_come_in_the_order_of_their_costs(f0, code):
-    found = next(f for f in findings(context(f0=f0)) if f.code == code)
-    clauses = found.fix.split("; or ")
+    cure_of_code = next(f for f in findings(context(f0=f0)) if f.code == code)
+    clauses = cure_of_code.fix.split("; or ")
     # 4 samples in a period of the 80 m that 10 m take at 25 Hz: the band costs nothing, a grid the most
     cost = [float(m[1]) if (m := re.search(r"with ([\d.e+]+) times", c)) else 0.0 for c in clauses]
     assert cost == sorted(cost)
     assert cost[0] == 0.0
     assert "times the computing: [propagation] grid = " in clauses[-1]
     # the finer grid and the narrower band are just enough: a tenth coarser, or higher, is not
-    spacing = float(re.search(r"\[propagation\] grid = ([\d.]+)", found.fix)[1])
+    spacing = float(re.search(r"\[propagation\] grid = ([\d.]+)", cure_of_code.fix)[1])
     assert cost[-1] == pytest.approx((10.0 / spacing) ** 3, rel=0.06)
     slowest = 1800.0
     for h, enough in ((spacing, True), (1.1 * spacing, False)):
         points = slowest / (2.5 * f0 * h)
-        assert (points >= found.evidence["needed"]) is enough
+        assert (points >= cure_of_code.evidence["needed"]) is enough
     if code == "W530":
         lower = float(re.search(r"\[source\] f0 = ([\d.]+)", clauses[0])[1])
         assert not any(f.code in ("W530", "E531") for f in findings(context(f0=lower)))
-    if (order := re.search(r"\[propagation\] order = (\d+)", found.fix)) is not None:
+    if (order := re.search(r"\[propagation\] order = (\d+)", cure_of_code.fix)) is not None:
         finer = context(f0=f0, propagation=PropagationOptions(order=int(order[1])))
         assert not any(f.code in ("W530", "E531") for f in findings(finer))
 
 
 @pytest.mark.parametrize(
-    ("shape", "options", "found"),
+    ("shape", "options", "steps"),
     [
         # order 8: 14 cells on either side; tapers that touch leave 98 %, those that overlap by two cells less than 95
         ((101, 28), {}, []),
@@ -73,10 +73,10 @@ def test_cures_of_dispersion_come_in_the_order_of_their_costs(f0, code):
         ((101, 26), {"medium": "vti"}, []),
     ],
 )
-def test_tapers_that_meet_are_named_by_axis(shape, options, found):
+def test_tapers_that_meet_are_named_by_axis(shape, options, steps):
     given = tilted(shape=shape, theta=20.0)
     given.propagation = PropagationOptions(**options)
-    assert [(f.evidence["axis"], f.evidence["cells"]) for f in problems(given) if f.code == "W544"] == found
+    assert [(f.evidence["axis"], f.evidence["cells"]) for f in problems(given) if f.code == "W544"] == steps
 
 
 def test_what_the_check_says_of_the_taper_is_what_the_propagator_does():

@@ -15,10 +15,10 @@ from subsalt.plan.planning import plan_job
 def test_few_receivers_are_proposed_and_accepted(tmp_path):
     write_files(tmp_path, nodes())
     job = Job.from_toml(write_job(tmp_path))
-    found = {f.code: f for f in check_job(job).findings}
-    assert (found["W370"].level, found["W370"].evidence) == ("ok", {"receivers": 2, "shots": 6})
+    findings = {f.code: f for f in check_job(job).findings}
+    assert (findings["W370"].level, findings["W370"].evidence) == ("ok", {"receivers": 2, "shots": 6})
     assert "W370" in {f.code for f in plan_job(job).findings}
-    key = found["W370"].fix.removeprefix("[data] ")
+    key = findings["W370"].fix.removeprefix("[data] ")
     accepted = Job.from_toml(write_job(tmp_path, MIGRATE.replace("[data]", f"[data]\n{key}"), "nodes.toml"))
     assert len(accepted.load_survey()) == 2
     result = check_job(accepted)

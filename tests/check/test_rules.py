@@ -26,9 +26,9 @@ def test_no_false_alarm(name):
 @pytest.mark.parametrize("name", MISTAKES)
 def test_planted_mistake_is_found(name):
     code, make = MISTAKES[name]
-    found = {f.code: f for f in problems(make())}
-    assert code in found, found
-    finding = found[code]
+    by_code = {f.code: f for f in problems(make())}
+    assert code in by_code, by_code
+    finding = by_code[code]
     assert finding.level == ("error" if code.startswith("E") else "warning")
     assert finding.fix
     assert "\n" not in finding.message + finding.fix
@@ -59,14 +59,14 @@ def test_a_wrong_unit_is_not_followed_by_its_consequences():
 @pytest.mark.parametrize("phase", ["zero", "minimum"])
 def test_the_wavelet_is_compared_with_filtered_traces(phase):
     """White noise after a band-pass to the band of the wavelet has no energy above it."""
-    found = high_data()
-    time, highest = found.survey.time, found.wavelet.fmax
+    case = high_data()
+    time, highest = case.survey.time, case.wavelet.fmax
     step = Bandpass(step="bandpass", corners=[1.0, 2.0, 0.9 * highest, highest], phase=phase)
-    reader = TreatedReader(found.survey.reader, Flow([step], time, lambda name, key: Path(name)))
-    found.survey = dataclasses.replace(found.survey, reader=reader)
-    assert "W536" not in {f.code for f in problems(found)}
+    reader = TreatedReader(case.survey.reader, Flow([step], time, lambda name, key: Path(name)))
+    case.survey = dataclasses.replace(case.survey, reader=reader)
+    assert "W536" not in {f.code for f in problems(case)}
     # nothing passes above the last corner but what a response of the record's length leaks
-    assert found.facts["data_energy_above_fmax"] < 0.02
+    assert case.facts["data_energy_above_fmax"] < 0.02
 
 
 def test_rules_without_their_needs_are_passed_over():
@@ -87,11 +87,11 @@ def test_summaries_by_slabs_are_those_of_the_whole(monkeypatch, most):
     cut = module.slabs
     monkeypatch.setattr(module, "slabs", lambda v, lo, hi: cut(v, most, lo, hi))
     monkeypatch.setattr(module, "MEDIAN_OF", 600)
-    found = module.summarise(values)
+    summaries = module.summarise(values)
     parts = [module.summarise_part(values, a, b) for a, b in ((0, 13), (13, 13), (13, 14), (14, 40))]
-    assert module.combine(values.size, parts) == found
+    assert module.combine(values.size, parts) == summaries
     finite = values[np.isfinite(values)]
-    assert (found.bad, found.first_bad, found.size) == (2, (13, 2, 5), values.size)
-    assert (found.low, found.high) == (float(finite.min()), float(finite.max()))
+    assert (summaries.bad, summaries.first_bad, summaries.size) == (2, (13, 2, 5), values.size)
+    assert (summaries.low, summaries.high) == (float(finite.min()), float(finite.max()))
     sample = values.reshape(-1)[:: values.size // 600]
-    assert found.median == float(np.median(sample[np.isfinite(sample)]))
+    assert summaries.median == float(np.median(sample[np.isfinite(sample)]))

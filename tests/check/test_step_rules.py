@@ -22,8 +22,8 @@ def findings(step, **keys):
 @pytest.mark.parametrize(("dt", "lost"), [(0.016, False), (0.02, True)])
 def test_an_interval_that_loses_the_band_of_the_wavelet(dt, lost):
     """20 ms carry frequencies up to 20 Hz, four fifths of Nyquist, and 16 ms up to 25 Hz."""
-    found = findings(Resample, dt=dt)
-    assert set(found) == ({"E794"} if lost else set())
+    reported = findings(Resample, dt=dt)
+    assert set(reported) == ({"E794"} if lost else set())
 
 
 def test_levelled_amplitudes():

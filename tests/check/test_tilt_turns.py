@@ -47,10 +47,10 @@ def test_a_rough_tilt_matters_only_where_waves_feel_it():
     epsilon[:, 8:] = 0.2
     theta = np.deg2rad(checkerboard(30.0, (20, 16)))
     model = EarthModel(Grid((20, 16), (10.0, 10.0)), 2000.0, epsilon, 0.5 * epsilon, theta=theta)
-    found = turn_per_cell(model) > STEEPEST_TURN
+    too_steep = turn_per_cell(model) > STEEPEST_TURN
     # the last isotropic row has an anisotropic neighbour
-    assert found[:, 7:].all()
-    assert not found[:, :7].any()
+    assert too_steep[:, 7:].all()
+    assert not too_steep[:, :7].any()
 
 
 def test_slabs_do_not_change_the_turn(monkeypatch):

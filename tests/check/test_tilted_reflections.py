@@ -22,6 +22,6 @@ def said(theta, modelling):
 
 @pytest.mark.parametrize(("theta", "modelling"), [(0.5, True), (0.5, False), (None, True)])
 def test_reflections_of_a_tilted_anisotropy_are_not_called_right(theta, modelling):
-    told = [f for f in said(theta, modelling) if f.level == "unchecked"]
-    assert len(told) == (theta is not None and modelling)
-    assert all("epsilon, delta or the axis" in f.message for f in told)
+    findings = [f for f in said(theta, modelling) if f.level == "unchecked"]
+    assert len(findings) == (theta is not None and modelling)
+    assert all("epsilon, delta or the axis" in f.message for f in findings)

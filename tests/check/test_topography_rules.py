@@ -10,7 +10,7 @@ from subsalt.methods.rtm.job import Job
 
 
 @pytest.fixture
-def found(tmp_path):
+def findings_by_code(tmp_path):
     """Return what gives the findings, by code, of a survey to be modelled over waves of some height and length, m."""
 
     def check(height=20.0, length=100.0, model=None, **section):
@@ -36,31 +36,31 @@ def found(tmp_path):
     return check
 
 
-def test_nothing_is_wrong_with_hills_in_the_model(found):
-    assert not {"E753", "E754", "W753", "W755"} & set(found())
+def test_nothing_is_wrong_with_hills_in_the_model(findings_by_code):
+    assert not {"E753", "E754", "W753", "W755"} & set(findings_by_code())
 
 
-def test_an_anisotropic_medium(found):
-    assert "vti medium" in found(model={"vp": 2000, "epsilon": 0.1, "delta": 0.05})["E754"].message
+def test_an_anisotropic_medium(findings_by_code):
+    assert "vti medium" in findings_by_code(model={"vp": 2000, "epsilon": 0.1, "delta": 0.05})["E754"].message
 
 
-def test_surfaces_that_are_not_in_the_model(found):
-    said = found(datum=150.0)["E753"]
+def test_surfaces_that_are_not_in_the_model(findings_by_code):
+    said = findings_by_code(datum=150.0)["E753"]
     assert "above the model" in said.message
     assert "z = -119" in said.fix
-    assert "near the top" in found(datum=230.0)["E753"].message
-    assert "reaches down" in found(datum=900.0)["E753"].message
+    assert "near the top" in findings_by_code(datum=230.0)["E753"].message
+    assert "reaches down" in findings_by_code(datum=900.0)["E753"].message
 
 
-def test_surfaces_too_steep_or_bent(found):
+def test_surfaces_too_steep_or_bent(findings_by_code):
     """A larger radius is the cure of both: waves of 126 m are averaged away over 200 m."""
-    assert "slopes" in found(40.0, 20.0)["E753"].message
-    assert "bends" in found(12.0, 20.0)["W753"].message
+    assert "slopes" in findings_by_code(40.0, 20.0)["E753"].message
+    assert "bends" in findings_by_code(12.0, 20.0)["W753"].message
     for height in (40.0, 12.0):
-        assert not {"E753", "W753"} & set(found(height, 20.0, radius=100.0))
+        assert not {"E753", "W753"} & set(findings_by_code(height, 20.0, radius=100.0))
 
 
-def test_stations_less_than_a_cell_below(found):
-    said = found(depth=2.0)["W755"]
+def test_stations_less_than_a_cell_below(findings_by_code):
+    said = findings_by_code(depth=2.0)["W755"]
     assert "less than a cell" in said.message
     assert "depth = 10" in said.fix

@@ -20,9 +20,9 @@ from turned_case import stations, survey, write
 def test_lines_at_an_angle_are_found_and_proposed(tmp_path):
     frame = Frame(431_200.0, 6_781_020.0, math.radians(37.0))
     job = write(tmp_path, frame)
-    found = turned(Job.from_toml(job.path).load_survey())
+    loaded = turned(Job.from_toml(job.path).load_survey())
     # the model has a place: the lines run along its axes
-    assert found is None
+    assert loaded is None
     made = write_job(tmp_path / "init.toml", [str(tmp_path / "shots.sgy")])
     key = tomllib.loads(made.text)["data"]["frame"]
     assert key["azimuth"] == pytest.approx(37.0, abs=0.011)

@@ -28,19 +28,19 @@ def check(line, velocity, **texts):
     for name, text in texts.items():
         (line / f"{name}.txt").write_text(text)
     (line / "job.toml").write_text(JOB.format(velocity=velocity))
-    found = check_job(read_job(line / "job.toml"))
-    return found.exit_code(), found
+    checked = check_job(read_job(line / "job.toml"))
+    return checked.exit_code(), checked
 
 
-def errors(found):
-    return [(f.code, f"{f.message}; {f.fix}") for f in found.findings if f.level == "error"]
+def errors(checked):
+    return [(f.code, f"{f.message}; {f.fix}") for f in checked.findings if f.level == "error"]
 
 
 def test_a_velocity_in_order_is_among_the_facts(line, subsalt_command):
-    code, found = check(line, 'file = "v.txt"', v="1 0 1500\n1 1 2000\n40 0 1600\n40 1 2100\n")
-    assert errors(found) == []
+    code, findings = check(line, 'file = "v.txt"', v="1 0 1500\n1 1 2000\n40 0 1600\n40 1 2100\n")
+    assert errors(findings) == []
     assert code == 0
-    facts = found.facts["velocity"]
+    facts = findings.facts["velocity"]
     assert (facts["v_rms"]["min"], facts["v_rms"]["max"]) == (1500, 2100)
     assert facts["v"]["functions"] == 2
 
@@ -57,9 +57,9 @@ def test_a_velocity_in_order_is_among_the_facts(line, subsalt_command):
     ],
 )
 def test_each_mistake_has_one_message_with_its_cure(line, velocity, text, code, word):
-    left, found = check(line, velocity, v=text)
-    assert [c for c, _ in errors(found)] == [code]
-    assert word in errors(found)[0][1]
+    left, findings = check(line, velocity, v=text)
+    assert [c for c, _ in errors(findings)] == [code]
+    assert word in errors(findings)[0][1]
     assert left == 65
 
 
@@ -68,18 +68,18 @@ def test_data_in_feet_make_feet_of_velocities_likelier(line):
     assert errors(check(line, 'file = "v.txt"', v=slow)[1]) == []
     job = JOB.format(velocity='file = "v.txt"') + '[data.fix]\nunit = "ft"\n'
     (line / "feet.toml").write_text(job)
-    found = errors(check_job(read_job(line / "feet.toml")))
-    assert [c for c, _ in found] == ["E745"]
-    assert "the data count in feet" in found[0][1]
+    checked = errors(check_job(read_job(line / "feet.toml")))
+    assert [c for c, _ in checked] == ["E745"]
+    assert "the data count in feet" in checked[0][1]
 
 
 def test_a_file_that_is_not_there(line, subsalt_command):
-    left, found = check(line, 'file = "nowhere.txt"')
-    assert "E110" in [c for c, _ in errors(found)]
+    left, findings = check(line, 'file = "nowhere.txt"')
+    assert "E110" in [c for c, _ in errors(findings)]
     assert left == 66
 
 
 def test_interval_velocities_given_as_rms_warn(line, subsalt_command):
-    left, found = check(line, 'file = "v.txt"', v="1 0 1500\n1 0.69 1500\n1 0.7 3500\n1 1 3500\n")
+    left, findings = check(line, 'file = "v.txt"', v="1 0 1500\n1 0.69 1500\n1 0.7 3500\n1 1 3500\n")
     assert left == 0
-    assert [f.code for f in found.findings if f.level == "warning"] == ["W740"]
+    assert [f.code for f in findings.findings if f.level == "warning"] == ["W740"]

@@ -79,8 +79,8 @@ def test_states_on_disk_when_memory_holds_hardly_any():
     assert both.best.seconds == pytest.approx(
         total, abs=0.005 * (counts.states_stored_disk + counts.states_loaded_disk)
     )
-    asked = chosen(14 * 10**6, PLENTY, strategy="revolve", place="disk", disk_slots=7)
-    assert asked.counts.states_stored_disk >= 7
+    choice = chosen(14 * 10**6, PLENTY, strategy="revolve", place="disk", disk_slots=7)
+    assert choice.counts.states_stored_disk >= 7
 
 
 def test_what_is_asked_for_is_done_or_refused():

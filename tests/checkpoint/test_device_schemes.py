@@ -68,22 +68,22 @@ def test_what_goes_over_the_link_is_what_the_schedule_does(block, slots, device)
 
 
 def test_everything_on_the_device_when_it_fits():
-    found = chosen(EVERY)
-    assert (found.best.name, found.best.link) == ("store, device", (0, 0))
-    assert found.best.need.on_device == {"snapshots": EVERY}
-    assert found.best.need.memory == 0
+    choice = chosen(EVERY)
+    assert (choice.best.name, choice.best.link) == ("store, device", (0, 0))
+    assert choice.best.need.on_device == {"snapshots": EVERY}
+    assert choice.best.need.memory == 0
     less = chosen(EVERY - 1)
     (store,) = [c for c in less.alternatives if c.name == "store, device"]
     assert "of device memory" in store.problem
 
 
 def test_pinned_memory_when_the_link_hides():
-    found = chosen(30 * 10**6, EVERY)
-    assert found.best.name == "store, memory"
-    assert found.best.need.on_device == {"staged snapshots": STAGING * SIZES.snapshot}
-    assert found.best.need.arrays == {"pinned snapshots": EVERY}
-    assert found.best.link == (EVERY, EVERY)
-    assert found.best.seconds == 200 + 203
+    choice = chosen(30 * 10**6, EVERY)
+    assert choice.best.name == "store, memory"
+    assert choice.best.need.on_device == {"staged snapshots": STAGING * SIZES.snapshot}
+    assert choice.best.need.arrays == {"pinned snapshots": EVERY}
+    assert choice.best.link == (EVERY, EVERY)
+    assert choice.best.seconds == 200 + 203
     # a link ten times as slow as the steps: computing again on the device is faster
     slow = chosen(30 * 10**6, EVERY, rates=RATES | {"down": 2e4, "up": 2e4})
     assert slow.best.name == "revolve, device"
@@ -92,18 +92,18 @@ def test_pinned_memory_when_the_link_hides():
 
 
 def test_states_in_pinned_memory_when_the_device_holds_few():
-    found = chosen(10 * 10**6, 40 * 10**6, strategy="revolve")
-    scheme = found.scheme
-    assert found.best.name == "revolve, memory"
+    choice = chosen(10 * 10**6, 40 * 10**6, strategy="revolve")
+    scheme = choice.scheme
+    assert choice.best.name == "revolve, memory"
     assert scheme.device_slots < scheme.memory_slots
-    assert found.best.need.device <= 10 * 10**6
-    assert found.best.need.memory <= 40 * 10**6
-    link = link_traffic(scheme, found.counts, SIZES)
+    assert choice.best.need.device <= 10 * 10**6
+    assert choice.best.need.memory <= 40 * 10**6
+    link = link_traffic(scheme, choice.counts, SIZES)
     stall = (link.states_down + link.states_up) / 2e6
-    assert found.best.seconds == found.counts.source_steps + found.counts.receiver_steps + stall
+    assert choice.best.seconds == choice.counts.source_steps + choice.counts.receiver_steps + stall
     alone = chosen(10 * 10**6, 0, strategy="revolve")
     assert alone.best.name == "revolve, device"
-    assert alone.best.seconds > found.best.seconds
+    assert alone.best.seconds > choice.best.seconds
 
 
 def test_more_of_any_memory_is_never_slower():
@@ -116,19 +116,19 @@ def test_more_of_any_memory_is_never_slower():
 
 def test_disk_slots_beside_the_device():
     rates = RATES | {"put": 1e7, "get": 1e7, "down": 1e8, "up": 1e8}
-    found = chosen(10 * 10**6, 20 * 10**6, PLENTY, rates, strategy="revolve", place="disk", disk_slots=7)
-    assert found.best.name == "revolve, disk"
-    assert found.counts.states_stored_disk >= 7
-    link = link_traffic(found.scheme, found.counts, SIZES)
-    assert link.down == found.counts.states_stored_disk * STATE
-    assert link.up == found.counts.states_loaded_disk * STATE
+    choice = chosen(10 * 10**6, 20 * 10**6, PLENTY, rates, strategy="revolve", place="disk", disk_slots=7)
+    assert choice.best.name == "revolve, disk"
+    assert choice.counts.states_stored_disk >= 7
+    link = link_traffic(choice.scheme, choice.counts, SIZES)
+    assert link.down == choice.counts.states_stored_disk * STATE
+    assert link.up == choice.counts.states_loaded_disk * STATE
 
 
 @pytest.mark.parametrize("place", ["device", "memory", "disk"])
 def test_shells_lie_where_they_fit(place):
-    found = chosen(PLENTY, PLENTY, PLENTY, strategy="boundary", place=place)
-    assert found.best.name == f"boundary, {place}"
-    need, link = found.best.need, found.best.link
+    choice = chosen(PLENTY, PLENTY, PLENTY, strategy="boundary", place=place)
+    assert choice.best.name == f"boundary, {place}"
+    need, link = choice.best.need, choice.best.link
     assert "source wavefield" in need.on_device
     if place == "device":
         assert (need.memory, link) == (0, (0, 0))
@@ -139,16 +139,16 @@ def test_shells_lie_where_they_fit(place):
 
 
 def test_kept_wavefields_go_down_once():
-    found = chosen(EVERY, 100 * 10**6, PLENTY, keep="both", strategy="store", place="device")
-    assert found.best.link == (2 * EVERY, 0)
+    choice = chosen(EVERY, 100 * 10**6, PLENTY, keep="both", strategy="store", place="device")
+    assert choice.best.link == (2 * EVERY, 0)
     beside = chosen(EVERY, EVERY + 100 * 10**6, PLENTY, keep="both", strategy="store", place="memory")
     assert beside.best.link == (2 * EVERY, EVERY)
     assert chosen(5 * 10**6, 100 * 10**6, PLENTY, strategy="store", place="disk").best.link == (EVERY, EVERY)
 
 
 def test_device_memory_is_kept_to_and_refused():
-    found = chosen(EVERY, 0, device_memory=20 * 10**6)
-    assert (found.best.name, found.inputs.device) == ("revolve, device", 20 * 10**6)
+    choice = chosen(EVERY, 0, device_memory=20 * 10**6)
+    assert (choice.best.name, choice.inputs.device) == ("revolve, device", 20 * 10**6)
     refused = chosen(10**6, PLENTY, PLENTY)
     assert not refused.fits
     assert "device memory" in refused.best.problem
@@ -157,8 +157,8 @@ def test_device_memory_is_kept_to_and_refused():
 def test_without_a_gpu_device_means_memory():
     sizes = replace(SIZES, on_device=False)
     options = CheckpointOptions(place="device", strategy="store")
-    found = choose(sizes, ChoiceInputs(options, EVERY, 0, **RATES))
-    assert found.best.name == "store, memory"
+    choice = choose(sizes, ChoiceInputs(options, EVERY, 0, **RATES))
+    assert choice.best.name == "store, memory"
 
 
 def test_more_slots_on_the_device_than_there_are():

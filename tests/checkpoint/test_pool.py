@@ -302,15 +302,15 @@ def let_go_after(condition):
 
 def wakings(threads=None):
     """Return how often threads of this process have gone to sleep or were taken off their core, by their number."""
-    found = {}
+    counts = {}
     for task in Path("/proc/self/task").iterdir():
         if threads is None or task.name in threads:
             lines = [line.split(":", 1) for line in (task / "status").read_text().splitlines() if ":" in line]
             words = dict(lines)
-            found[task.name] = sum(
+            counts[task.name] = sum(
                 int(words[f"{kind}_ctxt_switches"]) for kind in ("voluntary", "nonvoluntary")
             )
-    return found
+    return counts
 
 
 def test_threads_sleep_while_there_is_nothing_to_do(store_in):

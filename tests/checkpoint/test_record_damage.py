@@ -49,12 +49,12 @@ def test_a_flipped_bit_in_any_byte_is_found(opened):
     store = opened(record, [5, 6])
     path, total = store.files.paths[0], RecordLayout.of(record).total
     bits = np.random.default_rng(1).integers(0, 8, total)
-    found = 0
+    detected = 0
     for at, bit in enumerate(bits):
         flip(path, total + at, int(bit))
-        found += damaged(store, 6)
+        detected += damaged(store, 6)
         flip(path, total + at, int(bit))
-    assert found == total == store.counts.damaged
+    assert detected == total == store.counts.damaged
     assert is_right(store, 5)
     assert is_right(store, 6)
 
@@ -64,12 +64,12 @@ def test_flipped_bits_of_many_blocks_are_found(opened):
     store = opened(record, [1], threads=3)
     assert store.layout.blocks == 3
     places = np.random.default_rng(2).integers(0, 8 * store.layout.total, 1000)
-    found = 0
+    detected = 0
     for place in places:
         flip(store.files.paths[0], int(place) // 8, int(place) % 8)
-        found += damaged(store, 1)
+        detected += damaged(store, 1)
         flip(store.files.paths[0], int(place) // 8, int(place) % 8)
-    assert found == len(places)
+    assert detected == len(places)
     assert is_right(store, 1)
 
 
@@ -158,8 +158,8 @@ def test_a_missing_file_of_a_kept_wavefield_is_found(tmp_path):
         fill(store, [1, 2, 3])
         store.close()
         scratch.folders(1)[1].joinpath("source.r00.snap").unlink()
-    with open_stored(scratch.directories, 1, "source") as kept:
-        assert np.array_equal(kept.read(3).ravel(), content(3, 24))
+    with open_stored(scratch.directories, 1, "source") as stored:
+        assert np.array_equal(stored.read(3).ravel(), content(3, 24))
         with pytest.raises(SnapshotDamaged, match="No such file"):
-            kept.read(2)
-        assert np.array_equal(kept.read(1).ravel(), content(1, 24))
+            stored.read(2)
+        assert np.array_equal(stored.read(1).ravel(), content(1, 24))

@@ -47,18 +47,18 @@ def directories(tmp_path):
 def test_kept_fields_come_back_whole(directories, ranks, compression):
     keep(directories, ranks, [1, 2, 3, 4, 5], compression=compression)
     assert is_complete(directories, 5, "source")
-    with open_stored(directories, 5, "source") as kept:
-        assert kept.samples == [1, 2, 3, 4, 5]
-        assert kept.box.lo == (10, 0, 3)
-        assert kept.box.shape == SHAPE
-        assert (kept.image_step, kept.dt, kept.run_id) == (4, 0.001, "c" * 64)
-        kept.expect([5, 4, 3, 2, 1])
+    with open_stored(directories, 5, "source") as stored:
+        assert stored.samples == [1, 2, 3, 4, 5]
+        assert stored.box.lo == (10, 0, 3)
+        assert stored.box.shape == SHAPE
+        assert (stored.image_step, stored.dt, stored.run_id) == (4, 0.001, "c" * 64)
+        stored.expect([5, 4, 3, 2, 1])
         for sample in (5, 4, 3, 2, 1):
             expected = field_at(sample)
-            error = np.linalg.norm(kept.read(sample) - expected) / np.linalg.norm(expected)
+            error = np.linalg.norm(stored.read(sample) - expected) / np.linalg.norm(expected)
             assert error <= (0 if compression == "none" else 1e-3)
-        assert kept.counts.gets == 5 * ranks
-        assert kept.bytes == sum(p.stat().st_size for d in directories for p in d.rglob("*.snap"))
+        assert stored.counts.gets == 5 * ranks
+        assert stored.bytes == sum(p.stat().st_size for d in directories for p in d.rglob("*.snap"))
 
 
 def test_what_is_not_complete_is_not_there(directories):
@@ -86,11 +86,11 @@ def test_a_damaged_sample_is_named(directories):
     data = bytearray(path.read_bytes())
     data[5000] ^= 1
     path.write_bytes(data)
-    with open_stored(directories, 5, "source") as kept:
-        assert np.array_equal(kept.read(1), field_at(1))
+    with open_stored(directories, 5, "source") as stored:
+        assert np.array_equal(stored.read(1), field_at(1))
         with pytest.raises(SnapshotDamaged, match=r"snapshot 2: block 0 .*source wavefield of shot 5"):
-            kept.read(2)
-        assert np.array_equal(kept.read(1), field_at(1))
+            stored.read(2)
+        assert np.array_equal(stored.read(1), field_at(1))
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_scratch_goes_and_what_is_kept_stays(directories):
         assert going_on.exists()
         scratch.remove_strays(restart=False)
         assert not going_on.exists()
-    with open_stored(directories, 5, "source") as kept:
-        assert np.array_equal(kept.read(2), field_at(2))
+    with open_stored(directories, 5, "source") as stored:
+        assert np.array_equal(stored.read(2), field_at(2))
 
 
 def test_another_rank_may_clear_a_shot_first(directories, monkeypatch):

@@ -136,7 +136,7 @@ def test_scratch_behind_a_link_is_refused(tmp_path):
 def test_a_random_course_gives_what_a_dictionary_would(scratch, compression):
     record, rng = 5000, np.random.default_rng(4)
     store = scratch(directories=2, threads=3, compression=compression).open("states", 1, record, 3)
-    kept, versions = {}, 0
+    model_store, versions = {}, 0
     for _ in range(300):
         act = rng.integers(5)
         if act <= 1:
@@ -144,21 +144,21 @@ def test_a_random_course_gives_what_a_dictionary_would(scratch, compression):
             room = store.room()
             room[:] = content(versions, record)
             store.put(key, room)
-            kept[key] = versions
-        elif act == 2 and kept:
-            key = int(rng.choice(list(kept)))
-            del kept[key]
+            model_store[key] = versions
+        elif act == 2 and model_store:
+            key = int(rng.choice(list(model_store)))
+            del model_store[key]
             store.drop(key)
-        elif act == 3 and kept:
-            store.expect([int(k) for k in rng.permutation(list(kept))])
-        elif kept:
-            key = int(rng.choice(list(kept)))
+        elif act == 3 and model_store:
+            store.expect([int(k) for k in rng.permutation(list(model_store))])
+        elif model_store:
+            key = int(rng.choice(list(model_store)))
             field = store.get(key)
-            expected = content(kept[key], record)
+            expected = content(model_store[key], record)
             error = np.linalg.norm(field - expected) / np.linalg.norm(expected)
             assert error <= (0 if compression == "none" else 1e-4)
             store.give_back(field)
-    assert sorted(store.keys) == sorted(kept)
+    assert sorted(store.keys) == sorted(model_store)
     # places are used again: at most two more than records, for those still being written when they were dropped
     assert max(s.number for s in getattr(store, "inner", store).slots.values()) < 12 + 3
     store.close()

@@ -29,9 +29,9 @@ def recursion(longest: int, slots: int, write: int, read: int) -> list[int]:
     """Return D(l) from its definition, for l = 1 .. `longest`."""
     best = [0]
     for length in range(1, longest + 1):
-        ways = [forward_steps(length, slots)]
-        ways += [j + write + best[length - j] + read + forward_steps(j, slots) for j in range(1, length)]
-        best.append(min(ways))
+        costs = [forward_steps(length, slots)]
+        costs += [j + write + best[length - j] + read + forward_steps(j, slots) for j in range(1, length)]
+        best.append(min(costs))
     return best[1:]
 
 

@@ -130,9 +130,9 @@ def test_a_wrong_job_lists_everything(run, tmp_path):
 
 def test_errors_as_json(run, tmp_path):
     code, out, _ = run("check", tmp_path / "no.toml", "--json")
-    found = json.loads(out)
-    assert found["error"]["exit"] == code == 66
-    assert found["error"]["code"] == "E110"
+    result = json.loads(out)
+    assert result["error"]["exit"] == code == 66
+    assert result["error"]["code"] == "E110"
 
 
 def test_check_prints_findings_and_json(run, tmp_path):
@@ -144,9 +144,9 @@ def test_check_prints_findings_and_json(run, tmp_path):
     assert "not checked: echoes: " in out
     assert out.startswith("ok ")
     code, out, err = run("check", path, "--json")
-    found = json.loads(out)
-    assert (found["errors"], found["warnings"]) == (0, 0)
-    assert Path(found["map"]).is_file()
+    result = json.loads(out)
+    assert (result["errors"], result["warnings"]) == (0, 0)
+    assert Path(result["map"]).is_file()
     assert "ok " in err
 
 
@@ -316,10 +316,10 @@ def test_json_holds_no_nan():
 
     from subsalt.cli.output import plain
 
-    found = plain(
+    plain_json = plain(
         {"a": np.float32(1.5), "b": float("nan"), "c": np.arange(2), "d": Path("x"), "e": (1, None, True)}
     )
-    assert json.loads(json.dumps(found, allow_nan=False)) == {
+    assert json.loads(json.dumps(plain_json, allow_nan=False)) == {
         "a": 1.5,
         "b": None,
         "c": [0, 1],

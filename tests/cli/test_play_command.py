@@ -57,16 +57,16 @@ def test_the_first_shot_under_its_name(subsalt_command, run, tmp_path, monkeypat
 
 def test_what_is_asked_for_is_shown(subsalt_command, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = ["--fields", "image,source", "--every", 5, "--size", 41, "--from", "100 ms", "--to", "0.4 s"]
-    code, out, err = subsalt_command("play", run, "--shot", 3, *asked, "--json")
+    words = ["--fields", "image,source", "--every", 5, "--size", 41, "--from", "100 ms", "--to", "0.4 s"]
+    code, out, err = subsalt_command("play", run, "--shot", 3, *words, "--json")
     assert code == 0, err
-    told = json.loads(out)
+    result = json.loads(out)
     meta = meta_of(tmp_path / "line-shot3.html")
-    assert told["movie"] == "line-shot3.html"
-    assert told["bytes"] == (tmp_path / "line-shot3.html").stat().st_size
-    assert told["fields"] == ["source", "image"]
-    assert told["shape"] == [41, 26]
-    assert told["frames"] == len(meta["times"])
+    assert result["movie"] == "line-shot3.html"
+    assert result["bytes"] == (tmp_path / "line-shot3.html").stat().st_size
+    assert result["fields"] == ["source", "image"]
+    assert result["shape"] == [41, 26]
+    assert result["frames"] == len(meta["times"])
     # samples nearest to what was asked for: within one of them
     assert 0.1 - 0.01 <= meta["times"][0] <= meta["times"][-1] <= 0.4 + 0.01
     assert {b - a for a, b in zip(meta["samples"], meta["samples"][1:], strict=False)} == {5}

@@ -27,18 +27,18 @@ def test_a_new_image_goes_beside_its_run_and_goes_on_there(survey, subsalt_comma
     words = ["reimage", survey / "line.run", "--condition", "inverse-scattering", "--top-mute", "0.03 km"]
     code, out, err = subsalt_command(*words, "--json")
     assert code == 0, err
-    told = json.loads(out)
-    assert Path(told["run"]).parent == survey
-    assert Path(told["run"]).name.startswith("line.reimage-")
+    result = json.loads(out)
+    assert Path(result["run"]).parent == survey
+    assert Path(result["run"]).name.startswith("line.reimage-")
     assert "3 shots, nothing is propagated: 3 from partial images" in err
     code, out, err = subsalt_command(*words)
     assert code == 0
     assert "3 are done already" in out
     # from its directory alone, like any other run
-    code, out, err = subsalt_command("resume", told["run"], "--json")
+    code, out, err = subsalt_command("resume", result["run"], "--json")
     assert code == 0, err
-    assert json.loads(out)["sha256"] == told["sha256"]
-    code, out, err = subsalt_command("watch", told["run"], "--once")
+    assert json.loads(out)["sha256"] == result["sha256"]
+    code, out, err = subsalt_command("watch", result["run"], "--once")
     assert "3 of 3 done" in out
 
 
@@ -84,8 +84,8 @@ def test_options_are_understood(survey, subsalt_command, tmp_path):
     ids=lambda w: " ".join(w) if isinstance(w, list) else None,
 )
 def test_wrong_options_are_explained(survey, subsalt_command, tmp_path, words, code, said):
-    found, _, err = subsalt_command("reimage", survey / "line.run", "--run", tmp_path / "new", *words)
-    assert found == code
+    printed, _, err = subsalt_command("reimage", survey / "line.run", "--run", tmp_path / "new", *words)
+    assert printed == code
     assert said in err
     assert "Traceback" not in err
     assert not (tmp_path / "new").exists()

@@ -136,8 +136,8 @@ def test_a_time_migration_gets_a_script_of_blocks(run, tmp_path):
     (tmp_path / "survey.run" / "restart").mkdir(parents=True)
     (tmp_path / "survey.run" / "restart" / "block_000001.json").write_text("{}")
     counted = script[script.index("run_dir=") : script.index("before=")] + "restarts"
-    found = subprocess.run(["bash", "-c", counted], capture_output=True, text=True).stdout
-    assert "block_000001.json" in found
+    ran = subprocess.run(["bash", "-c", counted], capture_output=True, text=True).stdout
+    assert "block_000001.json" in ran
     code, _, err = run(job, *SLURM, "--nodes", "1", "--shots", "1-2", "--print")
     assert code == 78
     assert "takes all traces" in err

@@ -35,13 +35,13 @@ class Terminal(io.StringIO):
 
 def test_scan_tells_files_and_parts_of_them(tmp_path: Path) -> None:
     paths = [write_shots(tmp_path / f"{k}.sgy") for k in range(3)]
-    told: list[tuple[float, float, str, str]] = []
-    scan(paths, progress=lambda *words: told.append(words))
-    done = [d for d, *_ in told]
+    progress: list[tuple[float, float, str, str]] = []
+    scan(paths, progress=lambda *words: progress.append(words))
+    done = [d for d, *_ in progress]
     assert done == sorted(done)
     assert done[0] == 0
     assert done[-1] == 3
-    assert {t[1:] for t in told} == {(3, "files", "scanned")}
+    assert {t[1:] for t in progress} == {(3, "files", "scanned")}
     assert any(d % 1 == 0.0 for d in done)
 
 

@@ -17,9 +17,9 @@ from subsalt.propagation import devices
 def test_no_plugin_is_no_gpu(monkeypatch):
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", "off")
     cuda_library.forget()
-    found = cuda_library.availability()
-    assert found.devices == ()
-    assert "off" in found.why
+    availability = cuda_library.availability()
+    assert availability.devices == ()
+    assert "off" in availability.why
     with pytest.raises(DeviceError) as said:
         kernels.get("cuda").describe()
     assert said.value.code == "E980"
@@ -153,11 +153,11 @@ def test_the_plugin_of_this_tree_says_what_there_is(monkeypatch):
         pytest.skip("the plug-in is not built (make cuda, or make cuda-check)")
     monkeypatch.setenv("SUBSALT_CUDA_PLUGIN", str(plugin))
     cuda_library.forget()
-    found = cuda_library.availability()
-    if found.code == "E983":
+    availability = cuda_library.availability()
+    if availability.code == "E983":
         pytest.skip("the plug-in was built from another version (make cuda-check)")
-    assert found.plugin == str(plugin)
-    assert not found.emulated
-    assert found.runtime
-    assert found.devices or (found.code in ("E981", "E982") and found.why)
+    assert availability.plugin == str(plugin)
+    assert not availability.emulated
+    assert availability.runtime
+    assert availability.devices or (availability.code in ("E981", "E982") and availability.why)
     cuda_library.forget()

@@ -24,8 +24,8 @@ GPU = Gpu(0, "NVIDIA H200", 139 << 30, (9, 0), 132, "0000:01:00")
 def here(monkeypatch):
     """Return a function that says what this machine has."""
 
-    def has(found: Availability, listed: tuple[str, ...] = ()) -> None:
-        monkeypatch.setattr(cuda_library, "availability", lambda: found)
+    def has(availability: Availability, listed: tuple[str, ...] = ()) -> None:
+        monkeypatch.setattr(cuda_library, "availability", lambda: availability)
         monkeypatch.setattr(cuda_library, "switched_off", lambda: False)
         monkeypatch.setattr(kernels, "gpus_of_driver", lambda: list(listed))
 
@@ -47,7 +47,7 @@ def test_a_gpu_is_taken_when_there_is_one(here):
 
 
 @pytest.mark.parametrize(
-    ("found", "listed", "note"),
+    ("availability", "listed", "note"),
     [
         (Availability(why="the plug-in for GPUs is not built", code="E980"), (), ""),
         (
@@ -64,8 +64,8 @@ def test_a_gpu_is_taken_when_there_is_one(here):
     ],
     ids=["nothing", "a card without plug-in", "a plug-in without driver", "emulated"],
 )
-def test_without_one_the_processor_is_taken(found, listed, note, here):
-    here(found, listed)
+def test_without_one_the_processor_is_taken(availability, listed, note, here):
+    here(availability, listed)
     assert (kernels.chosen("auto").name, kernels.chosen("auto").note) == ("cpu", note)
     assert kernels.get("auto").NAME == "cpu"
 
@@ -127,11 +127,11 @@ def test_functions_on_arrays_warn_and_fall_back(here):
     model = ss.EarthModel(ss.Grid((31, 21), (10.0, 10.0)), np.full((31, 21), 2000.0))
     survey = ss.Survey.from_arrays([[150.0, 50.0]], [[100.0, 20.0]], nt=20, dt=0.002)
     with pytest.warns(UserWarning, match="no GPU is used: this machine has no driver"):
-        found = ss.forward(model, survey, ss.ricker(20.0, 0.001))
+        traces = ss.forward(model, survey, ss.ricker(20.0, 0.001))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        asked = ss.forward(model, survey, ss.ricker(20.0, 0.001), device="cpu")
-    assert np.array_equal(found.data[0], asked.data[0])
+        on_cpu = ss.forward(model, survey, ss.ricker(20.0, 0.001), device="cpu")
+    assert np.array_equal(traces.data[0], on_cpu.data[0])
 
 
 def test_nothing_is_said_where_no_gpu_is_wanted(tmp_path, old_driver, subsalt_command):

@@ -103,7 +103,7 @@ def test_too_little_page_locked_memory_is_an_error_of_the_host(
 ) -> None:
     cuda.reserve(4)
     monkeypatch.setenv("SUBSALT_EMULATED_LOCKED", str(cuda.allocated()["host"] + 4000))
-    kept = cuda.reserve_host(1000)
+    reserved = cuda.reserve_host(1000)
     wanted = r"no more page-locked memory \(.*: 2\.000 MB of page-locked memory wanted beside 0\.004 MB"
     with pytest.raises(cuda_library.OutOfLockedMemory, match=wanted) as said:
         cuda.reserve_host(500_000)
@@ -115,7 +115,7 @@ def test_too_little_page_locked_memory_is_an_error_of_the_host(
     with pytest.raises(cuda_library.OutOfLockedMemory, match="preparing time steps"):
         by_segment(cuda, problem, cuda.new_state(problem), 1, Work())
     assert cuda.lock(np.zeros(1000, np.float32)) is None  # copies are slower then, and right
-    del kept
+    del reserved
     assert by_segment(cuda, problem, cuda.new_state(problem), 1, Work())
 
 

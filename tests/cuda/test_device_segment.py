@@ -280,10 +280,10 @@ def test_the_last_step_is_looked_at(gpu_device: Any) -> None:
 
 def test_what_progress_raises_leaves_a_whole_step_and_all_results(order_one: Any) -> None:
     problem = make_problem(SMALL[2], "isotropic", "none", 8, ndim=2)
-    work, told = work_for(problem), []
+    work, progress = work_for(problem), []
 
     def stop(it: int) -> None:
-        told.append(it)
+        progress.append(it)
         if it >= 5:
             raise KeyboardInterrupt
 
@@ -291,8 +291,8 @@ def test_what_progress_raises_leaves_a_whole_step_and_all_results(order_one: Any
     got.progress = stop
     with pytest.raises(KeyboardInterrupt):
         by_segment(cuda, problem, state, 10**6, got)
-    assert told == sorted(told)
-    assert state.it == told[-1]
+    assert progress == sorted(progress)
+    assert state.it == progress[-1]
     with cpu.forced(fused()):
         host, want = to_cpu(problem, random_state(problem)), work_on(work, "pageable")
         assert by_step(cpu, problem, host, state.it, want)

@@ -45,14 +45,14 @@ def test_every_tuning_has_the_same_bytes(gpu_device: Any, medium: str) -> None:
     problem = make_problem(SHAPE, medium, "pml", 8)
     host = to_cpu(problem, random_state(problem))
     answers = set()
-    found = tuner.tunings(problem)
-    for cut in found:
+    tunings = tuner.tunings(problem)
+    for cut in tunings:
         tuner.tuner_of(problem).best = cut
         state = to_device(problem, host)
         assert cuda.Segment(problem).advance(state, 5, FINITE_EVERY, True)
         answers.add(b"".join(np.asarray(a).tobytes() for a in state.arrays()))
     assert len(answers) == 1
-    assert len(set(found)) == len(found) > 1
+    assert len(set(tunings)) == len(tunings) > 1
 
 
 def test_the_fastest_is_settled_and_remembered(memory: Memory) -> None:

@@ -132,15 +132,15 @@ def test_shells_have_the_bytes_of_the_cpu(gpu_device, ndim, surface, widths):
         shell = Shell.of(Box(lo, hi), widths)
         host, device = both(problem)
         new = rng.standard_normal((2, shell.cells)).astype(np.float32)
-        kept, there = np.full((2, shell.cells), np.nan, np.float32), cuda.DeviceArray((2, shell.cells))
-        onto_host = kept.copy()
+        shells, there = np.full((2, shell.cells), np.nan, np.float32), cuda.DeviceArray((2, shell.cells))
+        onto_host = shells.copy()
         with cpu.forced(fused()):
-            cpu.keep_shell(problem, host.curr, shell, kept)
+            cpu.keep_shell(problem, host.curr, shell, shells)
             cpu.put_back_shell(problem, host.curr, shell, new)
         cuda.keep_shell(problem, device.curr, shell, there)
         cuda.keep_shell(problem, device.curr, shell, onto_host)
         cuda.put_back_shell(problem, device.curr, shell, on_device(new))
-        assert_same([kept, kept, *host.curr], [there, onto_host, *device.curr])
+        assert_same([shells, shells, *host.curr], [there, onto_host, *device.curr])
 
 
 def test_shapes_must_fit(gpu_device):

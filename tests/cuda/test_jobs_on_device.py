@@ -72,9 +72,9 @@ def on(device: str, text: str, folder: Path) -> Job:
 
 
 def files_of(folder: Path, pattern: str) -> dict[str, bytes]:
-    found = {p.name: p.read_bytes() for p in sorted(folder.glob(pattern))}
-    assert found, pattern
-    return found
+    contents = {p.name: p.read_bytes() for p in sorted(folder.glob(pattern))}
+    assert contents, pattern
+    return contents
 
 
 @pytest.mark.parametrize("medium", MEDIA)
@@ -245,7 +245,7 @@ def small_model() -> tuple[ss.EarthModel, ss.Survey]:
 
 def test_functions_on_arrays_take_the_device(gpu_device: object) -> None:
     model, survey = small_model()
-    wavelet, found = ss.ricker(25.0, 0.001), []
+    wavelet, steps = ss.ricker(25.0, 0.001), []
     dm = np.random.default_rng(6).uniform(-1e-9, 1e-9, model.grid.shape)
     for device in ("cpu", "cuda"):
         data = ss.forward(model, survey, wavelet, device=device)
@@ -253,8 +253,8 @@ def test_functions_on_arrays_take_the_device(gpu_device: object) -> None:
         born = ss.born(model, dm, survey, wavelet, device=device)
         back = ss.born_adjoint(model, born.values, survey, wavelet, device=device)
         results = data.data[0], image.image, born.values, back.values
-        found.append([np.asarray(values).tobytes() for values in results])
-    assert found[0] == found[1]
+        steps.append([np.asarray(values).tobytes() for values in results])
+    assert steps[0] == steps[1]
 
 
 def test_the_operator_on_the_device_is_its_own_adjoint(gpu_device: object) -> None:

@@ -179,9 +179,9 @@ def test_a_plan_counts_the_memory_of_the_gpu(emulated, survey, subsalt_command):
     for words in ((), ("--gpu", "h200")):
         code, out, err = subsalt_command("plan", path, "--no-measure", "--json", *words)
         assert code == 0, err
-        told = json.loads(out)["memory"]
-        assert bool(words) == (sum(told["device_arrays"].values()) > 1_000_000)
-        assert told["fits"]
+        result = json.loads(out)["memory"]
+        assert bool(words) == (sum(result["device_arrays"].values()) > 1_000_000)
+        assert result["fits"]
     code, out, err = subsalt_command("plan", path, "--no-measure", "--gpu", "h200")
     assert "memory of its GPU" in out
     assert "h200 (not in this machine)" in out

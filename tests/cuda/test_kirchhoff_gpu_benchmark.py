@@ -25,10 +25,10 @@ def run(monkeypatch, *words):
 
 def test_it_measures_what_it_verified(emulated, monkeypatch, capsys):
     run(monkeypatch, "linear, no antialias")
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert told["emulated"]
-    assert told["gpu"] == "emulated device 0"
-    (row,) = told["rows"]
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["emulated"]
+    assert result["gpu"] == "emulated device 0"
+    (row,) = result["rows"]
     assert row["contributions"] % 8 == 0
     assert row["contributions"] > 8 * 2 * 3 * 5 * 100
     assert len(row["sum_seconds"]) == len(row["prepared_seconds"]) == 2

@@ -42,9 +42,9 @@ def test_a_launcher_that_gives_each_rank_a_gpu_is_obeyed():
 def test_more_ranks_than_gpus_share_them_evenly_and_it_is_said():
     ranks = [("a", "pq")] * 5
     assert numbers(*ranks) == [(0, 3), (1, 2), (0, 3), (1, 2), (0, 3)]
-    (found,) = devices.Gpus.of(seen(*ranks)).findings()
-    assert (found.code, found.message) == ("W992", "5 ranks share 2 GPUs of a, memory included")
-    assert found.fix == "start 2 ranks there"
+    (findings,) = devices.Gpus.of(seen(*ranks)).findings()
+    assert (findings.code, findings.message) == ("W992", "5 ranks share 2 GPUs of a, memory included")
+    assert findings.fix == "start 2 ranks there"
 
 
 def test_idle_gpus_are_said_by_node():

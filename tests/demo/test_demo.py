@@ -16,12 +16,12 @@ from subsalt.kernels import cpu
 def test_the_demo_runs_to_its_recorded_image(tmp_path):
     done = CliRunner().invoke(app, ["demo", "--quick", "--out", str(tmp_path / "demo"), "--json"])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert [f["name"] for f in told["reflectors"]] == [r.name for r in demo.REFLECTORS]
+    result = json.loads(done.stdout)
+    assert [f["name"] for f in result["reflectors"]] == [r.name for r in demo.REFLECTORS]
     # the packages of the tests are the pinned ones, so that the bytes must be the recorded ones
     recorded = demo.RECORDED[cpu.describe()["class"], 4]
-    assert told["samples_sha256"] == recorded
-    assert told["findings"][0]["level"] == "ok"
+    assert result["samples_sha256"] == recorded
+    assert result["findings"][0]["level"] == "ok"
     for name in ("job.toml", "run/image.sgy", "run/report.html", "run/pictures/image.png"):
         assert (tmp_path / "demo" / name).exists(), name
 

@@ -14,10 +14,10 @@ def test_the_numbers_of_a_row_agree():
     image[20, 20, 37] = 2.0
     where = [(GRID.spacing[0] * i, GRID.spacing[1] * 20) for i in (20, 30, 40, 50, 60)]
     flat = Reflector("flat", lambda x, y: np.full(np.shape(x), 600.0), 1, tuple(where))
-    found = read_reflector(image, flat)
-    assert found.error == 0.0
-    assert found.largest == 45.0
-    assert found.imaged_depth - found.true_depth == found.error
+    reflector = read_reflector(image, flat)
+    assert reflector.error == 0.0
+    assert reflector.largest == 45.0
+    assert reflector.imaged_depth - reflector.true_depth == reflector.error
 
 
 def test_the_demo_of_another_version_is_left_alone(tmp_path):

@@ -27,11 +27,11 @@ def data(monkeypatch):
 
 
 def test_what_is_missing_is_fetched_where_the_source_has_it_as_it_is(data, tmp_path, monkeypatch, capsys):
-    asked = []
-    monkeypatch.setattr(data, "fetched", lambda file: asked.append(file.url) or CONTENT)
+    fetched = []
+    monkeypatch.setattr(data, "fetched", lambda file: fetched.append(file.url) or CONTENT)
     # the converted one stays missing, and the list says how it is made
     assert data.main([str(tmp_path), "--fetch"]) == 1
-    assert asked == ["https://raw.githubusercontent.com/some/where/c0ffee/a.sgy"]
+    assert fetched == ["https://raw.githubusercontent.com/some/where/c0ffee/a.sgy"]
     assert (tmp_path / "segy/a.sgy").read_bytes() == CONTENT
     out = capsys.readouterr().out
     assert "segy/a.sgy  there" in out

@@ -40,10 +40,10 @@ def test_field_gathers_without_coordinates_are_flat_where_the_page_says(tmp_path
     run = read_time_run(tmp_path / "a.run")
     offset, gather = run.gathers(0, 4)
     velocity = job.open_velocity(run.grid).at(run.grid.positions()[4:5], run.grid.time)[0][0]
-    found = residual_moveout(gather, offset, run.grid.time, velocity)
+    moveout = residual_moveout(gather, offset, run.grid.time, velocity)
     # the seabed and the reflections at 2.1 and 2.6 s within two steps of the scan of 0.75 %
     for t in (0.67, 2.12, 2.61):
-        near = found.picks[np.argmin(np.abs(found.picks[:, 0] - t))]
+        near = moveout.picks[np.argmin(np.abs(moveout.picks[:, 0] - t))]
         assert abs(near[0] - t) < 0.1
         assert near[1] == pytest.approx(1.0, abs=0.015)
     # 30 traces of each of ten CDPs, all within reach
@@ -121,11 +121,13 @@ def test_an_ideal_image_has_its_peak_at_a_lonely_step(depths):
     vp, step, theta = dipping_step(h)
     ideal = depths.ideal_image(vp, theta, h, 15.0)
     at = depths.Reflector("step", 600.0, 600.0)
-    (found,) = depths.measure(ideal, ideal, h, vp, h, [at], 15.0)
+    (measured_depths,) = depths.measure(ideal, ideal, h, vp, h, [at], 15.0)
     # the step lies between two nodes: half a cell
-    assert np.abs(found.true - step[np.round(found.x / h).astype(int)]).max() <= h / 2 + 1e-9
-    assert abs(found.overlap) <= h / 2
-    assert found.error == 0
+    assert (
+        np.abs(measured_depths.true - step[np.round(measured_depths.x / h).astype(int)]).max() <= h / 2 + 1e-9
+    )
+    assert abs(measured_depths.overlap) <= h / 2
+    assert measured_depths.error == 0
 
 
 @pytest.mark.parametrize("shift", [-13.0, 4.0, 21.0])
@@ -135,9 +137,11 @@ def test_a_shifted_image_has_its_shift_as_error(depths, shift):
     ideal = depths.ideal_image(vp, theta, h, 15.0)
     z = h * np.arange(vp.shape[1])
     moved = np.stack([np.interp(z - shift, z, trace) for trace in ideal])
-    (found,) = depths.measure(moved, ideal, h, vp, h, [depths.Reflector("step", 600.0, 600.0)], 15.0)
+    (measured_depths,) = depths.measure(
+        moved, ideal, h, vp, h, [depths.Reflector("step", 600.0, 600.0)], 15.0
+    )
     # linear interpolation and a parabola: a tenth of a cell
-    assert found.error == pytest.approx(shift, abs=0.1 * h)
+    assert measured_depths.error == pytest.approx(shift, abs=0.1 * h)
 
 
 def test_smoothing_moves_a_jump_by_the_time_it_takes_away(monkeypatch):
@@ -148,8 +152,8 @@ def test_smoothing_moves_a_jump_by_the_time_it_takes_away(monkeypatch):
     true = np.where(depth < z, 2650.0, 4100.0)[None]
     slow = np.stack([1 / 2650 + (1 / 4100 - 1 / 2650) * special.ndtr((depth - z) / sigma)])
     at = np.array([z])
-    found = made.moved(true, 1 / slow, h, made.Depths(np.zeros(1), at, at, at))
+    moved_depth = made.moved(true, 1 / slow, h, made.Depths(np.zeros(1), at, at, at))
     # the half above the jump of a smoothed step: sigma / sqrt(2 pi) of the contrast in slowness, at the velocity there
     lost = sigma / np.sqrt(2 * np.pi) * (1 / 2650 - 1 / 4100)
     # the slowness changes by a twentieth over that distance
-    assert found == pytest.approx(lost * 2 / (1 / 2650 + 1 / 4100), rel=0.06)
+    assert moved_depth == pytest.approx(lost * 2 / (1 / 2650 + 1 / 4100), rel=0.06)

@@ -18,8 +18,10 @@ def test_the_tables_are_those_of_the_sections():
     make_parameters = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make_parameters)
     assert make_parameters.page(PAGE) == PAGE, "run: python docs/make_parameters.py"
-    told = [key for section, keys in make_parameters.TABLES if section is KirchhoffSection for key in keys]
-    assert sorted(told) == sorted(KirchhoffSection.model_fields)
+    table_keys = [
+        key for section, keys in make_parameters.TABLES if section is KirchhoffSection for key in keys
+    ]
+    assert sorted(table_keys) == sorted(KirchhoffSection.model_fields)
 
 
 def test_codes_and_the_smallest_job_are_real():

@@ -143,8 +143,8 @@ def maker():
 
 
 def test_the_page_holds_its_results(maker):
-    found = maker.PAGE.read_text(encoding="utf-8")
-    assert found == maker.page(found, maker.results()), "run: python docs/make_performance.py"
+    page = maker.PAGE.read_text(encoding="utf-8")
+    assert page == maker.page(page, maker.results()), "run: python docs/make_performance.py"
 
 
 def test_every_kind_of_result_becomes_a_table(maker):
@@ -180,7 +180,7 @@ def test_a_table_of_the_lab_becomes_one_of_the_page(maker):
         8, Passed(2.0, 10**9, 1.0, 0.5, None), Passed(1.0, 10**9, 1.0, 0.0, 10**9), durable=True
     )
     row |= {"directory": "disk", "checkpoints": 8, "threads": 1, "how": "buffered"}
-    found = {
+    recorded = {
         "measurement": "checkpoint",
         "date": "2026-11-22T00:00:00Z",
         "machine": LAB["machine"],
@@ -188,7 +188,7 @@ def test_a_table_of_the_lab_becomes_one_of_the_page(maker):
         "settings": {"case": {"grid": [96, 96, 96], "samples": 800, "strategy": "store"}},
         "rows": [row],
     }
-    text = maker.tables([found])
+    text = maker.tables([recorded])
     assert "96^3 points with their layer, 800 steps, store" in text
     assert "| 8 | 1 | disk | buffered | durable | 8 | 1000 | 2.000 | 0.5 | storage |" in text
 
@@ -206,9 +206,13 @@ def test_the_founding_kirchhoff_case_stands_beside_the_document(maker):
         "gcontrib_per_s_whole": 1.256,
         "amplitudes": [{"error": 0.001}, {"error": 0.0032}],
     }
-    found = {"question": "founding kirchhoff", "command": "make bench-kirchhoff LARGE=1", "machine": MACHINE}
-    found |= {"ranks": 1, "threads": 2, "rows": [row], "large_over_small": 3.987}
-    text = maker.tables([found])
+    recorded = {
+        "question": "founding kirchhoff",
+        "command": "make bench-kirchhoff LARGE=1",
+        "machine": MACHINE,
+    }
+    recorded |= {"ranks": 1, "threads": 2, "rows": [row], "large_over_small": 3.987}
+    text = maker.tables([recorded])
     assert "`make bench-kirchhoff LARGE=1`. The large set takes 3.99 times the small." in text
     line = "| small | 1 x 2 | 70808 | 96.0 | 288 | 3.00 | 0.50 | 1.21e+11 | 65 % | 1.70 | 1.26 | 0.32 % |"
     assert line in text

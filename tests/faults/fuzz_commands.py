@@ -80,19 +80,19 @@ def run(
 ) -> Ended:
     """Run commands one after the other in a child of this process; all but the last must end with 0, or `go_on`."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        log, told = Path(folder, "log"), Path(folder, "told")
+        log, report = Path(folder, "log"), Path(folder, "told")
         begin = time.perf_counter()
         child = os.fork()
         if child == 0:
             try:
-                _child([list(c) for c in commands], go_on, memory, enough, log, told)
+                _child([list(c) for c in commands], go_on, memory, enough, log, report)
             except BaseException:
                 traceback.print_exc()
             finally:
                 os._exit(99)
         status = _wait(child, WAITING)
         text = log.read_bytes().decode("utf-8", "backslashreplace")
-        lines = [json.loads(line) for line in told.read_text().splitlines()]
+        lines = [json.loads(line) for line in report.read_text().splitlines()]
     codes = [line["code"] for line in lines if "code" in line]
     fault = next((line["fault"] for line in lines if line.get("fault")), "")
     if not fault and (death := _death(status, lines)):
@@ -117,8 +117,8 @@ def _wait(child: int, seconds: float) -> int | None:
     """Return the status of a child, None when it had to be killed."""
     end, pause = time.monotonic() + seconds, 0.001
     while time.monotonic() < end:
-        found, status = os.waitpid(child, os.WNOHANG)
-        if found:
+        waited, status = os.waitpid(child, os.WNOHANG)
+        if waited:
             return status
         time.sleep(pause)
         pause = min(0.02, 1.5 * pause)
@@ -133,7 +133,9 @@ def _status(key: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key + ":"))
 
 
-def _child(commands: list[list[str]], go_on: bool, memory: int, enough: float, log: Path, told: Path) -> None:
+def _child(
+    commands: list[list[str]], go_on: bool, memory: int, enough: float, log: Path, report: Path
+) -> None:
     from subsalt.cli import app, guard
 
     out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -162,7 +164,7 @@ def _child(commands: list[list[str]], go_on: bool, memory: int, enough: float, l
         return other(error, *rest)
 
     guard._other = noted
-    with told.open("a", buffering=1) as tell:
+    with report.open("a", buffering=1) as tell:
         for words in commands:
             print(json.dumps({"begin": words[0]}), file=tell)
             begin = log.stat().st_size
@@ -217,14 +219,14 @@ def main() -> None:
     import fuzz_runs
 
     for line in sys.stdin:
-        asked = json.loads(line)
-        if "commands" in asked:
-            os.chdir(asked["folder"])
-            found = asdict(run(asked["commands"]))
+        result = json.loads(line)
+        if "commands" in result:
+            os.chdir(result["folder"])
+            outcome = asdict(run(result["commands"]))
         else:
-            fuzz = {"jobs": fuzz_jobs.run, "runs": fuzz_runs.run}[asked["kind"]]
-            found = fuzz(asked["count"], asked["seed"], Path(asked["folder"]))
-        print(json.dumps(found), file=answers)
+            fuzz = {"jobs": fuzz_jobs.run, "runs": fuzz_runs.run}[result["kind"]]
+            outcome = fuzz(result["count"], result["seed"], Path(result["folder"]))
+        print(json.dumps(outcome), file=answers)
 
 
 if __name__ == "__main__":

@@ -238,8 +238,8 @@ def schema() -> dict[str, Any]:
     """Return the JSON Schema of job files."""
     from subsalt.job.schema import schema_text
 
-    found: dict[str, Any] = json.loads(schema_text())
-    return found
+    result: dict[str, Any] = json.loads(schema_text())
+    return result
 
 
 def keys(node: dict[str, Any], depth: int = 0) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
@@ -455,13 +455,13 @@ def try_one(folder: Path, number: int, seed: int) -> fuzz_commands.Ended:
     return fuzz_commands.run(commands)
 
 
-def run(count: int, seed: int, folder: Path, first: int = 0, told: Any = None) -> dict[str, Any]:
+def run(count: int, seed: int, folder: Path, first: int = 0, say: Any = None) -> dict[str, Any]:
     """Try mutated jobs; return counts, failures, the longest time and the largest growth of memory."""
     import shutil
 
     folder.mkdir(exist_ok=True)
     write_files(folder)
-    kept = set(folder.iterdir())
+    before = set(folder.iterdir())
     here = os.getcwd()
     os.chdir(folder)
     failures, slowest, grown = [], 0.0, 0.0
@@ -471,7 +471,7 @@ def run(count: int, seed: int, folder: Path, first: int = 0, told: Any = None) -
             ended = try_one(folder, number, seed)
             passed = ("explain", "check", "plan", "image")[len(ended.codes) - 1] if ended.codes else "none"
             ends[f"{passed} {ended.codes[-1] if ended.codes else ''}"] += 1
-            if told is not None and number % 100 == 99:
+            if say is not None and number % 100 == 99:
                 print(f"{number + 1} tried", flush=True)
             slowest, grown = max(slowest, ended.seconds), max(grown, ended.grown_mb)
             if ended.fault:
@@ -482,9 +482,9 @@ def run(count: int, seed: int, folder: Path, first: int = 0, told: Any = None) -
                         "job": mutated(number, seed)[1][:3000].decode("utf-8", "replace"),
                     }
                 )
-                if told is not None:
-                    told(failures[-1])
-            for path in set(folder.iterdir()) - kept:
+                if say is not None:
+                    say(failures[-1])
+            for path in set(folder.iterdir()) - before:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     finally:
         os.chdir(here)

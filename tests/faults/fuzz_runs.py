@@ -209,7 +209,7 @@ def try_one(runs: dict[str, Path], folder: Path, number: int, seed: int) -> tupl
     return f"{name}, {', '.join(done)}", ended
 
 
-def run(count: int, seed: int, folder: Path, first: int = 0, told: Any = None) -> dict[str, Any]:
+def run(count: int, seed: int, folder: Path, first: int = 0, say: Any = None) -> dict[str, Any]:
     """Try damaged runs; return counts, failures, the longest time and the largest growth of memory."""
     folder.mkdir(exist_ok=True)
     runs = make_runs(folder)
@@ -222,12 +222,12 @@ def run(count: int, seed: int, folder: Path, first: int = 0, told: Any = None) -
             what, ended = try_one(runs, folder, number, seed)
             ends.update(ended.codes)
             slowest, grown = max(slowest, ended.seconds), max(grown, ended.grown_mb)
-            if told is not None and number % 100 == 99:
+            if say is not None and number % 100 == 99:
                 print(f"{number + 1} tried", flush=True)
             if ended.fault:
                 failures.append({"number": number, "damage": what, "fault": ended.fault})
-                if told is not None:
-                    told(failures[-1])
+                if say is not None:
+                    say(failures[-1])
     finally:
         os.chdir(here)
     return {

@@ -22,11 +22,11 @@ from subsalt.io.publish import publish_text  # noqa: E402
 
 def main() -> int:
     """Flip the bits, print a line per file, write the JSON; return 1 when an image was another one."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--count", type=int, default=200, help="bits of each file")
-    asked.add_argument("--seed", type=int, default=1)
-    asked.add_argument("--out", type=Path, default=Path("build/prove-flips.json"))
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=200, help="bits of each file")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("build/prove-flips.json"))
+    given = parser.parse_args()
     dice, rows, wrong = random.Random(given.seed), {}, []
     with tempfile.TemporaryDirectory(prefix="subsalt-flips-") as base:
         stopped = begun(Path(base))
@@ -36,22 +36,26 @@ def main() -> int:
                 run = trial(stopped)
                 bit = dice.randrange(8 * (run / name).stat().st_size)
                 flipped(run / name, bit)
-                found = go_on(run)
+                outcomes = go_on(run)
                 ended[
-                    "same image" if found == stopped[1] else found if found[0] == "E" else "another image"
+                    "same image"
+                    if outcomes == stopped[1]
+                    else outcomes
+                    if outcomes[0] == "E"
+                    else "another image"
                 ] += 1
-                if found == "E001" or (found != stopped[1] and found[0] != "E"):
-                    wrong.append([name, bit, found])
+                if outcomes == "E001" or (outcomes != stopped[1] and outcomes[0] != "E"):
+                    wrong.append([name, bit, outcomes])
             rows[name] = dict(ended)
             print(f"{name:<32}{dict(ended)}", flush=True)
-    told = {
+    by_name = {
         "version": subsalt.__version__,
         "machine": machine_facts(),
         "count": given.count,
         "seed": given.seed,
     }
     given.out.parent.mkdir(parents=True, exist_ok=True)
-    publish_text(given.out, json.dumps({**told, "files": rows, "wrong": wrong}, indent=1) + "\n")
+    publish_text(given.out, json.dumps({**by_name, "files": rows, "wrong": wrong}, indent=1) + "\n")
     print(f"{sum(sum(r.values()) for r in rows.values())} flips, {len(wrong)} wrong   {given.out}")
     return bool(wrong)
 

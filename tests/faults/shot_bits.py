@@ -51,10 +51,10 @@ class Shots:
     def digest(self, shot: int, seed: int | None) -> str:
         """Return the hash of the partial image of a shot, which is that of the ledger."""
         with drawn(seed):
-            told = self.runner.process(self.shots[shot], None, lambda *_: None)
-        if "sha256" not in told:
-            raise SystemExit(f"shot {shot} failed: {told}")
-        return str(told["sha256"])
+            partial = self.runner.process(self.shots[shot], None, lambda *_: None)
+        if "sha256" not in partial:
+            raise SystemExit(f"shot {shot} failed: {partial}")
+        return str(partial["sha256"])
 
 
 def main() -> None:
@@ -69,15 +69,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shots = Shots(args.job, Path(folder))
         for shot in args.shots or list(shots.shots):
-            found: dict[str, list[int | None]] = {}
+            digests: dict[str, list[int | None]] = {}
             begin = time.monotonic()
             for seed in (None, *range(args.first, args.first + args.seeds)):
-                found.setdefault(shots.digest(shot, seed), []).append(seed)
-                print(f"{time.strftime('%H:%M:%S')} shot {shot} seed {seed}: {len(found)} hashes", flush=True)
-            bad |= len(found) > 1
-            said = "; ".join(f"{sha[:16]} of {len(seeds)}" for sha, seeds in found.items())
+                digests.setdefault(shots.digest(shot, seed), []).append(seed)
+                print(
+                    f"{time.strftime('%H:%M:%S')} shot {shot} seed {seed}: {len(digests)} hashes", flush=True
+                )
+            bad |= len(digests) > 1
+            said = "; ".join(f"{sha[:16]} of {len(seeds)}" for sha, seeds in digests.items())
             print(f"shot {shot}: {said}   {time.monotonic() - begin:.0f} s", flush=True)
-            for sha, seeds in list(found.items())[1:]:
+            for sha, seeds in list(digests.items())[1:]:
                 print(f"  {sha[:16]}: seeds {seeds}", flush=True)
     sys.exit(bad)
 

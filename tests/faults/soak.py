@@ -128,10 +128,10 @@ def on_ranks(case: Case, ranks: int, count: int, dice: random.Random) -> Iterato
             "FAULT_LOG": log,
         }
         launch = ["timeout", "-k", "5", "120", str(mpiexec), "-n", str(ranks)]
-        told = {k: str(v) for k, v in faults.items()}
+        variables = {k: str(v) for k, v in faults.items()}
         first = subprocess.run(
             [*launch, *command],
-            env=case.striker.environment | told,
+            env=case.striker.environment | variables,
             capture_output=True,
             text=True,
             check=False,

@@ -39,21 +39,21 @@ def check_once(job: BaseJob) -> checking.CheckResult:
 check_job, checking.check_job = checking.check_job, check_once
 
 
-def command(asked: dict) -> int:
+def command(request: dict) -> int:
     """Do a command in this process and return its exit code."""
     for fd, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(asked[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
-    os.chdir(asked["cwd"])
+        os.dup2(os.open(request[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), fd)
+    os.chdir(request["cwd"])
     shim.fault_arm(
-        ctypes.c_long(asked["at"]),
-        asked["mode"],
-        asked["arg"],
-        asked["under"].encode(),
-        asked["log"].encode(),
-        asked["named"].encode(),
+        ctypes.c_long(request["at"]),
+        request["mode"],
+        request["arg"],
+        request["under"].encode(),
+        request["log"].encode(),
+        request["named"].encode(),
     )
     try:
-        return guard.run(cli.app, asked["argv"])
+        return guard.run(cli.app, request["argv"])
     except SystemExit as leave:
         return leave.code
     finally:

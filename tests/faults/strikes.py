@@ -177,7 +177,7 @@ class Striker:
         log = self.folder / "struck.log"
         log.unlink(missing_ok=True)
         files = {name: str(self.folder / name) for name in ("out", "err")}
-        asked = {
+        order = {
             "argv": [str(w) for w in words],
             "at": at.k if isinstance(at, Point) else at,
             "named": at.name if isinstance(at, Point) else "",
@@ -195,7 +195,7 @@ class Striker:
         }
         assert self.server.stdin is not None
         assert self.server.stdout is not None
-        self.server.stdin.write(json.dumps(asked) + "\n")
+        self.server.stdin.write(json.dumps(order) + "\n")
         self.server.stdin.flush()
         answer = json.loads(self.server.stdout.readline())
         out, err = (Path(files[n]).read_text(errors="replace") for n in ("out", "err"))
@@ -236,12 +236,12 @@ class Striker:
         end = self(*words, mode=COUNT, at=0, under=under)
         assert end.code == 0, end.err
         seen: Counter[tuple[str, str]] = Counter()
-        found = []
+        points_seen = []
         for line in (self.folder / "struck.log").read_text().splitlines():
             point = _point(line)
             seen[point.operation, point.path] += 1
-            found.append(replace(point, k=seen[point.operation, point.path]))
-        return found
+            points_seen.append(replace(point, k=seen[point.operation, point.path]))
+        return points_seen
 
     def _last(self, log: Path) -> Point | None:
         lines = log.read_text().splitlines() if log.exists() else []

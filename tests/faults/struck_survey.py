@@ -51,8 +51,8 @@ class Case:
 
     def files(self) -> set[str]:
         """Return the names of all files of the run."""
-        found = [p for folder in (self.run, self.scratch) for p in folder.rglob("*") if p.is_file()]
-        return {str(p.relative_to(self.folder)) for p in found}
+        paths = [p for folder in (self.run, self.scratch) for p in folder.rglob("*") if p.is_file()]
+        return {str(p.relative_to(self.folder)) for p in paths}
 
     def start(self, at: int | Point = 0, mode: int = -1, arg: int = 0) -> End:
         """Migrate, struck as asked."""

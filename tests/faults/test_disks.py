@@ -22,7 +22,7 @@ def test_power_cuts(tmp_path: Path) -> None:
 
 
 def test_small_disks_fill_up(tmp_path: Path) -> None:
-    found = disks.trials("full", tmp_path, 6)
-    assert not [f for f in found if f["fault"]]
-    assert sum(f["code"] != 0 for f in found) > 2
-    assert found[-1]["code"] == 0
+    outcomes = disks.trials("full", tmp_path, 6)
+    assert not [f for f in outcomes if f["fault"]]
+    assert sum(f["code"] != 0 for f in outcomes) > 2
+    assert outcomes[-1]["code"] == 0

@@ -82,8 +82,8 @@ def test_no_space_at_any_operation(case: Case) -> None:
     # only what is named above passes without an error
     silent = [point for point, code in ended if code == 0 and not may_pass(case, point)]
     assert not silent, silent
-    told = {point.part for point, code in ended if code}
-    assert told == {point.part for point in points} - {*NOTES, "scratch"}
+    parts = {point.part for point, code in ended if code}
+    assert parts == {point.part for point in points} - {*NOTES, "scratch"}
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ def ask() -> Iterator[Ask]:
     words = [sys.executable, str(Path(__file__).with_name("fuzz_commands.py"))]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
 
-        def answer(**asked: object) -> dict[str, Any]:
-            print(json.dumps(asked), file=server.stdin, flush=True)
-            found: dict[str, Any] = json.loads(server.stdout.readline())
-            return found
+        def answer(**request: object) -> dict[str, Any]:
+            print(json.dumps(request), file=server.stdin, flush=True)
+            result: dict[str, Any] = json.loads(server.stdout.readline())
+            return result
 
         yield answer
         server.stdin.close()
@@ -165,7 +165,7 @@ def test_a_stop_is_told_wherever_it_arrives() -> None:
             return 0
 
         before = {n: signal.getsignal(n) for n in guard.STOPPING}
-        kept = guard.only_asked, guard.typer.main.get_command
+        originals = guard.only_asked, guard.typer.main.get_command
         guard.only_asked, guard.typer.main.get_command = (
             lambda app, argv: app,
             lambda app: type("C", (), {"main": work})(),
@@ -173,7 +173,7 @@ def test_a_stop_is_told_wherever_it_arrives() -> None:
         try:
             return guard.run(App(), ["migrate"])
         finally:
-            guard.only_asked, guard.typer.main.get_command = kept
+            guard.only_asked, guard.typer.main.get_command = originals
             for n, handler in before.items():
                 signal.signal(n, handler)
 

@@ -66,8 +66,8 @@ def _handler(store: ObjectServer) -> type[BaseHTTPRequestHandler]:
             self.answer(body=True)
 
         def answer(self, body: bool) -> None:
-            asked = urlsplit(self.path)
-            query, key = parse_qs(asked.query), unquote(asked.path).strip("/")
+            url = urlsplit(self.path)
+            query, key = parse_qs(url.query), unquote(url.path).strip("/")
             path = store.folder / key
             if "list-type" in query:
                 return self.listing(key, query)

@@ -52,8 +52,8 @@ def refused(read) -> tuple[str, int]:
             os.write(out, json.dumps([code, status("VmHWM") - before]).encode())
             os._exit(0)
     os.close(out)
-    with os.fdopen(back, "rb") as told:
-        code, grown = json.loads(told.read())
+    with os.fdopen(back, "rb") as pipe:
+        code, grown = json.loads(pipe.read())
     os.waitpid(child, 0)
     return code, grown
 
@@ -184,8 +184,8 @@ def _shape_of(path: Path, shape: list[int], chunks: list[int]) -> None:
 def test_shapes_beyond_memory_are_refused(shape, chunks, code, tmp_path):
     vp_store(tmp_path / "vp.zarr")
     _shape_of(tmp_path / "vp.zarr", shape, chunks)
-    found, grown = refused(lambda: volume.read(tmp_path / "vp.zarr"))
-    assert (found, grown < BOUND) == (code, True)
+    read_back, grown = refused(lambda: volume.read(tmp_path / "vp.zarr"))
+    assert (read_back, grown < BOUND) == (code, True)
 
 
 def test_a_store_of_traces_is_bounded(tmp_path):

@@ -121,9 +121,9 @@ def test_traces_of_more_than_65535_samples(tmp_path):
     path = extended(tmp_path / "b.sgy", {"ns": ns}, heads, ns=ns, n=2, code=8, binary={3221: ("H", 0)})
     assert read_survey(path).time.nt == ns
     path = extended(tmp_path / "c.sgy", {"ns": NS + 1})
-    with pytest.raises(SegyError, match=f"says {NS + 1} samples, {NS} fit the file") as found:
+    with pytest.raises(SegyError, match=f"says {NS + 1} samples, {NS} fit the file") as caught:
         scan(path)
-    assert found.value.fix == f"[data.fix] ns = {NS} if that is right"
+    assert caught.value.fix == f"[data.fix] ns = {NS} if that is right"
 
 
 def test_intervals_finer_than_a_microsecond(tmp_path):
@@ -154,9 +154,9 @@ def test_intervals_finer_than_a_microsecond(tmp_path):
 def test_numbers_that_cannot_be_are_refused(tmp_path, said, words):
     path = extended(tmp_path / "a.sgy", said)
     for read in (values, open_traces):
-        with pytest.raises(SegyError, match=words) as found:
+        with pytest.raises(SegyError, match=words) as caught:
             read(path)
-        assert found.value.code == "E258"
+        assert caught.value.code == "E258"
 
 
 @pytest.mark.parametrize("said", [2, -1])

@@ -91,13 +91,13 @@ def test_an_index_of_another_state_does_not_count(path, change):
         saved = bytearray(own.read_bytes())
         saved[len(index.MAGIC)] ^= 1
         own.write_bytes(saved)
-    found, there = values(path)
+    columns, there = values(path)
     assert there == (change == "index")
     with InputFile(path) as file:
         layout = open_headers(file, HeaderBytes(), Fix()).layout
         plain = read_headers(file, layout, HeaderBytes(), ["ffid"], index=str(path.parent / "none"))
-        np.testing.assert_array_equal(found["ffid"], plain["ffid"])
-    assert len(found["ffid"]) == (13 if change == "size" else 12)
+        np.testing.assert_array_equal(columns["ffid"], plain["ffid"])
+    assert len(columns["ffid"]) == (13 if change == "size" else 12)
     # and is made again where the job asks for it
     with InputFile(path) as file:
         assert save_index(file, layout, HeaderBytes())[1]

@@ -164,9 +164,9 @@ def test_a_changed_object_is_another_input_and_is_refused_in_a_run(store):
 
 def test_without_a_version_the_bytes_themselves_tell(store, monkeypatch):
     monkeypatch.setattr(store, "etags", False)
-    found = input_facts("data.files", as_path(http(store)))
+    facts = input_facts("data.files", as_path(http(store)))
     data = (store.folder / "bucket" / "shots.sgy").read_bytes()
-    assert found["sha256"] == hashlib.sha256(data).hexdigest()
+    assert facts["sha256"] == hashlib.sha256(data).hexdigest()
 
 
 def test_a_header_index_is_saved_in_a_folder(store, tmp_path):
@@ -189,11 +189,11 @@ def test_failures_that_pass_are_tried_again(store, quick, monkeypatch):
     store.failures[:] = [503] * 3
     monkeypatch.setattr(objects, "_BLOCKS", objects._Blocks())
     with (
-        pytest.raises(ResourceError, match="the store failed 3 times") as found,
+        pytest.raises(ResourceError, match="the store failed 3 times") as caught,
         InputFile(http(store)) as file,
     ):
         file.read_at(0, 100)
-    assert found.value.code == "E602"
+    assert caught.value.code == "E602"
 
 
 def test_no_answer_is_a_failure(store, quick, monkeypatch):
@@ -219,17 +219,17 @@ def test_no_answer_is_a_failure(store, quick, monkeypatch):
     ],
 )
 def test_what_cannot_be_read_is_said(store, quick, name, kind, words):
-    with pytest.raises(kind, match=words) as found:
+    with pytest.raises(kind, match=words) as caught:
         InputFile(name.format(store.url))
-    assert "word@" not in str(found.value)
-    assert "abc" not in str(found.value)
+    assert "word@" not in str(caught.value)
+    assert "abc" not in str(caught.value)
 
 
 def test_a_server_without_ranges_is_refused(store, monkeypatch):
     monkeypatch.setattr(store, "partial", False)
-    with pytest.raises(DataError, match="byte ranges") as found:
+    with pytest.raises(DataError, match="byte ranges") as caught:
         scan(http(store))
-    assert found.value.code == "E603"
+    assert caught.value.code == "E603"
 
 
 def test_files_alone_are_read_elsewhere(store, tmp_path):

@@ -169,9 +169,9 @@ def test_records_of_a_netcdf_file(tmp_path):
             nc.createDimension(dim, n)
         for name, factor in (("vp", 1), ("other", 2)):
             nc.createVariable(name, "f4", ("x", "depth"))[:] = factor * A[:, 0]
-    found = volume.open_volume(tmp_path / "r.nc", key="other", spacing=(10.0, 5.0)).planes
-    assert np.array_equal(found.read(2, 6), 2 * A[2:6, 0])
-    assert found.traffic.moved == 4 * 28
+    read_back = volume.open_volume(tmp_path / "r.nc", key="other", spacing=(10.0, 5.0)).planes
+    assert np.array_equal(read_back.read(2, 6), 2 * A[2:6, 0])
+    assert read_back.traffic.moved == 4 * 28
 
 
 class _Chunked:

@@ -276,8 +276,8 @@ def test_a_shot_twice(tmp_path):
     assert "field record 104 channel 1" in f.message
     assert problems([*one, one[3]], Fix(duplicates="first")) == []
     assert problems([*one, one[3]], Fix(duplicates="keep")) == ["W728"]
-    kept = read_survey([*one, one[3]], fix=Fix(duplicates="first"))
-    assert [len(s.rcv) for s in kept.shots] == [CHANNELS] * SHOTS
+    survey = read_survey([*one, one[3]], fix=Fix(duplicates="first"))
+    assert [len(s.rcv) for s in survey.shots] == [CHANNELS] * SHOTS
     # under another number
     n = len(traces)
     again = {k: np.broadcast_to(np.asarray(v), (n,))[:CHANNELS] for k, v in headers.items()} | {"ffid": 900}

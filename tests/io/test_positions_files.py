@@ -278,8 +278,8 @@ def test_wrong_files_are_refused_by_line_and_number(tmp_path, name):
     change, code, says = WRONG[name]
     with pytest.raises(GeometryFindings) as caught:
         read_geometry([sps(tmp_path, change=change)])
-    found = {f.code: f.message for f in caught.value.findings}
-    assert re.search(says, found[code]), found
+    by_code = {f.code: f.message for f in caught.value.findings}
+    assert re.search(says, by_code[code]), by_code
 
 
 def test_the_unit_of_the_job_goes_before_that_of_the_file(tmp_path):
@@ -363,8 +363,8 @@ def test_init_begins_a_job_with_files_of_positions(line, method, subsalt_command
     job = Job.from_toml(line / "new.toml")
     assert len(job.input_files()["data.geometry.files"]) == 3
     right = survey().shots[0].rcv[:, 0]
-    found = job.load_survey().shots[0].rcv if method == "rtm" else job.open_table().rcv[:15]
-    np.testing.assert_array_equal(found[:, 0], right)
+    loaded = job.load_survey().shots[0].rcv if method == "rtm" else job.open_table().rcv[:15]
+    np.testing.assert_array_equal(loaded[:, 0], right)
 
 
 def test_a_real_line_is_where_its_headers_say(tmp_path):
@@ -377,8 +377,8 @@ def test_a_real_line_is_where_its_headers_say(tmp_path):
         lines += [sps_point("R", s.id, k, *p[:2], -p[2]) for k, p in enumerate(s.rcv, 1)]
         lines.append(sps_relation(s.id, (12, s.id), (1, len(s.rcv)), (s.id, 1, len(s.rcv))))
     (tmp_path / "v.sps").write_text("\n".join(lines))
-    found = read_survey(path, ndim=3, geometry=read_geometry([tmp_path / "v.sps"]))
-    for a, b in zip(found.shots, right.shots, strict=True):
+    loaded = read_survey(path, ndim=3, geometry=read_geometry([tmp_path / "v.sps"]))
+    for a, b in zip(loaded.shots, right.shots, strict=True):
         # a decimetre is what the columns hold
         np.testing.assert_allclose(a.src, b.src, rtol=0, atol=0.0501)
         np.testing.assert_allclose(a.rcv, b.rcv, rtol=0, atol=0.0501)

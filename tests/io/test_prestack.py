@@ -27,9 +27,9 @@ def small(n_midpoints=8, nt=40, **turn):
 
 def refused(kind, call, *args, **named):
     """Return the error of this kind that a call raises."""
-    with pytest.raises(kind) as found:
+    with pytest.raises(kind) as caught:
         call(*args, **named)
-    return found.value
+    return caught.value
 
 
 def by_content(table):
@@ -41,7 +41,7 @@ def by_content(table):
 
 def test_every_order_and_format_gives_the_same_table(tmp_path):
     src, rcv, traces = small(azimuth=30.0)
-    found = []
+    tables = []
     for name in ("shot.sgy", "cdp.sgy", "random.sgy", "cdp.su"):
         path, rows = make_survey(tmp_path / name, src, rcv, traces, DT, order=name.split(".")[0], t0=0.02)
         table = open_traces(path)
@@ -51,9 +51,9 @@ def test_every_order_and_format_gives_the_same_table(tmp_path):
         assert np.abs(table.rcv - rcv[rows]).max() < STORED
         assert np.abs(table.midpoint - 0.5 * (src + rcv)[rows]).max() < STORED
         assert (table.files.read(table.number) == traces[rows]).all()
-        found.append(by_content(table))
-    for other in found[1:]:
-        for a, b in zip(found[0], other, strict=True):
+        tables.append(by_content(table))
+    for other in tables[1:]:
+        for a, b in zip(tables[0], other, strict=True):
             assert np.array_equal(a, b)
 
 
@@ -119,9 +119,9 @@ def test_dead_auxiliary_and_late_traces(tmp_path):
     assert (read[1, :2] == 0).all()
     assert (read[3, :20] == traces[4]).all()
     assert (read[3, 20:] == 0).all()
-    kept = open_traces(path, fix=Fix(dead="zero"))
-    assert 3 in kept.number
-    assert not kept.files.read(np.array([3])).any()
+    opened = open_traces(path, fix=Fix(dead="zero"))
+    assert 3 in opened.number
+    assert not opened.files.read(np.array([3])).any()
     assert len(open_traces(path, fix=Fix(dead="zero", all_traces=True))) == 12
 
 
@@ -293,10 +293,10 @@ def test_repeated_numbers(tmp_path):
     a = make_survey(tmp_path / "a.sgy", src, rcv, traces, DT, order="given")[0]
     twice = open_traces([a, a])
     n = len(src)
-    found = find_repeats(twice)
-    assert (found.same == np.arange(n, 2 * n)).all()
-    assert (found.first == np.arange(n)).all()
-    assert not len(found.other)
+    repeats = find_repeats(twice)
+    assert (repeats.same == np.arange(n, 2 * n)).all()
+    assert (repeats.first == np.arange(n)).all()
+    assert not len(repeats.other)
     assert (first_of_repeats(twice) == np.arange(n)).all()
     # the same numbers on another line are other traces
     b = make_survey(tmp_path / "b.sgy", src + 1000, rcv + 1000, traces, DT, order="given")[0]
@@ -353,10 +353,10 @@ def test_three_dimensions(tmp_path):
 def test_scan_knows_gathers_without_coordinates_from_a_section(tmp_path):
     src, rcv, traces = small()
     gathers = make_survey(tmp_path / "a.sgy", src, rcv, traces, DT, order="cdp", coordinates=False)[0]
-    found = scan(gathers)
-    assert found.kind == "shots"
-    assert "offset 100.00 .. 300.00 m  CDP 1..8" in found.describe()
-    assert "[data] cdp_line" in found.describe()
+    scanned = scan(gathers)
+    assert scanned.kind == "shots"
+    assert "offset 100.00 .. 300.00 m  CDP 1..8" in scanned.describe()
+    assert "[data] cdp_line" in scanned.describe()
     section = make_survey(tmp_path / "b.sgy", src, rcv, traces, DT, coordinates=False, offsets=False)[0]
     assert scan(section).kind == "stack"
 

@@ -52,13 +52,13 @@ def test_any_number_of_ranks_has_one_table(tmp_path):
         headers["source_x"] = headers["source_x"] + 1_000_000 * k
         make_segy(tmp_path / f"part{k}.sgy", rng.normal(size=(n, 30)).astype("f4"), headers=headers)
     (tmp_path / "bad.sgy").write_bytes(b"no seismic traces" * 300)
-    told = []
+    printed = []
     for ranks in (1, 2, 3):
         done = run(ranks, TABLE.replace("FOLDER", str(tmp_path)))
         assert done.rc == 0, done
         assert len(set(done.out)) == 1
-        told.append(done.out[0])
-    assert told[0] == told[1] == told[2]
-    assert '"E211"' in told[0]
-    assert '"E110"' in told[0]
-    assert '"E722"' in told[0]
+        printed.append(done.out[0])
+    assert printed[0] == printed[1] == printed[2]
+    assert '"E211"' in printed[0]
+    assert '"E110"' in printed[0]
+    assert '"E722"' in printed[0]

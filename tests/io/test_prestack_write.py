@@ -16,16 +16,16 @@ def test_traces_come_back_as_they_were_written(tmp_path):
     n, time = BLOCK + 7, TimeAxis(20, 0.004, 0.1)
     src, rcv = rng.integers(0, 30000, (n, 2)) / 4, rng.integers(0, 30000, (n, 2)) / 4
     data = rng.standard_normal((n, 20)).astype(np.float32)
-    asked = []
+    blocks = []
 
     def samples(block):
-        asked.append((block.start, block.stop))
+        blocks.append((block.start, block.stop))
         return data[block]
 
     path = tmp_path / "traces.sgy"
     inline = np.arange(n) % 50
     assert write_traces(path, src, rcv, time, samples, inline=inline, crossline=inline + 1) == path
-    assert asked == [(0, BLOCK), (BLOCK, n)]
+    assert blocks == [(0, BLOCK), (BLOCK, n)]
     table = open_traces([path], None, None, line=None)
     assert table.time == time
     np.testing.assert_array_equal(table.src, src)
@@ -45,8 +45,8 @@ def test_traces_come_back_as_they_were_written(tmp_path):
     ],
 )
 def test_what_does_not_fit_is_refused(tmp_path, change, words):
-    asked = {"src": np.zeros((3, 2)), "rcv": np.ones((3, 2)), "samples": lambda block: np.zeros((3, 10))}
-    asked |= {"time": TimeAxis(10, 0.004)} | change
+    arrays = {"src": np.zeros((3, 2)), "rcv": np.ones((3, 2)), "samples": lambda block: np.zeros((3, 10))}
+    arrays |= {"time": TimeAxis(10, 0.004)} | change
     with pytest.raises(DataError, match=words):
-        write_traces(tmp_path / "t.sgy", **asked)
+        write_traces(tmp_path / "t.sgy", **arrays)
     assert not list(tmp_path.iterdir())

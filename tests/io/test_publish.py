@@ -41,16 +41,16 @@ def test_every_failing_call_leaves_the_old_file_or_the_new_one(tmp_path, fault, 
         publish.publish_bytes(path, old)
         failing = FaultCounter(k, code, forever)
         fault(failing)
-        told = None
+        refusal = None
         try:
             publish.publish_bytes(path, new)
         except (DiskError, CannotCreateError) as error:
-            told = error
+            refusal = error
         if failing.count < k:  # there is no k-th call any more; the system may split writes anew each time
-            assert told is None
+            assert refusal is None
             break
-        assert str(tmp_path) in str(told)
-        assert told.errno == code
+        assert str(tmp_path) in str(refusal)
+        assert refusal.errno == code
         seen.add(failing.log[k - 1])
         # only the sync of the folder comes after the rename
         assert path.read_bytes() == (new if failing.log[k - 1] == "fsync-folder" else old)
@@ -268,12 +268,12 @@ def test_reading_is_no_write(code):
 
 def test_nothing_writes_outside_the_publishing_layer():
     root = Path(publish.__file__).parents[1]
-    found = []
+    writers = []
     for path in sorted(root.rglob("*.py")):
         name = path.relative_to(root).as_posix()
         if name not in _ALLOWED:
-            found += [f"{name}:{line}" for line in _writes(ast.parse(path.read_text("utf-8")))]
-    assert not found, f"write through subsalt.io.publish instead: {found}"
+            writers += [f"{name}:{line}" for line in _writes(ast.parse(path.read_text("utf-8")))]
+    assert not writers, f"write through subsalt.io.publish instead: {writers}"
 
 
 def _small_disk() -> bool:

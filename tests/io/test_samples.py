@@ -87,9 +87,9 @@ def test_the_compiled_pass_gives_the_same_bits(code, endian):
     if code in (1, 5, 6):
         assert bad.all()
     for row, trace, good, start in zip(out, expected, finite, late, strict=True):
-        found = row[start : start + ns]
-        assert (found[good].view(np.uint32) == trace[good].view(np.uint32)).all()
-        assert np.array_equal(found, trace, equal_nan=True)
+        samples = row[start : start + ns]
+        assert (samples[good].view(np.uint32) == trace[good].view(np.uint32)).all()
+        assert np.array_equal(samples, trace, equal_nan=True)
         assert not row[:start].any()
         assert not row[start + ns :].any()
     decode_traces(raw.reshape(-1), at, ns, code, endian, out, late=late, zero_bad=True)

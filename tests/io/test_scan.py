@@ -252,9 +252,9 @@ def test_bad_samples(tmp_path):
     x[2] = 0
     x[3] = 5
     r = scan(make_segy(tmp_path / "a.sgy", x))
-    found = {f.code: f for f in r.findings}
-    assert found["E250"].evidence["count"] == 1
-    assert {"W233", "W234"} <= set(found)
+    by_code = {f.code: f for f in r.findings}
+    assert by_code["E250"].evidence["count"] == 1
+    assert {"W233", "W234"} <= set(by_code)
 
 
 def test_bad_samples_that_are_set_to_zero_are_a_warning(tmp_path):
@@ -332,10 +332,10 @@ def test_one_file_with_another_scalar(tmp_path):
         if i == 2:
             h["coordinate_scalar"] = 1
         paths.append(make_segy(tmp_path / f"{i}.sgy", smooth(5, 30), headers=h))
-    found = [f for f in scan(paths).findings if f.code == "W223"]
-    assert len(found) == 1
-    assert "2.sgy" in found[0].message
-    assert "-100" in found[0].fix
+    findings = [f for f in scan(paths).findings if f.code == "W223"]
+    assert len(findings) == 1
+    assert "2.sgy" in findings[0].message
+    assert "-100" in findings[0].fix
 
 
 def test_files_with_other_time_axes(tmp_path):

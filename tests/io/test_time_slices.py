@@ -139,12 +139,12 @@ def test_two_buffers_are_all_that_is_read_ahead(made):
         before = COUNTED.now()
         ahead = Ahead(s, 0, NX, range(NT))
         first = ahead.next_slice()
-        kept = first.copy()
+        copied = first.copy()
         wait_for(lambda: (COUNTED.now() - before).read >= 2 * 4 * NX * NY)
         # the one in use and the other: whatever time passes, no third is read into the one in use
         ahead._thread.join(0.2)
         assert (COUNTED.now() - before).read == 2 * 4 * NX * NY
-        np.testing.assert_array_equal(first, kept)
+        np.testing.assert_array_equal(first, copied)
         ahead.close()
         ahead.close()
         assert ahead._thread is None

@@ -41,10 +41,10 @@ def streamed(table, index, size, start=0):
 def test_blocks_of_any_size_give_the_same_traces(survey, size):
     table, traces = survey
     index = np.flatnonzero(np.random.default_rng(1).random(120) < 0.4)
-    found = streamed(table, index, size)
-    assert len(found) == -(-len(index) // size)
-    assert (np.concatenate([rows for rows, _ in found]) == index).all()
-    assert (np.concatenate([t for _, t in found]) == traces[index]).all()
+    read_in_blocks = streamed(table, index, size)
+    assert len(read_in_blocks) == -(-len(index) // size)
+    assert (np.concatenate([rows for rows, _ in read_in_blocks]) == index).all()
+    assert (np.concatenate([t for _, t in read_in_blocks]) == traces[index]).all()
 
 
 def test_going_on_with_a_later_block(survey):
@@ -66,9 +66,9 @@ def test_pieces_and_gaps_change_nothing_but_the_bytes(survey, monkeypatch, piece
     index = np.array([0, 1, 2, 4, 9, 10, 69, 70, 75, 119])
     before = TRACES.now()
     with TraceBlocks(table, index, 100) as blocks:
-        ((rows, found),) = [(r, t.copy()) for r, t in blocks]
+        ((rows, blocks_read),) = [(r, t.copy()) for r, t in blocks]
     assert (rows == index).all()
-    assert (found == traces[index]).all()
+    assert (blocks_read == traces[index]).all()
     moved = TRACES.now() - before
     assert blocks.bytes_read == moved.read
     assert moved.wanted == len(index) * NT * 4
@@ -97,12 +97,12 @@ def test_what_reading_meets_is_raised_where_the_block_is_asked_for(tmp_path):
     path = make_survey(tmp_path / "a.sgy", src, rcv, traces, 0.004, order="given")[0]
     table = open_traces(path)
     with TraceBlocks(table, np.arange(10), 3) as blocks:
-        found = iter(blocks)
-        assert [next(found)[0].tolist() for _ in range(2)] == [[0, 1, 2], [3, 4, 5]]
+        block_iterator = iter(blocks)
+        assert [next(block_iterator)[0].tolist() for _ in range(2)] == [[0, 1, 2], [3, 4, 5]]
         with pytest.raises(
             DataError, match=r"a\.sgy: 1 samples are not finite, the first in trace 8, sample 4"
         ):
-            next(found)
+            next(block_iterator)
     os.truncate(path, path.stat().st_size - 10)
     with (
         pytest.raises(SegyError, match="when its headers were read"),
@@ -119,11 +119,11 @@ def test_a_failing_disk_is_told_with_path_and_traces(survey, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr("subsalt.io.input_file.os.preadv", fails)
-    with TraceBlocks(table, np.array([5, 6, 7]), 10) as blocks, pytest.raises(ResourceError) as found:
+    with TraceBlocks(table, np.array([5, 6, 7]), 10) as blocks, pytest.raises(ResourceError) as caught:
         next(iter(blocks))
-    assert found.value.code == "E601"
-    assert f"cannot read {table.files.paths[0]} at byte" in found.value.message
-    assert found.value.message.endswith("(traces 6 to 8)")
+    assert caught.value.code == "E601"
+    assert f"cannot read {table.files.paths[0]} at byte" in caught.value.message
+    assert caught.value.message.endswith("(traces 6 to 8)")
 
 
 def test_leaving_early_stops_the_thread(survey):

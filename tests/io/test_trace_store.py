@@ -32,11 +32,11 @@ def line():
     return made
 
 
-def assert_same(found, made):
-    assert (found.time.nt, found.time.dt, found.time.t0) == (made.time.nt, made.time.dt, made.time.t0)
-    assert [s.id for s in found] == [s.id for s in made]
-    for a, b in zip(found, made, strict=True):
-        np.testing.assert_array_equal(found.traces(a), b.data)
+def assert_same(table, made):
+    assert (table.time.nt, table.time.dt, table.time.t0) == (made.time.nt, made.time.dt, made.time.t0)
+    assert [s.id for s in table] == [s.id for s in made]
+    for a, b in zip(table, made, strict=True):
+        np.testing.assert_array_equal(table.traces(a), b.data)
         np.testing.assert_allclose(a.src[[0, 2]], b.src[[0, 2]], atol=1e-9)
         np.testing.assert_allclose(a.rcv[:, [0, 2]], b.rcv[:, [0, 2]], atol=1e-9)
 
@@ -66,10 +66,10 @@ def test_points_without_a_trace_are_none(tmp_path):
     path = shots_store(tmp_path / "line.mdio", made, dead=[(0, 0), (1, 7), (2, 14)])
     table = open_traces(path)
     assert len(table) == 42
-    found = table.traces(np.arange(42))
+    traces = table.traces(np.arange(42))
     keep = np.ones((3, 15), bool)
     keep[[0, 1, 2], [0, 7, 14]] = False
-    np.testing.assert_array_equal(found, np.concatenate([s.data for s in made.shots])[keep.reshape(-1)])
+    np.testing.assert_array_equal(traces, np.concatenate([s.data for s in made.shots])[keep.reshape(-1)])
     np.testing.assert_array_equal(table.channel[:14], np.arange(2, 16))
 
 
@@ -82,9 +82,9 @@ def test_chunks_are_read_and_no_others(tmp_path, monkeypatch):
     get = trace_store._Chunks.get
 
     def counted(self, key, array, part):
-        found, n = get(self, key, array, part)
+        chunk, n = get(self, key, array, part)
         read.append((array.name.strip("/"), n)) if n else None
-        return found, n
+        return chunk, n
 
     monkeypatch.setattr(trace_store._Chunks, "get", counted)
     rows = np.array([17, 18, 19])
@@ -102,17 +102,17 @@ def test_what_is_kept_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(trace_store, "KEPT", 8000)
     monkeypatch.setattr(trace_store, "_CHUNKS", trace_store._Chunks())
     made = line()
-    found = read_survey(shots_store(tmp_path / "line.mdio", made, chunks=(1, 5, 151)))
-    assert_same(found, made)
-    kept = trace_store._CHUNKS
-    assert kept._bytes == sum(v.nbytes for v in kept._kept.values()) <= 8000
+    loaded = read_survey(shots_store(tmp_path / "line.mdio", made, chunks=(1, 5, 151)))
+    assert_same(loaded, made)
+    cached = trace_store._CHUNKS
+    assert cached._bytes == sum(v.nbytes for v in cached._kept.values()) <= 8000
 
 
 @pytest.mark.parametrize(("unit", "t0"), [("s", 0.1), ("us", -0.0125), ("ms", 0.3)])
 def test_times_of_samples(tmp_path, unit, t0):
-    found = read_survey(shots_store(tmp_path / "line.mdio", line(), unit=unit, t0=t0))
-    assert found.time.t0 == pytest.approx(t0, abs=1e-12)
-    assert found.time.dt == pytest.approx(0.004, rel=1e-12)
+    loaded = read_survey(shots_store(tmp_path / "line.mdio", line(), unit=unit, t0=t0))
+    assert loaded.time.t0 == pytest.approx(t0, abs=1e-12)
+    assert loaded.time.dt == pytest.approx(0.004, rel=1e-12)
 
 
 def test_names_of_the_job(tmp_path):
@@ -127,9 +127,9 @@ def test_names_of_the_job(tmp_path):
     write_files(tmp_path)
     text = MIGRATE.replace('["shots.sgy"]', '["line.mdio"]') + '[data.bytes]\nreceiver_x = "gps_x"\n'
     job = Job.from_toml(write_job(tmp_path, text))
-    found = open_survey(job)
-    np.testing.assert_array_equal(found.shots[1].rcv[:, 0], x[1])
-    np.testing.assert_array_equal(found.traces(found.shots[2]), made.shots[2].data)
+    loaded = open_survey(job)
+    np.testing.assert_array_equal(loaded.shots[1].rcv[:, 0], x[1])
+    np.testing.assert_array_equal(loaded.traces(loaded.shots[2]), made.shots[2].data)
     with pytest.raises(ConfigError, match=r"has no gps_y; it has .*gps_x") as caught:
         read_survey(path, fix=Fix(fields=(("receiver_x", "gps_y"),)))
     assert caught.value.code == "E265"
@@ -176,10 +176,10 @@ def test_models_in_depth(tmp_path):
         ("velocity", values, dims),
     ):
         group.create_array(name, data=data, dimension_names=along)
-    found = volume.open_volume(tmp_path / "vp.mdio")
-    assert found.grid.spacing == (25.0, 12.5, 5.0)
-    assert found.grid.origin == (500_000.25, 6_000_000.5, 20.0)
-    np.testing.assert_array_equal(found.planes.read(1, 3), values[1:3])
+    opened = volume.open_volume(tmp_path / "vp.mdio")
+    assert opened.grid.spacing == (25.0, 12.5, 5.0)
+    assert opened.grid.origin == (500_000.25, 6_000_000.5, 20.0)
+    np.testing.assert_array_equal(opened.planes.read(1, 3), values[1:3])
     with pytest.raises(SegyError, match="samples are over depth"):
         open_traces(tmp_path / "vp.mdio")
     with pytest.raises(DataError, match="samples are over time"):
@@ -201,9 +201,9 @@ def test_models_in_depth(tmp_path):
 def test_what_is_not_read_is_named(tmp_path, change, words):
     path = shots_store(tmp_path / "line.mdio", line())
     change(zarr.open_group(str(path), mode="r+"))
-    with pytest.raises(SegyError, match=words) as found:
+    with pytest.raises(SegyError, match=words) as caught:
         read_survey(path)
-    assert found.value.code == "E264"
+    assert caught.value.code == "E264"
 
 
 def test_header_values_that_do_not_fit_are_named(tmp_path):
@@ -219,9 +219,9 @@ def test_damage_is_an_error(tmp_path):
     for chunk in (path / "amplitude" / "c").rglob("*"):
         if chunk.is_file():
             chunk.write_bytes(b"no chunk")
-    found = read_survey(path)
+    loaded = read_survey(path)
     with pytest.raises(SubsaltError, match=r"line\.mdio cannot be read"):
-        found.traces(found.shots[0])
+        loaded.traces(loaded.shots[0])
     (tmp_path / "none.mdio").mkdir()
     with pytest.raises(SubsaltError, match="is no Zarr store"):
         read_survey(tmp_path / "none.mdio")

@@ -17,10 +17,12 @@ def read(tmp_path, text, *args):
     return read_velocity_text(write(tmp_path, text), *args)
 
 
-def as_lists(found, column="v"):
+def as_lists(functions, column="v"):
     return [
         (*place, t.tolist(), v.tolist())
-        for place, t, v in zip(found.places.tolist(), found.times, found.columns[column], strict=True)
+        for place, t, v in zip(
+            functions.places.tolist(), functions.times, functions.columns[column], strict=True
+        )
     ]
 
 
@@ -38,15 +40,15 @@ CDP = [(101.0, [0.0, 1.5], [1500.0, 2000.0]), (201.0, [0.5], [1600.0])]
     ],
 )
 def test_columns(tmp_path, text):
-    found = read(tmp_path, text)
-    assert found.keys == ("cdp",)
-    assert as_lists(found) == CDP
-    assert found.in_ms is None
+    functions = read(tmp_path, text)
+    assert functions.keys == ("cdp",)
+    assert as_lists(functions) == CDP
+    assert functions.in_ms is None
 
 
 def test_units_that_a_header_names(tmp_path):
-    found = read(tmp_path, "CDP Time(ms) Vrms[ft/s]\n101 0 5000\n101 1500 6500\n")
-    assert (found.in_ms, found.unit) == (True, "ft/s")
+    functions = read(tmp_path, "CDP Time(ms) Vrms[ft/s]\n101 0 5000\n101 1500 6500\n")
+    assert (functions.in_ms, functions.unit) == (True, "ft/s")
     plain = read(tmp_path, "cdp t v\n101 0 1500\n")
     assert (plain.in_ms, plain.unit) == (None, "")
 
@@ -58,9 +60,9 @@ def test_words_in_columns_that_do_not_count(tmp_path):
 
 
 def test_lines_of_each_function_are_kept(tmp_path):
-    found = read(tmp_path, "# a\n101 0 1500\n101 1.5 2000\n201 0.5 1600\n")
-    assert found.lines == [2, 4]
-    assert found.name(1) == "cdp 201"
+    functions = read(tmp_path, "# a\n101 0 1500\n101 1.5 2000\n201 0.5 1600\n")
+    assert functions.lines == [2, 4]
+    assert functions.name(1) == "cdp 201"
 
 
 def test_columns_by_their_number(tmp_path):
@@ -71,9 +73,9 @@ def test_columns_by_their_number(tmp_path):
 
 
 def test_columns_by_name(tmp_path):
-    found = read(tmp_path, "434000.5 6478000.25 0 1500\n", ["x", "y", "t", "v"])
-    assert found.keys == ("x", "y")
-    assert found.places.tolist() == [[434000.5, 6478000.25]]
+    functions = read(tmp_path, "434000.5 6478000.25 0 1500\n", ["x", "y", "t", "v"])
+    assert functions.keys == ("x", "y")
+    assert functions.places.tolist() == [[434000.5, 6478000.25]]
     skipped = read(
         tmp_path, "7 101 434000 6478000 0 1500\n", ["inline", "crossline", "skip", "skip", "t", "v"]
     )
@@ -81,8 +83,8 @@ def test_columns_by_name(tmp_path):
 
 
 def test_line_numbers_go_before_coordinates(tmp_path):
-    found = read(tmp_path, "IL XL X Y T V\n7 101 434000 6478000 0 1500\n")
-    assert found.keys == ("inline", "crossline")
+    functions = read(tmp_path, "IL XL X Y T V\n7 101 434000 6478000 0 1500\n")
+    assert functions.keys == ("inline", "crossline")
 
 
 def test_eta_beside_velocity_and_alone(tmp_path):
@@ -93,24 +95,24 @@ def test_eta_beside_velocity_and_alone(tmp_path):
 
 
 def test_handvel_cards(tmp_path):
-    found = read(
+    functions = read(
         tmp_path,
         "VFUNC rms\nHANDVEL  181\n       0    1500     500    1600    1000    1850\n    1500    2100\n"
         "HANDVEL  229\n       0    1510\n",
     )
-    assert found.in_ms
-    assert as_lists(found) == [
+    assert functions.in_ms
+    assert as_lists(functions) == [
         (181.0, [0, 500, 1000, 1500], [1500, 1600, 1850, 2100]),
         (229.0, [0], [1510]),
     ]
 
 
 def test_parameters_of_seismic_unix(tmp_path):
-    found = read(
+    functions = read(
         tmp_path,
         "cdp=181,229 \\\ntnmo=0,0.4,1.0 \\\nvnmo=7800,8100,8900 \\\ntnmo=0.1,2 \\\nvnmo=7700,9900 \\\n",
     )
-    assert as_lists(found) == [
+    assert as_lists(functions) == [
         (181.0, [0, 0.4, 1.0], [7800, 8100, 8900]),
         (229.0, [0.1, 2], [7700, 9900]),
     ]
@@ -165,6 +167,6 @@ def test_a_file_of_the_real_kind_that_is_too_large_is_no_text(tmp_path, monkeypa
 
 
 def test_numbers_are_read_as_they_are_written(tmp_path):
-    found = read(tmp_path, "101 0.1 1500.1\n")
-    assert found.times[0][0] == np.float64(0.1)
-    assert found.columns["v"][0][0] == np.float64(1500.1)
+    functions = read(tmp_path, "101 0.1 1500.1\n")
+    assert functions.times[0][0] == np.float64(0.1)
+    assert functions.columns["v"][0][0] == np.float64(1500.1)

@@ -113,15 +113,15 @@ def test_traces_of_large_volumes_in_other_formats(tmp_path, monkeypatch, form, s
     if name == "v.npy":
         np.save(tmp_path / name, np.asfortranarray(cube) if form == "fortran" else cube)
     elif name == "v.npz":
-        kept = {"v": cube, "spacing_m": steps, "origin_m": first}
-        (np.savez_compressed if form == "deflated" else np.savez)(tmp_path / name, **kept)
+        kept_arrays = {"v": cube, "spacing_m": steps, "origin_m": first}
+        (np.savez_compressed if form == "deflated" else np.savez)(tmp_path / name, **kept_arrays)
     else:
         labels = ("x", "t") if section else ("x", "y", "t")
         write_rsf(tmp_path / name, cube, axes_of(cube.shape, steps, first, labels, unit=""))
-    found = open_time_volume(tmp_path / name, spacing=steps, origin=first)
+    read_back = open_time_volume(tmp_path / name, spacing=steps, origin=first)
     i = np.zeros(5, np.int64) if section else np.array([5, 2, 2, 0, 2])
     j = np.array([6, 0, 1, 3, 0])
-    assert np.array_equal(found.traces(i, j), (cube[None] if section else cube)[i, j])
+    assert np.array_equal(read_back.traces(i, j), (cube[None] if section else cube)[i, j])
 
 
 def test_numbers_hold_where_the_data_have_no_map(segy, tmp_path):
@@ -368,17 +368,17 @@ def test_files_of_a_velocity_are_inputs_of_the_job(tmp_path):
         (tmp_path / name).write_text('n1=2 in="v.rsf@"')
     (tmp_path / "v.rsf@").write_bytes(bytes(8))
     section = VelocitySection.model_validate({"file": "v.rsf", "eta": "eta.txt"})
-    found = velocity_files(section, lambda name: tmp_path / name)
-    assert {k: [p.name for p in v] for k, v in found.items()} == {
+    paths = velocity_files(section, lambda name: tmp_path / name)
+    assert {k: [p.name for p in v] for k, v in paths.items()} == {
         "velocity.file": ["v.rsf", "v.rsf@"],
         "velocity.eta.file": ["eta.txt"],
     }
 
 
 def test_a_volume_says_what_it_is(segy):
-    found = open_time_volume(segy)
-    assert found.shape == (3, 4, 17)
-    assert (found.t0, found.dt) == (0.0, 0.05)
-    assert found.lines == (10, 5, 100, 10)
-    assert found.place is not None
-    assert found.place.spacing == (125.0, 125.0)
+    read_back = open_time_volume(segy)
+    assert read_back.shape == (3, 4, 17)
+    assert (read_back.t0, read_back.dt) == (0.0, 0.05)
+    assert read_back.lines == (10, 5, 100, 10)
+    assert read_back.place is not None
+    assert read_back.place.spacing == (125.0, 125.0)

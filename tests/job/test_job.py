@@ -39,26 +39,26 @@ def problems(**tables):
 
 
 def test_units_everywhere():
-    found = job(
+    built = job(
         grid={"spacing": "12.5 m", "extent": ["1 km", "1000 ft"]},
         propagation={"dt": "1 ms"},
         imaging={"aperture": "1.5 km", "top_mute": "100 ft"},
         source={"f0": "0.02 kHz"},
     )
-    assert found.propagation.dt == 0.001
-    assert found.imaging.aperture == 1500.0
-    assert found.imaging.top_mute == 30.48
-    assert found.source.f0 == 20.0
-    assert found.load_model().grid == Grid((81, 25), (12.5, 12.5))
+    assert built.propagation.dt == 0.001
+    assert built.imaging.aperture == 1500.0
+    assert built.imaging.top_mute == 30.48
+    assert built.source.f0 == 20.0
+    assert built.load_model().grid == Grid((81, 25), (12.5, 12.5))
 
 
 def test_options_reach_the_program():
-    found = job(
+    built = job(
         propagation={"order": 4, "layer": 16, "boundary": "damping", "source_taper": 0, "free_surface": True},
         imaging={"condition": "inverse-scattering", "image_step": 3, "illumination": "shot"},
         parallel={"threads": 2, "device": "reference"},
     )
-    p, i = found.propagation_options, found.imaging_options
+    p, i = built.propagation_options, built.imaging_options
     assert (p.order, p.layer, p.boundary, p.source_taper, p.free_surface) == (4, 16, "damping", None, True)
     assert (p.threads, p.device, p.dt, p.medium) == (2, "reference", None, "auto")
     assert (i.condition, i.image_step, i.illumination, i.aperture) == ("inverse-scattering", 3, "shot", None)
@@ -73,22 +73,22 @@ def test_defaults_of_job_and_options_are_the_same():
 
 
 def test_all_mistakes_at_once_with_key_and_cure():
-    found = problems(
+    findings = problems(
         model={"vp": "2 km", "epsilno": 0.1},
         source={"f0": -3, "aperture": 5},
         propagation={"order": 7, "medium": "hti"},
         imagin={"mode": "adjoint"},
         imaging={"mode": "adjont"},
     )
-    assert "measures a length" in found["model.vp"].message
-    assert found["model.epsilno"].fix == "did you mean 'epsilon'?"
-    assert found["source.aperture"].fix == "'aperture' belongs in [imaging]"
-    assert "above 0" in found["source.f0"].message
-    assert "2, 4, 6" in found["propagation.order"].fix
-    assert "isotropic, vti, tti" in found["propagation.medium"].fix
-    assert found["imagin"].fix == "did you mean 'imaging'?"
-    assert found["imaging.mode"].fix == "did you mean 'adjoint'?"
-    assert len(found) == 8
+    assert "measures a length" in findings["model.vp"].message
+    assert findings["model.epsilno"].fix == "did you mean 'epsilon'?"
+    assert findings["source.aperture"].fix == "'aperture' belongs in [imaging]"
+    assert "above 0" in findings["source.f0"].message
+    assert "2, 4, 6" in findings["propagation.order"].fix
+    assert "isotropic, vti, tti" in findings["propagation.medium"].fix
+    assert findings["imagin"].fix == "did you mean 'imaging'?"
+    assert findings["imaging.mode"].fix == "did you mean 'adjoint'?"
+    assert len(findings) == 8
 
 
 def test_line_numbers(tmp_path):
@@ -143,9 +143,9 @@ def test_line_numbers(tmp_path):
     ],
 )
 def test_wrong_values_name_their_key(tables, key):
-    found = problems(**tables)
-    assert key in found, found
-    assert found[key].fix
+    findings = problems(**tables)
+    assert key in findings, findings
+    assert findings[key].fix
 
 
 def test_a_job_without_a_grid_is_refused():
@@ -172,7 +172,7 @@ def test_missing_binary_and_directory(tmp_path):
 
 
 def test_resolved_toml_reads_back_as_the_same_job(tmp_path):
-    found = job(
+    built = job(
         data={
             "files": "x.sgy",
             "fix": {"scalar": -100, "dt": "2 ms"},
@@ -187,10 +187,10 @@ def test_resolved_toml_reads_back_as_the_same_job(tmp_path):
         },
         model={"vp": {"z": [0, 100], "value": [1500, "2 km/s"]}, "epsilon": "12 %"},
     )
-    text = found.resolved_toml()
-    assert Job.from_dict(tomllib.loads(text)) == found
+    text = built.resolved_toml()
+    assert Job.from_dict(tomllib.loads(text)) == built
     # every key is there, with its meaning
-    for table in type(found).model_fields:
+    for table in type(built).model_fields:
         assert table == "title" or f"[{table}]" in text
     assert text.count("  # ") > 50
 
@@ -243,19 +243,19 @@ def test_numbers_and_texts_make_one_run_id():
 
 
 def test_missing_inputs_are_named(tmp_path):
-    found = Job.from_toml(write_job(tmp_path))
+    loaded = Job.from_toml(write_job(tmp_path))
     with pytest.raises(MissingInputError) as caught:
-        found.input_files()
+        loaded.input_files()
     assert "shots.sgy" in caught.value.message
 
 
 def test_with_shots_changes_the_selection_alone(tmp_path):
     write_files(tmp_path)
-    found = Job.from_toml(write_job(tmp_path))
-    one = found.with_shots("2")
+    loaded = Job.from_toml(write_job(tmp_path))
+    one = loaded.with_shots("2")
     assert [s.id for s in one.load_survey()] == [2]
-    assert one.path == found.path
-    assert one.run_id() != found.run_id()
+    assert one.path == loaded.path
+    assert one.run_id() != loaded.run_id()
 
 
 def test_wavelets():
@@ -271,10 +271,10 @@ def test_wavelets():
 def test_wavelet_from_a_file(tmp_path):
     samples = job(source={"f0": 20}).wavelet(0.001).samples
     np.savetxt(tmp_path / "w.txt", samples)
-    found = Job.from_dict(
+    loaded = Job.from_dict(
         {**BASE, "source": {"wavelet": "file", "file": "w.txt", "dt": "1 ms", "t0": "10 ms"}}, tmp_path
     )
-    made = found.wavelet(0.001)
+    made = loaded.wavelet(0.001)
     assert made.peak_time == pytest.approx(0.01)
     np.testing.assert_allclose(made.samples, samples, rtol=1e-12, atol=1e-15)
 
@@ -333,11 +333,11 @@ def test_no_key_takes_a_text_for_true_or_true_for_a_number():
 
 
 def test_a_text_for_true_is_an_error_with_its_cure():
-    found = problems(propagation={"free_surface": "on"}, data={"files": "a.sgy", "frame": {"flip": "yes"}})
+    findings = problems(propagation={"free_surface": "on"}, data={"files": "a.sgy", "frame": {"flip": "yes"}})
     assert (
-        found["propagation.free_surface"].message
+        findings["propagation.free_surface"].message
         == "propagation.free_surface: 'on' is neither true nor false"
     )
-    assert found["data.frame.flip"].fix == "write true or false, without quotes"
+    assert findings["data.frame.flip"].fix == "write true or false, without quotes"
     # a union in which the text stays a text
     assert "true" in problems(propagation={"layer": True})["propagation.layer"].message.lower()

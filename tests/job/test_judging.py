@@ -28,27 +28,27 @@ def test_a_cure_after_which_another_witness_disagrees_is_taken_out(job):
     def look(other):
         return [bad("W372", "", "warning")] if other.data.fix.scalar == -10 else []
 
-    (found,) = judged(job, [SCALARS], look)
-    assert found.fix == "[data.fix] scalar = -100"
-    assert [c["holds"] for c in found.evidence["cures"]] == [False, True]
-    assert found.evidence["cures"][0]["then"] == ["W372"]
+    (findings,) = judged(job, [SCALARS], look)
+    assert findings.fix == "[data.fix] scalar = -100"
+    assert [c["holds"] for c in findings.evidence["cures"]] == [False, True]
+    assert findings.evidence["cures"][0]["then"] == ["W372"]
 
 
 def test_a_cure_that_leaves_its_own_finding_is_taken_out(job):
-    (found,) = judged(job, [SCALARS], lambda other: [SCALARS] if other.data.fix.scalar == -100 else [])
-    assert found.fix == "if the scalar is wrong: [data.fix] scalar = -10"
+    (findings,) = judged(job, [SCALARS], lambda other: [SCALARS] if other.data.fix.scalar == -100 else [])
+    assert findings.fix == "if the scalar is wrong: [data.fix] scalar = -10"
 
 
 def test_what_was_tried_is_said_where_no_cure_is_left(job):
-    (found,) = judged(job, [SCALARS], lambda other: [bad("W372", "", "warning")])
-    assert "[data.fix] scalar (then W372)" in found.fix
-    assert not judging.cures_in(found.fix)
+    (findings,) = judged(job, [SCALARS], lambda other: [bad("W372", "", "warning")])
+    assert "[data.fix] scalar (then W372)" in findings.fix
+    assert not judging.cures_in(findings.fix)
 
 
 def test_what_was_wrong_before_speaks_against_no_cure(job):
     other = bad("W241", "", "warning")
-    (found, _) = judged(job, [SCALARS, other], lambda j: [other])
-    assert found.fix == SCALARS.fix
+    (findings, _) = judged(job, [SCALARS, other], lambda j: [other])
+    assert findings.fix == SCALARS.fix
 
 
 def test_a_second_mistake_with_a_cure_of_its_own_speaks_against_no_cure(job):
@@ -56,8 +56,8 @@ def test_a_second_mistake_with_a_cure_of_its_own_speaks_against_no_cure(job):
         hidden = bad("E345", "[data.fix] dt = 0.002")
         return [] if other.data.fix.dt == 0.002 or other.data.fix.scalar != -10 else [hidden]
 
-    (found,) = judged(job, [SCALARS], look)
-    assert found.fix == SCALARS.fix
+    (findings,) = judged(job, [SCALARS], look)
+    assert findings.fix == SCALARS.fix
 
 
 def test_cures_that_are_wrong_together_are_both_taken_out(job):
@@ -70,8 +70,8 @@ def test_cures_that_are_wrong_together_are_both_taken_out(job):
         left = [f for f, on in ((source, fix.source_depth is None), (receiver, fix.z_sign != -1)) if on]
         return left or [bad("W372", "", "warning")]
 
-    found = judged(job, [source, receiver], look)
-    assert [f.fix for f in found] == ["begin the model higher"] * 2
+    findings = judged(job, [source, receiver], look)
+    assert [f.fix for f in findings] == ["begin the model higher"] * 2
 
 
 def test_a_cure_that_breaks_the_check_is_seen(job):
@@ -80,9 +80,9 @@ def test_a_cure_that_breaks_the_check_is_seen(job):
     def look(other):
         return [1 / 0] if other.data.fix.scalar == -10 else []
 
-    (found,) = judged(job, [SCALARS], look)
-    assert found.fix == "[data.fix] scalar = -100"
-    assert found.evidence["cures"][0]["then"] == ["E001"]
+    (findings,) = judged(job, [SCALARS], look)
+    assert findings.fix == "[data.fix] scalar = -100"
+    assert findings.evidence["cures"][0]["then"] == ["E001"]
 
 
 def test_offsets_that_disagree_are_heard_while_other_errors_stand(job):
@@ -94,9 +94,9 @@ def test_offsets_that_disagree_are_heard_while_other_errors_stand(job):
     def look(other):
         return [velocity] if other.data.bytes.get("offset") == 0 else [offsets, velocity]
 
-    found = judged(job, [offsets, velocity], look)
-    assert found[0].fix.endswith("correct the coordinates")
-    assert "offset" not in found[0].fix
+    findings = judged(job, [offsets, velocity], look)
+    assert findings[0].fix.endswith("correct the coordinates")
+    assert "offset" not in findings[0].fix
 
 
 def test_bins_are_not_taken_away_where_another_cure_mends_more(job):
@@ -113,8 +113,8 @@ def test_bins_are_not_taken_away_where_another_cure_mends_more(job):
             return []
         return [outside] if other.data.bytes.get("cdp_x") == 0 else [bins, outside]
 
-    found = judged(job, [bins, outside], look)
-    assert found[0].fix == 'to leave the file out: [data] exclude = [{file = "a.sgy"}]'
+    findings = judged(job, [bins, outside], look)
+    assert findings[0].fix == 'to leave the file out: [data] exclude = [{file = "a.sgy"}]'
 
 
 def test_two_keys_in_turn_are_no_way_out(job):
@@ -123,14 +123,14 @@ def test_two_keys_in_turn_are_no_way_out(job):
     def look(other):
         return [bad("E331", f"[data.fix] scalar = {-1000 if other.data.fix.scalar == -100 else -100}")]
 
-    (found, _) = judged(job, [SCALARS, bad("E999", "")], look)
-    assert not judging.cures_in(found.fix)
+    (findings, _) = judged(job, [SCALARS, bad("E999", "")], look)
+    assert not judging.cures_in(findings.fix)
 
 
 def test_what_a_value_shows_by_itself_needs_no_witness(job):
     unit = bad("E413", "[model] vp = 2500")
-    (found,) = judged(job, [unit], lambda other: [bad("W349", "", "warning")])
-    assert found.fix == unit.fix
+    (findings,) = judged(job, [unit], lambda other: [bad("W349", "", "warning")])
+    assert findings.fix == unit.fix
 
 
 def test_of_several_files_each_has_its_cure(job):
@@ -146,8 +146,8 @@ def test_of_several_files_each_has_its_cure(job):
 
 
 def test_a_cure_with_which_the_job_is_none_is_taken_out(job):
-    (found,) = judged(job, [bad("E330", "[data.fix] scalar = 3.5; or wait")], lambda other: [])
-    assert found.fix == "wait"
+    (findings,) = judged(job, [bad("E330", "[data.fix] scalar = 3.5; or wait")], lambda other: [])
+    assert findings.fix == "wait"
 
 
 def test_what_costs_is_a_matter_of_choice(job):
@@ -176,8 +176,8 @@ def test_a_check_that_breaks_off_counts_as_an_error(job):
     def look(other):
         raise FindingsError([bad("E201", "")])
 
-    (found,) = judged(job, [SCALARS], look)
-    assert "then E201" in found.fix
+    (findings,) = judged(job, [SCALARS], look)
+    assert "then E201" in findings.fix
 
 
 def test_the_cause_stands_above_what_it_explains(job):
@@ -191,22 +191,22 @@ def test_the_cause_stands_above_what_it_explains(job):
             return [other]
         return [axes, other] if trial.data.shots != "all" else [outside, axes, other]
 
-    found = judged(job, [outside, axes, other], look)
-    assert [f.code for f in found] == ["W426", "E331", "W241"]
-    assert found[1].fix == "W426 above explains this: correct that first"
-    assert found[0].fix == axes.fix
+    findings = judged(job, [outside, axes, other], look)
+    assert [f.code for f in findings] == ["W426", "E331", "W241"]
+    assert findings[1].fix == "W426 above explains this: correct that first"
+    assert findings[0].fix == axes.fix
 
 
 def test_findings_that_mend_each_other_stay_as_they_are(job):
     two = [bad("E331", "[data.fix] scalar = -10"), bad("E332", "[data.fix] scalar = -10")]
-    found = judged(job, two, lambda other: [] if other.data.fix.scalar == -10 else two)
-    assert [(f.code, f.fix) for f in found] == [(f.code, f.fix) for f in two]
+    findings = judged(job, two, lambda other: [] if other.data.fix.scalar == -10 else two)
+    assert [(f.code, f.fix) for f in findings] == [(f.code, f.fix) for f in two]
 
 
 def test_a_key_that_takes_a_witness_away_is_no_cause(job):
     two = [bad("E331", "[data.fix] scalar = -10"), bad("W226", "[data.bytes] offset = 0", "warning")]
-    found = judged(job, two, lambda other: [])
-    assert found[0].fix == two[0].fix
+    findings = judged(job, two, lambda other: [])
+    assert findings[0].fix == two[0].fix
 
 
 def test_of_two_cures_the_one_that_mends_all_else_is_offered(job):
@@ -218,8 +218,8 @@ def test_of_two_cures_the_one_that_mends_all_else_is_offered(job):
         left = [breaks] if other.data.fix.unit != "m" and other.data.fix.dt is None else []
         return left + ([feet] if other.data.fix.unit is None else [])
 
-    found = judged(job, [breaks, feet], look)
-    assert [f.fix for f in found] == ['[data.fix] unit = "m"'] * 2
+    findings = judged(job, [breaks, feet], look)
+    assert [f.fix for f in findings] == ['[data.fix] unit = "m"'] * 2
 
 
 def test_a_wrong_cure_of_another_finding_speaks_against_none(job):
@@ -230,9 +230,9 @@ def test_a_wrong_cure_of_another_finding_speaks_against_none(job):
             return [bad("E413", ""), two[0]]
         return two[1:] if other.data.fix.scalar == -10 else two
 
-    found = judged(job, two, look)
-    assert found[0].fix == two[0].fix
-    assert "then E413" in found[1].fix
+    findings = judged(job, two, look)
+    assert findings[0].fix == two[0].fix
+    assert "then E413" in findings[1].fix
 
 
 def test_what_options_cost_is_no_witness(job):

@@ -73,18 +73,18 @@ def with_statics(path, ns, source, receiver):
 
 
 def test_a_shot_comes_out_the_same_in_any_part(folder):
-    found = Job.from_toml(folder / "line.toml").load_survey()
-    assert (found.time.nt, found.time.dt) == (61, 0.01)
-    shot = found.shots[1]
-    whole = found.traces(shot)
+    survey = Job.from_toml(folder / "line.toml").load_survey()
+    assert (survey.time.nt, survey.time.dt) == (61, 0.01)
+    shot = survey.shots[1]
+    whole = survey.traces(shot)
     assert whole.shape == (15, 61)
     # the wild trace is gone, and neither its shot nor others lost more
     assert np.flatnonzero(~whole.any(axis=1)).tolist() == [4]
     # a reader of its own: what it knows of the shot it finds from the part that is asked for
     other = Job.from_toml(folder / "line.toml").load_survey()
     np.testing.assert_array_equal(other.traces(other.shots[1], np.array([3, 4, 9])), whole[[3, 4, 9]])
-    (told,) = edited(found, single())
-    assert told["listed"] == [{"shot": 2, "file": "shots.sgy", "trace": 20}]
+    (treated,) = edited(survey, single())
+    assert treated["listed"] == [{"shot": 2, "file": "shots.sgy", "trace": 20}]
 
 
 @pytest.mark.parametrize("size", [7, 200])
@@ -120,9 +120,9 @@ def test_statics_of_headers_reach_both_methods(tmp_path, method):
     if method == "rtm":
         write_files(tmp_path)
         with_statics(tmp_path / "shots.sgy", 151, lambda i: by(i)[0], lambda i: by(i)[1])
-        found = Job.from_toml(write_job(tmp_path, MIGRATE + step)).load_survey()
-        shot = found.shots[1]
-        raw, got, number = found.reader.inner(shot), found.traces(shot), shot.trace_index
+        survey = Job.from_toml(write_job(tmp_path, MIGRATE + step)).load_survey()
+        shot = survey.shots[1]
+        raw, got, number = survey.reader.inner(shot), survey.traces(shot), shot.trace_index
     else:
         areal(tmp_path / "traces.sgy")
         with_statics(tmp_path / "traces.sgy", 126, lambda i: by(i)[0], lambda i: by(i)[1])
@@ -219,10 +219,10 @@ def test_levelled_amplitudes_and_lost_frequencies_are_found(folder):
     line = (folder / "line.toml").read_text()
     agc = '\n[[signal]]\nstep = "gain"\nkind = "agc"\nwindow = 0.2\n'
     path = write_job(folder, line.replace('"10 ms"', '"20 ms"') + agc, "coarse.toml")
-    found = {f.code: f for f in check_job(read_job(path)).findings}
-    assert "25 Hz" in found["E794"].message
-    assert "16 ms or less" in found["E794"].fix
-    assert "[[signal]] 5 (gain)" in found["W792"].message
+    findings = {f.code: f for f in check_job(read_job(path)).findings}
+    assert "25 Hz" in findings["E794"].message
+    assert "16 ms or less" in findings["E794"].fix
+    assert "[[signal]] 5 (gain)" in findings["W792"].message
     path = write_job(folder, (folder / "time.toml").read_text() + agc, "level.toml")
     assert "W792" in {f.code for f in check_job(read_job(path)).findings}
 

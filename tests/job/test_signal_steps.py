@@ -217,10 +217,10 @@ def test_mutes_zero_what_their_edges_say(folder):
             ~((x >= 100) & (x < 400) & (t >= 0.1 + (x - 100) / 1500) & (t <= 0.2 + (x - 100) / 1000)),
         ),
     }
-    for kind, (keys, kept) in cases.items():
+    for kind, (keys, name) in cases.items():
         got = flow(sharp | {"kind": kind} | keys, base=folder).apply(ones, its) > 0
         # an edge that meets a sample may fall to either side of it
-        assert (got != kept).sum() <= 20, kind
+        assert (got != name).sum() <= 20, kind
     inner = flow({"step": "mute", "kind": "polygons", "file": "polygons.csv", "taper": 0.05}, base=folder)
     weights = inner.apply(ones, its)
     assert weights.min() == 0
@@ -279,13 +279,13 @@ def test_traces_without_headers_know_positions_alone():
 def test_wrong_steps_are_refused_all_at_once(folder):
     np.savetxt(folder / "long.txt", np.stack([0.002 * np.arange(900), np.ones(900)], axis=1))
     one = headers(2, ffid=np.array([1.0, 2.0]), channel=np.array([4.0, 5.0]), total_static=np.zeros(2))
-    found = []
+    refusals = []
     for keys, code, _words in WRONG:
         with pytest.raises(FindingsError) as caught:
             flow(keys, base=folder).require(one)
         assert [f.code for f in caught.value.findings] == [code]
-        found.append(f"{caught.value.findings[0].message} {caught.value.findings[0].fix}")
-    for text, (_, _, words) in zip(found, WRONG, strict=True):
+        refusals.append(f"{caught.value.findings[0].message} {caught.value.findings[0].fix}")
+    for text, (_, _, words) in zip(refusals, WRONG, strict=True):
         assert words in text, text
     with pytest.raises(FindingsError) as caught:
         flow(*(keys for keys, _, _ in WRONG[:5]), base=folder)

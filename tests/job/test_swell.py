@@ -182,5 +182,5 @@ def test_check_knows_the_steps_that_take_swell(step, level):
     spikes = Finding(
         "E246", "error", "3 of 9 traces are far stronger", "a cure", {"kind": "spikes", "numbers": {}}
     )
-    found = knowing_edits([swell, loud, spikes], survey)
-    assert [f.level for f in found] == [level, "ok" if level == "ok" else "error", "error"]
+    edits = knowing_edits([swell, loud, spikes], survey)
+    assert [f.level for f in edits] == [level, "ok" if level == "ok" else "error", "error"]

@@ -125,9 +125,9 @@ def some_axes(seed=4, n=400):
 def test_director_and_back():
     theta, phi = some_axes()
     got = building.to_angles(building.of_angles(theta, phi))
-    want, found = np.stack(tilt.axis(theta, phi, 3)), np.stack(tilt.axis(got["theta"], got["phi"], 3))
+    want, axes = np.stack(tilt.axis(theta, phi, 3)), np.stack(tilt.axis(got["theta"], got["phi"], 3))
     # the sign of an axis is free; float32 angles
-    assert np.abs(np.abs((want * found).sum(axis=0)) - 1).max() < ROUNDING**2 + 1e-12
+    assert np.abs(np.abs((want * axes).sum(axis=0)) - 1).max() < ROUNDING**2 + 1e-12
     flat = building.to_angles(building.of_angles(2 * theta - np.pi / 2, None))["theta"]
     np.testing.assert_allclose(flat, 2 * theta - np.pi / 2, atol=2 * ROUNDING)
 

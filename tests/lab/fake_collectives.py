@@ -90,9 +90,9 @@ class Machine:
         if self.stop_at is not None and len(self.starts) == self.stop_at:
             raise KeyboardInterrupt
         self.starts.append((ranks, what, dict(variables)))
-        told = Answer(ranks, ("a",) * ranks, {"a": self.cores}, floor=1e-7)
+        answer = Answer(ranks, ("a",) * ranks, {"a": self.cores}, floor=1e-7)
         if what.what == "list":
-            return dataclasses.replace(told, variables=self.variables)
+            return dataclasses.replace(answer, variables=self.variables)
         places = [
             (i, k, (what.cells[i].collective, what.cells[i].nbytes, what.cells[i].algorithms[k].name))
             for i, k in what.work()
@@ -103,10 +103,10 @@ class Machine:
                     with open(what.log, "w") as out:
                         out.write(str(number))
                     raise SubsaltError("the start ended with exit code 1: Assertion failed in it", "", "E781")
-            return dataclasses.replace(told, wrong=[(i, k) for i, k, place in places if self.wrong(*place)])
+            return dataclasses.replace(answer, wrong=[(i, k) for i, k, place in places if self.wrong(*place)])
         seconds = {}
         for i, k, (collective, nbytes, name) in places:
             factors = np.exp(0.02 * self.draw.standard_normal(what.rounds))
             seconds[f"{i},{k}"] = list(model(nbytes) / self.faster(collective, nbytes, name) * factors)
         wrong = [(i, k) for i, k, place in places if place in self.late]
-        return dataclasses.replace(told, seconds=seconds, wrong=wrong)
+        return dataclasses.replace(answer, seconds=seconds, wrong=wrong)

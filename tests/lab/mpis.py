@@ -77,7 +77,7 @@ def mpi(request) -> TestMpi:
         pytest.skip(why)
     import sys
 
-    found = MpiInUse.find()
-    if found.family != "mpich":
-        pytest.skip(f"mpi4py of this environment uses {found.name}")
-    return TestMpi(found, Path(sys.executable), clean_environment())
+    library = MpiInUse.find()
+    if library.family != "mpich":
+        pytest.skip(f"mpi4py of this environment uses {library.name}")
+    return TestMpi(library, Path(sys.executable), clean_environment())

@@ -98,7 +98,7 @@ WILDCARD = """
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def audited(tmp_path_factory):
     """Return a function that tells a story on three ranks: the records by site, and the raw object."""
     compiler = shutil.which("mpicc", path=str(BIN))
     if compiler is None or not any(shutil.which(c) for c in ("cc", "gcc", "clang")):
@@ -120,13 +120,13 @@ def told(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def plain(told):
-    return told(STORY.replace("WILDCARD", ""))[0]
+def plain(audited):
+    return audited(STORY.replace("WILDCARD", ""))[0]
 
 
 @pytest.fixture(scope="module")
-def wild(told):
-    return told(STORY.replace("WILDCARD", WILDCARD))[0]
+def wild(audited):
+    return audited(STORY.replace("WILDCARD", WILDCARD))[0]
 
 
 pytestmark = MPI
@@ -197,9 +197,9 @@ def test_classes_of_what_may_be_left_out(plain):
     ],
 )
 def test_classes_of_what_is_kept(wild, site, reason, words):
-    found = judge([wild[site]])
-    assert (found.kind, found.bound) == ("keep", None)
-    assert words in found.reason
+    judgement = judge([wild[site]])
+    assert (judgement.kind, judgement.bound) == ("keep", None)
+    assert words in judgement.reason
     assert (reason in wild[site].reasons) == (reason is not None)
     if reason == "wildcard":
         assert set(wild[site].reasons) == {"wildcard"}
@@ -208,8 +208,8 @@ def test_classes_of_what_is_kept(wild, site, reason, words):
 def test_messages_keep_a_barrier_where_a_receive_from_any_source_is_in_the_run(plain, wild):
     assert judge([plain["message:8"]]).kind == "candidate"
     assert not plain["message:8"].wildcard
-    found = judge([wild["message:8"]])
-    assert (found.kind, found.reason) == (
+    judgement = judge([wild["message:8"]])
+    assert (judgement.kind, judgement.reason) == (
         "keep",
         "MPI_Send follows, and a receive from any source is in the run",
     )
@@ -222,25 +222,25 @@ def test_a_nonblocking_barrier_is_counted_apart(plain):
     assert (r.call, r.count, r.late_share, r.own_cost, r.follows) == ("MPI_Ibarrier", 1, None, None, ())
 
 
-def test_barriers_that_are_passed_over(told):
+def test_barriers_that_are_passed_over(audited):
     story = STORY.replace("WILDCARD", "")
-    found, _ = told(story, SUBSALT_PMPI_SKIP="late:1;first%3A6;no such site")
-    assert found["late:1"].skipped == (2, 2, 2)
-    assert found["late:1"].calls == (0, 0, 0)
-    assert found["late:1"].seconds == (0.0, 0.0, 0.0)
-    assert found["first:6"].skipped == (1, 1, 1)
-    assert found["second:7"].skipped == (0, 0, 0)
+    records, _ = audited(story, SUBSALT_PMPI_SKIP="late:1;first%3A6;no such site")
+    assert records["late:1"].skipped == (2, 2, 2)
+    assert records["late:1"].calls == (0, 0, 0)
+    assert records["late:1"].seconds == (0.0, 0.0, 0.0)
+    assert records["first:6"].skipped == (1, 1, 1)
+    assert records["second:7"].skipped == (0, 0, 0)
     # what is passed over still has its place in the order
-    assert found["same:5"].aligned
+    assert records["same:5"].aligned
 
 
-def test_more_barriers_than_are_kept_one_by_one(told):
+def test_more_barriers_than_are_kept_one_by_one(audited):
     # 100,002 barriers of 0.5 s; rank 1 has 0.25 s more of the last two
     lines = [f"* Barrier world 0 0 {t} {t + 0.5} many:1 0\n" for t in range(100_000)]
     lines += [
         f"{r} Barrier world 0 0 {t} {t + 0.5 + 0.25 * (r == 1)} many:1 0\n" for t in (1, 2) for r in range(3)
     ]
-    r = told("".join([*lines, "* Allgather world 0 8 100002\n"]))[0]["many:1"]
+    r = audited("".join([*lines, "* Allgather world 0 8 100002\n"]))[0]["many:1"]
     assert (r.count, r.stored) == (100_002, 100_000)
     assert (r.own, r.loose) == (50_000.0, 50_000.0)
     assert r.seconds == (50_001.0, 50_001.5, 50_001.0)
@@ -249,9 +249,9 @@ def test_more_barriers_than_are_kept_one_by_one(told):
     assert judge([r]).bound == pytest.approx(r.tight + 1.5, rel=1e-12)
 
 
-def test_no_barrier_at_all(told):
-    found, raw = told("* Bcast world 0 8 1.0\n")
-    assert (found, raw["rows"], raw["details"], raw["wildcard"]) == ({}, [], [], False)
+def test_no_barrier_at_all(audited):
+    records, raw = audited("* Bcast world 0 8 1.0\n")
+    assert (records, raw["rows"], raw["details"], raw["wildcard"]) == ({}, [], [], False)
 
 
 def test_a_record_survives_json(plain):
@@ -260,8 +260,8 @@ def test_a_record_survives_json(plain):
 
 
 @pytest.mark.parametrize("change", ["rows", "details", "wildcard"])
-def test_a_damaged_record_is_refused(told, change):
-    _, raw = told("* Barrier world 0 0 1.0 2.0 a:1 0\n* Bcast world 0 8 2.0\n")
+def test_a_damaged_record_is_refused(audited, change):
+    _, raw = audited("* Barrier world 0 0 1.0 2.0 a:1 0\n* Bcast world 0 8 2.0\n")
     raw[change] = {"rows": [{"site": "a"}], "details": ["0\tnext"], "wildcard": None}[change]
     if change == "wildcard":
         del raw["wildcard"]

@@ -186,9 +186,9 @@ def test_a_barrier_before_a_ready_send_is_kept(call):
     _, seen = run(["a", "next"], np.ones((3, RANKS)), np.zeros(2))
     (plain,) = audited(seen)
     assert judge([plain]).kind == "candidate"
-    found = judge([replace(plain, follows=(Follow(call, "same", "", 1),))])
-    assert (found.kind, found.bound) == ("keep", None)
-    assert "receive must have been posted" in found.reason
+    judgement = judge([replace(plain, follows=(Follow(call, "same", "", 1),))])
+    assert (judgement.kind, judgement.bound) == ("keep", None)
+    assert "receive must have been posted" in judgement.reason
     # the ready send may come later, behind a call that does not wait for all ranks
     assert judge([replace(plain, ready=True)]).kind == "keep"
     waits = replace(plain, ready=True, follows=(Follow("MPI_Allreduce", "same", "", 4),))

@@ -87,7 +87,7 @@ def test_sites_have_the_order_of_the_text():
 
 
 @pytest.mark.parametrize(
-    ("asked", "numbers"),
+    ("words_given", "numbers"),
     [
         ("1,3", [1, 3]),
         (" 3 , 1,3", [3, 1]),
@@ -96,21 +96,21 @@ def test_sites_have_the_order_of_the_text():
         ("all-candidates", [1, 3, 4]),
     ],
 )
-def test_sites_are_chosen_by_number_name_and_line(asked, numbers):
-    assert [s.number for s in chosen(asked, SITES)] == numbers
+def test_sites_are_chosen_by_number_name_and_line(words_given, numbers):
+    assert [s.number for s in chosen(words_given, SITES)] == numbers
 
 
 @pytest.mark.parametrize(
-    ("asked", "sites", "words"),
+    ("words_given", "sites", "words"),
     [
         ("5", SITES, "--try 5: there is no such site"),
         ("", SITES, "names no site"),
         ("1", [], "calls no barrier"),
     ],
 )
-def test_sites_that_do_not_exist_are_refused(asked, sites, words):
+def test_sites_that_do_not_exist_are_refused(words_given, sites, words):
     with pytest.raises(SubsaltError, match=words) as error:
-        chosen(asked, sites)
+        chosen(words_given, sites)
     assert (error.value.code, error.value.exit_code) == ("E924", 2)
 
 
@@ -152,16 +152,16 @@ def test_the_table_before_and_after_shows_where_the_time_went():
 )
 def test_the_sentence_on_what_was_saved(b, crowded, words):
     given = [2.0] * 10, [b] * 10
-    found = trials.Trials(*map(tuple, given), (), ("x.dat",), paired(*given), crowded, {})
-    text = attempt.verdict(attempt.Attempt(("a",), 1.5, found, ()))
+    trial = trials.Trials(*map(tuple, given), (), ("x.dat",), paired(*given), crowded, {})
+    text = attempt.verdict(attempt.Attempt(("a",), 1.5, trial, ()))
     assert text.startswith(words)
     assert text.endswith("(x.dat)")
 
 
 def test_a_program_that_prints_nothing_is_not_called_the_same():
     given = (2.0,) * 10
-    found = trials.Trials(given, given, (), (), paired(given, given), False, {})
-    text = attempt.verdict(attempt.Attempt(("a",), 1.5, found, ()))
+    trial = trials.Trials(given, given, (), (), paired(given, given), False, {})
+    text = attempt.verdict(attempt.Attempt(("a",), 1.5, trial, ()))
     assert "nothing was compared: name files with --outputs" in text
     assert "the same outputs" not in text
 
@@ -177,23 +177,25 @@ def test_barriers_of_the_phases_of_our_own_runs():
     )
     phases = tuple(PhaseRow(p, (2.0, 2.0)) for p in ("", "setup", "source", "receivers"))
     phases += (PhaseRow("setup, waiting", (1.0, 0.0), True),)
-    found = phases_of(Profile("c", "MPICH", 2, ("node 1",) * 2, (8.0, 8.0), (1.0, 1.0), calls, phases=phases))
-    assert [(p["phase"], p["barrier_calls"]) for p in found] == [
+    phase_rows = phases_of(
+        Profile("c", "MPICH", 2, ("node 1",) * 2, (8.0, 8.0), (1.0, 1.0), calls, phases=phases)
+    )
+    assert [(p["phase"], p["barrier_calls"]) for p in phase_rows] == [
         ("outside of phases", 0),
         ("setup", 5),
         ("source", 0),
         ("receivers", 0),
     ]
-    assert found[1] == {
+    assert phase_rows[1] == {
         "phase": "setup",
         "seconds": 2.5,
         "waiting": 0.5,
         "mpi_seconds": 1.0,
         "barrier_calls": 5,
     }
-    assert time_steps(found) == "time steps (source, receivers): 0 barriers"
-    assert time_steps(found[:2]) == ""
-    planted = [{**p, "barrier_calls": p["barrier_calls"] + (p["phase"] == "source")} for p in found]
+    assert time_steps(phase_rows) == "time steps (source, receivers): 0 barriers"
+    assert time_steps(phase_rows[:2]) == ""
+    planted = [{**p, "barrier_calls": p["barrier_calls"] + (p["phase"] == "source")} for p in phase_rows]
     assert time_steps(planted) == "time steps (source, receivers): 1 barrier"
 
 
@@ -214,8 +216,8 @@ def words(mpi, tmp_path):  # noqa: F811
 
 @on_ranks
 def test_an_audit_and_a_trial_of_it(run, words, tmp_path):
-    kept = tmp_path / "audit.json"
-    code, out, err = run("--out", kept, "--", *words("plain"))
+    audit_path = tmp_path / "audit.json"
+    code, out, err = run("--out", audit_path, "--", *words("plain"))
     assert code == 0, err
     # the program's own words come first
     assert out.startswith("sum ")
@@ -224,12 +226,12 @@ def test_an_audit_and_a_trial_of_it(run, words, tmp_path):
     assert "candidate: MPI_Allreduce on the same communicator follows" in out
     assert "file-system and signal side effects are invisible to us" in out
     assert "removable" not in out
-    sites = read_sites(kept)
+    sites = read_sites(audit_path)
     assert [s.kind for s in sites].count("candidate") == 4
 
     # sites 1 and 4 by name, from the file; site 4 is called once on each half of the ranks
     names = f"{sites[0].place},{sites[3].name}"
-    options = ("--from", kept, "--try", names, "--rounds", "5", "--ignore", "nothing")
+    options = ("--from", audit_path, "--try", names, "--rounds", "5", "--ignore", "nothing")
     code, out, err = run("--json", *options, "--", *words("plain"))
     assert code == 0, err
     trial = json.loads(out.splitlines()[-1])["trial"]
@@ -256,14 +258,14 @@ def test_more_ranks_than_cores_are_marked(run, words, monkeypatch):
 @on_ranks
 def test_outputs_that_differ_are_told(run, words, tmp_path):
     """The barrier orders a file that one rank writes and the other reads: no audit of MPI can see that."""
-    kept = tmp_path / "result.json"
-    options = ("--try", "all-candidates", "--outputs", "{folder}/answer", "--out", kept)
+    result_path = tmp_path / "result.json"
+    options = ("--try", "all-candidates", "--outputs", "{folder}/answer", "--out", result_path)
     code, out, err = run(*options, "--", *words("needed", "{folder}"))
     assert code == 65, err
     assert "E926" in err
     assert "{folder}/answer: first differing byte 0 of 8 bytes" in err
     assert "candidate" in out
-    trial = json.loads(kept.read_text())["trial"]
+    trial = json.loads(result_path.read_text())["trial"]
     assert (trial["identical"], trial["paired"], trial["verdict"]) == (False, None, "different outputs")
 
 
@@ -285,17 +287,17 @@ def test_a_program_that_needs_its_barrier_to_go_on(run, words, how, words_):
 @on_ranks
 def test_no_barrier_and_a_site_that_is_not_reached(run, words, tmp_path):
     code, out, err = run("--json", "--", *words("none"))
-    found = json.loads(out.splitlines()[-1])
-    assert (code, found["rows"]) == (0, []), err
-    assert "the program calls no barrier" in found["notes"]
+    result = json.loads(out.splitlines()[-1])
+    assert (code, result["rows"]) == (0, []), err
+    assert "the program calls no barrier" in result["notes"]
     code, out, _ = run("--", *words("none"))
     assert "2 ranks, MPICH" in out
     assert ": none" in out
     assert run("--json", "--try", "1", "--", *words("none"))[0] == 2
 
-    kept = tmp_path / "audit.json"
-    assert run("--out", kept, "--", *words("needed", tmp_path))[0] == 0
-    code, out, err = run("--json", "--from", kept, "--try", "1", "--rounds", "5", "--", *words("none"))
+    audit_path = tmp_path / "audit.json"
+    assert run("--out", audit_path, "--", *words("needed", tmp_path))[0] == 0
+    code, out, err = run("--json", "--from", audit_path, "--try", "1", "--rounds", "5", "--", *words("none"))
     error = json.loads(out)["error"]
     assert (code, error["code"]) == (70, "E924")
     assert "was left out: the program does not come there" in error["message"]

@@ -43,29 +43,29 @@ def open_mpi(openmpi, monkeypatch):  # noqa: F811
     return openmpi.mpi
 
 
-def all_accounted(mpi, asked, found):
+def all_accounted(mpi, wanted, swept):
     """Check that every algorithm that the library lists was timed at every size, or left out with a reason."""
-    known, _ = algorithms(mpi, asked, starter(mpi, asked))
-    assert set(known) == set(asked.collectives)
-    timed = {(s.collective, s.nbytes, s.algorithm.name) for s in found.samples}
-    for w in asked.wanted:
+    known, _ = algorithms(mpi, wanted, starter(mpi, wanted))
+    assert set(known) == set(wanted.collectives)
+    timed = {(s.collective, s.nbytes, s.algorithm.name) for s in swept.samples}
+    for w in wanted.wanted:
         for a, size in itertools.product(known[w.collective], w.sizes):
             out = [
                 x
-                for x in found.left_out
+                for x in swept.left_out
                 if x.algorithm == a and (x.up_to is None or size <= x.up_to) and x.why
             ]
             assert ((w.collective, size, a.name) in timed) != bool(out), (a, size, out)
-    for s in found.samples:
-        assert len(s.seconds) == asked.starts
+    for s in swept.samples:
+        assert len(s.seconds) == wanted.starts
         assert all(t > 0 for line in s.seconds for t in line)
     return known
 
 
 @pytest.mark.mpi
 def test_mpich_times_everything_that_it_lists(mpich):
-    asked = request(2, COLLECTIVES)
-    known = all_accounted(mpich, asked, sweep(mpich, asked))
+    wanted = request(2, COLLECTIVES)
+    known = all_accounted(mpich, wanted, sweep(mpich, wanted))
     names = {a.name for a in known["allreduce"]}
     assert {"default", "recursive_doubling", "ring", "composition 1"} <= names
     # with threads the shared-memory level never takes the call
@@ -77,9 +77,9 @@ def test_a_switch_reaches_mpich_and_what_ends_it_is_found(mpich):
     bad = Algorithm("allreduce", "none", 999, {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "999"})
     good = Algorithm("allreduce", "ring", 8, {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"})
     cells = [Cell("allreduce", 64, (Algorithm("allreduce", DEFAULT, 0), bad, good))]
-    asked = request(2, ("allreduce",))
+    wanted = request(2, ("allreduce",))
     out = Sweep()
-    (left,) = tried(2, cells, asked, starter(mpich, asked), out, True)
+    (left,) = tried(2, cells, wanted, starter(mpich, wanted), out, True)
     assert [a.name for a in left.algorithms] == ["default", "ring"]
     (why,) = out.left_out
     assert why.algorithm == bad
@@ -88,8 +88,8 @@ def test_a_switch_reaches_mpich_and_what_ends_it_is_found(mpich):
 
 @pytest.mark.mpi
 def test_open_mpi_times_everything_that_it_lists(open_mpi):
-    asked = request(2, COLLECTIVES)
-    known = all_accounted(open_mpi, asked, sweep(open_mpi, asked))
+    wanted = request(2, COLLECTIVES)
+    known = all_accounted(open_mpi, wanted, sweep(open_mpi, wanted))
     assert {"default", "basic_linear", "ring", "rabenseifner"} <= {a.name for a in known["allreduce"]}
 
 
@@ -99,9 +99,9 @@ def test_a_switch_reaches_open_mpi(open_mpi):
     names = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_barrier_algorithm": "two_proc"}
     pair = Algorithm("barrier", "two_proc", 5, names)
     cells = [Cell("barrier", 0, (Algorithm("barrier", DEFAULT, 0), pair))]
-    asked = request(3, ("barrier",))
+    wanted = request(3, ("barrier",))
     out = Sweep()
-    (left,) = tried(3, cells, asked, starter(open_mpi, asked), out, True)
+    (left,) = tried(3, cells, wanted, starter(open_mpi, wanted), out, True)
     assert [a.name for a in left.algorithms] == ["default"]
     (why,) = out.left_out
     assert "MPI_ERR_UNSUPPORTED_OPERATION" in why.text()
@@ -197,10 +197,10 @@ def test_what_a_start_does_and_says_travels_as_text():
         "measure", (Cell("bcast", 8, (Algorithm("bcast", "chain", 2, {"a": "b"}),)),), 3, wanted=("x",)
     )
     assert Start.read(start.text()) == start
-    told = Answer(
+    answer = Answer(
         2, ("a", "b"), {"a": 1, "b": 1}, [{"name": "x"}], wrong=[(0, 1)], seconds={"0,0": [1e-6]}, floor=1e-7
     )
-    assert Answer.read(told.text()) == told
+    assert Answer.read(answer.text()) == answer
 
 
 def test_the_library_is_the_one_that_is_mapped(tmp_path):

@@ -24,14 +24,14 @@ def ring_from_2k(collective, nbytes, name):
 
 @pytest.mark.parametrize("kind", ["normal", "heavy", "drift"])
 def test_a_planted_winner_is_found_at_its_sizes_and_nowhere_else(kind):
-    found = 0
+    hits = 0
     for seed in range(PLANTED):
         got = decide(samples(seed, kind, faster=ring_from_2k))
         assert {(c.collective, c.algorithm.name) for c in got} <= {("allreduce", "ring")}
         # 512 and 2048: their geometric mean is 1024; nothing is said above the largest size
-        found += [(c.bytes_from, c.bytes_below) for c in got] == [(1024, SIZES[-1] + 1)]
+        hits += [(c.bytes_from, c.bytes_below) for c in got] == [(1024, SIZES[-1] + 1)]
     # a place is missed when its interval reaches down to 1.05; 1.4 is far from it but for the heaviest tails
-    assert found >= 0.9 * PLANTED
+    assert hits >= 0.9 * PLANTED
 
 
 def test_a_choice_tells_times_and_the_widest_interval():
@@ -50,10 +50,10 @@ def test_a_loser_is_never_chosen():
 
 def test_one_size_alone_is_not_believed():
     lonely = samples(1, "normal", faster=lambda c, n, a: 1.5 if (c, a, n) == ("bcast", "tree", 2048) else 1.0)
-    found = {(v.collective, v.nbytes): v for v in verdicts(lonely)}
-    assert found["bcast", 2048].why == "no change: no neighbouring size agrees"
-    assert found["bcast", 2048].best.algorithm.name == "tree"
-    assert choices(list(found.values())) == []
+    verdict_at = {(v.collective, v.nbytes): v for v in verdicts(lonely)}
+    assert verdict_at["bcast", 2048].why == "no change: no neighbouring size agrees"
+    assert verdict_at["bcast", 2048].best.algorithm.name == "tree"
+    assert choices(list(verdict_at.values())) == []
 
 
 def test_a_barrier_has_no_neighbour_to_ask():
@@ -75,9 +75,11 @@ def test_a_gain_below_what_the_clock_can_tell_is_left():
 
 
 def test_what_cannot_be_written_is_not_proposed_and_says_why():
-    found = verdicts(samples(0, "normal", faster=ring_from_2k), writable=lambda a: f"{a.name} needs a radix")
-    assert choices(found) == []
-    assert "no change: ring needs a radix" in {v.why for v in found}
+    by_place = verdicts(
+        samples(0, "normal", faster=ring_from_2k), writable=lambda a: f"{a.name} needs a radix"
+    )
+    assert choices(by_place) == []
+    assert "no change: ring needs a radix" in {v.why for v in by_place}
 
 
 def test_few_rounds_or_starts_decide_nothing():
@@ -118,6 +120,6 @@ def test_a_place_where_all_others_are_far_slower_says_so():
         s if s.algorithm.is_default else dataclasses.replace(s, seconds=tuple(line[:3] for line in s.seconds))
         for s in samples(0, "normal", sizes=(64, 512))
     ]
-    found = verdicts(far)
-    assert {v.why for v in found} == {"no change: no other comes near the library's own choice"}
-    assert "best" not in found[0].row()
+    by_place = verdicts(far)
+    assert {v.why for v in by_place} == {"no change: no other comes near the library's own choice"}
+    assert "best" not in by_place[0].row()

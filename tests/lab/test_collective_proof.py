@@ -81,9 +81,9 @@ def test_mpich_gives_right_answers_at_every_edge(mine, tmp_path):
         mpich("alltoall", "brucks", 3),
         mpich("reduce", "reduce_scatter_gather", 3),
     ]
-    found = known_calls.safety(mine, writers.write(mine, choices, tmp_path))
-    assert found.removed == ()
-    assert found.checked == sum(
+    safety = known_calls.safety(mine, writers.write(mine, choices, tmp_path))
+    assert safety.removed == ()
+    assert safety.checked == sum(
         len(known_calls.steps(c, comm)) for c in choices for comm in ("world", "part")
     )
 
@@ -112,9 +112,9 @@ def test_open_mpi_says_nothing_about_a_file_that_it_does_not_read(open_mpi, tmp_
 def test_a_ring_of_open_mpi_is_wrong_for_operations_that_do_not_commute(open_mpi, tmp_path):
     bad = openmpi("allreduce", "ring", end=1025)
     written = writers.write(open_mpi, [bad], tmp_path)
-    found = known_calls.safety(open_mpi, written)
-    assert [r.choice for r in found.removed] == [bad]
-    assert "does not commute: wrong" in found.removed[0].reason
+    safety = known_calls.safety(open_mpi, written)
+    assert [r.choice for r in safety.removed] == [bad]
+    assert "does not commute: wrong" in safety.removed[0].reason
     # who reduces by built-in operations only may keep it
     written = writers.write(open_mpi, [bad], tmp_path)
     assert known_calls.safety(open_mpi, written, built_in_only=True).removed == ()

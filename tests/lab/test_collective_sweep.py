@@ -17,8 +17,8 @@ from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 SIZES = (8, 64, 512, 4096)
 
 
-def sweep(mpi, asked, start, others=0.0):
-    return real_sweep(mpi, asked, start=start, others=lambda: others)
+def sweep(mpi, wanted, start, others=0.0):
+    return real_sweep(mpi, wanted, start=start, others=lambda: others)
 
 
 def request(ranks=(2,), collectives=("allreduce",), sizes=SIZES, **more):
@@ -38,19 +38,19 @@ def test_every_start_does_all_algorithms_in_another_order():
 
 
 def test_every_algorithm_is_timed_in_every_round_of_every_start():
-    found = sweep(MPI, request(collectives=("allreduce", "barrier")), start=Machine())
-    assert found.left_out == []
-    names = {(s.collective, s.nbytes, s.algorithm.name) for s in found.samples}
+    swept = sweep(MPI, request(collectives=("allreduce", "barrier")), start=Machine())
+    assert swept.left_out == []
+    names = {(s.collective, s.nbytes, s.algorithm.name) for s in swept.samples}
     known = {"default", *NAMES}
     assert names == {("allreduce", n, a) for n in SIZES for a in known} | {("barrier", 0, a) for a in known}
-    assert {tuple(map(len, s.seconds)) for s in found.samples} == {(15, 15, 15)}
-    assert plain(found.samples)[0]["ranks"] == 2
+    assert {tuple(map(len, s.seconds)) for s in swept.samples} == {(15, 15, 15)}
+    assert plain(swept.samples)[0]["ranks"] == 2
 
 
 def test_a_planted_winner_goes_all_the_way():
     machine = Machine(faster=lambda c, n, a: 1.5 if a == "ring" and n >= 512 else 1.0)
-    found = sweep(MPI, request(sizes=(8, 64, 512, 4096, 32768)), start=machine)
-    (choice,) = decide(found.samples)
+    swept = sweep(MPI, request(sizes=(8, 64, 512, 4096, 32768)), start=machine)
+    (choice,) = decide(swept.samples)
     assert (choice.algorithm.name, choice.bytes_from, choice.bytes_below) == ("ring", 181, 32769)
     assert choice.algorithm.settings == {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "ring"}
 
@@ -58,12 +58,12 @@ def test_a_planted_winner_goes_all_the_way():
 def test_what_ends_the_program_is_left_out_there_and_below_and_the_rest_is_tried():
     # needs as many elements as a larger message has: fails at 64 bytes and below
     machine = Machine(ends=lambda c, n, a: (a == "ring" and n <= 64) or a == "tree")
-    found = sweep(MPI, request(), start=machine)
-    assert {(x.algorithm.name, x.up_to) for x in found.left_out} == {("ring", 64), ("tree", 4096)}
+    swept = sweep(MPI, request(), start=machine)
+    assert {(x.algorithm.name, x.up_to) for x in swept.left_out} == {("ring", 64), ("tree", 4096)}
     assert (
-        "it ends the program (the start ended with exit code 1: Assertion failed" in found.left_out[0].text()
+        "it ends the program (the start ended with exit code 1: Assertion failed" in swept.left_out[0].text()
     )
-    at = {n: {s.algorithm.name for s in found.samples if s.nbytes == n} for n in SIZES}
+    at = {n: {s.algorithm.name for s in swept.samples if s.nbytes == n} for n in SIZES}
     assert at[512] == {"default", *NAMES} - {"tree"}
     assert at[64] == at[8] == {"default", *NAMES} - {"tree", "ring"}
     # one start for each of the two, and a last one that comes to its end
@@ -72,13 +72,13 @@ def test_what_ends_the_program_is_left_out_there_and_below_and_the_rest_is_tried
 
 def test_wrong_answers_are_left_out_whenever_they_come():
     machine = Machine(wrong=lambda c, n, a: a == "tree", late={("allreduce", 8, "nb")})
-    found = sweep(MPI, request(), start=machine)
-    assert {(x.algorithm.name, x.up_to, x.why) for x in found.left_out} == {
+    swept = sweep(MPI, request(), start=machine)
+    assert {(x.algorithm.name, x.up_to, x.why) for x in swept.left_out} == {
         ("tree", 4096, "a wrong answer"),
         ("nb", 8, "a wrong answer"),
     }
-    assert all(s.algorithm.name != "tree" for s in found.samples)
-    assert {s.nbytes for s in found.samples if s.algorithm.name == "nb"} == {64, 512, 4096}
+    assert all(s.algorithm.name != "tree" for s in swept.samples)
+    assert {s.nbytes for s in swept.samples if s.algorithm.name == "nb"} == {64, 512, 4096}
 
 
 @pytest.mark.parametrize("how", ["ends", "wrong", "late"])
@@ -101,8 +101,8 @@ def test_an_mpi_without_the_knob_says_what_it_has():
 
 
 def test_a_collective_without_a_knob_is_left_out_beside_others():
-    found = sweep(MPI, request(collectives=("allreduce", "alltoall")), start=Machine())
-    assert [x.text() for x in found.left_out] == [
+    swept = sweep(MPI, request(collectives=("allreduce", "alltoall")), start=Machine())
+    assert [x.text() for x in swept.left_out] == [
         "left out: alltoall every algorithm on 2 ranks: MPICH 5.0.2 has no variable for it"
     ]
 
@@ -114,13 +114,13 @@ def test_intel_has_a_start_of_its_own_for_every_preset():
         faster=lambda c, n, a: 1.5 if a == "preset 3" else 1.0,
     )
     intel = type(MPI)(family="intel", name="Intel MPI 2021.18", launcher=MPI.launcher)
-    found = sweep(intel, request(), start=machine)
+    swept = sweep(intel, request(), start=machine)
     measured = [variables for _, what, variables in machine.starts if what.what == "measure"]
     given = [{}] + [{"I_MPI_ADJUST_ALLREDUCE": str(n)} for n in (1, 2, 3, 4)]
     key = lambda v: v.get("I_MPI_ADJUST_ALLREDUCE", "")  # noqa: E731
     assert sorted(measured, key=key) == sorted(given * 3, key=key)
     assert all(not what.switches for _, what, _ in machine.starts if what.what != "list")
-    assert {c.algorithm.name for c in decide(found.samples)} == {"preset 3"}
+    assert {c.algorithm.name for c in decide(swept.samples)} == {"preset 3"}
 
 
 def test_sizes_are_listed_or_made_by_factors():
@@ -151,14 +151,14 @@ def test_more_ranks_than_idle_cores_are_refused_or_marked(cores, others, words):
     with pytest.raises(SubsaltError, match=words) as error:
         sweep(MPI, request(ranks=(2, 4)), start=Machine(cores=cores), others=others)
     assert error.value.code == "E930"
-    found = sweep(MPI, request(ranks=(4,), oversubscribe=True), start=Machine(cores=cores), others=others)
-    assert found.crowded.startswith(f"4 ranks on {cores} cores")
+    swept = sweep(MPI, request(ranks=(4,), oversubscribe=True), start=Machine(cores=cores), others=others)
+    assert swept.crowded.startswith(f"4 ranks on {cores} cores")
 
 
 def test_cores_count_by_host():
-    told = Answer(4, ("a", "a", "b", "b"), {"a": 2, "b": 2})
+    answer = Answer(4, ("a", "a", "b", "b"), {"a": 2, "b": 2})
     # what others use of this host says nothing of two hosts
-    assert crowded(told, others=3.0) == ""
+    assert crowded(answer, others=3.0) == ""
     assert crowded(Answer(4, ("a", "b", "b", "b"), {"a": 2, "b": 2}), 0.0) == "3 ranks on 2 cores"
     assert cores_of_others() >= 0
 
@@ -189,8 +189,8 @@ def test_variables_that_are_read_at_the_start_only_have_starts_of_their_own():
     ]
     machine = Machine(variables=fixed, faster=lambda c, n, a: 1.5 if a == "ring" else 1.0)
     older = type(MPI)(family="openmpi", name="Open MPI 4.1.4", launcher=MPI.launcher)
-    found = sweep(older, request(), start=machine)
+    swept = sweep(older, request(), start=machine)
     measured = [variables for _, what, variables in machine.starts if what.what == "measure"]
     assert {v.get("coll_tuned_allreduce_algorithm") for v in measured} == {None, "ring", "linear"}
     assert all(not what.switches for _, what, _ in machine.starts if what.what != "list")
-    assert {s.algorithm.name for s in found.samples} == {"default", "ring", "linear"}
+    assert {s.algorithm.name for s in swept.samples} == {"default", "ring", "linear"}

@@ -159,12 +159,12 @@ def test_no_change_is_an_answer(run, files):
 def test_the_result_keeps_every_sample(run):
     got = run(*SMALL, "--out", "result.json", machine=Machine(faster=ring, ends=lambda c, n, a: a == "tree"))
     assert got.exit_code == 0, got.output
-    kept = json.loads(Path("result.json").read_text())
-    rows = kept["rows"]
+    stored = json.loads(Path("result.json").read_text())
+    rows = stored["rows"]
     assert {len(line) for r in rows for a in r["algorithms"] for line in a["seconds"]} == {15}
-    assert [c["algorithm"]["name"] for c in kept["choices"]] == ["ring", "ring"]
-    assert kept["applicable"] is True
-    assert [x for x in kept["left_out"] if "allreduce tree on 2 ranks, up to 4096 bytes: it ends" in x]
+    assert [c["algorithm"]["name"] for c in stored["choices"]] == ["ring", "ring"]
+    assert stored["applicable"] is True
+    assert [x for x in stored["left_out"] if "allreduce tree on 2 ranks, up to 4096 bytes: it ends" in x]
 
 
 def test_a_noisy_measurement_says_that_nothing_is_applied(run, files, monkeypatch):
@@ -248,9 +248,9 @@ MADE = profile(
 
 
 def test_only_heavy_collectives_of_a_profile_are_tuned():
-    found = {(h.collective, h.ranks, h.nbytes): h.share for h in heavy(MADE)}
+    shares = {(h.collective, h.ranks, h.nbytes): h.share for h in heavy(MADE)}
     # the mean size of each bin; an alltoall of 3200 bytes to 4 ranks gives each 800
-    assert found == pytest.approx(
+    assert shares == pytest.approx(
         {
             ("allreduce", 2, 800): 0.06,
             ("allreduce", 2, 0): 0.021,

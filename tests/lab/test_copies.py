@@ -60,9 +60,9 @@ def test_rates_of_copies_against_one_and_against_threads():
     # two copies on cores of their own; the process with two threads on both
     assert seen[1].cpus == [[0], [1], [0, 1]]
     assert seen[1].threads == [1, 1, 2]
-    kept = copies.for_machine(result)
-    assert {(r["copies"], r["threads"]) for r in kept} == {(1, 1), (2, 1), (1, 2)}
-    assert not any("samples" in r for r in kept)
+    section = copies.for_machine(result)
+    assert {(r["copies"], r["threads"]) for r in section} == {(1, 1), (2, 1), (1, 2)}
+    assert not any("samples" in r for r in section)
     for how in ("text", "markdown", "csv"):
         assert "copies" in copies.tables(result.rows, how)[0]
 

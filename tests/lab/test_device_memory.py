@@ -34,8 +34,8 @@ def test_figures_become_a_section_that_a_plan_reads(gpu_device):
     assert (here.copy, here.down, here.up) == tuple(1e9 * rate[w] for w in ("copy", "down", "up"))
     assert (here.launch, here.measured) == (1e-6 * rate["launch"], result.date)
     assert len(known.merged("device", rows).sections["device"]) == len(rows)
-    told = "\n".join(machine_tables.lines(known, ["device"], "text", "machine.json"))
-    assert "launch" in told
+    lines = "\n".join(machine_tables.lines(known, ["device"], "text", "machine.json"))
+    assert "launch" in lines
 
 
 def test_the_command_ends_in_the_machine_file(emulated, subsalt_command, tmp_path, monkeypatch):

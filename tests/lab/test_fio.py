@@ -157,10 +157,10 @@ def test_an_interrupted_fio_leaves_nothing(fake, monkeypatch):
         seen.extend(p.name for p in place.iterdir())
         raise KeyboardInterrupt
 
-    found = fio.Fio.find()
+    program = fio.Fio.find()
     monkeypatch.setattr(fio.programs, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        list(storage_rows.transfers(found, place, settings(place), direct=False))
+        list(storage_rows.transfers(program, place, settings(place), direct=False))
     assert seen
     assert not list(place.iterdir())
 
@@ -210,21 +210,21 @@ def test_every_table_by_the_real_fio(tmp_path, monkeypatch):
     for r in rows:
         assert r["rate"] > 0
         assert r["moved"] > 0
-    kept = storage.for_machine(result, wanted)
-    assert {r.get("engine") for r in kept if r["pattern"] == "random"} == {None, "fio"}
-    assert not any("per_second" in r for r in kept)
+    section = storage.for_machine(result, wanted)
+    assert {r.get("engine") for r in section if r["pattern"] == "random"} == {None, "fio"}
+    assert not any("per_second" in r for r in section)
     for how in ("text", "markdown", "csv"):
         lines = "\n".join(storage_tables.tables(rows, how)).splitlines()
         assert len([x for x in lines if str(tmp_path) in x]) == len(rows)
-    json.dumps(kept, allow_nan=False)
+    json.dumps(section, allow_nan=False)
 
 
 def test_rates_by_second_are_sums_over_threads():
     logs = [(SAMPLES / f"fio-3.33_iops.{k}.log").read_text() for k in (1, 2)]
     first = [float(line.split(",")[1]) for line in logs[0].splitlines()]
     second = [float(line.split(",")[1]) for line in logs[1].splitlines()]
-    found = storage_rows.rates_by_second(logs, "writes")
-    assert found == [a + b for a, b in zip(first, second, strict=True)]
+    rates = storage_rows.rates_by_second(logs, "writes")
+    assert rates == [a + b for a, b in zip(first, second, strict=True)]
     assert code_of(storage_rows.rates_by_second, [], "writes") == "E962"
     assert code_of(storage_rows.rates_by_second, [logs[0][:-9] + "\n10"], "writes") == "E962"
 

@@ -38,10 +38,10 @@ EXPECTED = {
 @pytest.fixture(params=["mpif90.openmpi", "mpif90.mpich"])
 def compiler(request):
     """Return the Fortran compiler of an MPI, where there is one."""
-    found = shutil.which(request.param)
-    if found is None:
+    path = shutil.which(request.param)
+    if path is None:
         pytest.skip(f"no {request.param} on PATH")
-    return found
+    return path
 
 
 @pytest.fixture(params=["waves.f90", "waves_2008.f90"])
@@ -68,17 +68,17 @@ def waves(request, compiler, tmp_path, monkeypatch):
 @pytest.mark.mpi
 def test_calls_bytes_communicators_and_lines(waves):
     program, text, mpi = waves
-    found = profile(mpi.start(RANKS, [str(program)]), sites=True, timeout=PATIENCE).profile
-    counts = {(r.call, r.phase): (r.calls, r.bytes) for r in found.by_phase()}
+    profiled = profile(mpi.start(RANKS, [str(program)]), sites=True, timeout=PATIENCE).profile
+    counts = {(r.call, r.phase): (r.calls, r.bytes) for r in profiled.by_phase()}
     assert {key: counts.get(key) for key in EXPECTED} == EXPECTED
-    assert sorted((r.comm, r.comm_size) for r in found.by_comm() if r.call == "MPI_Bcast") == [
+    assert sorted((r.comm, r.comm_size) for r in profiled.by_comm() if r.call == "MPI_Bcast") == [
         ("world/0.0", 1),
         ("world/0.1", 1),
     ]
     if shutil.which("addr2line") is None:
         return  # lines are not known then
     line = next(n for n, words in enumerate(text.read_text().splitlines(), 1) if "MPI_Barrier" in words)
-    assert [found.places[r.site] for r in found.by_site() if r.call == "MPI_Barrier"] == [
+    assert [profiled.places[r.site] for r in profiled.by_site() if r.call == "MPI_Barrier"] == [
         f"{text.name}:{line}"
     ]
 
@@ -87,8 +87,8 @@ TYPES = "".join(f"typedef int MPI_{name};" for name in ("Comm", "Datatype", "Inf
 
 
 def only(declaration, name="mpi_send_"):
-    (found,) = prototypes(TYPES + declaration)
-    return fortran_wrapper(found, name)
+    (names,) = prototypes(TYPES + declaration)
+    return fortran_wrapper(names, name)
 
 
 def test_what_c_takes_by_value_is_read_under_its_name():

@@ -58,9 +58,9 @@ def ran(mpi, tmp_path_factory):  # noqa: F811
 
 def test_calls_and_bytes_by_phase(ran):
     mpi, profile = ran  # noqa: F811
-    found = {(r.call, r.phase): (r.calls, r.bytes) for r in profile.by_phase()}
+    counts = {(r.call, r.phase): (r.calls, r.bytes) for r in profile.by_phase()}
     expected = EXPECTED | (LARGE if mpi.mpi.family == "mpich" else {})
-    assert {key: found.get(key) for key in expected} == expected
+    assert {key: counts.get(key) for key in expected} == expected
 
 
 def test_a_size_lies_in_its_bin(ran):
@@ -94,8 +94,8 @@ def test_places_are_lines_of_the_program(ran):
     text = __file__.rsplit("/", 1)[0] + "/programs/profiled.c"
     with open(text) as file:
         lines = [n for n, line in enumerate(file, 1) if "MPI_Barrier" in line]
-    found = {profile.places[r.site]: r.calls for r in profile.by_site() if r.call == "MPI_Barrier"}
-    assert found == {
+    calls_by_place = {profile.places[r.site]: r.calls for r in profile.by_site() if r.call == "MPI_Barrier"}
+    assert calls_by_place == {
         f"profiled.c:{line}": calls for line, calls in zip(lines[1:], (2 * RANKS, RANKS, RANKS), strict=True)
     }
 
@@ -139,10 +139,10 @@ def test_a_program_in_python_is_told_by_its_lines(mpi, tmp_path):  # noqa: F811
         """)
     )
     profile = mpi.profile(2, [mpi.python, script]).profile
-    found = {r.call: (r.calls, r.bytes) for r in profile.by_call()}
+    counts = {r.call: (r.calls, r.bytes) for r in profile.by_call()}
     # under MPICH mpi4py calls the forms with large counts, under Open MPI the plain ones
-    assert found["MPI_Bcast"] == (2, 200)
-    assert found["MPI_Allreduce"] == (2, 160)
+    assert counts["MPI_Bcast"] == (2, 200)
+    assert counts["MPI_Allreduce"] == (2, 160)
     barriers = {r.site: r.calls for r in profile.by_site() if r.call == "MPI_Barrier"}
     assert barriers == {f"{script}:4": 6, f"{script}:7": 2}
 

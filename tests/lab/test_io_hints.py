@@ -68,19 +68,19 @@ def fake(monkeypatch):
 
 def test_faster_hints_are_found_and_deaf_ones_left_out(fake, file):
     ran = fake(Fake({"default": 2.0, "fast": 1.0, "slow": 3.0, "deaf": 0.1})).ran
-    found, _, _ = io_hints.measure(NOWHERE, request(file))
-    assert [(c.hints.name, c.why) for c in found] == [
+    measured_hints, _, _ = io_hints.measure(NOWHERE, request(file))
+    assert [(c.hints.name, c.why) for c in measured_hints] == [
         ("default", "the library's own"),
         ("fast", "switch"),
         ("slow", "slower"),
         ("deaf", "left out: striping_factor 4 was asked, nothing came back"),
     ]
-    assert [c.switch for c in found] == [False, True, False, False]
+    assert [c.switch for c in measured_hints] == [False, True, False, False]
     # one run that is not timed; the deaf ones never again
     assert {n: ran.count(n) for n in set(ran)} == {"default": 9, "fast": 9, "slow": 9, "deaf": 1}
     # what subsalt's own writer takes is no part of the comparison
-    assert max(found[0].totals) < 4.0
-    assert found[1].paired.ratio_low > 1.05
+    assert max(measured_hints[0].totals) < 4.0
+    assert measured_hints[1].paired.ratio_low > 1.05
 
 
 def test_noise_chooses_nothing_in_95_of_100_seeds(fake, file):
@@ -95,9 +95,9 @@ def test_noise_chooses_nothing_in_95_of_100_seeds(fake, file):
 
 def test_hints_that_do_not_run_are_left_out(fake, file):
     fake(Fake({"default": 1.0, "fast": 1.0, "slow": 1.0, "deaf": 1.0}, failing=("slow",)))
-    found, _, _ = io_hints.measure(NOWHERE, request(file))
-    assert found[-2].why.startswith("left out: ") or found[-1].why.startswith("left out: ")
-    assert {c.hints.name for c in found if c.why.startswith("left out")} == {"slow", "deaf"}
+    measured_hints, _, _ = io_hints.measure(NOWHERE, request(file))
+    assert measured_hints[-2].why.startswith("left out: ") or measured_hints[-1].why.startswith("left out: ")
+    assert {c.hints.name for c in measured_hints if c.why.startswith("left out")} == {"slow", "deaf"}
 
 
 def test_wrong_data_stop_everything_and_leave_nothing(fake, file):
@@ -177,10 +177,10 @@ def test_stripes_are_asked_for_where_there_are_some():
     assert "16 stripes" in names
     assert "16 stripes" not in [h.name for h in hint_programs.candidates("mpich", 4, "ext4")]
     for family in ("mpich", "openmpi", "intel"):
-        found = hint_programs.candidates(family, 2)
-        assert found[0].is_default
-        assert len({h.name for h in found}) == len(found)
-        assert len({str((h.hints, h.variables)) for h in found}) == len(found)
+        sets = hint_programs.candidates(family, 2)
+        assert sets[0].is_default
+        assert len({h.name for h in sets}) == len(sets)
+        assert len({str((h.hints, h.variables)) for h in sets}) == len(sets)
 
 
 class TestLibraryInUse:
@@ -190,20 +190,20 @@ class TestLibraryInUse:
         mpi = MpiInUse.find()
         if mpi.family == "openmpi":
             pytest.skip("its own MPI-IO takes no file of hints")
-        asked = request(file)
+        wanted = request(file)
         chosen = Compared(Hints("two", {"romio_cb_write": "enable", "cb_buffer_size": "1048576"}), (), {})
-        environment, files = io_hints.write(mpi, asked, chosen)
-        assert files == [asked.folder / "mpiio.hints"]
+        environment, files = io_hints.write(mpi, wanted, chosen)
+        assert files == [wanted.folder / "mpiio.hints"]
         assert files[0].read_text() == "romio_cb_write enable\ncb_buffer_size 1048576\n"
         assert environment == {"ROMIO_HINTS": str(files[0])}
         # none chosen: those of before go
-        assert io_hints.write(mpi, asked, None) == ({}, [])
+        assert io_hints.write(mpi, wanted, None) == ({}, [])
         assert not files[0].exists()
         deaf = Compared(Hints("deaf", {"no_such_hint": "1"}), (), {})
         with pytest.raises(DeviceError, match="no_such_hint 1 was asked, nothing came back") as wrong:
-            io_hints.write(mpi, asked, deaf)
+            io_hints.write(mpi, wanted, deaf)
         assert wrong.value.code == "E945"
-        assert not list(asked.folder.iterdir())
+        assert not list(wanted.folder.iterdir())
         assert not [p for p in file.parent.iterdir() if p.name.startswith(".")]
 
     def test_open_mpi_tells_its_variables(self, openmpi, monkeypatch, file):

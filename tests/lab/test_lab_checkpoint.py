@@ -48,8 +48,8 @@ def test_as_many_checkpoints_as_asked_for(strategy):
         counts = counts_of(case(strategy).scheme(count, on_disk=True))
         if strategy == "store":
             # every (samples // count)-th step, which may be a few more than asked for
-            kept = SAMPLES // (SAMPLES // count)
-            assert (counts.snapshots_written, counts.snapshots_read) == (kept, kept)
+            count_made = SAMPLES // (SAMPLES // count)
+            assert (counts.snapshots_written, counts.snapshots_read) == (count_made, count_made)
             assert counts.states_stored_disk == 0
         else:
             scheme = case(strategy).scheme(count, on_disk=True)
@@ -125,8 +125,8 @@ def test_only_what_reached_the_same_is_compared():
         row("b", 16, 1.0),
         row("a", 16, 0.1, durable=False),
     ]
-    found = [(r["over_first"], r["over_one"]) for r in checkpoint.compared(rows)]
-    assert found == [(None, None), (2.0, None), (None, 4.0), (2.0, 4.0), (None, None)]
+    ratios = [(r["over_first"], r["over_one"]) for r in checkpoint.compared(rows)]
+    assert ratios == [(None, None), (2.0, None), (None, 4.0), (2.0, 4.0), (None, None)]
 
 
 def test_rows_say_what_was_reached():
@@ -147,9 +147,9 @@ def test_rows_say_what_was_reached():
 
 def test_the_middle_sample_counts():
     samples = [row("a", 1, s) for s in (5.0, 1.0, 3.0)]
-    found = checkpoint.middle(samples)
-    assert found["put_seconds"] == 3.0
-    assert found["seconds"] == [10.0, 2.0, 6.0]
+    middle_row = checkpoint.middle(samples)
+    assert middle_row["put_seconds"] == 3.0
+    assert middle_row["seconds"] == [10.0, 2.0, 6.0]
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_the_middle_sample_counts():
     ],
 )
 def test_wrong_options_are_refused_with_the_cure(subsalt_command, words, code, said):
-    found, _, err = subsalt_command("lab", "checkpoint", *words)
-    assert found == code
+    printed, _, err = subsalt_command("lab", "checkpoint", *words)
+    assert printed == code
     assert said in err
 
 

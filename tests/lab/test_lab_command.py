@@ -88,8 +88,10 @@ def test_kernels_in_text_and_the_usual_place(run, tmp_path):
         assert f"\n{line} " in out
     path = tmp_path / "cache" / "subsalt" / "machine.json"
     assert str(path) in err
-    found = machine.read(path).find("kernels", medium="isotropic", order=8, boundary="pml", loop="segment")
-    assert [(r["n"], r["model_storage"]) for r in found] == [(96, "f32"), (96, "u16")]
+    read_back = machine.read(path).find(
+        "kernels", medium="isotropic", order=8, boundary="pml", loop="segment"
+    )
+    assert [(r["n"], r["model_storage"]) for r in read_back] == [(96, "f32"), (96, "u16")]
 
 
 def test_csv_can_be_piped(run, monkeypatch):

@@ -28,9 +28,9 @@ def settings(directory, **changes):
 @needs_mpi
 @pytest.mark.parametrize("suffix", [".rsf", ".sgy"])
 def test_counted_bytes_are_those_of_the_formula(tmp_path, suffix):
-    asked = settings(tmp_path, ranks=[1, 3], suffix=suffix, caches=["cold", "warm"], compute=0.5)
-    case, (nx, ny, nz) = asked.case, asked.case.grid
-    result = measurement.measure(asked)
+    wanted = settings(tmp_path, ranks=[1, 3], suffix=suffix, caches=["cold", "warm"], compute=0.5)
+    case, (nx, ny, nz) = wanted.case, wanted.case.grid
+    result = measurement.measure(wanted)
     assert list(tmp_path.iterdir()) == []  # removed
     assert [(r["table"], r["ranks"], r["cache"]) for r in result.rows] == [
         (t, n, c) for n in (1, 3) for t in ("init", "trace", "total") for c in ("cold", "warm")

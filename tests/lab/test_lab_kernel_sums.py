@@ -14,9 +14,9 @@ from subsalt_lab.kernels import SumBench
 BEST = cpu.available()[-1]
 
 
-def small_bench(*asked):
+def small_bench(*arguments):
     """Return the bench that is asked for, or one that takes milliseconds."""
-    return SumBench(*(asked or ((3, 16), 8)))
+    return SumBench(*(arguments or ((3, 16), 8)))
 
 
 @pytest.fixture(scope="module")

@@ -46,8 +46,8 @@ def test_a_medium_without_packed_models_has_no_bytes_for_them():
 
 @pytest.fixture(scope="module")
 def benches():
-    found = {m: kernel_bench.Bench(N, m, 4, 1) for m in kernels.MEDIA}
-    return found | {f"{m} u16": found[m].packed() for m in ("isotropic", "vti")}
+    all_benches = {m: kernel_bench.Bench(N, m, 4, 1) for m in kernels.MEDIA}
+    return all_benches | {f"{m} u16": all_benches[m].packed() for m in ("isotropic", "vti")}
 
 
 @pytest.mark.parametrize("isa", cpu.available())

@@ -104,8 +104,8 @@ def test_no_transfer_begins_after_the_limit(tmp_path):
 def test_what_the_system_refuses_is_said(tmp_path, fault, operation, code):
     number = {"open": errno.EACCES, "write": errno.ENOSPC, "fsync": errno.EIO}[operation]
 
-    def refuse(asked, path, nbytes):
-        if asked == operation:
+    def refuse(requested, path, nbytes):
+        if requested == operation:
             raise OSError(number, os.strerror(number), path)
 
     fault(refuse)
@@ -231,9 +231,9 @@ def test_what_a_plan_needs_is_kept_in_machine_json(tmp_path):
     assert machine.save(path, "storage", rows) == 0
     known = machine.read(path)
     assert len(known.sections["storage"]) == len(rows) == len({tuple(r.items()) for r in rows})
-    found = put_get.rates_of(known, tmp_path)
-    assert found is not None
-    assert found.put in {1e9 * r["rate"] for r in rows if r["what"] == "put"}
+    rates = put_get.rates_of(known, tmp_path)
+    assert rates is not None
+    assert rates.put in {1e9 * r["rate"] for r in rows if r["what"] == "put"}
     assert "seconds" not in rows[0]
 
 

@@ -19,9 +19,9 @@ def test_siblings_are_read_as_linux_writes_them(tmp_path):
         folder = tmp_path / f"cpu{cpu}" / "topology"
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(siblings + "\n")
-    found = Topology.here(tmp_path, {0, 1, 2, 3})
-    assert found == HYPER
-    assert (found.threads, found.per_core) == (4, 2)
+    topology = Topology.here(tmp_path, {0, 1, 2, 3})
+    assert topology == HYPER
+    assert (topology.threads, topology.per_core) == (4, 2)
     # a job that may use one thread of each core has no hyperthreads
     assert Topology.here(tmp_path, {0, 1}) == Topology(((0,), (1,)))
     assert Topology.here(tmp_path / "nowhere", {0, 5}) == Topology(((0,), (5,)))
@@ -34,10 +34,10 @@ def test_sockets_are_counted_where_the_system_names_them(tmp_path):
         folder.mkdir(parents=True)
         (folder / "thread_siblings_list").write_text(f"{cpu}\n")
         (folder / "physical_package_id").write_text(f"{socket}\n")
-    found = Topology.here(tmp_path, {0, 1, 2, 3, 4})
-    assert found.sockets == (0, 0, 1, 1, 1)
+    topology = Topology.here(tmp_path, {0, 1, 2, 3, 4})
+    assert topology.sockets == (0, 0, 1, 1, 1)
     # sockets are filled one after the other: as many as the smaller one has
-    assert found.per_socket == 2
+    assert topology.per_socket == 2
 
 
 @pytest.mark.parametrize("text", ["0", "0-3", "0-1,4,6-7"])
@@ -55,16 +55,16 @@ def test_ranks_get_neighbouring_cores_and_never_share_one():
 
 
 def test_every_combination_smallest_first():
-    found = layouts([1, 2, 4], [1, 2], PLAIN, pin=False, hyperthreads=True)
-    assert [x.name for x in found] == ["1 x 1", "1 x 2", "2 x 1", "2 x 2", "4 x 1", "4 x 2"]
-    assert not any(x.pins for x in found)
+    combinations = layouts([1, 2, 4], [1, 2], PLAIN, pin=False, hyperthreads=True)
+    assert [x.name for x in combinations] == ["1 x 1", "1 x 2", "2 x 1", "2 x 2", "4 x 1", "4 x 2"]
+    assert not any(x.pins for x in combinations)
     pinned = layouts([1, 4], [1, 2], PLAIN, pin=True, hyperthreads=True)
     assert [x.pin_lists for x in pinned] == ["0", "0-1", "0;1;2;3", "-"]
 
 
 def test_hyperthreads_stand_beside_the_same_cores_and_are_pinned():
-    found = layouts([1, 2], [1], HYPER, pin=False, hyperthreads=True)
-    assert [(x.name, x.pin_lists) for x in found] == [
+    combinations = layouts([1, 2], [1], HYPER, pin=False, hyperthreads=True)
+    assert [(x.name, x.pin_lists) for x in combinations] == [
         ("1 x 1", "0"),
         ("1 x 2 HT", "0,2"),
         ("2 x 1", "0;1"),
@@ -91,8 +91,8 @@ def test_cores_and_nodes_as_the_ranks_found_them():
 
 
 def test_hyperthreads_count_as_the_cores_they_share():
-    found = RankLayout(2, 2, per_core=2).where(seen(2, [0, 1, 2, 3], per_core=2))
-    assert (found.cores, found.oversubscribed) == (2, False)
+    layout = RankLayout(2, 2, per_core=2).where(seen(2, [0, 1, 2, 3], per_core=2))
+    assert (layout.cores, layout.oversubscribed) == (2, False)
     # more threads than cores without asking for hyperthreads: they share all the same
     assert RankLayout(4, 1).where(seen(4, [0, 1, 2, 3], per_core=2)).cores == 2
 
@@ -128,8 +128,8 @@ def test_a_pinned_module_runs_on_its_threads_only(tmp_path):
             check=True,
         )
         assert done.stdout == f"[{cpu}]\n"
-    asked = [sys.executable, "-m", "subsalt_lab.pinned", "-", "antigravity"]
+    words = [sys.executable, "-m", "subsalt_lab.pinned", "-", "antigravity"]
     assert (
-        subprocess.run(asked, capture_output=True, text=True).stderr
+        subprocess.run(words, capture_output=True, text=True).stderr
         == "antigravity is no module of subsalt\n"
     )

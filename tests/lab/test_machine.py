@@ -15,9 +15,9 @@ def row(**more):
 def test_what_is_saved_is_read(tmp_path):
     path = tmp_path / "new" / "machine.json"
     machine.save(path, "memory", [row(), row(threads=2, rate=60.0)])
-    found = machine.read(path)
-    assert found.sections == {"memory": [row(), row(threads=2, rate=60.0)]}
-    assert found.is_same(machine.Machine.here())
+    read_back = machine.read(path)
+    assert read_back.sections == {"memory": [row(), row(threads=2, rate=60.0)]}
+    assert read_back.is_same(machine.Machine.here())
     assert json.loads(path.read_text())["schema"] == machine.SCHEMA
 
 
@@ -27,9 +27,9 @@ def test_sections_and_rows_of_others_stay(tmp_path):
     kernel = {"medium": "vti", "order": 8, "points_per_s": 1e9}
     machine.save(path, "kernels", [kernel])
     machine.save(path, "memory", [row(threads=2, rate=70.0)])
-    found = machine.read(path)
-    assert found.sections["kernels"] == [kernel]
-    assert found.sections["memory"] == [row(), row(threads=2, rate=70.0)]
+    read_back = machine.read(path)
+    assert read_back.sections["kernels"] == [kernel]
+    assert read_back.sections["memory"] == [row(), row(threads=2, rate=70.0)]
 
 
 def test_a_noisy_row_does_not_replace_a_quiet_one_of_the_same_version():
@@ -70,8 +70,8 @@ def test_quiet_rows_are_found_first_then_the_newest(tmp_path):
         row(isa="v3", noisy=False, date="2026-02-01"),
         row(isa="v4", noisy=True, date="2026-03-01"),
     ]
-    found = machine.Machine.here().merged("memory", rows).find("memory", what="update")
-    assert [r["isa"] for r in found] == ["v3", "v2", "v4"]
+    chosen_row = machine.Machine.here().merged("memory", rows).find("memory", what="update")
+    assert [r["isa"] for r in chosen_row] == ["v3", "v2", "v4"]
     assert machine.Machine.here().find("kernels", medium="tti") == []
 
 

@@ -79,10 +79,10 @@ def test_the_command(file, capsys):
     assert " us" in out
     assert "missing  copies" in out
     code, out, _ = run(capsys, "--machine", file, "--json", "--section", "kernels")
-    found = json.loads(out.splitlines()[-1])
-    assert len(found["kernels"]) == 2
-    assert "network" not in found
-    assert found["machine_file"] == str(file)
+    result = json.loads(out.splitlines()[-1])
+    assert len(result["kernels"]) == 2
+    assert "network" not in result
+    assert result["machine_file"] == str(file)
     code, out, _ = run(capsys, "--machine", file, "--section", "kernels", "--table", "csv")
     assert (code, len(out.splitlines())) == (0, 3)
     assert run(capsys, "--machine", file, "--table", "markdown")[1].count("| ---") >= 2

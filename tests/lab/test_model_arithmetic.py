@@ -46,17 +46,17 @@ def test_slabs_and_blocks_are_cut_by_whole_planes():
 
 
 def test_a_shot_by_hand():
-    found = predict(PROBLEM, slabs(PROBLEM.shape, 3), 10.0, SLOW, FileRates(4.0, 2.0, limit=9.0))
+    prediction = predict(PROBLEM, slabs(PROBLEM.shape, 3), 10.0, SLOW, FileRates(4.0, 2.0, limit=9.0))
     # 3 steps of 4 planes of 20 points, 10 points a second
-    assert found.phases["kernel"] == pytest.approx(24.0)
+    assert prediction.phases["kernel"] == pytest.approx(24.0)
     # 3 steps: 2 arrays to 2 neighbours, 0.5 s each and 20 points of 4 bytes
-    assert found.phases["halo"] == pytest.approx(3 * (4 * 0.5 + 2 * 4 * 40))
+    assert prediction.phases["halo"] == pytest.approx(3 * (4 * 0.5 + 2 * 4 * 40))
     # three readers of 9 bytes a second together; 4 planes and 2 beyond, 3 arrays
-    assert found.phases["init"] == pytest.approx(3 * 4 * 6 * 20 / 3)
-    assert found.phases["traces"] == pytest.approx(2 * 3 * 4 * 6 * 4 / 3)
-    assert found.phases["image"] == pytest.approx(4 * 4 * 20 / 2)
+    assert prediction.phases["init"] == pytest.approx(3 * 4 * 6 * 20 / 3)
+    assert prediction.phases["traces"] == pytest.approx(2 * 3 * 4 * 6 * 4 / 3)
+    assert prediction.phases["image"] == pytest.approx(4 * 4 * 20 / 2)
     ideal = 3 * 200 / 3 / 10
-    assert found.efficiency == pytest.approx(ideal / (24.0 + 966.0))
+    assert prediction.efficiency == pytest.approx(ideal / (24.0 + 966.0))
 
 
 def test_messages_hide_under_the_core_as_far_as_it_lasts():
@@ -70,10 +70,10 @@ def test_messages_hide_under_the_core_as_far_as_it_lasts():
 
 
 def test_what_is_not_known_is_said_not_made_up():
-    found = predict(PROBLEM, slabs(PROBLEM.shape, 2), 10.0, None)
-    assert set(found.phases) == {"kernel"}
-    assert "subsalt lab network" in found.unknown["halo"]
-    assert found.efficiency is None
+    prediction = predict(PROBLEM, slabs(PROBLEM.shape, 2), 10.0, None)
+    assert set(prediction.phases) == {"kernel"}
+    assert "subsalt lab network" in prediction.unknown["halo"]
+    assert prediction.efficiency is None
     # a node alone has nobody to wait for
     assert predict(PROBLEM, slabs(PROBLEM.shape, 1), 10.0, None).phases["halo"] == 0.0
 
@@ -163,8 +163,8 @@ def test_messages_take_what_those_of_their_size_took():
     ],
 )
 def test_rates_that_people_write(text, rate, latency):
-    found = network.given(text)
-    assert (found.rate, found.latency, found.source) == (pytest.approx(rate), pytest.approx(latency), "given")
+    link = network.given(text)
+    assert (link.rate, link.latency, link.source) == (pytest.approx(rate), pytest.approx(latency), "given")
 
 
 @pytest.mark.parametrize("text", ["", "fast", "0", "-3", "20 furlongs/s", "20GB/s,2ms", "1e999x"])

@@ -71,16 +71,16 @@ def test_the_halo_by_hand():
 @pytest.mark.parametrize(("nodes", "efficiency"), [(24, 0.97), (96, 0.94), (1536, 0.85), (6144, 0.76)])
 def test_blocks_in_three_directions(nodes, efficiency):
     problem = founding.problem_of("2486")
-    found = predict(problem, cubes(problem.shape, nodes), 2e9, Link(2e-6, 20e9, "across", "given"))
-    assert found.efficiency == pytest.approx(efficiency, abs=0.005)
+    prediction = predict(problem, cubes(problem.shape, nodes), 2e9, Link(2e-6, 20e9, "across", "given"))
+    assert prediction.efficiency == pytest.approx(efficiency, abs=0.005)
 
 
 def test_the_command_shows_every_row_and_says_that_it_is_a_model(capsys):
     code, out, err = run(capsys, "--founding", "--json")
     assert code == 0
-    found = json.loads(out.splitlines()[-1])
-    assert sum(r["table"] == "kernel" for r in found["rows"]) == 17
-    assert sum(r["table"] == "input" for r in found["rows"]) == 8
+    result = json.loads(out.splitlines()[-1])
+    assert sum(r["table"] == "kernel" for r in result["rows"]) == 17
+    assert sum(r["table"] == "input" for r in result["rows"]) == 8
     assert err.startswith("MODEL")
     assert "largest miss 2.1%" in err
     assert "not explained" in err
@@ -96,15 +96,15 @@ def test_a_table_for_programs(capsys, tmp_path):
 
 
 def test_a_grid_of_ones_own(capsys):
-    asked = ["--grid", "2486,1151,1231", "--nodes", "100,24,310,9999", "--rate", "280e6"]
-    code, out, _ = run(capsys, *asked, "--network", "3.2,0us")
+    words = ["--grid", "2486,1151,1231", "--nodes", "100,24,310,9999", "--rate", "280e6"]
+    code, out, _ = run(capsys, *words, "--network", "3.2,0us")
     assert code == 0
     assert "MODEL, no measurement" in out
     lines = [line.split() for line in out.splitlines() if line.strip() and line.split()[0].isdecimal()]
     assert [line[0] for line in lines] == ["24", "100", "310", "9999"]
     assert "2486 planes" in out
     assert "under the time steps" not in out
-    code, out, _ = run(capsys, *asked, "--network", "3.2", "--overlap", "--files", "3", "--json")
+    code, out, _ = run(capsys, *words, "--network", "3.2", "--overlap", "--files", "3", "--json")
     rows = json.loads(out.splitlines()[-1])["rows"]
     assert rows[0]["halo"] == 0
     assert rows[0]["traces"] > 0

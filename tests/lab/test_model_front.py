@@ -40,12 +40,12 @@ def computed(shape, points, steps, order=8, kind="fitted"):
             boxes.append(
                 np.prod([np.ptp(np.flatnonzero(u.any(axis=a))) + 1 for a in ((1, 2), (0, 2), (0, 1))])
             )
-    asked = shape3, grid.to_index(where) - first, 2000.0 * dt / 10.0, steps, options.weights
+    arguments = shape3, grid.to_index(where) - first, 2000.0 * dt / 10.0, steps, options.weights
     return (
         float(np.mean(parts)),
         float(np.mean(boxes) / np.prod(shape3)),
-        reached(*asked),
-        reached_box(*asked),
+        reached(*arguments),
+        reached_box(*arguments),
     )
 
 

@@ -175,8 +175,8 @@ def test_every_call_comes_to_what_was_chosen_and_all_others_to_the_default(sourc
     ends = {e for c in CHOICES for e in (c.bytes_from, c.bytes_below or 1 << 30)} | {12288, 524288 // 4}
     for ranks in (1, 2, 3, 4, 5, 7, 8, 9, 16, 17):
         for nbytes in sorted({e + d for e in ends for d in (-1, 0, 1) if e + d >= 0}):
-            found = walk(tree, collective, ranks, nbytes)
-            assert found == meant(collective, ranks, nbytes), (ranks, nbytes)
+            reached = walk(tree, collective, ranks, nbytes)
+            assert reached == meant(collective, ranks, nbytes), (ranks, nbytes)
 
 
 def test_what_was_measured_with_threads_holds_with_threads_only(source):
@@ -188,8 +188,8 @@ def test_what_was_measured_with_threads_holds_with_threads_only(source):
 def test_the_level_of_a_node_lets_tuned_sizes_of_a_program_without_threads_through(source):
     out = files.trees(source, CHOICES[:1], "single")
     release = "algorithm=MPIDI_POSIX_mpi_bcast_release_gather"
-    for nbytes, found in ((999, release), (1000, None), (2000, None), (2001, release)):
-        assert walk(out["node"], "bcast", 2, nbytes, threads="single") == found
+    for nbytes, release_found in ((999, release), (1000, None), (2000, None), (2001, release)):
+        assert walk(out["node"], "bcast", 2, nbytes, threads="single") == release_found
         assert walk(out["node"], "bcast", 3, nbytes, threads="single") == release
     assert walk(out["general"], "bcast", 2, 1500, threads="single").endswith("pipelined_tree")
     assert "node" not in files.trees(source, CHOICES[:1], "multiple")
@@ -276,11 +276,11 @@ class TestLibraryInUse:
         mpi = MpiInUse.find()
         if mpi.family != "mpich" or int(mpi.version.split(".")[0]) < 5:
             pytest.skip(f"{mpi.name}: the tables are those of MPICH 5")
-        found = table.tables(Path(mpi.library))
-        assert set(found) == {"general", "node", "composition"}
-        assert set(GENERAL) < set(found["general"])
+        known_tables = table.tables(Path(mpi.library))
+        assert set(known_tables) == {"general", "node", "composition"}
+        assert set(GENERAL) < set(known_tables["general"])
         # every tree can be cut to a number of ranks, and the answer is then free of them
-        for level in found.values():
+        for level in known_tables.values():
             for tree in level.values():
                 for ranks in (1, 2, 7, 8, 9):
                     cut = json.dumps(table.for_size(tree.get("comm_type=intra", {}), ranks))

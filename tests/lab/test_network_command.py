@@ -26,19 +26,19 @@ def run(subsalt_command, monkeypatch, tmp_path):
 @needs_mpi
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 def test_figures_are_printed_kept_and_written(run, tmp_path):
-    out_file, kept = tmp_path / "result.json", tmp_path / "machine.json"
+    out_file, result_path = tmp_path / "result.json", tmp_path / "machine.json"
     code, out, err = run(
-        "--quick", "--np", "2", "--sizes", "0,8,4K", "--out", out_file, "--machine", kept, "--json"
+        "--quick", "--np", "2", "--sizes", "0,8,4K", "--out", out_file, "--machine", result_path, "--json"
     )
     assert code == 0, err
     result = json.loads(out.splitlines()[-1])
     assert result["measurement"] == "network"
-    assert result["machine_file"] == str(kept)
+    assert result["machine_file"] == str(result_path)
     assert json.loads(out_file.read_text())["rows"] == result["rows"]
     assert all(len(r["seconds"]) >= 3 for r in result["rows"] if "value" in r)
     assert "Between two ranks; 64 messages in flight" in err
     assert "Balance" in err
-    rows = machine.read(kept).sections.get("network", [])
+    rows = machine.read(result_path).sections.get("network", [])
     names = {"latency", "stream", "bidirectional", "message_rate"}
     names |= {"allreduce", "reduce", "bcast", "allgather", "alltoall", "barrier"}
     # two ranks on a machine of one core take turns: nothing of that is kept
@@ -56,16 +56,16 @@ def test_a_stop_keeps_the_starts_that_had_ended(run, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(measure, "messages", stopped)
-    out_file, kept = tmp_path / "result.json", tmp_path / "machine.json"
+    out_file, result_path = tmp_path / "result.json", tmp_path / "machine.json"
     code, _, err = run(
-        "--quick", "--np", "2,3", "--sizes", "8,4K", "--out", out_file, "--machine", kept, "--json"
+        "--quick", "--np", "2,3", "--sizes", "8,4K", "--out", out_file, "--machine", result_path, "--json"
     )
     assert code == 130
-    found = json.loads(out_file.read_text())
-    assert {"latency", "stream"} <= {r["what"] for r in found["rows"]}
-    assert any("stopped before the end" in n for n in found["notes"])
+    stored = json.loads(out_file.read_text())
+    assert {"latency", "stream"} <= {r["what"] for r in stored["rows"]}
+    assert any("stopped before the end" in n for n in stored["notes"])
     assert f"rows in {out_file}" in err
-    assert not kept.exists()
+    assert not result_path.exists()
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_a_stop_keeps_the_starts_that_had_ended(run, tmp_path, monkeypatch):
     ],
 )
 def test_wrong_options_are_refused_with_the_cure(run, wrong, code, said):
-    found, _, err = run(*wrong)
-    assert found == code, err
+    printed, _, err = run(*wrong)
+    assert printed == code, err
     assert said in err
     assert "fix:" in err
 
@@ -93,16 +93,16 @@ def test_wrong_options_are_refused_with_the_cure(run, wrong, code, said):
 def test_benchmarks_that_are_missing_stop_before_anything_is_measured(run, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name, **more: None)
     for option, code in (("--hpcc", "E954"), ("--imb", "E956")):
-        found, _, err = run(option)
-        assert found == 69
+        printed, _, err = run(option)
+        assert printed == 69
         assert code in err
         assert "network:" not in err
 
 
 def test_a_launcher_that_starts_single_runs_is_refused(run):
     # env starts one program, which is one rank of its own
-    found, _, err = run("--np", "2", "--sizes", "8", "--launcher", "env")
-    assert found != 0
+    printed, _, err = run("--np", "2", "--sizes", "8", "--launcher", "env")
+    assert printed != 0
     assert "E78" in err or "E90" in err
 
 

@@ -96,12 +96,12 @@ def test_ranks_that_may_be_on_either_socket_are_on_one_node():
 @pytest.mark.parametrize("hosts", ["aabb", "abab"])
 def test_two_nodes_send_one_way_all_at_once(hosts):
     ranks = [rank(h) for h in hosts]
-    found = {(p.where, p.ranks): p.pairs for p in choose(ranks)}
+    choice = {(p.where, p.ranks): p.pairs for p in choose(ranks)}
     a, b = ([r for r in range(4) if hosts[r] == h] for h in "ab")
-    assert found["across", 2] == ((a[0], b[0]),)
-    assert found["across", 4] == tuple(zip(a, b, strict=True))
+    assert choice["across", 2] == ((a[0], b[0]),)
+    assert choice["across", 4] == tuple(zip(a, b, strict=True))
     # both pairs of one node at a time would share nothing
-    assert ("socket", 4) not in found
+    assert ("socket", 4) not in choice
     assert of_all(ranks) == "across"
 
 

@@ -32,15 +32,15 @@ def changed(key, value):
 
 
 def test_the_summary_of_our_own_run():
-    found = hpcc_output.summary(HPCC)
-    hpcc_output.check(found)
-    by = {(r["test"], r["who"]): r for r in hpcc_output.rows(found, 1 << 19)}
+    results = hpcc_output.summary(HPCC)
+    hpcc_output.check(results)
+    by = {(r["test"], r["who"]): r for r in hpcc_output.rows(results, 1 << 19)}
     assert by["HPL", "all"]["value"] == pytest.approx(0.162019)
     assert by["HPL", "all"]["unit"] == "GF/s"
     assert by["DGEMM", "each"]["value"] == 1.59248
     assert by["ping-pong latency", "one"]["value"] == 0.11575
     assert all(r["valid"] for r in by.values())
-    assert "matrix of 1000 x 1000, blocks of 192, 1 x 2 ranks" in hpcc_output.notes(found, 1 << 20)[0]
+    assert "matrix of 1000 x 1000, blocks of 192, 1 x 2 ranks" in hpcc_output.notes(results, 1 << 20)[0]
 
 
 @pytest.mark.skipif(shutil.which("hpcc") is None, reason="hpcc is not installed")
@@ -51,28 +51,28 @@ def test_the_real_hpcc_runs_and_is_read(monkeypatch):
         monkeypatch.setenv(name, value)
     # two blocks of HPL: seconds
     monkeypatch.setattr(hpcc, "memory_of", lambda part: 8.0 * 400**2)
-    found = hpcc.measure(0.1, 2)
-    assert {r["test"] for r in found.rows} >= {"HPL", "DGEMM", "STREAM triad", "ping-pong latency"}
-    assert found.dgemm is not None
-    assert found.dgemm > 0
-    assert any(note.startswith("hpcc: Open MPI") for note in found.notes)
+    results = hpcc.measure(0.1, 2)
+    assert {r["test"] for r in results.rows} >= {"HPL", "DGEMM", "STREAM triad", "ping-pong latency"}
+    assert results.dgemm is not None
+    assert results.dgemm > 0
+    assert any(note.startswith("hpcc: Open MPI") for note in results.notes)
 
 
 def test_stream_in_a_cache_is_not_valid():
-    found = hpcc_output.summary(HPCC)
+    results = hpcc_output.summary(HPCC)
     # three arrays of 166,666 doubles are 4.0 MB
-    limit = hpcc_output.stream_bytes(found) / hpcc_output.CACHES
+    limit = hpcc_output.stream_bytes(results) / hpcc_output.CACHES
     assert limit == 3 * 8 * 166666 / 4
     for cache, valid in ((limit - 1, True), (limit, False), (32 << 20, False)):
-        rows = hpcc_output.rows(found, cache)
+        rows = hpcc_output.rows(results, cache)
         assert {r["valid"] for r in rows if r["test"] == "STREAM triad"} == {valid}
         assert all(r["valid"] for r in rows if r["test"] != "STREAM triad")
-        assert any("those of caches" in n for n in hpcc_output.notes(found, cache)) != valid
+        assert any("those of caches" in n for n in hpcc_output.notes(results, cache)) != valid
 
 
 def test_a_clock_without_ticks_gives_no_figure():
-    found = hpcc_output.summary(changed("AvgPingPongLatency_usec", "0"))
-    row = next(r for r in hpcc_output.rows(found, 1) if r["test"] == "ping-pong latency")
+    results = hpcc_output.summary(changed("AvgPingPongLatency_usec", "0"))
+    row = next(r for r in hpcc_output.rows(results, 1) if r["test"] == "ping-pong latency")
     assert not row["valid"]
 
 
@@ -134,10 +134,10 @@ def test_hpcc_is_run_in_a_folder_that_does_not_stay():
         assert "made by subsalt" in (folder / "hpccinf.txt").read_text()
         (folder / "hpccoutf.txt").write_text(HPCC)
 
-    found = hpcc.measure(0.001, 2, start=start, cache=1 << 20)
+    results = hpcc.measure(0.001, 2, start=start, cache=1 << 20)
     assert not places[0].exists()
-    assert found.dgemm == pytest.approx(2 * 1.59248)
-    assert found.rows[0]["test"] == "HPL"
+    assert results.dgemm == pytest.approx(2 * 1.59248)
+    assert results.rows[0]["test"] == "HPL"
 
 
 def test_hpcc_that_writes_nothing_is_told():
@@ -219,10 +219,13 @@ def test_ours_stands_beside_theirs():
         {"what": "stream", "ranks": 2, "bytes": 0, "value": 1.0, "unit": "GB/s"},
         {"what": "point_to_point", "ranks": 2, "bytes": 0, "a_s": 1.0},
     ]
-    found = imb.beside(ours, imb_output.read(IMB))
-    assert [(r["of"], r["bytes"], r["unit"]) for r in found] == [("latency", 8, "us"), ("stream", 64, "GB/s")]
-    assert [r["ratio"] for r in found] == pytest.approx([2.0, 2.0])
-    assert found[0]["ours"] == pytest.approx(1.7)
+    results = imb.beside(ours, imb_output.read(IMB))
+    assert [(r["of"], r["bytes"], r["unit"]) for r in results] == [
+        ("latency", 8, "us"),
+        ("stream", 64, "GB/s"),
+    ]
+    assert [r["ratio"] for r in results] == pytest.approx([2.0, 2.0])
+    assert results[0]["ours"] == pytest.approx(1.7)
 
 
 def test_imb_is_asked_for_our_sizes():

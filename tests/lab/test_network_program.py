@@ -62,14 +62,14 @@ def test_every_case_has_its_blocks(place, tmp_path):
     assert done.returncode == 0, done.stderr
     answer = read(done.stdout, 4)
     assert answer.level == "multiple"
-    found = Counter((b.group, b.test, b.nbytes) for b in answer.blocks)
+    counts = Counter((b.group, b.test, b.nbytes) for b in answer.blocks)
     pairs = {(g, t, n) for g in (0, 1) for t in ("latency", "stream", "both") for n in (0, 8, 12, 4096)}
     # sums are of doubles: 12 bytes are none
     sums = {(-1, t, n) for t in ("allreduce", "reduce") for n in (8, 4096)}
     others = {(-1, t, n) for t in ("bcast", "allgather", "alltoall") for n in (8, 12, 4096)}
-    assert set(found) == pairs | sums | others | {(-1, "barrier", 0)}
+    assert set(counts) == pairs | sums | others | {(-1, "barrier", 0)}
     # one that takes long has fewer blocks, three at least; here three were asked for
-    assert set(found.values()) == {3}
+    assert set(counts.values()) == {3}
     assert all(b.seconds > 0 and b.calls >= 1 for b in answer.blocks)
 
 

@@ -21,13 +21,13 @@ def answer(*blocks):
 
 
 def test_values_are_medians_of_blocks():
-    found = answer(
+    measured = answer(
         *((0, "latency", 8, 10, s) for s in (2e-6, 90e-6, 4e-6)),
         *((0, "stream", 1000, 1, s) for s in (64e-6, 64e-6, 1.0)),
         *((1, "both", 1000, 1, s) for s in (128e-6,) * 3),
         *((0, "stream", 8, 1, s) for s in (64e-6,) * 3),
     )
-    by = {(r["what"], r["ranks"], r["bytes"]): r for r in rows.between_two(found, SETS, mpi="MPICH")}
+    by = {(r["what"], r["ranks"], r["bytes"]): r for r in rows.between_two(measured, SETS, mpi="MPICH")}
     half = by["latency", 2, 8]
     assert (half["value"], half["unit"], half["where"], half["mpi"]) == (2e-6, "s", "socket", "MPICH")
     assert half["seconds"] == [1e-6, 45e-6, 2e-6]
@@ -39,13 +39,13 @@ def test_values_are_medians_of_blocks():
 
 
 def test_empty_messages_have_a_time_and_no_rate():
-    found = answer((0, "latency", 0, 1, 2e-6), (0, "stream", 0, 1, 1e-6), (0, "both", 0, 1, 1e-6))
-    assert [(r["what"], r["value"]) for r in rows.between_two(found, SETS)] == [("latency", 1e-6)]
+    measured = answer((0, "latency", 0, 1, 2e-6), (0, "stream", 0, 1, 1e-6), (0, "both", 0, 1, 1e-6))
+    assert [(r["what"], r["value"]) for r in rows.between_two(measured, SETS)] == [("latency", 1e-6)]
 
 
 def test_operations_of_all_ranks_are_told_apart():
-    found = answer((-1, "allreduce", 8, 1, 3e-6), (-1, "barrier", 0, 1, 1e-6), (0, "latency", 8, 1, 1e-6))
-    assert [(r["what"], r["ranks"], r["bytes"], r["value"]) for r in rows.among_all(found)] == [
+    measured = answer((-1, "allreduce", 8, 1, 3e-6), (-1, "barrier", 0, 1, 1e-6), (0, "latency", 8, 1, 1e-6))
+    assert [(r["what"], r["ranks"], r["bytes"], r["value"]) for r in rows.among_all(measured)] == [
         ("allreduce", 4, 8, 3e-6),
         ("barrier", 4, 0, 1e-6),
     ]
@@ -84,9 +84,9 @@ def test_short_messages_alone_have_no_line():
 
 def test_a_step_is_found_where_it_is():
     seconds = [1e-6 + s / 2e9 + (4e-6 if s >= 16384 else 0.0) for s in SIZES]
-    found = rows.step(SIZES, seconds)
-    assert (found.below, found.above) == (8192, 16384)
-    assert found.seconds == pytest.approx(4e-6, rel=1e-6)
+    step_found = rows.step(SIZES, seconds)
+    assert (step_found.below, step_found.above) == (8192, 16384)
+    assert step_found.seconds == pytest.approx(4e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -146,15 +146,15 @@ def test_a_whole_measurement():
     assert here["one_way"] == pytest.approx(2.0)
     assert here["ratio"] == pytest.approx(0.05)
     assert any("nothing from 65536 bytes on" in n for n in result.notes)
-    kept = for_machine(result)
-    assert {(r["what"], r["where"], r["bytes"], r["ranks"]) for r in kept} == {
+    section = for_machine(result)
+    assert {(r["what"], r["where"], r["bytes"], r["ranks"]) for r in section} == {
         *(("latency", "socket", n, 2) for n in (0, 8, 4096)),
         ("stream", "socket", 4096, 2),
         ("allreduce", "socket", 8, 2),
         ("point_to_point", "socket", 0, 2),
     }
-    assert all("seconds" not in r and r["date"] == result.date and "noisy" in r for r in kept)
-    assert all(set(machine.KEYS["network"]) <= set(r) for r in kept)
+    assert all("seconds" not in r and r["date"] == result.date and "noisy" in r for r in section)
+    assert all(set(machine.KEYS["network"]) <= set(r) for r in section)
 
 
 @pytest.mark.parametrize("change", [("0-7 0", "0-0 0"), ("level multiple", "level single")])
@@ -199,7 +199,7 @@ def test_tables_have_every_case_once(how):
 
 
 @pytest.mark.parametrize(
-    ("text", "factor", "found"),
+    ("text", "factor", "sizes"),
     [
         ("0:8", 2, [0, 1, 2, 4, 8]),
         ("8:1K", 4, [8, 32, 128, 512]),
@@ -208,8 +208,8 @@ def test_tables_have_every_case_once(how):
         ("4M:4M", 2, [4 << 20]),
     ],
 )
-def test_message_sizes(text, factor, found):
-    assert network.sizes("--sizes", text, factor) == found
+def test_message_sizes(text, factor, sizes):
+    assert network.sizes("--sizes", text, factor) == sizes
 
 
 @pytest.mark.parametrize("text", ["", "big", "8:", "1K:8", "-1", "2G", "1:2:3"])

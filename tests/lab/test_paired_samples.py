@@ -10,32 +10,32 @@ from subsalt.machine.stats import fit_line, holm, paired, sign_test, t_test
 
 def test_a_constant_saving_is_found_whatever_slows_both():
     slow = np.array([1.0, 3.0, 1.5, 9.0, 2.0, 1.1, 4.0, 1.0])
-    found = paired(2.0 * slow, slow)
-    assert (found.ratio, found.ratio_low, found.ratio_high) == (2.0, 2.0, 2.0)
-    assert found.median_saving == np.median(slow)
-    assert found.low > 0
-    assert found.significant
-    assert found.p == 2 / 2**8  # eight signs, all the same
+    comparison = paired(2.0 * slow, slow)
+    assert (comparison.ratio, comparison.ratio_low, comparison.ratio_high) == (2.0, 2.0, 2.0)
+    assert comparison.median_saving == np.median(slow)
+    assert comparison.low > 0
+    assert comparison.significant
+    assert comparison.p == 2 / 2**8  # eight signs, all the same
 
 
 def test_a_loss_is_significant_too_and_has_a_negative_saving():
-    found = paired([1.0] * 8, [2.0] * 8)
-    assert found.median_saving == -1.0
-    assert found.significant
-    assert found.ratio == 0.5
+    comparison = paired([1.0] * 8, [2.0] * 8)
+    assert comparison.median_saving == -1.0
+    assert comparison.significant
+    assert comparison.ratio == 0.5
 
 
 def test_three_rounds_say_nothing_even_if_all_agree():
-    found = paired([2.0, 2.1, 2.2], [1.0, 1.0, 1.0])
-    assert found.low > 0
-    assert found.p == 0.25
-    assert not found.significant
+    comparison = paired([2.0, 2.1, 2.2], [1.0, 1.0, 1.0])
+    assert comparison.low > 0
+    assert comparison.p == 0.25
+    assert not comparison.significant
 
 
 def test_one_round_bounds_nothing():
-    found = paired([2.0], [1.0])
-    assert (found.low, found.high) == (-math.inf, math.inf)
-    assert not found.significant
+    comparison = paired([2.0], [1.0])
+    assert (comparison.low, comparison.high) == (-math.inf, math.inf)
+    assert not comparison.significant
 
 
 def test_a_drift_that_would_hide_the_saving_cancels_in_pairs():
@@ -44,18 +44,18 @@ def test_a_drift_that_would_hide_the_saving_cancels_in_pairs():
     drift = np.linspace(1.0, 10.0, 20)
     before = drift * (1 + 0.01 * draw.standard_normal(20))
     after = 0.97 * drift * (1 + 0.01 * draw.standard_normal(20))
-    found = paired(before, after)
-    assert found.significant
-    assert found.ratio_low < 1 / 0.97 < found.ratio_high
+    comparison = paired(before, after)
+    assert comparison.significant
+    assert comparison.ratio_low < 1 / 0.97 < comparison.ratio_high
 
 
 def test_one_huge_outlier_is_no_saving():
     # five pairs as they were seen once: a mean would report a speed-up of 20
     before = [13.69, 0.177, 0.104, 0.131, 0.156]
     after = [0.090, 0.152, 0.078, 0.147, 0.110]
-    found = paired(before, after)
-    assert found.median_saving == pytest.approx(0.104 - 0.078)
-    assert not found.significant
+    comparison = paired(before, after)
+    assert comparison.median_saving == pytest.approx(0.104 - 0.078)
+    assert not comparison.significant
 
 
 @pytest.mark.parametrize("noise", ["normal", "heavy"])
@@ -69,8 +69,8 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(noise):
             if noise == "normal"
             else 0.02 * draw.standard_t(2, (2, rounds)).clip(-20, 20)
         )
-        found = paired(1.0 + saving + off[0], 1.0 + off[1])
-        inside += found.low <= saving <= found.high
+        comparison = paired(1.0 + saving + off[0], 1.0 + off[1])
+        inside += comparison.low <= saving <= comparison.high
     # the draws are medians of 15: their 2.5 % ends are near order statistics 4 and 12, whose coverage is 96.5 %, and
     # 4 ... 11 have 94 %; four standard deviations of 300 cases at 94 % are 5.5 %
     assert inside / cases > 0.94 - 4 * math.sqrt(0.94 * 0.06 / cases)
@@ -102,14 +102,14 @@ def test_starts_that_disagree_are_no_proof_however_many_rounds_each_has():
 def test_starts_that_agree_are_proof():
     groups = np.repeat([0, 1, 2], 15)
     noise = 1 + 0.01 * np.random.default_rng(3).standard_normal(45)
-    found = paired(1.3 * noise, np.ones(45), groups=groups)
-    assert found.significant
-    assert found.ratio_low > 1.28
+    comparison = paired(1.3 * noise, np.ones(45), groups=groups)
+    assert comparison.significant
+    assert comparison.ratio_low > 1.28
 
 
 def test_starts_of_different_length_are_compared():
-    found = paired([2.0] * 7, [1.0] * 7, groups=[0, 0, 0, 0, 1, 1, 1])
-    assert (found.ratio_low, found.ratio_high, found.n) == (2.0, 2.0, 7)
+    comparison = paired([2.0] * 7, [1.0] * 7, groups=[0, 0, 0, 0, 1, 1, 1])
+    assert (comparison.ratio_low, comparison.ratio_high, comparison.n) == (2.0, 2.0, 7)
 
 
 def test_the_same_samples_give_the_same_interval():

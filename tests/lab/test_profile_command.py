@@ -54,13 +54,13 @@ def test_json_is_the_last_line_and_the_program_speaks_aside(subsalt_command, end
     )
     assert code == 0, err
     (line,) = out.splitlines()
-    found = json.loads(line)
-    assert 0 <= found["mpi_percent"] <= 100
-    calls = {c["call"]: c for c in found["calls"]}
+    result = json.loads(line)
+    assert 0 <= result["mpi_percent"] <= 100
+    calls = {c["call"]: c for c in result["calls"]}
     assert (calls["MPI_Barrier"]["calls"], calls["MPI_Barrier"]["bytes"]) == (2, 0)
     assert calls["MPI_Barrier"]["seconds"] > 0
     assert "hello" in err
-    assert load(file).by_call() == load(file).from_dict(found).by_call()
+    assert load(file).by_call() == load(file).from_dict(result).by_call()
 
 
 def test_text_comes_after_what_the_program_prints(subsalt_command, ends):
@@ -264,13 +264,15 @@ def test_what_was_built_before_is_taken(mpi, monkeypatch):
 def test_a_change_of_a_header_builds_anew(mpi, monkeypatch):
     if mpi.include is None or shutil.which("cc") is None:
         pytest.skip("needs a C compiler and mpi.h")
-    asked = []
-    monkeypatch.setattr(build, "compiled", lambda *a, made_from, **more: asked.append(made_from) or Path("x"))
+    builds = []
+    monkeypatch.setattr(
+        build, "compiled", lambda *a, made_from, **more: builds.append(made_from) or Path("x")
+    )
     build.interposer(mpi)
     header = build.preprocessed(mpi)
     monkeypatch.setattr(build, "preprocessed", lambda mpi: header + "int MPI_New_call(void);")
     build.interposer(mpi)
-    assert asked[0] != asked[1]
+    assert builds[0] != builds[1]
 
 
 def test_the_interposer_is_not_linked_to_an_mpi(mpi):

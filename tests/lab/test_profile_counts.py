@@ -47,11 +47,13 @@ def counted():
 
 
 def test_calls_and_phases_of_a_rank_become_a_profile():
-    found = profile_of({"schema": SCHEMA, "ranks": [counted().raw(0, "here")]}, "subsalt migrate", "an MPI")
-    assert found.wall == (7.0,)
-    assert {p.phase: p.per_rank for p in found.phases} == {"": (2.0,), "source": (4.0,), "setup": (1.0,)}
-    assert found.mpi_seconds == (1.875,)  # main thread alone
-    barrier, allreduce = found.calls
+    profiled = profile_of(
+        {"schema": SCHEMA, "ranks": [counted().raw(0, "here")]}, "subsalt migrate", "an MPI"
+    )
+    assert profiled.wall == (7.0,)
+    assert {p.phase: p.per_rank for p in profiled.phases} == {"": (2.0,), "source": (4.0,), "setup": (1.0,)}
+    assert profiled.mpi_seconds == (1.875,)  # main thread alone
+    barrier, allreduce = profiled.calls
     assert (barrier.call, barrier.phase, barrier.calls, barrier.seconds, barrier.sizes) == (
         "MPI_Barrier",
         "setup",
@@ -63,7 +65,7 @@ def test_calls_and_phases_of_a_rank_become_a_profile():
     assert (allreduce.calls, allreduce.seconds, allreduce.bytes) == (3, 0.875, 23)
     assert (allreduce.least, allreduce.most) == (0.125, 0.5)
     assert allreduce.sizes == (SizeBin(0, 1, 0.125, 0), SizeBin(8, 2, 0.75, 23))
-    (other,) = found.background
+    (other,) = profiled.background
     assert (other.call, other.phase, other.calls, other.bytes) == ("MPI_Send", "", 1, 100)
 
 
@@ -76,14 +78,14 @@ def test_waiting_is_a_phase_of_its_own_and_on_top_of_the_time_in_mpi():
         counts.tell(number_of("source") + 500)
         counts.add("MPI_Testall", ("", 0), 0.5)
         clock.now += 4 * seconds
-    found = profile_of({"schema": SCHEMA, "ranks": [counts.raw(0, "here")]}, "", "")
-    assert [(p.phase, p.per_rank, p.waiting) for p in found.phases] == [
+    profiled = profile_of({"schema": SCHEMA, "ranks": [counts.raw(0, "here")]}, "", "")
+    assert [(p.phase, p.per_rank, p.waiting) for p in profiled.phases] == [
         ("", (0.0,), False),
         ("source", (3.0,), False),
         ("source, waiting", (12.0,), True),
     ]
-    assert (found.mpi_time, found.waiting) == (1.0, (11.0,))
-    assert found.waiting_percent == 80.0
+    assert (profiled.mpi_time, profiled.waiting) == (1.0, (11.0,))
+    assert profiled.waiting_percent == 80.0
 
 
 def test_probes_say_what_cold_calls_take_around_mpi():
@@ -97,11 +99,11 @@ def test_probes_say_what_cold_calls_take_around_mpi():
     counts.probed("MPI_Testall", ("", 0), 0.004)
     counts.add("MPI_Startall", ("", 0), 2.0**-18)
     counts.probed("MPI_Startall", ("", 0), 2.0**-20)
-    found = {c["call"]: c for c in counts.raw(0, "here")["calls"]}
+    calls_by_name = {c["call"]: c for c in counts.raw(0, "here")["calls"]}
     # the ten calls without a probe each owe what one took; the others were warm
-    assert found["MPI_Testall"]["seconds"] == 20 * 2.0**-18 - 10 * 2.0**-20
-    assert found["MPI_Testall"]["calls"] == 20
-    assert found["MPI_Startall"]["seconds"] == 2.0**-18
+    assert calls_by_name["MPI_Testall"]["seconds"] == 20 * 2.0**-18 - 10 * 2.0**-20
+    assert calls_by_name["MPI_Testall"]["calls"] == 20
+    assert calls_by_name["MPI_Startall"]["seconds"] == 2.0**-18
 
 
 def test_bytes_of_buffers_as_mpi4py_takes_them():

@@ -23,10 +23,10 @@ def test_a_run_profiles_itself_without_a_launcher(run, tmp_path):
     words = [sys.executable, "-m", "subsalt", "migrate", "job.toml", "--run", "run"]
     code, out, err = run("--built-in", "--page", "page.html", "--against-founding", "--json", "--", *words)
     assert code == 0, err
-    told = json.loads(out.splitlines()[-1])
-    assert (told["mpi_percent"], told["waiting_percent"], told["calls"]) == (0.0, 0.0, [])
-    assert told["profile"]["source"] == "wrapper"
-    assert {"source", "receivers"} <= {p["phase"] for p in told["profile"]["phases"]}
+    result = json.loads(out.splitlines()[-1])
+    assert (result["mpi_percent"], result["waiting_percent"], result["calls"]) == (0.0, 0.0, [])
+    assert result["profile"]["source"] == "wrapper"
+    assert {"source", "receivers"} <= {p["phase"] for p in result["profile"]["phases"]}
     text = (tmp_path / "page.html").read_text()
     assert "counted by the run itself" in text
     assert "receivers" in text
@@ -66,11 +66,11 @@ def test_a_profile_stands_below_the_founding_cases():
         CallRow("MPI_Barrier", "a.c:9", "world", 2, "", 20, 1.0, 0, (0.5, 0.5)),
         CallRow("MPI_Bcast", "", "world", 2, "", 2, 2.0, 16, (1.0, 1.0)),
     )
-    found = Profile("./a", "MPICH", 2, ("node 1",) * 2, (10.0, 10.0), (1.75, 2.25), calls)
-    row = founding.rows(found)[-1]
+    profiled = Profile("./a", "MPICH", 2, ("node 1",) * 2, (10.0, 10.0), (1.75, 2.25), calls)
+    row = founding.rows(profiled)[-1]
     assert (row["mpi_percent"], row["barrier_seconds"], row["barrier_calls"]) == (20.0, 2.0, 40)
     assert (row["barrier_part"], row["barrier_wall"], row["barrier_us"]) == (50.0, 10.0, 50000.0)
-    table = founding.founding_table(found, "markdown")
+    table = founding.founding_table(profiled, "markdown")
     assert (
         "| document 002, case 3 | 490 | 3:12:33 | 1:25:52 | 44.59 | 1,125,990.74 | 44.60 | 19.89 |" in table
     )

@@ -130,8 +130,8 @@ def test_a_profile_survives_a_file(profile, tmp_path):
 
 
 def test_json_has_one_entry_for_each_call(profile):
-    found = profile.to_dict()
-    assert found["mpi_percent"] == 40.0
+    entries = profile.to_dict()
+    assert entries["mpi_percent"] == 40.0
     main = {c["call"]: c for c in replace(profile, background=()).to_dict()["calls"]}
     assert main["MPI_Allreduce"] == {"call": "MPI_Allreduce", "calls": 6, "seconds": 3.25, "bytes": 40}
     assert len(main) == 3
@@ -139,9 +139,9 @@ def test_json_has_one_entry_for_each_call(profile):
 
 def test_json_counts_the_calls_of_all_threads(profile):
     other = replace(profile.calls[0], call="MPI_Get_count", calls=7)
-    found = replace(profile, background=(other, other)).to_dict()["calls"]
-    assert sum(c["calls"] for c in found) == sum(r.calls for r in profile.calls) + 14
-    assert next(c["calls"] for c in found if c["call"] == "MPI_Get_count") == 14
+    calls = replace(profile, background=(other, other)).to_dict()["calls"]
+    assert sum(c["calls"] for c in calls) == sum(r.calls for r in profile.calls) + 14
+    assert next(c["calls"] for c in calls if c["call"] == "MPI_Get_count") == 14
 
 
 @pytest.mark.parametrize(

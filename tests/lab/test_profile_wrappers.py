@@ -48,8 +48,8 @@ TYPES = "".join(f"typedef int MPI_{name};" for name in NAMES)
 
 def only(declaration: str):
     """Return the one prototype of a declaration."""
-    (found,) = prototypes(TYPES + declaration)
-    return found
+    (names,) = prototypes(TYPES + declaration)
+    return names
 
 
 def test_functions_of_open_mpi():

@@ -83,16 +83,16 @@ def test_a_command_of_ones_own_with_both_numbers(run, tmp_path):
     assert result == json.loads(path.read_text())
     assert (result["schema"], result["measurement"]) == ("subsalt-lab-1", "scaling")
     assert result["settings"]["command"].startswith("python")
-    found = {(r["ranks"], r["threads"]): r for r in result["rows"]}
-    assert {k: r["time"] for k, r in found.items()} == {(1, 1): 12.0, (2, 1): 6.0, (1, 3): 4.0, (2, 3): 2.0}
-    assert {k: r["speed_up"] for k, r in found.items()} == {
+    row_at = {(r["ranks"], r["threads"]): r for r in result["rows"]}
+    assert {k: r["time"] for k, r in row_at.items()} == {(1, 1): 12.0, (2, 1): 6.0, (1, 3): 4.0, (2, 3): 2.0}
+    assert {k: r["speed_up"] for k, r in row_at.items()} == {
         (1, 1): 1.0,
         (2, 1): 2.0,
         (1, 3): 3.0,
         (2, 3): 6.0,
     }
-    assert all(r["efficiency"] == 1.0 and not r["superlinear"] for r in found.values())
-    assert found[2, 1]["rating"] == 86400 / 6
+    assert all(r["efficiency"] == 1.0 and not r["superlinear"] for r in row_at.values())
+    assert row_at[2, 1]["rating"] == 86400 / 6
     assert "sys" in result["settings"]["command"]
 
 
@@ -137,7 +137,7 @@ def test_a_command_that_fails_gives_no_figure(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "seconds"),
     [
         ("took 2 s\ntook 4 s", (4.0, 0.5)),
         ("took 4.25 s", (4.25, 0.005)),
@@ -145,8 +145,8 @@ def test_a_command_that_fails_gives_no_figure(run, tmp_path):
         ("took .5 s", (0.5, 0.05)),
     ],
 )
-def test_the_last_time_printed_and_its_digits(text, found):
-    assert external.printed_time(text, r"took (\S+) s") == pytest.approx(found)
+def test_the_last_time_printed_and_its_digits(text, seconds):
+    assert external.printed_time(text, r"took (\S+) s") == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["", "took long", "took 0 s", "took -1 s", "took x s"])

@@ -12,22 +12,22 @@ def timed(cores, seconds, ranks=None, **more):
 
 def test_speed_up_and_efficiency_against_the_smallest_run():
     """Kernel seconds of founding document 001, 125 x 1151 x 1231: 484.89, 238.8, 62.34 and 35.38 s on 1, 2, 8, 24."""
-    found = rows([timed(n, [t]) for n, t in ((1, 484.89), (2, 238.8), (8, 62.34), (24, 35.38))])
-    assert [round(r["speed_up"], 1) for r in found] == [1.0, 2.0, 7.8, 13.7]
-    assert [round(100 * r["efficiency"]) for r in found] == [100, 102, 97, 57]
+    table = rows([timed(n, [t]) for n, t in ((1, 484.89), (2, 238.8), (8, 62.34), (24, 35.38))])
+    assert [round(r["speed_up"], 1) for r in table] == [1.0, 2.0, 7.8, 13.7]
+    assert [round(100 * r["efficiency"]) for r in table] == [100, 102, 97, 57]
 
 
 def test_the_smallest_run_need_not_be_one_core():
     """The document's larger grid starts at 8 nodes, whose speed-up counts as 8."""
-    found = rows([timed(n, [t]) for n, t in ((24, 210.82), (8, 645.27))])
-    assert [round(r["speed_up"], 1) for r in found] == [24.5, 8.0]
-    assert [round(r["efficiency"], 2) for r in found] == [1.02, 1.0]
+    table = rows([timed(n, [t]) for n, t in ((24, 210.82), (8, 645.27))])
+    assert [round(r["speed_up"], 1) for r in table] == [24.5, 8.0]
+    assert [round(r["efficiency"], 2) for r in table] == [1.02, 1.0]
 
 
 def test_weak_scaling_compares_the_work_done_per_time():
-    found = rows([timed(1, [10.0], work=100.0), timed(4, [12.5], work=400.0)])
-    assert found[1]["speed_up"] == pytest.approx(3.2)
-    assert found[1]["efficiency"] == pytest.approx(0.8)
+    table = rows([timed(1, [10.0], work=100.0), timed(4, [12.5], work=400.0)])
+    assert table[1]["speed_up"] == pytest.approx(3.2)
+    assert table[1]["efficiency"] == pytest.approx(0.8)
 
 
 def test_better_than_linear_is_flagged_only_beyond_the_repeats():
@@ -55,9 +55,9 @@ def test_better_than_linear_is_flagged_only_beyond_the_digits_of_the_clock():
 
 
 def test_the_smallest_run_is_never_super_linear():
-    found = rows([timed(1, [10.0, 11.0, 12.0])])
-    assert (found[0]["efficiency_low"], found[0]["efficiency_high"]) == (1.0, 1.0)
-    assert not found[0]["superlinear"]
+    table = rows([timed(1, [10.0, 11.0, 12.0])])
+    assert (table[0]["efficiency_low"], table[0]["efficiency_high"]) == (1.0, 1.0)
+    assert not table[0]["superlinear"]
 
 
 def test_layouts_on_as_many_cores_are_compared_round_by_round():
@@ -65,19 +65,19 @@ def test_layouts_on_as_many_cores_are_compared_round_by_round():
     slow = [1.0, 2.0, 1.0, 2.0, 1.0]
     threads = Timed({"ranks": 1, "threads": 2}, 2, slow)
     ranks = Timed({"ranks": 2, "threads": 1}, 2, [1.02 * s for s in slow])
-    found = rows([timed(1, slow), threads, ranks])
-    assert [r["against_fewest_ranks"] for r in found[:2]] == [None, None]
-    assert found[2]["against_fewest_ranks"] == pytest.approx(1 / 1.02)
+    table = rows([timed(1, slow), threads, ranks])
+    assert [r["against_fewest_ranks"] for r in table[:2]] == [None, None]
+    assert table[2]["against_fewest_ranks"] == pytest.approx(1 / 1.02)
 
 
 def test_hyperthreads_count_as_the_cores_they_share():
     plain = Timed({"ranks": 1, "threads": 8, "per_core": 1}, 8, [10.0])
     both = Timed({"ranks": 1, "threads": 16, "per_core": 2}, 8, [9.0], marks=["hyperthreads"])
-    found = rows([plain, both])
-    assert found[1]["efficiency"] == pytest.approx(10 / 9)
-    assert found[1]["marks"] == "hyperthreads"
+    table = rows([plain, both])
+    assert table[1]["efficiency"] == pytest.approx(10 / 9)
+    assert table[1]["marks"] == "hyperthreads"
     # the gain of hyperthreads, S1: about 10 %
-    assert found[1]["against_fewest_ranks"] == pytest.approx(10 / 9)
+    assert table[1]["against_fewest_ranks"] == pytest.approx(10 / 9)
 
 
 def test_rates_per_rank_and_core():

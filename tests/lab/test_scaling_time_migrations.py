@@ -75,9 +75,9 @@ def request(**given: object) -> Request:
 
 def test_the_build_in_use_stands_beside_the_oldest(monkeypatch):
     monkeypatch.delenv("SUBSALT_ISA", raising=False)
-    found = request(method="kirchhoff").time_migrations().builds
-    assert found[-1] == "v2"
-    assert len(found) == len(set(found)) <= 2
+    builds = request(method="kirchhoff").time_migrations().builds
+    assert builds[-1] == "v2"
+    assert len(builds) == len(set(builds)) <= 2
     assert request(method="kirchhoff", builds=["v2"]).time_migrations().builds == ["v2"]
 
 

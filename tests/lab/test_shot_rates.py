@@ -76,8 +76,8 @@ def test_only_a_shot_of_nearly_that_size_counts():
     )
 
     def rate(points, medium="vti"):
-        found: Rates | None = known(medium, 2, PropagationOptions(), machine, 1, points)
-        return None if found is None else found.core
+        known_rate: Rates | None = known(medium, 2, PropagationOptions(), machine, 1, points)
+        return None if known_rate is None else known_rate.core
 
     assert (rate(1000), rate(1290), rate(1200)) == (1e9, 2e9, 2e9)
     assert rate(1000 / NEAR - 1) is None

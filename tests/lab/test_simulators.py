@@ -43,10 +43,10 @@ def needs(*programs):
 def test_opm_flow_is_profiled_as_it_is(tmp_path):
     done = example("opm_flow.py", tmp_path)
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "profile.json").read_text())["profile"]
-    assert found["ranks"] == 2
-    assert found["mpi"].startswith("Open MPI")
-    calls = {c["call"] for c in found["calls"]}
+    stored = json.loads((tmp_path / "profile.json").read_text())["profile"]
+    assert stored["ranks"] == 2
+    assert stored["mpi"].startswith("Open MPI")
+    calls = {c["call"] for c in stored["calls"]}
     # what a distributed linear solver cannot do without
     assert {"MPI_Allreduce", "MPI_Irecv"} <= calls
     barriers = json.loads((tmp_path / "barriers.json").read_text())
@@ -61,9 +61,9 @@ def test_opm_flow_is_profiled_as_it_is(tmp_path):
 def test_openfoam_is_profiled_as_it_is(tmp_path):
     done = example("openfoam.py", tmp_path)
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / "ranks-2" / "profile.json").read_text())["profile"]
-    assert found["ranks"] == 2
-    calls = {c["call"]: c["calls"] for c in found["calls"]}
+    stored = json.loads((tmp_path / "ranks-2" / "profile.json").read_text())["profile"]
+    assert stored["ranks"] == 2
+    calls = {c["call"]: c["calls"] for c in stored["calls"]}
     assert "MPI_Barrier" not in calls
     assert calls["MPI_Allreduce"] > 0
     # the solver came to its last time: both ranks wrote it

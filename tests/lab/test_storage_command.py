@@ -55,8 +55,8 @@ def test_json_names_its_file(run, tmp_path):
     ],
 )
 def test_wrong_options_are_refused_with_the_cure(run, tmp_path, wrong, code, said):
-    found, _, err = run(*([tmp_path] if wrong != ["missing"] else []), *wrong)
-    assert found == code
+    printed, _, err = run(*([tmp_path] if wrong != ["missing"] else []), *wrong)
+    assert printed == code
     assert said in err
 
 

@@ -44,15 +44,15 @@ FILES = Outputs(["{folder}/*.bin"])
 def test_a_saving_is_found_in_rounds_that_drift():
     # A takes 3 to 12 s, B a quarter of a second less in the same round
     program = Program(seconds=lambda way, n: 2.0 + n - 0.25 * (way == "b"))
-    told = []
-    found = trials.trials(A, B, trials.Settings(), run=program, after=lambda key, ran: told.append(key))
-    assert found.identical
-    assert found.compared == (STDOUT,)
-    assert found.verdict == "saving"
-    assert found.paired.median_saving == pytest.approx(0.25)
+    runs = []
+    result = trials.trials(A, B, trials.Settings(), run=program, after=lambda key, ran: runs.append(key))
+    assert result.identical
+    assert result.compared == (STDOUT,)
+    assert result.verdict == "saving"
+    assert result.paired.median_saving == pytest.approx(0.25)
     # the first run of each is thrown away
-    assert found.seconds_a == tuple(3.0 + n for n in range(10))
-    assert sorted(told) == ["a"] * 10 + ["b"] * 10
+    assert result.seconds_a == tuple(3.0 + n for n in range(10))
+    assert sorted(runs) == ["a"] * 10 + ["b"] * 10
 
 
 def test_every_round_runs_both_in_an_order_of_chance():
@@ -69,8 +69,8 @@ def test_every_round_runs_both_in_an_order_of_chance():
 def test_noise_is_no_significant_change():
     noise = {"a": [5, 1, 9, 2, 8, 3], "b": [4, 6, 3, 7, 2, 9]}
     program = Program(seconds=lambda way, n: noise[way][n])
-    found = trials.trials(A, B, trials.Settings(rounds=5), run=program)
-    assert found.verdict == "no significant change"
+    result = trials.trials(A, B, trials.Settings(rounds=5), run=program)
+    assert result.verdict == "no significant change"
 
 
 def test_a_loss_is_called_one():
@@ -84,9 +84,9 @@ def test_more_ranks_than_cores_are_refused_or_marked(monkeypatch):
         trials.trials(A, B, trials.Settings(ranks=3), run=Program())
     assert (error.value.code, error.value.exit_code) == ("E921", 69)
     program = Program(seconds=lambda way, n: 2.0 - (way == "b"))
-    found = trials.trials(A, B, trials.Settings(ranks=3, oversubscribed_ok=True), run=program)
-    assert found.oversubscribed
-    assert found.verdict == "oversubscribed"
+    result = trials.trials(A, B, trials.Settings(ranks=3, oversubscribed_ok=True), run=program)
+    assert result.oversubscribed
+    assert result.verdict == "oversubscribed"
 
 
 def test_too_few_rounds_are_refused():
@@ -99,27 +99,27 @@ def test_the_first_differing_byte_is_told_and_no_time_is_taken():
         a=lambda n: {"one.bin": b"abcdef", "two.bin": b"same"},
         b=lambda n: {"one.bin": b"abcXef", "two.bin": b"same"},
     )
-    found = trials.trials(A, B, trials.Settings(outputs=FILES), run=program)
-    assert not found.identical
-    assert [str(d) for d in found.differences] == ["{folder}/one.bin: first differing byte 3 of 6 bytes"]
-    assert found.compared == ("{folder}/one.bin", "{folder}/two.bin")
-    assert found.verdict == "different outputs"
+    result = trials.trials(A, B, trials.Settings(outputs=FILES), run=program)
+    assert not result.identical
+    assert [str(d) for d in result.differences] == ["{folder}/one.bin: first differing byte 3 of 6 bytes"]
+    assert result.compared == ("{folder}/one.bin", "{folder}/two.bin")
+    assert result.verdict == "different outputs"
     # A again, to see that A itself is steady; no rounds
     assert program.started == ["a", "b", "a"]
-    assert found.to_dict()["paired"] is None
+    assert result.to_dict()["paired"] is None
 
 
 def test_a_difference_in_a_later_round_counts():
     program = Program(a=lambda n: {"x.bin": b"1"}, b=lambda n: {"x.bin": b"1" if n < 3 else b"2"})
-    found = trials.trials(A, B, trials.Settings(outputs=FILES), run=program)
-    assert not found.identical
-    assert found.verdict == "no significant change"
+    result = trials.trials(A, B, trials.Settings(outputs=FILES), run=program)
+    assert not result.identical
+    assert result.verdict == "no significant change"
 
 
 def test_files_that_are_missing_or_new_are_differences():
     program = Program(a=lambda n: {"x.bin": b"1"}, b=lambda n: {"y.bin": b"1"})
-    found = trials.trials(A, B, trials.Settings(outputs=FILES), run=program)
-    assert [(d.name, d.what) for d in found.differences] == [
+    result = trials.trials(A, B, trials.Settings(outputs=FILES), run=program)
+    assert [(d.name, d.what) for d in result.differences] == [
         ("{folder}/x.bin", "was not written"),
         ("{folder}/y.bin", "was not written before"),
     ]
@@ -130,8 +130,8 @@ def test_times_are_taken_all_the_same_when_asked_for():
         a=lambda n: {"x.bin": b"1"}, b=lambda n: {"x.bin": b"2"}, seconds=lambda way, n: 2.0 - (way == "b")
     )
     settings = trials.Settings(outputs=FILES, goes_on=True)
-    found = trials.trials(A, B, settings, run=program)
-    assert (found.identical, found.verdict) == (False, "saving")
+    result = trials.trials(A, B, settings, run=program)
+    assert (result.identical, result.verdict) == (False, "saving")
     near = trials.trials(
         A, B, replace(settings, outputs=replace(settings.outputs, compare=lambda one, other: "")), run=program
     )
@@ -170,8 +170,8 @@ def test_files_in_the_working_folder_are_compared_when_written_anew(tmp_path, mo
             (tmp_path / "out.dat").write_bytes(b"1")
         return programs.Ran("", "", 1.0)
 
-    found = trials.trials(A, B, trials.Settings(outputs=Outputs(["*.dat"])), run=run)
-    assert [str(d) for d in found.differences] == ["out.dat: was not written"]
+    result = trials.trials(A, B, trials.Settings(outputs=Outputs(["*.dat"])), run=run)
+    assert [str(d) for d in result.differences] == ["out.dat: was not written"]
     assert (tmp_path / "input.dat").read_bytes() == b"never written"
 
 
@@ -212,9 +212,9 @@ def test_the_time_that_is_printed_counts_and_may_be_left_out_of_the_comparison()
     program = Program(says=lambda way, n: f"sum 42\nelapsed {2.0 + n - (way == 'b'):.2f} s\n")
     outputs = Outputs(ignore=r"elapsed .*")
     settings = trials.Settings(outputs=outputs, time_from=r"elapsed ([0-9.]+)")
-    found = trials.trials(A, B, settings, run=program)
-    assert found.identical
-    assert found.paired.median_saving == pytest.approx(1.0)
+    result = trials.trials(A, B, settings, run=program)
+    assert result.identical
+    assert result.paired.median_saving == pytest.approx(1.0)
     with pytest.raises(SubsaltError, match="standard output: prints 'elapsed"):
         trials.trials(A, B, trials.Settings(), run=program)
 
@@ -228,8 +228,8 @@ def test_lines_of_ranks_may_come_in_any_order_and_the_folder_has_no_name():
 
 
 def test_a_program_that_prints_nothing_is_compared_in_nothing():
-    found = trials.trials(A, B, trials.Settings(rounds=5), run=Program(says=lambda way, n: ""))
-    assert (found.identical, found.compared) == (True, ())
+    result = trials.trials(A, B, trials.Settings(rounds=5), run=Program(says=lambda way, n: ""))
+    assert (result.identical, result.compared) == (True, ())
 
 
 def test_nothing_is_left_and_folders_are_not_shared(tmp_path, monkeypatch):
@@ -245,11 +245,11 @@ def test_a_real_command_whose_file_is_compared():
     code = (
         "import pathlib, sys; pathlib.Path(sys.argv[1], 'x.bin').write_bytes(bytes([int(sys.argv[2])]) * 9)"
     )
-    ways = [
+    both = [
         trials.Way(n, [sys.executable, "-c", code, "{folder}", v]) for n, v in (("one", "1"), ("two", "2"))
     ]
-    found = trials.trials(*ways, trials.Settings(rounds=5, outputs=FILES))
-    assert [d.what for d in found.differences] == ["first differing byte 0 of 9 bytes"]
+    result = trials.trials(*both, trials.Settings(rounds=5, outputs=FILES))
+    assert [d.what for d in result.differences] == ["first differing byte 0 of 9 bytes"]
 
 
 def test_where_files_and_texts_differ(tmp_path):
@@ -279,10 +279,10 @@ def test_outputs_that_cannot_be_compared_are_refused(given, words):
 
 
 def test_a_result_is_plain(tmp_path):
-    found = trials.trials(A, B, trials.Settings(rounds=5), run=Program()).to_dict()
-    assert (found["verdict"], found["identical"], found["compared"]) == (
+    plain = trials.trials(A, B, trials.Settings(rounds=5), run=Program()).to_dict()
+    assert (plain["verdict"], plain["identical"], plain["compared"]) == (
         "no significant change",
         True,
         [STDOUT],
     )
-    assert not any(isinstance(v, float) and math.isnan(v) for v in found["seconds_a"])
+    assert not any(isinstance(v, float) and math.isnan(v) for v in plain["seconds_a"])

@@ -46,15 +46,15 @@ def test_rules_of_weak_scaling(rule, work, efficiency):
         seen.append(external.words_of(settings, start, 2)[1])
         return 10.0, 0.0
 
-    found = external.measure(
+    measured = external.measure(
         external.Settings(["p", "{work}", "{ranks}"], layouts, repeats=1, work=WorkRule.read(rule)),
         run=run,
         topology=TWO_SOCKETS,
     )
     assert seen == [f"{w:g}" for w in work]
-    assert [r["work"] for r in found.rows] == work
-    assert found.rows[1]["efficiency"] == efficiency
-    assert found.settings["scaling"] == ("strong" if rule == "fixed" else "weak")
+    assert [r["work"] for r in measured.rows] == work
+    assert measured.rows[1]["efficiency"] == efficiency
+    assert measured.settings["scaling"] == ("strong" if rule == "fixed" else "weak")
 
 
 def test_sockets_are_filled_one_after_the_other():

@@ -44,6 +44,6 @@ def counts(file: Path) -> list[dict[int, Counter[str]]]:
     return out
 
 
-def table(found: list[dict[int, Counter[str]]], phase: int) -> str:
+def table(counts: list[dict[int, Counter[str]]], phase: int) -> str:
     """Return the calls of a phase as JSON, for the message of a failed assertion."""
-    return json.dumps([dict(rank[phase]) for rank in found], indent=1)
+    return json.dumps([dict(rank[phase]) for rank in counts], indent=1)

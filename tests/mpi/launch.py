@@ -156,7 +156,7 @@ class Launched:
 
     def ranks(self) -> dict[int, int]:
         """Return the process ids of the ranks alive below mpiexec, by rank."""
-        found = {}
+        pids = {}
         for pid in descendants(self.process.pid):
             try:
                 environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -165,8 +165,8 @@ class Launched:
             rank = next((v[9:] for v in environment if v.startswith(b"PMI_RANK=")), None)
             if rank is not None:
                 # a rank may start programs of its own: the oldest one is the rank
-                found.setdefault(int(rank), pid)
-        return found
+                pids.setdefault(int(rank), pid)
+        return pids
 
 
 def run(
@@ -283,11 +283,11 @@ def descendants(pid: int) -> list[int]:
         except (OSError, IndexError):
             continue
         children.setdefault(int(fields[1]), []).append(int(entry.parent.name))
-    found, new = [], [pid]
+    pids, new = [], [pid]
     while new:
         new = sorted(c for p in new for c in children.get(p, []))
-        found += new
-    return found
+        pids += new
+    return pids
 
 
 def alive(pid: int) -> bool:
@@ -309,5 +309,5 @@ def kill_tree(pid: int) -> None:
 
 def _environment(threads: int) -> dict[str, str]:
     """Return the variables of the tests, without those of a launcher around them."""
-    kept = {k: v for k, v in os.environ.items() if not re.match(r"(PMI|PMIX|OMPI|HYDI?|MPI|SLURM)_", k)}
-    return kept | {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive", "SUBSALT_TUNE": "off"}
+    variables = {k: v for k, v in os.environ.items() if not re.match(r"(PMI|PMIX|OMPI|HYDI?|MPI|SLURM)_", k)}
+    return variables | {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive", "SUBSALT_TUNE": "off"}

@@ -83,7 +83,7 @@ def answer(name: str, group: Comm | None, decomp: Decomp = "slabs") -> dict[str,
     assert set(modelled.rows) <= set(share.rows)
     # what all ranks together computed is said by one
     for what, steps in (("migrated", part.grid_point_steps), ("modelled", modelled.grid_point_steps)):
-        told = steps if group is None else group.sum(steps)
+        total = steps if group is None else group.sum(steps)
         if group is None or group.is_root:
-            out[f"point steps {what}"] = np.array([told])
+            out[f"point steps {what}"] = np.array([total])
     return out

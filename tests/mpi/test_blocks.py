@@ -48,7 +48,7 @@ PROGRAM = """
     from subsalt.parallel.comm import world
     group = world()
     file = np.load({answers!r})
-    for what, name, shape in {asked!r}:
+    for what, name, shape in {tasks!r}:
         wanted = {{k.split("|")[1]: file[k] for k in file.files if k.startswith(name + "|")}}
         with pytest.MonkeyPatch.context() as patch:
             if what:
@@ -67,19 +67,19 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def told(answers: Path, ranks: int, asked: list[tuple[str, str, tuple[int, int]]]) -> list[str]:
+def printed_lines(answers: Path, ranks: int, tasks: list[tuple[str, str, tuple[int, int]]]) -> list[str]:
     """Return what the ranks say of changes, cases and shapes, line by line."""
-    done = run(ranks, PROGRAM.format(here=str(HERE), answers=str(answers), asked=asked))
+    done = run(ranks, PROGRAM.format(here=str(HERE), answers=str(answers), tasks=tasks))
     assert done.rc == 0, done
     lines = [line for out in done.out for line in out.splitlines()]
-    assert len(lines) == ranks * len(asked), done
+    assert len(lines) == ranks * len(tasks), done
     return lines
 
 
 @pytest.mark.parametrize("ranks", SHAPES)
 def test_blocks_of_any_shape_have_the_bits_of_one_process(answers: Path, ranks: int) -> None:
-    asked = [("", name, shape) for shape, names in SHAPES[ranks].items() for name in names]
-    wrong = [line for line in told(answers, ranks, asked) if ": 0 wrong []" not in line]
+    cases = [("", name, shape) for shape, names in SHAPES[ranks].items() for name in names]
+    wrong = [line for line in printed_lines(answers, ranks, cases) if ": 0 wrong []" not in line]
     assert not wrong, "\n".join(wrong)
 
 
@@ -121,7 +121,7 @@ CHANGES = {
 
 
 def test_what_blocks_leave_out_is_noticed(answers: Path) -> None:
-    lines = told(answers, 4, [(what, name, shape) for what, (name, shape, _) in CHANGES.items()])
+    lines = printed_lines(answers, 4, [(what, name, shape) for what, (name, shape, _) in CHANGES.items()])
     for what in CHANGES:
         assert [line for line in lines if line.startswith(what) and ": 0 wrong []" not in line], what
 

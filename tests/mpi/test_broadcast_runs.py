@@ -45,28 +45,28 @@ def folder(tmp_path_factory):
 def test_the_image_is_that_of_one_process_and_the_bytes_are_counted(folder):
     done = run(1, ["subsalt", "migrate", "migrate.toml", "--run", "one"], cwd=folder)
     assert done.rc == 0, done
-    found = {}
+    hashes = {}
     for io, ranks in (("per-rank", 2), ("broadcast", 4)):
         name = f"{io}{ranks}"
         done = run(ranks, ["subsalt", "migrate", f"migrate-{io}.toml", "--run", name], cwd=folder)
         assert done.rc == 0, done
         assert sha(folder / name / "image.rsf@") == sha(folder / "one" / "image.rsf@"), name
-        found[name] = json.loads((folder / name / "run.json").read_text())
-        assert found[name]["parallel"]["io"] == io
-        assert found[name]["run_id"] == found["per-rank2"]["run_id"]
+        hashes[name] = json.loads((folder / name / "run.json").read_text())
+        assert hashes[name]["parallel"]["io"] == io
+        assert hashes[name]["run_id"] == hashes["per-rank2"]["run_id"]
     # groups of the same size send the same ghost planes, however many there are
-    halo = found["per-rank2"]["over_ranks"]["halo"]
+    halo = hashes["per-rank2"]["over_ranks"]["halo"]
     assert halo["bytes"] > 0
     assert halo["exchanges"] > 0
     assert 0 <= halo["waited"]["mean"] <= halo["waited"]["max"]
-    assert found["broadcast4"]["over_ranks"]["halo"]["bytes"] == halo["bytes"]
-    traces = {name: facts["over_ranks"]["input"]["traces"] for name, facts in found.items()}
+    assert hashes["broadcast4"]["over_ranks"]["halo"]["bytes"] == halo["bytes"]
+    traces = {name: facts["over_ranks"]["input"]["traces"] for name, facts in hashes.items()}
     assert traces["per-rank2"]["received"] == 0
     # 3 shots of 15 traces with 151 samples, each once to the one other rank of its group
     assert traces["broadcast4"]["received"] == 3 * 15 * 151 * 4
     assert traces["broadcast4"]["wanted"] == traces["per-rank2"]["wanted"]
     # three volumes of every window (here the whole model), the same way
-    everything = {name: facts["over_ranks"]["input"]["all"]["received"] for name, facts in found.items()}
+    everything = {name: facts["over_ranks"]["input"]["all"]["received"] for name, facts in hashes.items()}
     nodes = GRID.size
     assert everything["per-rank2"] == 0
     assert everything["broadcast4"] - traces["broadcast4"]["received"] == 3 * 3 * nodes * 4

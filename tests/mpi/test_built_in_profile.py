@@ -96,7 +96,7 @@ def both(folder, words, **variables):
     return by_interposer, Profile.from_dict(json.loads(out.read_text()))
 
 
-def counts_of(found):
+def counts_of(profiled):
     """Return calls, bytes and sizes by function, communicator and phase, without what is the interposer's alone."""
     return {
         (row.call, row.comm, row.comm_size, row.phase): (
@@ -104,7 +104,7 @@ def counts_of(found):
             row.bytes,
             [(b.bytes_from, b.calls, b.bytes) for b in row.sizes],
         )
-        for row in found.calls
+        for row in profiled.calls
         if row.call not in LOCAL and row.phase != "profile"
     }
 
@@ -131,8 +131,8 @@ def test_both_profiles_of_one_run_agree(tmp_path, n):
     assert named["MPI_Send_init", "world", "source"].bytes == 400 * n
     assert named["MPI_Send", "world", "source"].bytes == 0
     # the phases of each sum to its wall
-    for found in (outer, own):
-        assert sum(s for p in found.phases for s in p.per_rank) == pytest.approx(sum(found.wall), rel=1e-6)
+    for counts in (outer, own):
+        assert sum(s for p in counts.phases for s in p.per_rank) == pytest.approx(sum(counts.wall), rel=1e-6)
     spent = {p.phase: sum(p.per_rank) for p in own.phases}
     assert spent["receivers"] >= n * n * sleep * 0.9
 
@@ -190,11 +190,11 @@ def test_one_process_tells_its_phases(tmp_path):
     write_files(tmp_path)
     (tmp_path / "job.toml").write_text(MIGRATE)
     words = [*SUBSALT, "migrate", str(tmp_path / "job.toml"), "--run", str(tmp_path / "run")]
-    found = profile_built_in(words, timeout=PATIENCE).profile
-    assert (found.ranks, found.source, found.calls) == (1, "wrapper", ())
-    spent = {p.phase: p.per_rank[0] for p in found.phases}
+    profiled = profile_built_in(words, timeout=PATIENCE).profile
+    assert (profiled.ranks, profiled.source, profiled.calls) == (1, "wrapper", ())
+    spent = {p.phase: p.per_rank[0] for p in profiled.phases}
     assert {"source", "receivers", "report"} <= set(spent)
-    assert sum(spent.values()) == pytest.approx(found.wall[0], rel=1e-9)
+    assert sum(spent.values()) == pytest.approx(profiled.wall[0], rel=1e-9)
 
 
 def test_a_program_without_a_profile_of_its_own(tmp_path, monkeypatch):

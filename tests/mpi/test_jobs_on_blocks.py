@@ -37,9 +37,9 @@ def with_tables(job: Path, name: str, tables: str) -> Path:
 
 def test_a_survey_on_blocks_writes_the_files_of_one_process(surveys: Path, tmp_path: Path) -> None:
     job = job_file(surveys, "volume by angle")
-    kept = '[checkpoint]\nkeep = "both"\nstrategy = "store"\nplace = "disk"\n'
+    checkpoint_section = '[checkpoint]\nkeep = "both"\nstrategy = "store"\nplace = "disk"\n'
     alone = migrate_job(Job.from_toml(job), tmp_path / "alone")
-    blocks = with_tables(job, "blocks", f"{kept}[parallel]\nthreads = 1\ndecomp = [2, 2]")
+    blocks = with_tables(job, "blocks", f"{checkpoint_section}[parallel]\nthreads = 1\ndecomp = [2, 2]")
     done = run(4, ["subsalt", "migrate", blocks, "--run", tmp_path / "blocks", "--json"])
     assert done.rc == 0, done
     assert json.loads(done.out[0])["sha256"] == alone.sha256

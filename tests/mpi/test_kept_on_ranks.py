@@ -67,8 +67,8 @@ def test_kept_and_imaged_on_ranks(tmp_path):
     fresh = migrate_job(wish.job(Job.from_toml(tmp_path / "job.toml")), tmp_path / "fresh")
     assert reimage_run(tmp_path / "run", tmp_path / "one", wish).sha256 == fresh.sha256
     # three ranks take shots; the image has a part of its planes on each
-    asked = ["--condition", "source-normalised", "--json"]
-    new = run(3, ["subsalt", "reimage", tmp_path / "run", "--run", tmp_path / "three", *asked])
+    words = ["--condition", "source-normalised", "--json"]
+    new = run(3, ["subsalt", "reimage", tmp_path / "run", "--run", tmp_path / "three", *words])
     assert new.rc == 0, new
     assert json.loads(new.out[0])["sha256"] == fresh.sha256
     assert new.out[1:] == ["", ""]
@@ -80,7 +80,7 @@ def test_kept_and_imaged_on_ranks(tmp_path):
             tmp_path / "run",
             "--run",
             tmp_path / "part",
-            *asked,
+            *words,
             "--region",
             "400:1000,0:150",
         ],
@@ -95,8 +95,8 @@ def test_kept_and_imaged_on_ranks(tmp_path):
     (tmp_path / "again.toml").write_text(again)
     back = run(2, ["subsalt", "migrate", tmp_path / "again.toml", "--run", tmp_path / "run", "--json"])
     assert back.rc == 0, back
-    told = json.loads(back.out[0])
-    assert (told["point_steps"], told["sha256"]) == (0, fresh.sha256)
+    result = json.loads(back.out[0])
+    assert (result["point_steps"], result["sha256"]) == (0, fresh.sha256)
     assert "using again the kept wavefields of 3 shots: no propagation" in back.err[0]
     # what cannot be is said once, by all ranks together
     wrong = run(

@@ -28,11 +28,11 @@ def test_a_library_that_does_not_load_is_said_with_its_cure(monkeypatch):
 
     monkeypatch.setattr(doctor.metadata, "version", lambda name: "4.1.2")
     monkeypatch.setattr(mpi_library, "describe", broken)
-    found = doctor.examine_mpi()
-    assert found.lines()[0] == (
+    diagnosis = doctor.examine_mpi()
+    assert diagnosis.lines()[0] == (
         "mpi mpi4py 4.1.2, not usable: cannot load MPI library libmpi.so.12: no such file"
     )
-    assert "MPI4PY_LIBMPI" in found.lines()[1]
+    assert "MPI4PY_LIBMPI" in diagnosis.lines()[1]
 
 
 @needs_mpi
@@ -59,9 +59,9 @@ def test_libraries_are_named_in_a_few_words(monkeypatch, said, name):
 def test_ranks_on_several_hosts_and_on_few_cores(monkeypatch):
     monkeypatch.setattr(doctor, "usable_cores", lambda: 2)
     here = os.uname().nodename
-    found = doctor.Mpi("4.1", "Open MPI v4", "3.1", "MPI.openmpi", None, "srun", 7, {here: 4, "far": 3})
-    found.threads = "MPI_THREAD_FUNNELED"
-    first, blind, crowd = found.lines()
+    report = doctor.Mpi("4.1", "Open MPI v4", "3.1", "MPI.openmpi", None, "srun", 7, {here: 4, "far": 3})
+    report.threads = "MPI_THREAD_FUNNELED"
+    first, blind, crowd = report.lines()
     assert f"7 ranks by srun: 4 on {here}, 3 on far; MPI_THREAD_FUNNELED" in first
     assert "is not noticed" in blind
     assert f"4 ranks share 2 cores of {here}" in crowd
@@ -74,12 +74,12 @@ def test_under_mpiexec_the_ranks_are_counted(tmp_path):
     assert done.out[1:] == ["", ""]
     assert done.err[1:] == ["", ""]
     assert not done.mpiexec, done
-    found = json.loads(done.out[0])
-    assert found["mpi"]["ranks"] == 3
-    assert found["mpi"]["hosts"] == {os.uname().nodename: 3}
-    assert found["mpi"]["threads"] == "MPI_THREAD_MULTIPLE"
+    result = json.loads(done.out[0])
+    assert result["mpi"]["ranks"] == 3
+    assert result["mpi"]["hosts"] == {os.uname().nodename: 3}
+    assert result["mpi"]["threads"] == "MPI_THREAD_MULTIPLE"
     # the self-test ran in one process, after MPI had ended
-    assert all(test["passed"] for test in found["tests"])
+    assert all(test["passed"] for test in result["tests"])
     assert f"3 ranks by mpiexec: 3 on {os.uname().nodename}" in done.err[0]
 
 

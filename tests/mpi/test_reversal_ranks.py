@@ -56,6 +56,6 @@ def test_images_of_a_group_are_those_of_one_process(answers: Path, ranks: int, t
     )
     done = run(ranks, program)
     assert done.rc == 0, done
-    told = [line for out in done.out for line in out.splitlines()]
-    assert len(told) == ranks * len(tried)
-    assert not [line for line in told if ": [] " not in line], done
+    lines = [line for out in done.out for line in out.splitlines()]
+    assert len(lines) == ranks * len(tried)
+    assert not [line for line in lines if ": [] " not in line], done

@@ -51,11 +51,11 @@ def test_images_and_traces_of_a_group_are_those_of_one_process(
         """,
     )
     assert done.rc == 0, done
-    told = [line for out in done.out for line in out.splitlines()]
-    assert len(told) == ranks * len(names)
-    assert not [line for line in told if ": [] " not in line], done
+    lines = [line for out in done.out for line in out.splitlines()]
+    assert len(lines) == ranks * len(names)
+    assert not [line for line in lines if ": [] " not in line], done
     if ranks == 5:  # the first and the last rank have nothing of the window
-        wide = [line for line in told if line.startswith("2-D tti, wide layer")]
+        wide = [line for line in lines if line.startswith("2-D tti, wide layer")]
         assert any(line.endswith(" 0") for line in wide), wide
 
 

@@ -33,7 +33,7 @@ PROGRAM = """
     file = np.load({answers!r})
     for name in {names!r}:
         wanted = {{k.split("|")[1]: file[k] for k in file.files if k.startswith(name + "|")}}
-        for threads, loop in {ways!r}:
+        for threads, loop in {variants!r}:
             wrong = compare(CASES[name], group, threads, loop, wanted)
             print(f"{{name}}: {{len(wrong)}} wrong {{wrong[:5]}}")
 """
@@ -58,10 +58,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def program(
-    answers: Path, names: list[str], ways: tuple[tuple[int, str | None], ...] = WAYS, before: str = ""
+    answers: Path, names: list[str], variants: tuple[tuple[int, str | None], ...] = WAYS, before: str = ""
 ) -> str:
     lines = textwrap.indent(textwrap.dedent(before), "    ").strip()
-    return PROGRAM.format(here=str(HERE), answers=str(answers), names=names, ways=ways, before=lines)
+    return PROGRAM.format(here=str(HERE), answers=str(answers), names=names, variants=variants, before=lines)
 
 
 @pytest.mark.parametrize("ranks", BY_RANKS)
@@ -160,5 +160,5 @@ def test_a_change_of_order_is_noticed(answers: Path) -> None:
         assert done.rc == 0, done
         wrong = [line for out in done.out for line in out.splitlines() if ": 0 wrong []" not in line]
         assert wrong, what
-        found = {item.split()[0] for line in wrong for item in ast.literal_eval(line.split(" wrong ")[1])}
-        assert found <= kinds, (what, wrong)
+        lines = {item.split()[0] for line in wrong for item in ast.literal_eval(line.split(" wrong ")[1])}
+        assert lines <= kinds, (what, wrong)

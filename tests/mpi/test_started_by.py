@@ -21,18 +21,18 @@ def test_a_process_alone_has_no_launcher():
     ],
 )
 def test_launchers(environment, rank, size):
-    found = launched(environment)
-    assert (found.rank, found.size, found.connected) == (rank, size, True)
+    launch = launched(environment)
+    assert (launch.rank, launch.size, launch.connected) == (rank, size, True)
     assert launched(environment | {"SUBSALT_MPI": "off"}) is None
 
 
 def test_srun_without_mpi_is_no_world():
-    found = launched({"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "3"})
-    assert (found.rank, found.size, found.connected) == (3, 4, False)
+    launch = launched({"SLURM_STEP_NUM_TASKS": "4", "SLURM_PROCID": "3"})
+    assert (launch.rank, launch.size, launch.connected) == (3, 4, False)
 
 
 def test_a_library_of_another_family_does_not_fit():
-    found = launched({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "3"})
-    assert not found.fits("MPICH Version: 5.0.2")
-    assert found.fits("Open MPI v5.0.11")
+    launch = launched({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "3"})
+    assert not launch.fits("MPICH Version: 5.0.2")
+    assert launch.fits("Open MPI v5.0.11")
     assert launched({"PMI_RANK": "0", "PMI_SIZE": "2"}).fits("Intel(R) MPI Library 2021.18")

@@ -102,8 +102,8 @@ def test_checks_find_what_one_process_finds(tmp_path):
     assert alone.rc == many.rc == 0, many
     expected = [json.loads(line) for line in alone.out[0].splitlines()]
     for rank in range(3):
-        found = [json.loads(line) for line in many.out[rank].splitlines()]
-        for name, one, other in zip(changes, expected, found, strict=True):
+        result = [json.loads(line) for line in many.out[rank].splitlines()]
+        for name, one, other in zip(changes, expected, result, strict=True):
             # one process tries cures, and puts causes first; what is found is the same
             assert sorted(f[:3] for f in other[0]) == sorted(f[:3] for f in one[0]), (name, rank)
             assert other[1] == one[1], (name, rank)
@@ -284,16 +284,16 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
         moved = model.traffic.moved - scanned if w.size > 1 else 0
         print(json.dumps({"checked": checked, "peak": peak() - before, "held": held, "moved": moved}))
     """
-    found = {}
+    peaks = {}
     for n in (1, 2, 4):
         done = run(n, code, cwd=large, own_start=True)
         assert done.rc == 0, done
-        found[n] = [json.loads(text) for text in done.out]
+        peaks[n] = [json.loads(text) for text in done.out]
     whole = 3 * 4 * 250 * 200 * 200
     # one process has the model and a window that is all of it
-    assert found[1][0]["peak"] > 2 * whole
+    assert peaks[1][0]["peak"] > 2 * whole
     for n in (2, 4):
-        for rank, seen in enumerate(found[n]):
+        for rank, seen in enumerate(peaks[n]):
             # straight into its arrays: what was moved is what is held, planes of neighbours included
             assert seen["moved"] == seen["held"]
             # slabs of a quarter of a million values with doubles and masks of them take 20 MB. Rank 0 has the sample
@@ -301,5 +301,5 @@ def test_memory_of_a_rank_falls_as_ranks_grow(large):
             assert seen["checked"] < 20e6 + (5 * 8e6 if rank == 0 else 5e6)
             # the window, and masks and copies of parts of it while it is looked at
             assert seen["peak"] < 1.25 * seen["held"] + 20e6
-    most = {n: max(rank["peak"] for rank in ranks) for n, ranks in found.items()}
+    most = {n: max(rank["peak"] for rank in ranks) for n, ranks in peaks.items()}
     assert most[4] < 0.7 * most[2] < 0.5 * most[1], most

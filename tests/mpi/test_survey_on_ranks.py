@@ -65,10 +65,10 @@ def test_ranks_read_the_traces_of_their_slab(surveys, tmp_path):
     def traces(name, group):
         job, folder = with_ranks(job_file(surveys, name), group), tmp_path / f"{name}.{group}"
         assert run(2, ["subsalt", "migrate", job, "--run", folder]).rc == 0
-        found = json.loads((folder / "run.json").read_text())["over_ranks"]["input"]["traces"]
+        stored = json.loads((folder / "run.json").read_text())["over_ranks"]["input"]["traces"]
         nt = {"line": 201, "volume": 81}[name]
-        assert found["read"] == found["wanted"] / (4 * nt) * (240 + 4 * nt)
-        return found["wanted"] // (4 * nt)
+        assert stored["read"] == stored["wanted"] / (4 * nt) * (240 + 4 * nt)
+        return stored["wanted"] // (4 * nt)
 
     assert traces("line", 1) == 5 * 61
     # receivers on nodes act on one plane, which one rank owns
@@ -80,24 +80,24 @@ def test_ranks_read_the_traces_of_their_slab(surveys, tmp_path):
 def test_killed_and_gone_on_with_other_ranks(surveys, tmp_path):
     """Killed twice, each time with a shot done; the rest with another number of ranks. Nothing done is done again."""
     name, folder = "line", tmp_path / "run"
-    kept = set()
+    finished = set()
     # at most two shots at a time, then one: of five some are left, whatever is done while the run is struck
     for ranks, group in ((2, 1), (4, 4)):
         job = with_ranks(job_file(surveys, name), group)
         # a slow file system: the run must not be over before it is struck
         started = Launched(ranks, SLOW.format(job=str(job), run=str(folder)))
-        while not _done(folder) - kept and started.process.poll() is None:
+        while not _done(folder) - finished and started.process.poll() is None:
             time.sleep(0.01)
         kill_tree(started.process.pid)
         started.wait()
-        assert kept < _done(folder), started
-        kept = _done(folder)
-    assert len(kept) < 5
+        assert finished < _done(folder), started
+        finished = _done(folder)
+    assert len(finished) < 5
     stamps = {p: p.stat().st_mtime_ns for p in (folder / "images").glob("shot_*.planes")}
     done = run(2, ["subsalt", "migrate", with_ranks(job_file(surveys, name), 2), "--run", folder])
     assert done.rc == 0, done
     assert results(folder) == results(surveys / f"{name}.one")
-    for shot in kept:
+    for shot in finished:
         path = folder / "images" / f"shot_{shot:06d}.planes"
         assert path.stat().st_mtime_ns == stamps[path]
     # and by one process: nothing is left to do
@@ -248,10 +248,10 @@ def test_modelled_shots_are_those_of_one_process(surveys, tmp_path, name, ranks,
     assert {p.name: p.read_bytes() for p in out.glob("*.sgy")} == shots
     # what is missing is made again, nothing else
     (out / "shot_000002.sgy").unlink()
-    kept = (out / "shot_000001.sgy").stat().st_mtime_ns
+    written_at = (out / "shot_000001.sgy").stat().st_mtime_ns
     again = model_job(Job.from_toml(surveys / name / "model.toml"), out)
     assert {p.name: p.read_bytes() for p in out.glob("*.sgy")} == shots
-    assert (out / "shot_000001.sgy").stat().st_mtime_ns == kept
+    assert (out / "shot_000001.sgy").stat().st_mtime_ns == written_at
     assert again.point_steps > 0
 
 

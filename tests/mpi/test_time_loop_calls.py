@@ -96,9 +96,9 @@ def counted(folder, preload, name, planted="pass", job="vti.toml", n=2):
     return done, into
 
 
-def others(found, phase):
+def others(counts, phase):
     """Return the calls of a phase that have no place in a time loop."""
-    return {name for rank in found for name in rank[phase]} - ALLOWED - LOCAL
+    return {name for rank in counts for name in rank[phase]} - ALLOWED - LOCAL
 
 
 # several steps in one compiled pass, and the loop over single steps in Python
@@ -106,16 +106,16 @@ def others(found, phase):
 def test_a_time_loop_starts_and_tests_persistent_requests_only(folder, preload, medium):
     done, into = counted(folder, preload, medium, job=f"{medium}.toml")
     assert done.rc == 0, done
-    found = counts(into)
-    assert not others(found, LOOP), table(found, LOOP)
-    for rank in found:
+    calls = counts(into)
+    assert not others(calls, LOOP), table(calls, LOOP)
+    for rank in calls:
         # it is the halo that was counted: exchanges all along the loops
-        assert rank[LOOP]["MPI_Startall"] > 300, table(found, LOOP)
+        assert rank[LOOP]["MPI_Startall"] > 300, table(calls, LOOP)
         assert rank[LOOP]["MPI_Testall"] >= rank[LOOP]["MPI_Startall"]
         # requests are built once per wavefield, not in the loop
-        assert 0 < rank[SHOT]["MPI_Send_init"] < 50, table(found, SHOT)
+        assert 0 < rank[SHOT]["MPI_Send_init"] < 50, table(calls, SHOT)
         # nor is there a barrier between the loops of a shot, or anywhere
-        assert not any(rank[phase]["MPI_Barrier"] for phase in list(rank)), table(found, SHOT)
+        assert not any(rank[phase]["MPI_Barrier"] for phase in list(rank)), table(calls, SHOT)
 
 
 @pytest.mark.parametrize("call", ["Barrier()", "Allreduce(MPI.IN_PLACE, bytearray(8))"])

@@ -142,13 +142,13 @@ class Copy:
         self._shell(made, made / so, link)
         # the module is imported from the package, the plug-in of the emulated device found by its path
         target = (self.package if build == "native" else mine) / so
-        kept = target.with_suffix(".kept")
-        os.replace(target, kept)
+        backup = target.with_suffix(".kept")
+        os.replace(target, backup)
         try:
             shutil.copy2(made / so, target)
             yield
         finally:
-            os.replace(kept, target)
+            os.replace(backup, target)
 
     def _keep_one_isa(self) -> None:
         """Leave only the instruction set that this machine uses in the list of the copy."""
@@ -171,22 +171,22 @@ class Copy:
 
     def _ninja_json(self, tree: Path) -> list[dict[str, str]]:
         words = [self._ninja(), "-C", str(tree), "-t", "compdb"]
-        found: list[dict[str, str]] = json.loads(
+        result: list[dict[str, str]] = json.loads(
             subprocess.run(words, capture_output=True, check=True).stdout
         )
-        return found
+        return result
 
     def _objects(self, tree: Path, file: str) -> set[str]:
         """Return the objects of a build folder that depend on a source."""
         words = [self._ninja(), "-C", str(tree), "-t", "deps"]
         listed = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        wanted, found, name = os.path.normpath(ROOT / file), set(), ""
+        wanted, objects, name = os.path.normpath(ROOT / file), set(), ""
         for line in listed.splitlines():
             if line and not line[0].isspace():
                 name = line.partition(":")[0]
             elif os.path.normpath(tree / line.strip()) == wanted:
-                found.add(name)
-        return found
+                objects.add(name)
+        return objects
 
     def _shell(self, folder: Path, output: Path, command: str) -> None:
         """Run a command of the tree's build folder in the copy's; its output must not be written through a link."""

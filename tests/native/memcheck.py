@@ -142,13 +142,14 @@ def checked(names: list[str], log: Path) -> int:
     root = ET.parse(log).getroot()
     counts = Counter({(c.findtext("unique") or ""): int(c.findtext("count") or 1) for c in root.iter("pair")})
     errors = list(root.iter("error"))
-    found = [e for e in errors if ours(e)]
-    for error in found:
+    own_errors = [e for e in errors if ours(e)]
+    for error in own_errors:
         print(f"{counts[error.findtext('unique') or ''] or 1} x {said(error)}\n")
     print(
-        f"{len(names)} cases; {len(found)} errors of the kernels, {len(errors) - len(found)} of others, not counted"
+        f"{len(names)} cases; {len(own_errors)} errors of the kernels, "
+        f"{len(errors) - len(own_errors)} of others, not counted"
     )
-    return len(found)
+    return len(own_errors)
 
 
 def main() -> None:

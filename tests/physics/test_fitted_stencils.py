@@ -123,17 +123,17 @@ def worst_of_all_directions(order, epsilon, delta):
     power = ((2.5 * x) ** 2 * np.exp(-((2.5 * x) ** 2))) ** 2
     slowest = np.sqrt(1 + 2 * min(0.0, delta))
     omega = x * 2 * np.pi / stencil.points(tilted=True) * slowest
-    ways, worst = directions(rng), 0.0
+    variants, worst = directions(rng), 0.0
     for axis in directions(rng):
-        cos2 = (ways @ axis) ** 2
+        cos2 = (variants @ axis) ** 2
         speed = p_frequency(1 - cos2, cos2, epsilon, delta)
-        k = omega[:, None] / speed[:, None, None] * ways[:, None, :]
+        k = omega[:, None] / speed[:, None, None] * variants[:, None, :]
         k2 = sum(4 * w * np.sin(j * k / 2) ** 2 for j, w in enumerate(c[1:], 1))
         k1 = sum(2 * w * np.sin(j * k) for j, w in enumerate(d, 1))
         v = (k1 @ axis) ** 2 + share * (k2 - k1**2).sum(axis=-1)
-        found = p_frequency(k2.sum(axis=-1) - v, v, epsilon, delta)
+        frequency = p_frequency(k2.sum(axis=-1) - v, v, epsilon, delta)
         # 40 of the shortest wavelengths away
-        phase = 2 * np.pi * 40 * x * (slowest / speed)[:, None] * (found / omega - 1)
+        phase = 2 * np.pi * 40 * x * (slowest / speed)[:, None] * (frequency / omega - 1)
         misfits = np.sqrt((power * (2 * np.sin(phase / 2)) ** 2).sum(axis=1) / power.sum())
         worst = max(worst, float(misfits.max()))
     return worst
@@ -162,8 +162,8 @@ def test_slow_waves_that_are_fast_enough_come_with_p(order, behind):
 def test_what_the_slow_mode_adds_in_two_dimensions():
     # docs/theory/rtm.md, at the lower end of what the place of the source makes of it. P alone is within 0.01, and both
     # squares add up: sqrt(0.033^2 +- 0.01^2)
-    found = max(errors((0.25, 0.1, 30.0), "fitted", 16, Stencil(16, "fitted").points(tilted=True)))
-    assert found == pytest.approx(0.033, abs=0.002)
+    worst = max(errors((0.25, 0.1, 30.0), "fitted", 16, Stencil(16, "fitted").points(tilted=True)))
+    assert worst == pytest.approx(0.033, abs=0.002)
 
 
 def test_slow_waves_come_with_p_near_a_source():
@@ -182,9 +182,9 @@ def test_slow_waves_come_with_p_near_a_source():
     ).data[0]
     wavelet = padded(ricker(F0, DT / 4).samples, 4 * nt)
     exact = analytic.vti_waveform(offsets, VP, epsilon, delta, wavelet, DT / 4, 4 * nt, theta=tilt)[:, ::4]
-    found = [misfit(g, e) for g, e in zip(got, exact, strict=True)]
+    misfits = [misfit(g, e) for g, e in zip(got, exact, strict=True)]
     # P alone: 7.5 of 40 wavelengths, and the near field of the exact solution
-    assert found == pytest.approx([0.16, 0.11, 0.02], abs=0.01)
+    assert misfits == pytest.approx([0.16, 0.11, 0.02], abs=0.01)
 
 
 def test_reach_of_slow_waves():

@@ -110,8 +110,8 @@ def test_a11_flat_reflector_2d(medium, v2):
     result = migrate(background, data, WAVELET, device=DEVICE)
     z, coefficient = grid.axis(-1), (v2 - V) / (v2 + V)
     for x in (850.0, 900.0, 950.0):
-        found, value = pick(result.image[round(x / 10)], z, depth, 100.0)
-        assert abs(found - depth) < 10.0
+        picked, value = pick(result.image[round(x / 10)], z, depth, 100.0)
+        assert abs(picked - depth) < 10.0
         assert np.sign(value) == np.sign(coefficient)
         if medium == "isotropic":  # in VTI the scaling by 2 / v_r holds for the vertical only
             assert value == pytest.approx(coefficient, rel=0.15)  # 6.2: 0.21 to 0.22 for 0.2
@@ -135,8 +135,8 @@ def test_a11_dipping_reflector_2d():
     image = migrate(background, data, WAVELET, device=DEVICE).image
     for x in (600.0, 800.0, 1000.0):
         depth = 300.0 + np.tan(dip) * x
-        found, value = pick(image[round(x / 10)], grid.axis(-1), depth, 100.0)
-        assert abs(found - depth) < 10.0
+        picked, value = pick(image[round(x / 10)], grid.axis(-1), depth, 100.0)
+        assert abs(picked - depth) < 10.0
         assert value > 0
 
 
@@ -166,8 +166,8 @@ def test_a11_flat_reflector_3d(medium):
     data = scattered(background, layered(grid, lambda x: depth, 3000.0, medium), survey)
     image = migrate(background, data, WAVELET, device=DEVICE).image
     for ix, iy in ((30, 28), (26, 30), (28, 31)):
-        found, value = pick(image[ix, iy], grid.axis(-1), depth, 100.0)
-        assert abs(found - depth) < 12.5
+        picked, value = pick(image[ix, iy], grid.axis(-1), depth, 100.0)
+        assert abs(picked - depth) < 12.5
         assert value > 0
 
 
@@ -230,13 +230,13 @@ def test_a13_inverse_scattering_is_the_gradient_form():
         (shot.src[None], setup.signature[None]),
         (shot.rcv, receiver_samples(setup, shot, traces)),
     ):
-        kept = np.zeros((nt, *grid.shape))
+        states = np.zeros((nt, *grid.shape))
 
-        def keep(now, kept=kept):
-            kept[now.it] = prop.layout.view(now.curr[0])[inside.slices][:, 0]
+        def keep(now, states=states):
+            states[now.it] = prop.layout.view(now.curr[0])[inside.slices][:, 0]
 
         prop.advance(prop.new_state(), nt - 1, sources=[prop.source(at, samples)], hook=keep)
-        fields.append(kept)
+        fields.append(states)
     u, w = fields[0], fields[1][::-1]
     direct = np.zeros(grid.shape)
     dt = setup.axis.dt

@@ -57,13 +57,13 @@ def test_the_right_velocity_gives_flat_gathers_of_one_amplitude():
 def test_a_wrong_velocity_curves_gathers_by_the_residual_moveout(factor, sign):
     # the trace above the location, t^2 = t0^2 + X^2 / v^2, goes to tau^2 = t^2 - X^2 / vm^2: up when vm is too small
     exact = np.sqrt(T0**2 + OFFSETS**2 * (1 - factor**-2) / V**2)
-    found = np.array(
+    peaks = np.array(
         [peak(trace, IMAGE_TIME, t)[0] for trace, t in zip(gather(factor * V), exact, strict=True)]
     )
-    assert (np.diff(found) * sign > 0)[1:].all()
-    assert abs(found[-1] - T0) > 0.03
+    assert (np.diff(peaks) * sign > 0)[1:].all()
+    assert abs(peaks[-1] - T0) > 0.03
     # the next term of stationary phase, a wavelength times 1 / (w t0), no longer vanishes by symmetry: 2e-4 s
-    np.testing.assert_allclose(found, exact, rtol=0, atol=3e-4)
+    np.testing.assert_allclose(peaks, exact, rtol=0, atol=3e-4)
 
 
 def test_the_stretch_mute_ends_at_the_analytic_offset():
@@ -124,14 +124,14 @@ def test_eta_images_a_vti_medium_as_well_as_its_formula_allows(kind):
     stretch = (T0 / formula) * (1 + 2 * eta * u**2)
     # what the formula misses moves the event, and nothing else does (the next term of stationary phase: 3e-4 s)
     shift = (exact - formula) / stretch
-    found = np.array([peak(trace, IMAGE_TIME, T0)[0] for trace in image[0]])
-    np.testing.assert_allclose(found, T0 + shift, rtol=0, atol=3e-4)
+    peaks = np.array([peak(trace, IMAGE_TIME, T0)[0] for trace in image[0]])
+    np.testing.assert_allclose(peaks, T0 + shift, rtol=0, atol=3e-4)
     # Alkhalifah & Tsvankin 1995: the fourth-order formula is good to some 0.2 % of the time up to offset = 2 depth
-    assert np.abs(found - T0).max() < (3e-4 if kind == "elliptical" else 3.5e-3)
+    assert np.abs(peaks - T0).max() < (3e-4 if kind == "elliptical" else 3.5e-3)
     if kind == "vti":
         hyperbola = migrate(traces, time, line, (0.0, 0.0), nmo, options, IMAGE_TIME, slot=slot)[0][0]
         left = abs(peak(hyperbola[-1], IMAGE_TIME, T0 + 0.06, 0.1)[0] - T0)
-        assert left > 10 * abs(found[-1] - T0)
+        assert left > 10 * abs(peaks[-1] - T0)
 
 
 def test_neither_cuts_of_locations_nor_of_traces_change_a_bit():

@@ -40,7 +40,7 @@ def test_gathers_and_stack_have_the_reflection_coefficients(survey, antialias, o
     # one output bin of the survey's grid: inline numbers along y, crossline numbers along x
     grid = ImageGrid((0, 0, 1), (0, 0, 1), (0.0, 0.0), (0.0, 20.0), (20.0, 0.0), TimeAxis(300, 0.004))
     options = KirchhoffOptions(antialias=antialias)
-    found = migrate_time(
+    migrated = migrate_time(
         traces,
         src,
         rcv,
@@ -53,7 +53,7 @@ def test_gathers_and_stack_have_the_reflection_coefficients(survey, antialias, o
     for plane in REFLECTORS:
         t0, r = 2 * plane.depth / V, plane.reflectivity
         stretch = np.hypot(1, OFFSETS / (V * t0)) - 1
-        for trace, s in zip(found.gathers[0, 0], stretch, strict=True):
+        for trace, s in zip(migrated.gathers[0, 0], stretch, strict=True):
             if s < 0.2:
                 # bare weights are right to 0.1 %; the filter spreads over half a sample where it does next to
                 # nothing, and a fade of the mute that begins at 24 % takes what stands a Fresnel radius away
@@ -63,7 +63,7 @@ def test_gathers_and_stack_have_the_reflection_coefficients(survey, antialias, o
             elif s > 0.3:
                 assert np.abs(trace[abs(grid.time.values() - t0) < 0.02]).max() < 0.05 * abs(r), (t0, s)
         # the mean over what the mute leaves: one class ends within a Fresnel radius, and is 8 % too strong
-        time, value = peak(found.image[0, 0], grid.time, t0)
+        time, value = peak(migrated.image[0, 0], grid.time, t0)
         assert value == pytest.approx(r, rel=0.02), t0
         assert time == pytest.approx(t0, abs=3e-4), t0
 
@@ -78,8 +78,8 @@ def test_every_second_line_is_what_it_is_among_all_lines(survey):
         grid = ImageGrid(
             (0, 4, step), (-10, 10, step), (-200.0, 0.0), (0.0, 20.0), (20.0, 0.0), TimeAxis(120, 0.008)
         )
-        found = migrate_time(
+        migrated = migrate_time(
             traces[use], src[use], rcv[use], dt=TRACE_TIME.dt, vrms=V, grid=grid, options=KirchhoffOptions()
         )
-        images.append(found.image)
+        images.append(migrated.image)
     np.testing.assert_array_equal(images[0][::2, ::2], images[1])

@@ -87,15 +87,15 @@ def test_a_tilted_uniform_medium_is_the_turned_one(theta):
     angle = np.deg2rad([0.0, 30.0, 60.0, 90.0])
     grid = Grid((321, 321), (h, h))
     middle = np.array(grid.last) / 2
-    found = []
+    traces = []
     for tilt in (0.0, theta):
         way = np.stack([np.sin(angle + tilt), np.cos(angle + tilt)], axis=1)
         survey = Survey.from_arrays([middle - 0.5], middle - 0.5 + r * way, nt=nt, dt=dt)
         model = EarthModel(grid, VP, E, D, theta=tilt)
-        found.append(forward(model, survey, ricker(f0, dt / 4), source_taper=None, device=DEVICE).data[0])
+        traces.append(forward(model, survey, ricker(f0, dt / 4), source_taper=None, device=DEVICE).data[0])
     arrival = analytic.traveltime(r * np.stack([np.sin(angle), np.cos(angle)], axis=1), VP, E, D) + 1.5 / f0
     time = np.arange(nt) * dt
-    for turned, upright, t in zip(found[1], found[0], arrival, strict=True):
+    for turned, upright, t in zip(traces[1], traces[0], arrival, strict=True):
         window = np.abs(time - t) < 1.2 / f0
         assert misfit(turned[window], upright[window]) < 0.005
 

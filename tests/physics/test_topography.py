@@ -70,8 +70,8 @@ def test_a_tilted_surface_is_source_and_negative_image():
     source = np.array([300.0, 0.0, 203.0 + slope * 300 + 35.0])
     x = np.array([650.0, 700.0, 600.0])
     receivers = np.column_stack([x, 0 * x, 203.0 + slope * x + [15.0, 60.0, 150.0]])
-    found = against_the_image((100, 100), surface, source, receivers, 0.0005, 900, 20)
-    assert max(found) < 0.02
+    misfit = against_the_image((100, 100), surface, source, receivers, 0.0005, 900, 20)
+    assert max(misfit) < 0.02
 
 
 @pytest.mark.slow
@@ -81,8 +81,8 @@ def test_a_surface_tilted_in_two_directions():
     receivers = np.array(
         [[200.0, 200.0, 203.0 + 60.0 - 40.0 + 30.0], [250.0, 100.0, 203.0 + 75.0 - 20.0 + 90.0]]
     )
-    found = against_the_image((36, 30, 48), surface, source, receivers, 0.001, 330, 10)
-    assert max(found) < 0.02
+    misfit = against_the_image((36, 30, 48), surface, source, receivers, 0.001, 330, 10)
+    assert max(misfit) < 0.02
 
 
 def test_a_surface_on_a_grid_line_has_the_bytes_of_a_free_surface():
@@ -163,9 +163,9 @@ def test_the_laplacian_of_the_distance_to_a_plane_is_zero(slope):
 def test_nodes_within_a_quarter_of_a_cell_are_ghosts():
     grid = Grid((20, 40), (H, H))
     for above, first in ((0.0, 16), (1e-6, 16), (0.01, 16), (0.24, 16), (0.26, 15), (0.9, 15)):
-        found = carriers(tilted(0.0, 150.0 - above * H), grid)
-        assert found[:, :, first].all()
-        assert not found[:, :, first - 1].any()
+        count = carriers(tilted(0.0, 150.0 - above * H), grid)
+        assert count[:, :, first].all()
+        assert not count[:, :, first - 1].any()
     # along the normal of the surface: 0.3 cells along z are 0.21 across a slope of 1
     assert not carriers(tilted(1.0, 97.0), grid)[5, 0, 15]
     assert carriers(tilted(1.0, 96.0), grid)[5, 0, 15]
@@ -209,9 +209,9 @@ def test_source_and_receiver_exchanged():
 @pytest.mark.parametrize("shape", [(60, 50), (20, 18, 40)])
 def test_plans_count_the_weights(shape):
     prop = Propagator(model(shape), PropagationOptions(topography=Topography(rolling), device="cpu"), 0.001)
-    made, kept = weights_bytes(Topography(rolling), prop.comp_grid, prop.layout.radius)
-    assert prop.problem.mirror.nbytes < 1.1 * kept < 2 * prop.problem.mirror.nbytes
-    assert kept < made
+    made, weights = weights_bytes(Topography(rolling), prop.comp_grid, prop.layout.radius)
+    assert prop.problem.mirror.nbytes < 1.1 * weights < 2 * prop.problem.mirror.nbytes
+    assert weights < made
 
 
 def test_what_it_does_not_go_with():
@@ -219,9 +219,9 @@ def test_what_it_does_not_go_with():
     with pytest.raises(ConfigError, match="below the top of the grid"):
         Propagator(model((40, 40)), PropagationOptions(topography=tilted(0.0, 33.0), device="cpu"), 0.001)
     packed = PropagationOptions(topography=surface, device="cpu", model_storage="u16")
-    with pytest.raises(ConfigError, match="model_storage") as found:
+    with pytest.raises(ConfigError, match="model_storage") as caught:
         Propagator(model((40, 40)), packed, 0.001)
-    assert found.value.code == "E754"
+    assert caught.value.code == "E754"
     vti = EarthModel(Grid((40, 40), (H, H)), *(np.full((40, 40), v, np.float32) for v in (V, 0.1, 0.05)))
     with pytest.raises(ConfigError, match="vti medium"):
         Propagator(vti, PropagationOptions(topography=surface, device="cpu"), 0.001)

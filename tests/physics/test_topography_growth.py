@@ -68,8 +68,8 @@ def test_nodes_a_hair_below_a_level_surface():
         EarthModel(Grid((60, 60), (h, h)), v), options, 0.001, points=np.vstack([source, receivers])
     )
     recorder = prop.recorder(receivers, nt)
-    feed = prop.source(source[None], source_wavelet(8.0, 0.001, 400)[None])
-    prop.advance(prop.new_state(), nt - 1, sources=[feed], recorders=[recorder])
+    reader = prop.source(source[None], source_wavelet(8.0, 0.001, 400)[None])
+    prop.advance(prop.new_state(), nt - 1, sources=[reader], recorders=[recorder])
     quarters = [float(np.abs(part).max()) for part in np.array_split(prop.recorded(recorder)[1], 4, axis=1)]
     # waves that go up and down in the slow layer keep 0.58 at every turn of 75 ms, (3000 - 800) / (3000 + 800): 2e-5
     # from one quarter to the next; those along it leave through the sides
@@ -77,8 +77,8 @@ def test_nodes_a_hair_below_a_level_surface():
 
 
 def test_the_published_proof_holds():
-    found = json.loads((ROOT / "docs/performance/prove-topography.json").read_text())
-    assert found["steps"] == 20_000
-    assert len(found["runs"]) == 200
-    assert not [row for row in found["runs"] + found["operators"] if row["wrong"]]
-    assert found["wrong"] == 0
+    stored = json.loads((ROOT / "docs/performance/prove-topography.json").read_text())
+    assert stored["steps"] == 20_000
+    assert len(stored["runs"]) == 200
+    assert not [row for row in stored["runs"] + stored["operators"] if row["wrong"]]
+    assert stored["wrong"] == 0

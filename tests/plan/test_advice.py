@@ -27,17 +27,17 @@ def job(tmp_path):
 def folders(tmp_path, monkeypatch):
     """Return folders that lie on file systems of their own: fast, slow, and one in memory."""
     kinds = {"fast": "ext4", "slow": "nfs4", "memory": "tmpfs", "new": "xfs"}
-    found = {name: tmp_path / name for name in kinds}
-    for folder in found.values():
+    paths = {name: tmp_path / name for name in kinds}
+    for folder in paths.values():
         folder.mkdir()
 
     def mount_of(path):
-        name = next((n for n in kinds if str(path).startswith(str(found[n]))), None)
+        name = next((n for n in kinds if str(path).startswith(str(paths[n]))), None)
         return Mount(f"/{name}", kinds[name]) if name else Mount("/", "ext4")
 
     for module in (advice, storage):
         monkeypatch.setattr(module, "mount_of", mount_of)
-    return found
+    return paths
 
 
 def rated(*measured):
@@ -61,16 +61,16 @@ def rated(*measured):
 
 def places(job, folders, known, **world):
     given = {"ranks": 1, "memory_per_rank": MEMORY, "threads": 1} | world
-    found = advice.advise(job, list(folders.values()), World.planned(**given), known)
-    return found, {p.directory.rsplit("/", 1)[-1]: p for p in found.places}
+    advised = advice.advise(job, list(folders.values()), World.planned(**given), known)
+    return advised, {p.directory.rsplit("/", 1)[-1]: p for p in advised.places}
 
 
 def test_the_faster_disk_comes_first_and_memory_is_no_disk(job, folders):
     known = rated(
         ("fast", 1.0, 1, "buffered"), ("slow", 1e-5, 1, "buffered"), ("memory", 50.0, 1, "buffered")
     )
-    found, by_name = places(job, folders, known)
-    assert [p.directory.rsplit("/", 1)[-1] for p in found.places] == ["fast", "slow", "memory", "new"]
+    lines, by_name = places(job, folders, known)
+    assert [p.directory.rsplit("/", 1)[-1] for p in lines.places] == ["fast", "slow", "memory", "new"]
     assert by_name["fast"].hides
     assert "hide behind" in by_name["fast"].reason
     assert not by_name["slow"].hides
@@ -80,12 +80,12 @@ def test_the_faster_disk_comes_first_and_memory_is_no_disk(job, folders):
     assert "no disk" in by_name["memory"].reason
     assert "not measured" in by_name["new"].reason
     assert not by_name["new"].hides
-    assert found.lines() == ["[checkpoint]", f'directories = ["{folders["fast"]}"]', "threads = 1"]
+    assert lines.lines() == ["[checkpoint]", f'directories = ["{folders["fast"]}"]', "threads = 1"]
     # a shot this small needs no disk, and that is said
-    assert found.needs_none
-    assert found.as_it_stands == "store, memory"
-    assert found.kernels == "assumed"
-    assert json.loads(json.dumps(found.to_dict()))["places"][0]["hides"] is True
+    assert lines.needs_none
+    assert lines.as_it_stands == "store, memory"
+    assert lines.kernels == "assumed"
+    assert json.loads(json.dumps(lines.to_dict()))["places"][0]["hides"] is True
 
 
 def test_bytes_and_counts_are_those_of_the_plan(job, folders, tmp_path):
@@ -117,13 +117,13 @@ def test_threads_and_direct_access_only_where_they_gain(job, folders):
         (*fast, 1, "buffered"),
         ("fast", 1.001, 16, "direct"),
     )
-    found, by_name = places(job, {k: folders[k] for k in ("slow", "fast")}, known)
+    lines, by_name = places(job, {k: folders[k] for k in ("slow", "fast")}, known)
     assert (by_name["slow"].threads, by_name["slow"].direct) == (4, True)
     # everything hides: the simplest
     assert (by_name["fast"].threads, by_name["fast"].direct) == (1, False)
     only, _ = places(job, {"slow": folders["slow"]}, known)
     assert only.lines()[-2:] == ["threads = 4", "direct = true"]
-    assert found.lines()[1].endswith('/fast"]')
+    assert lines.lines()[1].endswith('/fast"]')
 
 
 def test_a_full_directory_is_last(job, folders, monkeypatch):
@@ -133,15 +133,15 @@ def test_a_full_directory_is_last(job, folders, monkeypatch):
         shutil, "disk_usage", lambda p: usage(100, 90, 10) if str(p).endswith("fast") else real(p)
     )
     known = rated(("fast", 1.0, 1, "buffered"), ("slow", 1e-5, 1, "buffered"))
-    found, by_name = places(job, {k: folders[k] for k in ("fast", "slow")}, known)
-    assert [p.directory.rsplit("/", 1)[-1] for p in found.places] == ["slow", "fast"]
+    lines, by_name = places(job, {k: folders[k] for k in ("fast", "slow")}, known)
+    assert [p.directory.rsplit("/", 1)[-1] for p in lines.places] == ["slow", "fast"]
     assert "of disk" in by_name["fast"].problem
-    assert found.lines()[1].endswith('/slow"]')
+    assert lines.lines()[1].endswith('/slow"]')
 
 
 def test_only_memory_gives_no_lines(job, folders):
-    found, _ = places(job, {"memory": folders["memory"]}, rated(("memory", 5.0, 1, "buffered")))
-    assert found.lines() == []
+    lines, _ = places(job, {"memory": folders["memory"]}, rated(("memory", 5.0, 1, "buffered")))
+    assert lines.lines() == []
 
 
 @pytest.fixture

@@ -38,11 +38,11 @@ def test_a_block_by_hand():
 
 
 def test_slabs_have_the_exchange_of_a_run():
-    found = model("tti")
-    step = found.of((3, 1))
-    cut = cut_footprint(found.plane, 3)
+    prediction = model("tti")
+    step = prediction.of((3, 1))
+    cut = cut_footprint(prediction.plane, 3)
     assert len(cut[0]) == 3
-    run = exchange_of(found.plane, SHAPE[2], cut, step.kernel, SLOW, 1.0)
+    run = exchange_of(prediction.plane, SHAPE[2], cut, step.kernel, SLOW, 1.0)
     assert step.halo == pytest.approx(run.seconds)
     assert step.exposed == pytest.approx(run.exposed)
 
@@ -58,18 +58,18 @@ def test_steps_one_by_one_take_longer_than_passes():
 @pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
 @pytest.mark.parametrize("boundary", ["damping", "pml"])
 def test_blocks_use_more_ranks_than_slabs_and_are_no_slower(medium, boundary):
-    found = model(medium, boundary=boundary, link=Link(1e-6, 1e9, "across", "given"))
+    prediction = model(medium, boundary=boundary, link=Link(1e-6, 1e9, "across", "given"))
     for ranks in (1, 4, 24, 1000):
-        slabs, blocks = found.slabs(ranks), found.blocks(ranks)
+        slabs, blocks = prediction.slabs(ranks), prediction.blocks(ranks)
         assert slabs.ranks <= blocks.ranks <= ranks
         assert slabs.cut[1] == 1
         if slabs.ranks == blocks.ranks:
             assert blocks.seconds <= slabs.seconds
     # no part is thinner than what its neighbour holds of it
-    most = found.plane.most(0), found.plane.most(1)
+    most = prediction.plane.most(0), prediction.plane.most(1)
     assert blocks.ranks <= most[0] * most[1]
     with pytest.raises(ConfigError):
-        found.of((most[0] + 1, 1))
+        prediction.of((most[0] + 1, 1))
 
 
 def test_shapes_are_all_that_have_so_many_parts():

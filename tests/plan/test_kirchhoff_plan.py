@@ -127,9 +127,9 @@ def test_what_cannot_fit_names_the_smallest_change(folder):
     assert (blocks.error.code, blocks.error.exit_code) == ("E610", 69)
     assert "prepared traces" in blocks.error.message
     assert "trace_block = 16" in blocks.error.fix
-    asked = layout_of(setup, world(), memory=program + 1000)
-    assert asked.error is not None
-    assert "[kirchhoff] memory" in asked.error.fix
+    layout = layout_of(setup, world(), memory=program + 1000)
+    assert layout.error is not None
+    assert "[kirchhoff] memory" in layout.error.fix
     never = layout_of(setup, world(2, program))
     assert never.error is not None
     assert never.error.code == "E660"

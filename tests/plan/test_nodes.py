@@ -47,10 +47,10 @@ def plan(capsys, folder, *args, job="line.toml"):
 def test_the_table_is_a_model_with_its_assumptions(folder, capsys):
     code, out, err = plan(capsys, folder, "--nodes", "1,2,6,100", "--network", "10GB/s,1us", "--json")
     assert code == 0
-    found = json.loads(out.splitlines()[-1])
-    assert found["kind"] == "model"
+    result = json.loads(out.splitlines()[-1])
+    assert result["kind"] == "model"
     assert err.startswith("MODEL, no measurement")
-    rows = {r["nodes"]: r for r in found["rows"]}
+    rows = {r["nodes"]: r for r in result["rows"]}
     # as many groups as there are shots to do side by side; then ranks share them
     assert [rows[n]["groups"] for n in (1, 2, 6)] == [1, 2, 6]
     assert rows[100]["per_shot"] > 1
@@ -60,14 +60,14 @@ def test_the_table_is_a_model_with_its_assumptions(folder, capsys):
     # even shares of alike shots: the kernel takes half as long on twice as many
     assert rows[2]["kernel"] == pytest.approx(rows[1]["kernel"] / 2)
     assert rows[6]["kernel"] == pytest.approx(rows[1]["kernel"] / 6)
-    kernels = [r["kernel"] for r in found["rows"]]
+    kernels = [r["kernel"] for r in result["rows"]]
     assert kernels == sorted(kernels, reverse=True)
-    for r in found["rows"]:
+    for r in result["rows"]:
         parts = sum(r[k] for k in ("kernel", "halo", "checkpoint", "io", "image_sum", "rest"))
         assert r["wall"] == pytest.approx(parts)
         assert r["efficiency"] == pytest.approx(rows[1]["wall"] / (r["wall"] * r["nodes"]))
     # a line has no rows along y to cut; the step on all ranks takes less the more there are
-    steps = found["steps"]
+    steps = result["steps"]
     assert [(r["nodes"], r["cut"]) for r in steps][:3] == [
         (1, "slabs 1 x 1"),
         (2, "slabs 2 x 1"),
@@ -76,7 +76,7 @@ def test_the_table_is_a_model_with_its_assumptions(folder, capsys):
     assert [r["ranks"] <= r["nodes"] for r in steps] == [True] * 4
     assert [r["step"] for r in steps] == sorted((r["step"] for r in steps), reverse=True)
     assert "one time step of the largest shot" in err
-    said = "\n".join(found["assumptions"])
+    said = "\n".join(result["assumptions"])
     for what in (
         "time steps: the largest shot on all ranks at once",
         "1 M point-steps/s",
@@ -192,10 +192,10 @@ def test_a_table_of_layouts_is_held_against_the_model(folder, capsys):
     (folder / "scaling.json").write_text(json.dumps(result))
     code, out, _ = plan(capsys, folder, "--nodes", "2", "--measured", folder / "scaling.json", "--json")
     assert code == 0
-    found = json.loads(out.splitlines()[-1])
+    printed = json.loads(out.splitlines()[-1])
     # four planes at most of ten
-    assert [p["predicted_seconds"] for p in found["measured"]] == [pytest.approx(4.0)]
-    assert found["largest_error"] == pytest.approx(0.2)
+    assert [p["predicted_seconds"] for p in printed["measured"]] == [pytest.approx(4.0)]
+    assert printed["largest_error"] == pytest.approx(0.2)
 
 
 def test_blocks_of_a_time_migration_are_dealt_to_nodes(tmp_path, capsys, monkeypatch):
@@ -218,8 +218,8 @@ def test_blocks_of_a_time_migration_are_dealt_to_nodes(tmp_path, capsys, monkeyp
     (tmp_path / "machine.json").write_text(json.dumps(machine.to_dict()))
     code, out, err = plan(capsys, tmp_path, "--nodes", "1,4,100000", "--json", job="survey.toml")
     assert code == 0
-    found = json.loads(out.splitlines()[-1])
-    one, four, many = found["rows"]
+    result = json.loads(out.splitlines()[-1])
+    one, four, many = result["rows"]
     assert one["kernel"] > four["kernel"] > 0.99 * one["kernel"] / 4
     # 120 locations: more ranks have nothing to do
     assert many["lost"] > 0.99
@@ -229,43 +229,43 @@ def test_blocks_of_a_time_migration_are_dealt_to_nodes(tmp_path, capsys, monkeyp
 
 
 def test_an_exchange_by_hand():
-    found = needs()
-    shot = found.shots[0]
-    slabs = found.domain(shot, (0, 2)).slabs
-    seen, nz = found.seen_from_above(shot)
-    plane, cut = seen.ny * nz, found.domain(shot, (0, 2)).cut
+    requirements = needs()
+    shot = requirements.shots[0]
+    slabs = requirements.domain(shot, (0, 2)).slabs
+    seen, nz = requirements.seen_from_above(shot)
+    plane, cut = seen.ny * nz, requirements.domain(shot, (0, 2)).cut
     slow = exchange_of(seen, nz, cut, 1.0, Link(0.0, 1.0, "node", "given"), 1.0)
-    asked = slabs[1].ghost_lo
-    assert slow.seconds == pytest.approx(4 * plane * asked)
+    ghost_planes = slabs[1].ghost_lo
+    assert slow.seconds == pytest.approx(4 * plane * ghost_planes)
     assert slow.nbytes == 4 * plane * (slabs[0].ghost_hi + slabs[1].ghost_lo)
     # everything but the planes that travel hides it: of a step of 1 s of the thickest slab
     owned = [s.hi - s.lo for s in slabs]
-    least = min((o - asked) / max(owned) for o in owned)
+    least = min((o - ghost_planes) / max(owned) for o in owned)
     assert slow.exposed == pytest.approx(slow.seconds - least)
     quick = exchange_of(seen, nz, cut, 1.0, Link(0.0, 1e12, "node", "given"), 1.0)
     assert quick.exposed == 0.0
 
 
 def test_the_halo_is_counted_in_the_time_steps():
-    found = needs()
-    sections = {"shots": [shot_row(found.points, dim=3, threads=2)]}
+    requirements = needs()
+    sections = {"shots": [shot_row(requirements.points, dim=3, threads=2)]}
     machine = machines.Machine({"cores": 2}, sections)
-    decision = decide(found, World(2, 10**12, 1, 2, True), 2)
-    bare = prediction_of(found, decision, machine)
+    decision = decide(requirements, World(2, 10**12, 1, 2, True), 2)
+    bare = prediction_of(requirements, decision, machine)
     assert bare.halo is None
     assert any("subsalt lab network" in n for n in bare.notes)
     slow = Network({"node": Link(0.0, 1e3, "node", "given")})
-    waits = prediction_of(found, decision, machine, around=Surroundings(slow))
+    waits = prediction_of(requirements, decision, machine, around=Surroundings(slow))
     stepping = ("source", "receivers")
     assert waits.halo == pytest.approx(sum(waits.phases[p] - bare.phases[p] for p in stepping))
     assert waits.halo > 0
     # the same link as the lab writes it into machine.json
     row = {"what": "point_to_point", "where": "node", "a_s": 0.0, "bytes_per_s": 1e3}
     known = machines.Machine({"cores": 2}, sections | {"network": [row]})
-    assert prediction_of(found, decision, known).halo == pytest.approx(waits.halo)
+    assert prediction_of(requirements, decision, known).halo == pytest.approx(waits.halo)
     # ranks of different nodes do not use what was measured on one
-    apart = decide(found, World(2, 10**12, 2, 1, True), 2)
-    assert prediction_of(found, apart, known).halo is None
+    apart = decide(requirements, World(2, 10**12, 2, 1, True), 2)
+    assert prediction_of(requirements, apart, known).halo is None
 
 
 def test_a_large_survey_is_planned_by_some_of_its_shots():

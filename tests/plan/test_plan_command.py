@@ -151,7 +151,7 @@ def test_what_deserves_a_warning(job, monkeypatch):
 
 def test_the_time_is_that_of_the_measured_rates(tmp_path):
 
-    found = needs(medium="vti")
+    requirements = needs(medium="vti")
     n, width = 256, 12
     core, layered = 1000e6, 800e6
     row = {
@@ -169,12 +169,12 @@ def test_the_time_is_that_of_the_measured_rates(tmp_path):
     machine = machines.Machine({"cores": 2}, {"kernels": rows})
     inside = (n - 2 * width) ** 3
     layer_rate = (n**3 - inside) / (n**3 / layered - inside / core)
-    nx, ny, nz = found.domain(found.shots[0]).grid.shape3
+    nx, ny, nz = requirements.domain(requirements.shots[0]).grid.shape3
     core_points = math.prod(v - 2 * width for v in (nx, ny, nz))
-    steps = 2 * (found.setup.axis.nt - 1)
+    steps = 2 * (requirements.setup.axis.nt - 1)
     shot = steps * (core_points / core + (nx * ny * nz - core_points) / layer_rate)
     # two ranks of a node share its rate: twelve shots take the node as long as one after the other
-    got = prediction_of(found, decide(found, world(2, 1e12)), machine)
+    got = prediction_of(requirements, decide(requirements, world(2, 1e12)), machine)
     assert got.steps.seconds == pytest.approx(12 * shot)
     assert got.steps.shot_seconds == pytest.approx(2 * shot)
     assert any(note.startswith("model") for note in got.notes)
@@ -183,7 +183,7 @@ def test_the_time_is_that_of_the_measured_rates(tmp_path):
         nothing = prediction_of(other, decide(other, world(2, 1e12)), machine)
         assert nothing.steps.seconds is None
         assert "subsalt lab kernels" in nothing.notes[0]
-    two = prediction_of(found, decide(found, world(1, 1e12)), machine)
+    two = prediction_of(requirements, decide(requirements, world(1, 1e12)), machine)
     assert two.steps.seconds is None
     assert "1 are planned" in two.notes[0]
 
@@ -214,15 +214,17 @@ def test_the_loss_behind_the_last_shots():
 
 
 def test_a_group_takes_as_long_as_its_slowest_slab():
-    found = needs(medium="vti")
+    requirements = needs(medium="vti")
     row = {"medium": "vti", "dim": 3, "order": 8, "model_storage": "f32", "loop": "segment", "isa": "v3"}
     row |= {"threads": 1, "n": 256, "boundary": "none", "layer_cells": 0, "points_per_s": 1e9}
     machine = machines.Machine({"cores": 1}, {"kernels": [row, row | {"boundary": "pml", "layer_cells": 12}]})
-    plain = found.domain(found.shots[0]).grid.shape3
+    plain = requirements.domain(requirements.shots[0]).grid.shape3
     # rates inside and outside the layer are alike: what counts is the thickest slab
-    planes = max(p.slab.hi - p.slab.lo for p in found.parts(found.shots[0], 3))
+    planes = max(p.slab.hi - p.slab.lo for p in requirements.parts(requirements.shots[0], 3))
     one, three = (
-        prediction_of(found, decide(found, World(n, 10**12, 1, 1, True), n), machine).steps.shot_seconds
+        prediction_of(
+            requirements, decide(requirements, World(n, 10**12, 1, 1, True), n), machine
+        ).steps.shot_seconds
         for n in (1, 3)
     )
     assert three / one == pytest.approx(planes / plain[0])

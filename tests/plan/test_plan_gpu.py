@@ -87,9 +87,9 @@ def test_what_nobody_measured_is_assumed_and_says_so():
 
 
 def test_what_fits_stays_on_the_device():
-    found = decided(H200)
-    assert found.choice.best.name == "store, device"
-    need = found.need
+    choice = decided(H200)
+    assert choice.choice.best.name == "store, device"
+    need = choice.need
     assert set(need.device) >= {
         "wavefields",
         "model arrays",
@@ -100,7 +100,7 @@ def test_what_fits_stays_on_the_device():
     assert not {"wavefields", "absorbing layer", "snapshots"} & set(need.arrays)
     assert need.pinned == 0
     # two levels of p and q, padded as on the host
-    layout = found.needs.domain(survey().shots[0]).layout
+    layout = choice.needs.domain(survey().shots[0]).layout
     padded = 1
     for n in layout.padded_shape:
         padded *= n
@@ -131,8 +131,8 @@ def test_what_no_wave_reaches_takes_no_time(monkeypatch):
     from subsalt.kernels import cpu
     from subsalt.kernels.cuda import segment
 
-    found = decided(H200)
-    times = RunTimes(found.needs, found, gpu_rates(found.needs, found.world, H200, None))
+    choice = decided(H200)
+    times = RunTimes(choice.needs, choice, gpu_rates(choice.needs, choice.world, H200, None))
     shot = survey().shots[0]
     whole = times.of_shot(shot)
     # a small grid is advanced whole; of a large one a box
@@ -240,10 +240,10 @@ def test_a_step_takes_at_least_the_launches_of_its_kernels():
 
 
 def test_phases_of_a_shot_count_what_the_link_does_not_hide():
-    found = decided(replace(H200, down=1e7, up=1e7), strategy="store", place="memory")
+    choice = decided(replace(H200, down=1e7, up=1e7), strategy="store", place="memory")
     rates = Rates(1e12, 1e12, 0, 0, False, Parts())
-    spent = RunTimes(found.needs, found, rates).of_shot(survey().shots[0])
-    down, up = found.choice.best.link
+    spent = RunTimes(choice.needs, choice, rates).of_shot(survey().shots[0])
+    down, up = choice.choice.best.link
     # setting a source sample aside, steps are nothing beside this link
     assert spent["snapshots"] == pytest.approx((down + up) / 1e7 - spent["source"] - spent["receivers"])
 

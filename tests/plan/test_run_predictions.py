@@ -67,7 +67,7 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
     monkeypatch.setattr(
         measuring.shot_rates, "measure", lambda case: shot_row(81 * 51, threads=1, noisy=True)
     )
-    monkeypatch.setattr(measuring.storage, "measure_directory", lambda *asked: [])
+    monkeypatch.setattr(measuring.storage, "measure_directory", lambda *arguments: [])
     monkeypatch.setattr(program, "measure", program_row)
     write_files(tmp_path, survey(1))
     job = Job.from_toml(write_job(tmp_path, MIGRATE + OWN_GRID))
@@ -96,7 +96,7 @@ def test_a_disturbed_sum_is_measured_again_too_and_the_faster_of_two_disturbed_o
     setup = Job.from_toml(kirchhoff_jobs.write_job(tmp_path)).setup()
     row = kirchhoff_rates.kind(setup, 1) | SUM_RATES | {"samples": kirchhoff_jobs.NT, "version": __version__}
     known = World.planned(threads=1)
-    for rate, noisy, kept in ((5e7, True, 1e8), (3e8, True, 3e8), (5e7, False, 5e7)):
+    for rate, noisy, stored in ((5e7, True, 1e8), (3e8, True, 3e8), (5e7, False, 5e7)):
         machines.default_path().unlink(missing_ok=True)
         machines.save(machines.default_path(), "kirchhoff", [row | {"noisy": True, "date": ago(1)}])
         new = row | {"contributions_per_s": rate, "noisy": noisy, "date": ago(0)}
@@ -106,7 +106,7 @@ def test_a_disturbed_sum_is_measured_again_too_and_the_faster_of_two_disturbed_o
         measured(setup, known, said.append)
         assert said == ["measuring the sum over traces, for its time again, it was disturbed: a few seconds"]
         (now,) = machines.read(machines.default_path()).find("kirchhoff")
-        assert now["contributions_per_s"] == kept
+        assert now["contributions_per_s"] == stored
         assert now["date"] == new["date"]
         said.clear()
         measured(setup, known, said.append)
@@ -115,10 +115,10 @@ def test_a_disturbed_sum_is_measured_again_too_and_the_faster_of_two_disturbed_o
 
 def test_a_quiet_rate_is_kept_until_it_is_old():
     row = shot_row(81 * 51, version=__version__)
-    for hours, kept in ((24 * 3, False), (24 * 40, True)):
+    for hours, age in ((24 * 3, False), (24 * 40, True)):
         known = machines.Machine({}).merged("shots", [row | {"date": ago(hours)}])
         new = row | {"noisy": True, "date": ago(0)}
-        assert (new in known.merged("shots", [new]).sections["shots"]) == kept
+        assert (new in known.merged("shots", [new]).sections["shots"]) == age
 
 
 def test_a_time_migration_predicts_too(tmp_path, capsys):

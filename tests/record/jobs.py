@@ -178,10 +178,10 @@ class Jobs:
         tables = {"kirchhoff": keys, "output": {"formats": ["npz"]}}
         job = Job.from_toml(kirchhoff.write_job(folder, **tables))
         done = migrate_job(job, folder / "run")
-        found = sorted(Path(done.run_dir).glob("*.npz"))
-        assert found, "no image"
+        files = sorted(Path(done.run_dir).glob("*.npz"))
+        assert files, "no image"
         arrays = []
-        for file in found:
+        for file in files:
             with np.load(file) as npz:
                 arrays += [npz[k] for k in sorted(npz.files) if npz[k].dtype.kind == "f"]
         return digest(*arrays)

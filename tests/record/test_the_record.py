@@ -67,11 +67,11 @@ def no_rates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @recorded
 def test_images_are_those_of_the_record(jobs: Jobs) -> None:
-    found = {name: jobs.image(name) for name in MIGRATIONS | BACKWARDS}
-    found |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS}
-    found |= {f"traces of the {name}": jobs.traces(name) for name in SURVEYS}
-    assert {n: h for n, h in found.items() if h != IMAGES.get(n)} == {}
-    assert set(found) == set(IMAGES)
+    hashes = {name: jobs.image(name) for name in MIGRATIONS | BACKWARDS}
+    hashes |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS}
+    hashes |= {f"traces of the {name}": jobs.traces(name) for name in SURVEYS}
+    assert {n: h for n, h in hashes.items() if h != IMAGES.get(n)} == {}
+    assert set(hashes) == set(IMAGES)
 
 
 @recorded
@@ -101,9 +101,9 @@ def test_a_run_of_version_0_7_goes_on(tmp_path: Path) -> None:
         packed.extractall(tmp_path)
     job = tmp_path / "line" / "job.toml"
     # it had one kind of weights; a job that names the other is another one
-    asked = Job.from_toml(job).changed("propagation", stencil="fitted")
+    changed_job = Job.from_toml(job).changed("propagation", stencil="fitted")
     with pytest.raises(ConfigError, match=r"job\.propagation\.stencil: taylor -> fitted"):
-        migrate_job(asked, job.with_suffix(".run"))
+        migrate_job(changed_job, job.with_suffix(".run"))
     said: list[str] = []
     done = migrate_job(Job.from_toml(job), say=said.append)
     assert [s for s in said if "stencil = 'taylor'" in s]
@@ -186,10 +186,10 @@ def test_options_of_the_commands() -> None:
 
 
 def test_keys_of_json(subsalt_command, tmp_path: Path) -> None:
-    found = json_keys(subsalt_command, Jobs(tmp_path))
+    by_command = json_keys(subsalt_command, Jobs(tmp_path))
     for name, keys in RECORD["json"].items():
-        assert found[name] == keys, name
-    assert set(found) == set(RECORD["json"])
+        assert by_command[name] == keys, name
+    assert set(by_command) == set(RECORD["json"])
 
 
 def test_exit_codes(subsalt_command, tmp_path: Path) -> None:

@@ -18,16 +18,16 @@ Call = Callable[..., tuple[int, str, str]]
 
 def options() -> dict[str, dict[str, str]]:
     """Return the options and arguments of all commands, with their defaults."""
-    found: dict[str, dict[str, str]] = {}
+    by_command: dict[str, dict[str, str]] = {}
 
     def walk(command: Any, name: str) -> None:
         for word in sorted(command.list_commands(None) if hasattr(command, "commands") else ()):
             walk(command.get_command(None, word), f"{name} {word}".strip())
         if not hasattr(command, "commands"):
-            found[name] = {"|".join(p.opts): str(p.default) for p in command.params}
+            by_command[name] = {"|".join(p.opts): str(p.default) for p in command.params}
 
     walk(typer.main.get_command(app), "")
-    return found
+    return by_command
 
 
 def keys_of(value: Any, path: str = "") -> set[str]:
@@ -70,14 +70,14 @@ def json_keys(call: Call, jobs: Jobs) -> dict[str, list[str]]:
         "explain": ("explain", "E412"),
         "doctor": ("doctor",),
     }
-    found = {}
+    by_command = {}
     for name, words in said.items():
         code, out, err = call(*words, "--json")
         assert out, (name, code, err)
         value = json.loads(out.splitlines()[-1])
         # below the first level doctor tells of hosts and cards
-        found[name] = sorted(value) if name == "doctor" else sorted(keys_of(value))
-    return found
+        by_command[name] = sorted(value) if name == "doctor" else sorted(keys_of(value))
+    return by_command
 
 
 def exit_codes(call: Call, folder: Path) -> dict[str, list[Any]]:
@@ -124,11 +124,11 @@ def exit_codes(call: Call, folder: Path) -> dict[str, list[Any]]:
         ),
         "a method that is none to begin with": ("init", folder / "a.toml", "--method", "born"),
     }
-    found = {}
+    by_command = {}
     for name, words in wrong.items():
         code, out, err = call(*words)
         said = [
             w for line in (out + err).splitlines() for w in line.split() if w[:1] == "E" and w[1:].isdigit()
         ]
-        found[name] = [int(code or 0), said[0] if said else ""]
-    return found
+        by_command[name] = [int(code or 0), said[0] if said else ""]
+    return by_command

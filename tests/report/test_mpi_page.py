@@ -82,27 +82,27 @@ class Reader(HTMLParser):
 
 
 def test_phases_stand_in_one_row_with_their_waiting_and_sum_to_the_wall():
-    found = Reader(page(profile()))
-    assert found.loads == []
-    rows = {r[0]: r[1:5] for r in found.rows["phases"]}
+    reader = Reader(page(profile()))
+    assert reader.loads == []
+    rows = {r[0]: r[1:5] for r in reader.rows["phases"]}
     # source: 4 s at work and 3.5 s of waiting, mean of the ranks; of that 0.5 s in MPI_Testall
     assert rows["source"] == ["7.500", "75.00", "0.500", "3.000"]
     assert rows["setup"] == ["2.000", "20.00", "0.250", "0.000"]
     assert rows["all"][:2] == ["10.000", "100.00"]
     assert "source, waiting" not in rows
     # waiting of each rank: the phase less what of it is in MPI
-    assert [r[:4] for r in found.rows["ranks"][1:]] == [
+    assert [r[:4] for r in reader.rows["ranks"][1:]] == [
         ["0", "10.000", "0.500", "2.000"],
         ["1", "10.000", "1.250", "4.000"],
     ]
 
 
 def test_waiting_is_told_beside_the_time_in_mpi():
-    found = profile()
-    assert found.mpi_percent == 8.75
-    assert found.waiting == (2.0, 4.0)
-    assert found.waiting_percent == 38.75
-    text = page(found)
+    profiled = profile()
+    assert profiled.mpi_percent == 8.75
+    assert profiled.waiting == (2.0, 4.0)
+    assert profiled.waiting_percent == 38.75
+    text = page(profiled)
     assert "8.75 %" in text
     assert "38.75 %" in text
 
@@ -115,11 +115,11 @@ def test_a_program_without_phases_has_no_row_of_waiting():
 
 
 def test_calls_sizes_and_files():
-    found = Reader(page(profile()))
-    calls = {r[0]: r for r in found.rows["calls"]}
+    reader = Reader(page(profile()))
+    calls = {r[0]: r for r in reader.rows["calls"]}
     assert calls["MPI_Testall"][1:5] == ["1.0000", "57.14", "5.00", "1,000"]
     assert calls["MPI_Allreduce"][5] == "8.19 kB"
-    assert found.rows["files"][1][:3] == ["MPI_File_write_at_all", "2", "1 GB"]
+    assert reader.rows["files"][1][:3] == ["MPI_File_write_at_all", "2", "1 GB"]
     assert "1-2 Ki bytes: 6 calls, 0.5 s, 8,192 bytes" in page(profile())
 
 
@@ -148,13 +148,13 @@ def test_a_bar_never_goes_beyond_its_end(parts):
 def test_no_name_becomes_code():
     evil = '"><script>alert(1)</script><img src=x>'
     rows = (CallRow(f"MPI_{evil}", evil, evil, 2, evil, 1, 1.0, 0, (1.0, 0.0)),)
-    found = Reader(
+    reader = Reader(
         page(
             profile(command=evil, mpi=evil, notes=(evil,), calls=rows, phases=(PhaseRow(evil, (10.0, 10.0)),))
         )
     )
-    assert found.loads == []
-    assert any(evil in r[0] for r in found.rows["calls"])
+    assert reader.loads == []
+    assert any(evil in r[0] for r in reader.rows["calls"])
 
 
 def test_of_many_ranks_some_are_shown_from_the_least_to_the_most():

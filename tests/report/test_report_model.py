@@ -17,29 +17,29 @@ SPENT = {"source": 2.0, "receivers": 3.3, "setup": 2.0, "ledger": 0.1, "unexplai
 
 
 def test_phases_that_compute_are_taken_at_the_rate_of_the_run():
-    found = compare(SAID, SPENT)
-    rows = {r.phase: r for r in found.rows}
+    comparison = compare(SAID, SPENT)
+    rows = {r.phase: r for r in comparison.rows}
     # the source took half as long as predicted: so would the receivers have
-    assert (found.rate_ratio, found.rate_of) == (0.5, "source")
+    assert (comparison.rate_ratio, comparison.rate_of) == (0.5, "source")
     assert rows["source"].ratio == 1.0
     assert rows["receivers"].rescaled == 3.0
     assert rows["receivers"].ratio == pytest.approx(3.0 / 3.3)
     # what does not compute keeps its seconds
     assert rows["setup"].ratio == 0.5
-    assert found.largest_miss.phase == "setup"
+    assert comparison.largest_miss.phase == "setup"
     assert rows["ledger"].predicted is None
     assert rows["output"].measured is None
     # what lies outside of the run's clock is no part of it
     assert not set(rows) & set(OUTSIDE)
-    assert found.rows[-1].phase == "unexplained"
-    assert (found.wall.predicted, found.wall.rescaled) == (pytest.approx(11.2), pytest.approx(6.2))
-    assert found.text().endswith("largest miss setup")
+    assert comparison.rows[-1].phase == "unexplained"
+    assert (comparison.wall.predicted, comparison.wall.rescaled) == (pytest.approx(11.2), pytest.approx(6.2))
+    assert comparison.text().endswith("largest miss setup")
 
 
 def test_without_time_steps_nothing_is_rescaled():
-    found = compare({"output": 1.0}, {"output": 2.0, "wall": 2.0})
-    assert found.rate_ratio is None
-    assert found.wall.rescaled == 1.0
+    comparison = compare({"output": 1.0}, {"output": 2.0, "wall": 2.0})
+    assert comparison.rate_ratio is None
+    assert comparison.wall.rescaled == 1.0
     assert compare({"sum": 4.0, "prepare": 2.0}, {"sum": 2.0, "prepare": 1.0, "wall": 3}).wall.ratio == 1.0
 
 
@@ -47,9 +47,9 @@ def test_without_time_steps_nothing_is_rescaled():
 def test_measured_rows_sum_to_the_wall(spent):
     wall = sum(spent.values()) * 1.01 + 1.0
     table = spent | {"unexplained": wall - sum(spent.values()), "wall": wall}
-    found = compare(SAID, table)
-    assert sum(r.measured or 0.0 for r in found.rows) == pytest.approx(wall)
-    assert all(r.share >= 0 for r in found.rows)
+    comparison = compare(SAID, table)
+    assert sum(r.measured or 0.0 for r in comparison.rows) == pytest.approx(wall)
+    assert all(r.share >= 0 for r in comparison.rows)
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ def test_the_command_prints_table_and_json(predicted, capsys):
     code = guard.run(app, ["report", str(predicted), "--json"])
     said = capsys.readouterr()
     assert code == 0
-    found = json.loads(said.out.splitlines()[-1])["model"]
-    assert found["largest_miss"] == "pictures"
-    assert found["phases"][-1]["phase"] == "unexplained"
+    result = json.loads(said.out.splitlines()[-1])["model"]
+    assert result["largest_miss"] == "pictures"
+    assert result["phases"][-1]["phase"] == "unexplained"
     assert "phase" in said.err
     assert "rescaled" in said.err

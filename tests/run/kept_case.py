@@ -25,11 +25,11 @@ def keep_wavefields(job, run, names=("source", "receiver"), shots=None):
             if shots is None or shot.id in shots:
                 for name in names:
                     _keep(setup, survey, shot, scratch, name)
-                told = [
+                records = [
                     w | {"folders": places(scratch.directories, run)}
                     for w in records_of(shot.id, scratch.directories)
                 ]
-                ledger.keep_wavefields(shot.id, [Wavefield.of(shot.id, w) for w in told])
+                ledger.keep_wavefields(shot.id, [Wavefield.of(shot.id, w) for w in records])
     scratch.close()
 
 

@@ -94,10 +94,10 @@ def test_no_flipped_bit_gives_another_image(stopped: tuple[Path, str]) -> None:
             run = trial(stopped)
             bit = dice.randrange(8 * (run / name).stat().st_size)
             flipped(run / name, bit)
-            found = go_on(run)
-            assert found != "E001"
-            assert found == stopped[1] or found.startswith("E"), f"bit {bit} of {name}: another image"
-            ended[name + (" the same" if found == stopped[1] else f" {found}")] += 1
+            outcomes = go_on(run)
+            assert outcomes != "E001"
+            assert outcomes == stopped[1] or outcomes.startswith("E"), f"bit {bit} of {name}: another image"
+            ended[name + (" the same" if outcomes == stopped[1] else f" {outcomes}")] += 1
     # most damage is mended without a word of the user
     assert sum(n for name, n in ended.items() if name.endswith("the same")) > 0.8 * FLIPS * len(names), ended
 
@@ -198,12 +198,12 @@ def test_every_bit_of_the_log_may_flip(stopped: tuple[Path, str]) -> None:
     for bit in range(8 * len(whole)):
         data = bytearray(whole)
         data[bit // 8] ^= 1 << bit % 8
-        found = events_of(bytes(data))
+        events = events_of(bytes(data))
         line = whole[: bit // 8].count(b"\n")
         # a line feed that comes or goes costs one line more at most; the checksum itself may have gone unseen
-        left = [e for e in known if e in found.known]
+        left = [e for e in known if e in events.known]
         assert len(left) >= (1 if whole[bit // 8] == 10 else 2), bit
-        assert found.damaged or found.known[line].items() >= known[line].items(), bit
+        assert events.damaged or events.known[line].items() >= known[line].items(), bit
 
 
 @pytest.mark.parametrize("with_sums", [True, False])
@@ -252,9 +252,9 @@ def test_a_torn_line_does_not_spoil_the_next(tmp_path: Path) -> None:
     with (tmp_path / "events.jsonl").open("a") as file:
         file.write('{"time": "2026')
     log_event(tmp_path, event="two")
-    found = read_events(tmp_path)
-    assert [e["event"] for e in found.known] == ["one", "two"]
-    assert found.damaged == [2]
+    events = read_events(tmp_path)
+    assert [e["event"] for e in events.known] == ["one", "two"]
+    assert events.damaged == [2]
 
 
 def imaged(run: Path, target: Path, wish: Wish) -> str:
@@ -284,9 +284,9 @@ def test_flips_in_kept_wavefields_and_in_a_new_image(tmp_path: Path) -> None:
             run = Path(shutil.copytree(tmp_path / "source", tmp_path / "trial"))
             bit = dice.randrange(8 * (run / name).stat().st_size)
             flipped(run / name, bit)
-            found = imaged(run, tmp_path / "made", wish)
-            assert found == image or found[0] == "E", f"bit {bit} of {name}: {found}"
-            assert found != "E001"
+            outcome = imaged(run, tmp_path / "made", wish)
+            assert outcome == image or outcome[0] == "E", f"bit {bit} of {name}: {outcome}"
+            assert outcome != "E001"
     # the new image, from its own directory
     facts = tmp_path / "new" / "run.json"
     whole = facts.read_bytes()
@@ -311,11 +311,11 @@ def test_a_restart_point_that_says_another_step_is_not_used(tmp_path: Path) -> N
         migrate_job(job, tmp_path / "stopped", stop, resume=ResumeOptions())
     points = sorted((tmp_path / "stopped").glob("snapshots/shot_*/restart.g?.r00.json"))
     assert len(points) == 2
-    told = [json.loads(p.read_text()) for p in points]
+    stored = [json.loads(p.read_text()) for p in points]
     changes = [("task", 3), ("it", 8), ("receiving", None)]
     for key, more in changes:
         run = Path(shutil.copytree(tmp_path / "stopped", tmp_path / f"trial {key}"))
-        for point, known in zip(points, told, strict=True):
+        for point, known in zip(points, stored, strict=True):
             value = not known[key] if more is None else known[key] + more
             path = run / point.relative_to(tmp_path / "stopped")
             path.write_text(json.dumps(known | {key: value}))

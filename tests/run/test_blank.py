@@ -44,12 +44,12 @@ def unchecked(monkeypatch):
 
 def fails(job, run, code, exit_code, *words):
     """Migrate, expect an error of a code and an exit code that says some words; nothing looks like a result."""
-    with pytest.raises(SubsaltError) as found:
+    with pytest.raises(SubsaltError) as caught:
         migrate_job(job, run)
-    assert (found.value.code, found.value.exit_code) == (code, exit_code)
-    assert "zero throughout" in found.value.message or code == "E846"
+    assert (caught.value.code, caught.value.exit_code) == (code, exit_code)
+    assert "zero throughout" in caught.value.message or code == "E846"
     for word in words:
-        assert word in f"{found.value.message}; {found.value.fix}"
+        assert word in f"{caught.value.message}; {caught.value.fix}"
     assert not (run / "image.sgy").exists()
     assert not list(run.glob("*.sgy"))
     assert not list(run.glob("*.tmp*"))
@@ -85,9 +85,9 @@ def test_traces_of_zeros_are_named(survey, tmp_path, unchecked):
 
 def test_a_new_image_of_a_run_is_held_to_the_same(survey, tmp_path):
     for _ in range(2):
-        with pytest.raises(ConfigError, match="the step top_mute") as found:
+        with pytest.raises(ConfigError, match="the step top_mute") as caught:
             reimage_run(survey / "run", tmp_path / "new", Wish(top_mute="1 km"))
-        assert found.value.code == "E844"
+        assert caught.value.code == "E844"
         assert not (tmp_path / "new" / "image.sgy").exists()
     with pytest.raises(ConfigError, match="the step --region"):
         reimage_run(survey / "run", tmp_path / "part", Wish(top_mute="200 m", region="0:600,0:150"))
@@ -153,14 +153,14 @@ def test_a_filter_that_leaves_nothing_is_named(tmp_path):
     """Sums that are zero although samples are not: nothing but the filters lies between."""
     areal(tmp_path / "traces.sgy")
     setup = read_job(write_job(tmp_path)).setup(single())
-    found = TimeContents()
+    counts = TimeContents()
     for name, live in (("image", 0), ("gathers", 0), ("hits", 9)):
-        setattr(found, name, Contents(9, live))
+        setattr(counts, name, Contents(9, live))
     with pytest.raises(DataError, match="the step filter"):
-        refuse_blank_times(found, setup, single())
-    found.gathers.live, found.image.live, found.image.bad = 9, 8, 1
+        refuse_blank_times(counts, setup, single())
+    counts.gathers.live, counts.image.live, counts.image.bad = 9, 8, 1
     with pytest.raises(NumericalFailure, match="1 of 9 values of the image are not finite"):
-        refuse_blank_times(found, setup, single())
+        refuse_blank_times(counts, setup, single())
 
 
 def test_empty_classes_are_no_error(tmp_path, unchecked):

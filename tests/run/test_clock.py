@@ -24,19 +24,19 @@ CALLS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime"}
 
 def reads_of_the_day(path: Path) -> list[int]:
     """Return the lines in which a module asks for the time of day."""
-    found = []
+    places = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
         owner = node.func.value
         name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
         if node.func.attr in CALLS and name in ("time", "datetime", "date"):
-            found.append(node.lineno)
-    return found
+            places.append(node.lineno)
+    return places
 
 
 def test_the_time_of_day_is_read_for_labels_alone() -> None:
-    found = {p.relative_to(ROOT).as_posix(): reads_of_the_day(p) for p in ROOT.rglob("*.py")}
-    asking = {name for name, at in found.items() if at and not name.startswith(LAB)}
+    readers = {p.relative_to(ROOT).as_posix(): reads_of_the_day(p) for p in ROOT.rglob("*.py")}
+    asking = {name for name, at in readers.items() if at and not name.startswith(LAB)}
     assert asking >= set(LABELS), "a label has gone: take it from the list"
-    assert asking == set(LABELS), {name: found[name] for name in asking - set(LABELS)}
+    assert asking == set(LABELS), {name: readers[name] for name in asking - set(LABELS)}

@@ -48,10 +48,10 @@ def job(**changes):
 def test_a_change_is_refused_with_what_it_takes(tmp_path, change, again):
     with Ledger(tmp_path) as ledger:
         begin_run(ledger, job(), "id", FILES, NUMERICS)
-        with pytest.raises(ConfigError, match=f"takes {again} of every shot again") as found:
+        with pytest.raises(ConfigError, match=f"takes {again} of every shot again") as caught:
             begin_run(ledger, job(**change), "other", FILES, NUMERICS)
-        assert found.value.code == "E810"
-        assert "stays as it is" in found.value.message
+        assert caught.value.code == "E810"
+        assert "stays as it is" in caught.value.message
         # nothing of it has changed
         assert ledger.get("run_id") == "id"
         begin_run(ledger, job(), "id", FILES, NUMERICS)
@@ -73,9 +73,9 @@ def test_another_condition_goes_on_where_what_is_kept_serves(tmp_path):
         begin_run(ledger, job(), "id", FILES, NUMERICS)
         with pytest.raises(
             ConfigError, match="source-normalised -> inverse-scattering: 3 shots lack"
-        ) as found:
+        ) as caught:
             begin_run(ledger, other, "other", FILES, NUMERICS, unserved=lambda: "3 shots lack sums")
-        assert found.value.code == "E860"
+        assert caught.value.code == "E860"
         begin_run(ledger, other, "other", FILES, NUMERICS)
         assert ledger.get("run_id") == "other"
 
@@ -131,11 +131,11 @@ def test_the_job_of_a_run_counts_from_its_folder(tmp_path):
     (run / "job.resolved.toml").write_text(given.resolved_toml())
     with Ledger(run) as ledger:
         begin_run(ledger, given, "id", FILES, NUMERICS)
-    found = job_of_run(run)
-    assert found.resolved() == given.resolved()
-    assert found.name == "line"
-    assert found.resolve("a.sgy") == tmp_path / "jobs" / "a.sgy"
-    assert found.changed("imaging", filter="laplacian").resolve("a.sgy") == tmp_path / "jobs" / "a.sgy"
+    job_read = job_of_run(run)
+    assert job_read.resolved() == given.resolved()
+    assert job_read.name == "line"
+    assert job_read.resolve("a.sgy") == tmp_path / "jobs" / "a.sgy"
+    assert job_read.changed("imaging", filter="laplacian").resolve("a.sgy") == tmp_path / "jobs" / "a.sgy"
     # a run that was moved together with its job
     (tmp_path / "jobs").rename(tmp_path / "moved")
     assert job_of_run(run).resolve("a.sgy") == tmp_path / "elsewhere" / "a.sgy"

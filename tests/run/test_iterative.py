@@ -67,11 +67,11 @@ def test_stopped_between_two_conditions_it_goes_on(survey, tmp_path):
 def test_without_wavefields_another_condition_is_refused_and_the_old_image_stays(survey, tmp_path):
     run = tmp_path / "run"
     old = migrate_job(with_condition(survey, "cross-correlation"), run)
-    with pytest.raises(ConfigError, match="do not hold the illumination") as found:
+    with pytest.raises(ConfigError, match="do not hold the illumination") as caught:
         migrate_job(job_of(survey), run)
-    assert found.value.code == "E860"
-    assert "3 of 3 finished shots" in found.value.message
-    assert "source wavefield was not kept" in found.value.message
+    assert caught.value.code == "E860"
+    assert "3 of 3 finished shots" in caught.value.message
+    assert "source wavefield was not kept" in caught.value.message
     again = migrate_job(with_condition(survey, "cross-correlation"), run)
     assert (again.point_steps, again.sha256) == (0, old.sha256)
 
@@ -109,9 +109,9 @@ def test_recompute_sets_the_old_result_aside(survey, tmp_path):
     image = (run / "image.sgy").read_bytes()
     (run / "my notes.txt").write_text("mine")
     slower = job_of(survey).changed("model", vp=1900)
-    with pytest.raises(ConfigError, match="both wavefields") as found:
+    with pytest.raises(ConfigError, match="both wavefields") as caught:
         migrate_job(slower, run)
-    assert "--recompute" in found.value.fix
+    assert "--recompute" in caught.value.fix
     new = migrate_job(slower, run, say=said.append, recompute=True)
     assert new.sha256 != old.sha256
     assert new.sha256 == migrate_job(slower, tmp_path / "fresh").sha256
@@ -132,18 +132,18 @@ def test_recompute_sets_the_old_result_aside(survey, tmp_path):
 
 def test_a_rebuilt_ledger_knows_the_kept_wavefields(tmp_path):
     """From the log of events, which the runner writes beside the ledger."""
-    kept = [Wavefield(7, name, ("snapshots",), name * 8, 100) for name in ("receiver", "source")]
+    wavefields = [Wavefield(7, name, ("snapshots",), name * 8, 100) for name in ("receiver", "source")]
     with Ledger(tmp_path) as ledger:
         ledger.plan([7])
         ledger.set("key", "{}")
-        ledger.keep_wavefields(7, kept)
+        ledger.keep_wavefields(7, wavefields)
     from subsalt.io.event_log import log_event
 
-    log_event(tmp_path, event="kept", shot=7, wavefields=[vars(w) for w in kept])
+    log_event(tmp_path, event="kept", shot=7, wavefields=[vars(w) for w in wavefields])
     log_event(tmp_path, event="kept", shot=8, wavefields=[{"name": "source"}])
     log_event(tmp_path, event="done", shot=7, seconds=1.0, sha256="ab" * 32)
     (tmp_path / "ledger.sqlite").write_bytes(b"damaged" * 1000)
     with Ledger(tmp_path) as ledger:
         assert ledger.rebuilt
-        assert by_shot(ledger.wavefields())[7]["source"] == kept[1]
+        assert by_shot(ledger.wavefields())[7]["source"] == wavefields[1]
         assert len(ledger.wavefields()) == 2

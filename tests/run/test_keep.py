@@ -49,9 +49,9 @@ def test_wavefields_are_kept_and_make_the_image_again(survey, tmp_path, words):
     for name in ("one", "two"):
         (survey / name).mkdir(exist_ok=True)
     run = tmp_path / "run"
-    kept = migrate_job(keeping(survey, words + '\nkeep = "both"'), run)
+    first_run = migrate_job(keeping(survey, words + '\nkeep = "both"'), run)
     plain = json.loads((survey / "plain" / "run.json").read_text())
-    assert kept.sha256 == plain["image"]["sha256"]
+    assert first_run.sha256 == plain["image"]["sha256"]
     facts = json.loads((run / "run.json").read_text())
     assert facts["wavefields"]["both"] == [1, 2, 3]
     folders = [run / f for f in facts["wavefields"]["folders"]]
@@ -61,7 +61,7 @@ def test_wavefields_are_kept_and_make_the_image_again(survey, tmp_path, words):
     size = sum(p.stat().st_size for f in folders for p in f.rglob("*.snap"))
     assert facts["wavefields"]["bytes"] == size
     again = reimage_run(run, tmp_path / "again", Wish(wavefields=True))
-    assert again.sha256 == kept.sha256
+    assert again.sha256 == first_run.sha256
     other = reimage_run(run, tmp_path / "other", Wish(condition="inverse-scattering", wavefields=True))
     fresh = keeping(survey, words).changed("imaging", condition="inverse-scattering")
     assert other.sha256 == migrate_job(fresh, tmp_path / "fresh").sha256
@@ -85,8 +85,8 @@ def test_in_every_medium_another_condition_has_the_bytes_of_a_fresh_run(survey, 
 def test_the_source_alone_takes_half_the_room(survey, tmp_path):
     run = tmp_path / "run"
     migrate_job(keeping(survey, 'keep = "source"'), run)
-    found = json.loads((run / "run.json").read_text())["wavefields"]
-    assert (found["shots"], found["both"]) == ([1, 2, 3], [])
+    stored = json.loads((run / "run.json").read_text())["wavefields"]
+    assert (stored["shots"], stored["both"]) == ([1, 2, 3], [])
     with subsalt.saved_wavefields(run, 2) as shot:
         assert shot.receiver is None
         light = sum(u.astype(np.float64) ** 2 for u in shot.source)

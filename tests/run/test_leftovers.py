@@ -57,13 +57,13 @@ def test_what_the_start_before_noted_goes(
     monkeypatch.setattr(leftovers, "remove_left", lambda names: removed.extend(names))
     monkeypatch.setattr(leftovers, "mapped", lambda: [NAMES[1]])
     here = {"host": leftovers.platform.node(), "boot": leftovers.boot_id()}
-    told = [
+    notes = [
         {**here, "names": [NAMES[0], 5]},
         {**here, "boot": "before", "names": ["x"]},
         {**here, "names": 3},
         [],
     ]
-    (tmp_path / NAME).write_text(json.dumps(told))
+    (tmp_path / NAME).write_text(json.dumps(notes))
 
     def killed() -> None:
         with noted_memory(tmp_path, world()):

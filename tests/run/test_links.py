@@ -239,11 +239,11 @@ def test_modelled_shots_are_no_links(job: Job, theirs: Path, tmp_path: Path) -> 
     model = Job.from_toml(job.base / "model.toml")
     model_job(model, shots)
     for name in ("shot_000002.sgy", "modelling.json"):
-        kept = (shots / name).read_bytes()
+        content = (shots / name).read_bytes()
         put(shots / name, theirs / "precious.txt")
         with pytest.raises(CannotCreateError, match=f"{name} is a link"):
             model_job(model, shots)
         (shots / name).unlink()
-        (shots / name).write_bytes(kept)
+        (shots / name).write_bytes(content)
     assert (theirs / "precious.txt").read_text() == "years of work"
     model_job(model, shots)

@@ -122,13 +122,13 @@ def test_a_rigid_motion_moves_the_image_and_changes_no_sample(tmp_path, home, na
     there = frame.to_world(np.column_stack([GRID.axis(0), np.zeros((41, 2))]))[:, :2]
     np.testing.assert_allclose(coordinates(made.image, 21), there, atol=0.00501)
     for file in ("image.sgy", "image.rsf", "illumination.rsf"):
-        found = volume.read(made.run_dir / file)
+        read_back = volume.read(made.run_dir / file)
         np.testing.assert_allclose(
-            [found.frame.x0, found.frame.y0, found.frame.azimuth],
+            [read_back.frame.x0, read_back.frame.y0, read_back.frame.azimuth],
             [frame.x0, frame.y0, frame.azimuth],
             rtol=1e-15,
         )
-        assert found.grid == GRID
+        assert read_back.grid == GRID
     assert np.array_equal(volume.read(made.image).values, home)
     facts = json.loads((made.run_dir / "run.json").read_text())
     assert facts["frame"]["x0"] == frame.x0
@@ -177,10 +177,10 @@ def test_every_format_holds_the_map_and_an_export_is_a_model_again(tmp_path, hom
     for suffix in ("rsf", "npy", "npz", "vti", "nc", "sgy"):
         target = tmp_path / f"again.{suffix}"
         export(run, target)
-        found = volume.read(target, key="image" if suffix == "npz" else None)
-        assert found.frame == frame
-        assert found.grid == GRID
-        assert np.array_equal(found.values, home)
+        read_back = volume.read(target, key="image" if suffix == "npz" else None)
+        assert read_back.frame == frame
+        assert read_back.grid == GRID
+        assert np.array_equal(read_back.values, home)
 
 
 def test_zarr_holds_the_map(tmp_path):
@@ -198,8 +198,8 @@ def test_zarr_holds_the_map(tmp_path):
         for i, axis in enumerate("xy"):
             np.testing.assert_allclose(group[f"map_{axis}"][...], world[..., i], atol=1e-6)
         assert group["image"].attrs["coordinates"] == "map_x map_y"
-        found = volume.read(path)
-        assert (found.grid, found.frame) == (grid, frame)
+        read_back = volume.read(path)
+        assert (read_back.grid, read_back.frame) == (grid, frame)
 
 
 def test_a_survey_in_3d_with_a_frame_has_map_coordinates(tmp_path):
@@ -219,10 +219,10 @@ def test_a_survey_in_3d_with_a_frame_has_map_coordinates(tmp_path):
     text = JOB.format(data=key, formats='["segy", "rsf"]').replace("f0 = 7", "f0 = 8")
     run = migrate_job(Job.from_toml(job_files.write_job(tmp_path, text)), tmp_path / "run")
     for name in ("image.sgy", "image.rsf"):
-        found = volume.read(run.run_dir / name)
-        assert found.grid == grid
-        assert (found.frame.x0, found.frame.y0) == (x0, y0)
-        assert found.frame.azimuth == pytest.approx(frame.azimuth, abs=1e-15)
+        read_back = volume.read(run.run_dir / name)
+        assert read_back.grid == grid
+        assert (read_back.frame.x0, read_back.frame.y0) == (x0, y0)
+        assert read_back.frame.azimuth == pytest.approx(frame.azimuth, abs=1e-15)
     raw = run.image.read_bytes()[3600 + (11 * 10 + 7) * (240 + 44) :]
     (scalar,) = struct.unpack(">h", raw[70:72])
     at = np.array(struct.unpack(">2i", raw[180:188])) / -scalar
@@ -255,9 +255,9 @@ def test_a_run_of_before_keeps_its_frame(tmp_path, monkeypatch, case):
     run = tmp_path / "old"
     again = job_of_run(run) if case == "oblique" else Job.from_toml(tmp_path / "line.toml")
     lose_a_shot(run)
-    found = volume.read(migrate_job(again, run).image)
-    assert found.frame == old.frame
-    assert np.array_equal(found.values, old.values)
+    read_back = volume.read(migrate_job(again, run).image)
+    assert read_back.frame == old.frame
+    assert np.array_equal(read_back.values, old.values)
     assert "frame" not in settings_of(run)
     # a new run is not: it has map x as local x, or nothing says where x = 0 lies
     fresh = Job.from_toml(tmp_path / "line.toml")

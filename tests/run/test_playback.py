@@ -41,19 +41,19 @@ def test_a_shot_propagated_again_shows_what_was_kept(survey, tmp_path, options):
     bare = tmp_path / "run"
     shutil.copytree(survey / "run", bare)
     shutil.rmtree(bare / "snapshots")
-    said, told = [], []
-    kept = movie_of(survey / "run", 2, **options, say=said.append)
+    said, frames = [], []
+    movie = movie_of(survey / "run", 2, **options, say=said.append)
     assert said == []
-    again = movie_of(bare, 2, **options, say=said.append, progress=lambda *now: told.append(now))
-    assert frames_of(kept) == frames_of(again)
-    assert (kept.facts["frames"], again.facts["frames"]) == ("kept wavefields", "propagated again")
+    again = movie_of(bare, 2, **options, say=said.append, progress=lambda *now: frames.append(now))
+    assert frames_of(movie) == frames_of(again)
+    assert (movie.facts["frames"], again.facts["frames"]) == ("kept wavefields", "propagated again")
     assert "propagating again" in said[-1]
-    assert told == sorted(told, key=lambda now: now[0])
-    assert told[-1][:2] == (3, 3)
-    assert np.array_equal(kept.times, again.times)
-    assert [a.name for a in kept.axes] == ["x", "z"]
-    assert kept.velocity.shape == kept.shape
-    assert max(np.abs(kept.fields["image"].frame(i)).max() for i in range(len(kept.times))) > 0
+    assert frames == sorted(frames, key=lambda now: now[0])
+    assert frames[-1][:2] == (3, 3)
+    assert np.array_equal(movie.times, again.times)
+    assert [a.name for a in movie.axes] == ["x", "z"]
+    assert movie.velocity.shape == movie.shape
+    assert max(np.abs(movie.fields["image"].frame(i)).max() for i in range(len(movie.times))) > 0
 
 
 def test_frames_are_thinned_samples_at_their_times(survey):
@@ -116,14 +116,14 @@ def test_what_cannot_be_played_is_said(survey, tmp_path):
         ({"shot": 2, "fields": ("sauce",)}, "fields sauce"),
         ({"shot": 2, "start": 5.0}, "no sample between 5 and inf s"),
     ):
-        with pytest.raises(ConfigError, match=said) as found:
+        with pytest.raises(ConfigError, match=said) as caught:
             movie_of(run, **wrong)
-        assert found.value.code == "E865"
+        assert caught.value.code == "E865"
     with pytest.raises(MissingInputError, match="does not exist"):
         movie_of(tmp_path / "none")
-    with pytest.raises(MissingInputError, match="kept no wavefield of shot 1; kept are shots 2") as found:
+    with pytest.raises(MissingInputError, match="kept no wavefield of shot 1; kept are shots 2") as caught:
         subsalt.saved_wavefields(run, 1)
-    assert found.value.code == "E861"
+    assert caught.value.code == "E861"
 
 
 def test_without_a_shot_the_first_one_is_played(survey):
@@ -134,6 +134,6 @@ def test_reimage_of_a_notebook(survey, tmp_path):
     new = subsalt.reimage(survey / "run", tmp_path / "new", condition="inverse-scattering")
     again = reimage_run(survey / "run", tmp_path / "again", Wish(condition="inverse-scattering"))
     assert new.sha256 == again.sha256
-    with pytest.raises(TypeError, match="no argument 'conditions'; did you mean 'condition'") as found:
+    with pytest.raises(TypeError, match="no argument 'conditions'; did you mean 'condition'") as caught:
         subsalt.reimage(survey / "run", tmp_path / "other", conditions="inverse-scattering")
-    assert found.value.code == "E864"
+    assert caught.value.code == "E864"

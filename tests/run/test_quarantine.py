@@ -160,9 +160,9 @@ def test_a_crash_leaves_its_stack_and_a_kill_does_not(tmp_path: Path) -> None:
     )
     for number, units_found in ((11, [(0, 7)]), (6, [(0, 7)]), (9, [])):
         subprocess.run([sys.executable, "-c", code, str(tmp_path), str(number)], check=False)
-        found = collect_crash_stacks(tmp_path)
-        assert list(found) == units_found
-        assert all("Fatal Python error" in stack for stack in found.values())
+        stacks = collect_crash_stacks(tmp_path)
+        assert list(stacks) == units_found
+        assert all("Fatal Python error" in stack for stack in stacks.values())
         assert not list(tmp_path.iterdir())
     with CrashNote(tmp_path, 0) as note:
         note.now(5)

@@ -47,6 +47,6 @@ def test_a_region_as_text_is_the_region():
     ],
 )
 def test_a_wrong_region_is_refused(text, said):
-    with pytest.raises(ConfigError, match=said) as found:
+    with pytest.raises(ConfigError, match=said) as caught:
         parse_region(text, LINE)
-    assert found.value.code == "E862"
+    assert caught.value.code == "E862"

@@ -74,9 +74,9 @@ def test_coarser_samples_are_those_of_a_fresh_run(survey, tmp_path):
         survey, tmp_path / "fresh", wish
     )
     wish = Wish(image_step=step + 1)
-    with pytest.raises(ConfigError, match=f"samples every {step} time steps") as found:
+    with pytest.raises(ConfigError, match=f"samples every {step} time steps") as caught:
         reimage_run(survey / "run", tmp_path / "other", wish)
-    assert found.value.code == "E864"
+    assert caught.value.code == "E864"
     assert not (tmp_path / "other").exists()
 
 
@@ -122,10 +122,10 @@ def test_what_partial_images_lack_comes_from_the_source_wavefield_alone(survey, 
     run = tmp_path / "run"
     migrate_job(plain, run)
     wish = Wish(condition="source-normalised")
-    with pytest.raises(ConfigError, match="has not kept the source wavefield of its shots") as found:
+    with pytest.raises(ConfigError, match="has not kept the source wavefield of its shots") as caught:
         reimage_run(run, tmp_path / "new", wish)
-    assert found.value.code == "E861"
-    assert 'keep = "both"' in found.value.fix
+    assert caught.value.code == "E861"
+    assert 'keep = "both"' in caught.value.fix
     assert not (tmp_path / "new").exists()
     keep_wavefields(plain, run, ("source",))
     assert reimage_run(run, tmp_path / "new", wish).sha256 == fresh(survey, tmp_path / "fresh", wish)
@@ -229,19 +229,19 @@ def test_wrong_wishes_are_refused(survey, tmp_path):
         (run, Wish(times=(2.0, 1.0)), ConfigError, "E864"),
     ]
     for source, wish, kind, code in wrong:
-        with pytest.raises(kind) as found:
+        with pytest.raises(kind) as caught:
             reimage_run(source, tmp_path / "new", wish)
-        assert found.value.code == code
+        assert caught.value.code == code
         assert not (tmp_path / "new").exists()
-    with pytest.raises(ConfigError, match="itself") as found:
+    with pytest.raises(ConfigError, match="itself") as caught:
         reimage_run(run, survey / "." / "run", Wish())
-    assert found.value.code == "E864"
+    assert caught.value.code == "E864"
     # a directory of something else
     reimage_run(run, tmp_path / "a", Wish(times=(0.0, 0.2)))
-    with pytest.raises(ConfigError, match="another job") as found:
+    with pytest.raises(ConfigError, match="another job") as caught:
         reimage_run(run, tmp_path / "a", Wish(times=(0.0, 0.1)))
-    assert found.value.code == "E810"
-    assert "with -o" in found.value.fix
+    assert caught.value.code == "E810"
+    assert "with -o" in caught.value.fix
 
 
 def test_shots_that_the_run_has_not_finished_are_holes(survey, tmp_path):
@@ -273,9 +273,9 @@ def test_nothing_finished_is_said(survey, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         migrate_job(job_of(survey), run, stop)
-    with pytest.raises(DataError, match="no finished shot") as found:
+    with pytest.raises(DataError, match="no finished shot") as caught:
         reimage_run(run, tmp_path / "new", Wish())
-    assert found.value.code == "E861"
+    assert caught.value.code == "E861"
 
 
 def test_planes_of_ranks_are_cut_to_a_region():

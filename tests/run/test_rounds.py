@@ -35,15 +35,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_every_round_is_made_of_the_one_before(tmp_path: Path, whole: str) -> None:
-    told: list[tuple[float, float, str]] = []
-    done = iterate(tmp_path / "run", progress=lambda *now: told.append(now))
+    rounds: list[tuple[float, float, str]] = []
+    done = iterate(tmp_path / "run", progress=lambda *now: rounds.append(now))
     assert np.load(done.image).tobytes() == expected().tobytes()
     assert (done.sha256, done.shots_done, done.shots_failed) == (whole, [1, 2, 3, 4, 5], [])
     # progress counts all rounds, and says which one it is
-    assert [now for now in told if now[2]][0::UNITS] == [
+    assert [now for now in rounds if now[2]][0::UNITS] == [
         (k * UNITS, ROUNDS * UNITS, f"round {k}, shot 1") for k in range(ROUNDS)
     ]
-    assert told[-1][:2] == (ROUNDS * UNITS, ROUNDS * UNITS)
+    assert rounds[-1][:2] == (ROUNDS * UNITS, ROUNDS * UNITS)
     rows = peek(tmp_path / "run")
     assert [(r["round"], r["id"]) for r in rows] == [
         (k, i) for k in range(ROUNDS) for i in range(1, UNITS + 1)

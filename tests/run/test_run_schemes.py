@@ -176,9 +176,9 @@ def test_a_disk_that_is_too_small_is_told_before_the_first_shot(tmp_path, monkey
     text = MIGRATE + '[checkpoint]\nkeep = "both"\n'
     job = Job.from_toml(write_job(tmp_path, text))
     plan = plan_job(job)
-    kept = plan.disk.parts["kept wavefields"]
+    room = plan.disk.parts["kept wavefields"]
     # two fields of every sample of three shots, in what is imaged, as files have them
-    assert kept == 3 * 2 * file_bytes(81 * 51, plan.basis.decision.choice.scheme.samples)
+    assert room == 3 * 2 * file_bytes(81 * 51, plan.basis.decision.choice.scheme.samples)
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr("shutil.disk_usage", lambda where: usage._replace(free=plan.disk.total - 1))
     with pytest.raises(DiskError, match="kept wavefields") as caught:
@@ -200,9 +200,9 @@ def test_a_run_keeps_the_class_of_numerics_it_chose(tmp_path, numerics):
         db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
         db.execute("INSERT INTO meta VALUES ('key', ?)", (json.dumps({"numerics": numerics}),))
         db.commit()
-    kept = of_the_run(free, tmp_path)
-    assert kept.strategy == ("boundary" if "boundary" in numerics else "auto")
-    assert kept.exact == ("boundary" not in numerics)
+    chosen = of_the_run(free, tmp_path)
+    assert chosen.strategy == ("boundary" if "boundary" in numerics else "auto")
+    assert chosen.exact == ("boundary" not in numerics)
     # who asks for a strategy gets it, or a refusal
     forced = CheckpointOptions(strategy="revolve")
     assert of_the_run(forced, tmp_path) == forced

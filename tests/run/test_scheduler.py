@@ -32,9 +32,9 @@ from subsalt.run.scheduler import (
 
 
 def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
-    started, told = [], []
+    started, order = [], []
     queue = UnitQueue(
-        [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_outcome=told.append
+        [7, 3, 5, 9, 1], groups=2, on_start=lambda shot, rank: started.append(shot), on_outcome=order.append
     )
     assert queue.next() == {"unit": 7, "next": 3}
     assert queue.next() == {"unit": 5, "next": 9}
@@ -45,7 +45,7 @@ def test_shots_are_dealt_in_order_and_one_ahead_while_there_are_plenty():
     assert queue.next({"unit": 5, "reason": "c"}, ready=9) == {"unit": 9, "next": None}
     assert queue.next({"unit": 1, "sha256": "d"}) == {"unit": None, "next": None}
     assert queue.finished == 4
-    assert [t["unit"] for t in told] == [7, 3, 5, 1]
+    assert [t["unit"] for t in order] == [7, 3, 5, 1]
 
 
 class Wire:
@@ -105,8 +105,8 @@ def test_a_queue_that_was_halted_gives_out_no_more():
 
 
 def test_a_shot_that_is_tried_again_comes_last():
-    told = []
-    queue = UnitQueue([1, 2], on_outcome=lambda t: told.append(t) or len(told) == 1)
+    order = []
+    queue = UnitQueue([1, 2], on_outcome=lambda t: order.append(t) or len(order) == 1)
     assert queue.next() == {"unit": 1, "next": 2}
     assert queue.next({"unit": 1, "reason": "x"}, ready=2) == {"unit": 2, "next": 1}
     assert queue.next({"unit": 2}, ready=1) == {"unit": 1, "next": None}
@@ -116,15 +116,15 @@ def test_a_shot_that_is_tried_again_comes_last():
 
 def test_a_reason_of_any_letters_fits_into_a_message():
     for letter in ("a", "\u00e9", "\u65e5", "\0", '"', "\U0001f600"):
-        told = {
+        message = {
             "rank": 10**6,
             "outcome": {"unit": 2**31, "reason": letter * REASON},
             "ready": 1,
             "last": False,
         }
-        packed = _pack(told)
+        packed = _pack(message)
         assert packed.nbytes == MESSAGE
-        assert _unpack(packed) == told
+        assert _unpack(packed) == message
     with pytest.raises(ValueError, match="longer"):
         _pack({"x": "y" * MESSAGE})
 
@@ -189,26 +189,26 @@ def line(n=3):
 def test_traces_are_read_ahead_by_another_thread():
     survey, log, go = line()
     rows = np.array([1, 3])
-    with TracePrefetcher(survey, lambda shot: rows) as feed:
+    with TracePrefetcher(survey, lambda shot: rows) as reader:
         for shot in survey.shots:
-            feed.prepare(shot)
-            feed.prepare(shot)  # once is enough
+            reader.prepare(shot)
+            reader.prepare(shot)  # once is enough
         go.set()
         for shot in survey.shots[:2]:
-            got = feed.take(shot)
+            got = reader.take(shot)
             assert got.rows is rows
             np.testing.assert_array_equal(got.data, np.full((2, 5), shot.id))
         with pytest.raises(DataError, match="bad traces"):
-            feed.take(survey.shots[2])
+            reader.take(survey.shots[2])
     assert [entry[:2] for entry in log] == [(1, [1, 3]), (2, [1, 3]), (3, [1, 3])]
     assert all(entry[2].startswith("traces") for entry in log)
 
 
 def test_a_feed_that_is_left_does_not_wait_for_shots_that_were_not_begun():
     survey, log, go = line(50)
-    with TracePrefetcher(survey) as feed:
+    with TracePrefetcher(survey) as reader:
         for shot in survey.shots:
-            feed.prepare(shot)
+            reader.prepare(shot)
         while not log:
             pass
         go.set()

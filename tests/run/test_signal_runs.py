@@ -48,7 +48,7 @@ def bins(folder):
 def test_a_run_goes_on_without_reading_all_shots_again(tmp_path, monkeypatch, write, lost):
     path = write(tmp_path)
     first = migrate_job(read_job(path), tmp_path / "run")
-    whole, kept = first.image.read_bytes(), (first.run_dir / MARKS).read_bytes()
+    whole, contents = first.image.read_bytes(), (first.run_dir / MARKS).read_bytes()
     assert (
         sum(
             json.loads((first.run_dir / "run.json").read_text())["signal"]["edited"][0][k] for k in ["traces"]
@@ -72,9 +72,9 @@ def test_a_run_goes_on_without_reading_all_shots_again(tmp_path, monkeypatch, wr
     # the checks look at some shots; the run at none
     few = go_on()
     # damaged marks do not count, and are found and kept anew
-    (first.run_dir / MARKS).write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
+    (first.run_dir / MARKS).write_bytes(contents[:-1] + bytes([contents[-1] ^ 1]))
     assert go_on() > few
-    assert (first.run_dir / MARKS).read_bytes() == kept
+    assert (first.run_dir / MARKS).read_bytes() == contents
     path.write_text(path.read_text().replace("rms > 5*median", "rms > 6*median"))
     with pytest.raises(ConfigError, match=r"signal\[1\].*5\*median.*6\*median"):
         migrate_job(read_job(path), first.run_dir)

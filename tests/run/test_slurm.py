@@ -36,8 +36,8 @@ def test_the_options_of_a_script():
         partition="long",
         account="geo",
     )
-    found = options(batch.text())
-    assert found[:6] == [
+    batch_options = options(batch.text())
+    assert batch_options[:6] == [
         "--job-name=salt",
         "--nodes=4",
         "--ntasks-per-node=2",
@@ -46,9 +46,9 @@ def test_the_options_of_a_script():
         "--mem=9600M",
         "--time=1-12:00:00",
     ]
-    assert {"--partition=long", "--account=geo", "--requeue", "--open-mode=append"} <= set(found)
-    assert "--signal=B:USR1@300" in found
-    assert "--output=/data/salt/salt-%j.log" in found
+    assert {"--partition=long", "--account=geo", "--requeue", "--open-mode=append"} <= set(batch_options)
+    assert "--signal=B:USR1@300" in batch_options
+    assert "--output=/data/salt/salt-%j.log" in batch_options
     assert batch.ranks == 8
     assert_bash_reads(batch.text())
 
@@ -91,11 +91,11 @@ def test_paths_come_out_as_they_went_in():
     )
     script = batch.text()
     assert_bash_reads(script)
-    found = options(script)
-    assert "--job-name=salt_pepper_id" in found
+    batch_options = options(script)
+    assert "--job-name=salt_pepper_id" in batch_options
     # what sbatch reads: words in double quotation marks, with backslashes; patterns with % are doubled
-    assert shlex.split(found[-1]) == [f"--output={NASTY.replace('%', '%%')}/salt_pepper_id-%j.log"]
-    assert [f"--comment={NASTY}"] in [shlex.split(o) for o in found]
+    assert shlex.split(batch_options[-1]) == [f"--output={NASTY.replace('%', '%%')}/salt_pepper_id-%j.log"]
+    assert [f"--comment={NASTY}"] in [shlex.split(o) for o in batch_options]
     words = script[script.index("command=(") :].split("\n", 1)[0]
     echoed = subprocess.run(
         ["bash", "-c", words + '\nprintf "%s\\n" "${command[@]}"'], capture_output=True, text=True
@@ -224,14 +224,14 @@ def _asked(cluster):
 
 
 def test_before_the_limit_the_run_stops_and_is_queued_again(cluster):
-    code, out, _, asked = strike(cluster, signal.SIGUSR1, SHOT="one")
-    assert (code, asked) == (75, "requeue 7\n")
+    code, out, _, requeued = strike(cluster, signal.SIGUSR1, SHOT="one")
+    assert (code, requeued) == (75, "requeue 7\n")
     assert "queued again" in out
 
 
 def test_a_shot_that_came_to_a_restart_point_is_queued_again(cluster):
-    code, _, _, asked = strike(cluster, signal.SIGUSR1, POINT="one")
-    assert (code, asked) == (75, "requeue 7\n")
+    code, _, _, requeued = strike(cluster, signal.SIGUSR1, POINT="one")
+    assert (code, requeued) == (75, "requeue 7\n")
 
 
 def test_who_is_stopped_by_hand_is_not_queued_again(cluster):
@@ -242,14 +242,14 @@ def test_who_is_stopped_by_hand_is_not_queued_again(cluster):
 
 
 def test_a_run_that_finishes_no_shot_is_not_queued_for_ever(cluster):
-    code, _, err, asked = strike(cluster, signal.SIGUSR1)
-    assert (code, asked) == (75, "")
+    code, _, err, requeued = strike(cluster, signal.SIGUSR1)
+    assert (code, requeued) == (75, "")
     assert "ask for more --time" in err
 
 
 def test_a_cancelled_job_is_not_queued_again(cluster):
-    code, _, _, asked = strike(cluster, signal.SIGTERM, SHOT="one")
-    assert (code, asked) == (75, "")
+    code, _, _, requeued = strike(cluster, signal.SIGTERM, SHOT="one")
+    assert (code, requeued) == (75, "")
 
 
 @pytest.mark.parametrize("code", [0, 65, 70])

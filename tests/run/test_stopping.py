@@ -46,11 +46,11 @@ def whole(job: Job) -> str:
 
 def asking(run: Path, at: float, **how: bool):
     """Return a progress callback that asks the run to stop when so many shots are done, and waits until it heard."""
-    asked = []
+    stops = []
 
     def progress(done: float, total: float, message: str = "") -> None:
-        if done >= at and not asked:
-            asked.append(request_stop(run, patience=0, **how))
+        if done >= at and not stops:
+            stops.append(request_stop(run, patience=0, **how))
             # at once is by a signal, which ends the waiting
             wait_for(lambda: read_progress(run).get("state") == "stopping" and how.get("finish"))
 

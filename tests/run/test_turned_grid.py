@@ -31,9 +31,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Job:
 def test_a_turned_survey_and_model_give_the_same_image_with_numbers_and_map(home, tmp_path):
     job = write(tmp_path, TRIPLE)
     run = migrate_job(job)
-    found = volume.read(run.image)
-    assert np.array_equal(found.values, volume.read(migrate_job(home).image).values)
-    assert (found.lines, found.grid) == (NUMBERS, GRID)
+    read_back = volume.read(run.image)
+    assert np.array_equal(read_back.values, volume.read(migrate_job(home).image).values)
+    assert (read_back.lines, read_back.grid) == (NUMBERS, GRID)
     raw = np.frombuffer(run.image.read_bytes()[3600:], np.uint8).reshape(17 * 11, 240 + 44)
     scalar, numbers = raw[:, 70:72].copy().view(">i2"), raw[:, 188:196].copy().view(">i4")
     inline, crossline = np.meshgrid(1001 + 2 * np.arange(17), 2010 + 5 * np.arange(11), indexing="ij")
@@ -109,8 +109,8 @@ def test_numbers_on_other_grids_and_of_the_job(tmp_path):
     rows, values = ImageRows(GRID, TRIPLE, [], NUMBERS), velocity()
     parts = [rows.traces(a, values[a:b]) for a, b in ((0, 5), (5, 6), (6, 17))]
     assert np.array_equal(np.concatenate(parts), rows.traces(0, values))
-    told = volume.unpacked(*volume.packed(volume.open_volume(tmp_path / "vp.sgy")))
-    assert (told.lines, told.misfit) == (NUMBERS, pytest.approx(0.0, abs=1e-6))
+    opened = volume.unpacked(*volume.packed(volume.open_volume(tmp_path / "vp.sgy")))
+    assert (opened.lines, opened.misfit) == (NUMBERS, pytest.approx(0.0, abs=1e-6))
     for wrong in ("inline = [7, 0]", "inline = [7]", "crossline = [3000000000, 1]"):
         with pytest.raises(FindingsError):
             write(tmp_path, TRIPLE, output=wrong)

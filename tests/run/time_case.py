@@ -57,5 +57,5 @@ def make(
 
 def hashes(run: Path) -> dict[str, str]:
     """Return the hashes of the results of a run that are there."""
-    found = {n: (run / n) for n in (*RESULTS, "image.rsf@", "gathers.rsf@", "hits.rsf@")}
-    return {n: hashlib.sha256(p.read_bytes()).hexdigest() for n, p in found.items() if p.exists()}
+    paths = {n: (run / n) for n in (*RESULTS, "image.rsf@", "gathers.rsf@", "hits.rsf@")}
+    return {n: hashlib.sha256(p.read_bytes()).hexdigest() for n, p in paths.items() if p.exists()}

@@ -135,11 +135,11 @@ def test_all_scripts_are_in_the_page():
 
 def test_marks_of_a_carpet_are_thinned_to_a_carpet():
     x, y = (a.ravel() for a in np.meshgrid(np.arange(0, 1000, 10.0), np.arange(0, 500, 10.0)))
-    kept = thinned(np.stack([x, y, 0 * x], axis=1), 400)
+    thin = thinned(np.stack([x, y, 0 * x], axis=1), 400)
     # every fourth row and column of 100 x 50: 25 x 13
-    assert len(kept) == 25 * 13
-    assert set(kept[:, 0]) == set(np.arange(0, 1000, 40.0))
-    assert set(kept[:, 1]) == set(np.arange(0, 500, 40.0))
+    assert len(thin) == 25 * 13
+    assert set(thin[:, 0]) == set(np.arange(0, 1000, 40.0))
+    assert set(thin[:, 1]) == set(np.arange(0, 500, 40.0))
     scattered = np.random.default_rng(0).uniform(0, 1000, (5000, 3))
     assert 0 < len(thinned(scattered, 400)) <= 400
     one = np.zeros((1, 3))

@@ -119,8 +119,8 @@ def test_this_origin_is_answered(server):
 def test_paths_that_are_not_registered(server, path):
     from urllib.parse import quote
 
-    asked = quote(path, safe="/%?=")
-    assert ask(server, asked)[:2] == (404, b"")
+    url = quote(path, safe="/%?=")
+    assert ask(server, url)[:2] == (404, b"")
 
 
 def test_a_link_in_the_working_folder_is_no_path(server, tmp_path, monkeypatch):

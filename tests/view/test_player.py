@@ -41,15 +41,15 @@ def browser():
 @pytest.fixture
 def show(browser):
     """Return a function that opens a page of a size and returns it; at the end nothing was logged or fetched."""
-    told, asked, contexts, allowed = [], [], [], ["data:"]
+    urls, urls_asked, contexts, allowed = [], [], [], ["data:"]
 
     def call(address, *, size=(1200, 800), scheme="light"):
         context = browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda m: told.append(m.text))
-        page.on("pageerror", lambda e: told.append(str(e)))
-        page.on("request", lambda r: asked.append(r.url))
+        page.on("console", lambda m: urls.append(m.text))
+        page.on("pageerror", lambda e: urls.append(str(e)))
+        page.on("request", lambda r: urls_asked.append(r.url))
         allowed.append(address.split("#")[0])
         page.goto(address)
         page.wait_for_selector("html[data-loaded=yes]", state="attached")
@@ -60,8 +60,8 @@ def show(browser):
     for context in contexts:
         context.close()
     # reading pixels back, as the tests do and the page does not, draws a remark on how to do it faster
-    assert not [text for text in told if "willReadFrequently" not in text]
-    assert all(url.startswith(tuple(allowed)) for url in asked), asked
+    assert not [text for text in urls if "willReadFrequently" not in text]
+    assert all(url.startswith(tuple(allowed)) for url in urls_asked), urls_asked
 
 
 @pytest.fixture(scope="module")

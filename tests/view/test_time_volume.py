@@ -38,13 +38,13 @@ def file_of(path, grid, gathers=1):
 def test_a_grid_comes_back_from_what_a_run_says_and_from_headers(tmp_path):
     assert ImageGrid.from_dict(json.loads(json.dumps(GRID.to_dict()))) == GRID
     file_of(tmp_path / "a.sgy", GRID)
-    found = grid_of_traces(open_image_traces(tmp_path / "a.sgy"))
+    opened = grid_of_traces(open_image_traces(tmp_path / "a.sgy"))
     # numbers ascend there; the places of the same numbers are the same, to the centimetre of the headers
-    assert found.inlines == (10, 30, 10)
-    assert found.crosslines == (7, 13, 2)
-    assert found.time == GRID.time
+    assert opened.inlines == (10, 30, 10)
+    assert opened.crosslines == (7, 13, 2)
+    assert opened.time == GRID.time
     mine = {tuple(n): p for n, p in zip(GRID.numbers(), GRID.positions(), strict=True)}
-    for n, p in zip(found.numbers(), found.positions(), strict=True):
+    for n, p in zip(opened.numbers(), opened.positions(), strict=True):
         np.testing.assert_allclose(p, mine[tuple(n)], atol=0.02)
 
 

@@ -20,18 +20,18 @@ os.environ["SUBSALT_CUDA_PLUGIN"] = "off"
 
 def main() -> int:
     """Run what is asked for; return 1 when a mistake is not caught or something is said of a clean survey."""
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
         "words", nargs="*", help='numbers and words of forms, "clean", "cases"; all when left out'
     )
-    asked.add_argument("-v", "--verbose", action="store_true", help="findings and cures of every form")
-    asked.add_argument("--jobs", type=int, default=1, help="processes")
-    asked.add_argument(
+    parser.add_argument("-v", "--verbose", action="store_true", help="findings and cures of every form")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument(
         "--sample", action="store_true", help="one form of each subject: what every run of the tests plants"
     )
-    asked.add_argument("--json", type=Path, help="write the record to this file")
-    asked.add_argument("--write-open", action="store_true", help="write open.txt and alarms.txt as found")
-    given = asked.parse_args()
+    parser.add_argument("--json", type=Path, help="write the record to this file")
+    parser.add_argument("--write-open", action="store_true", help="write open.txt and alarms.txt as found")
+    given = parser.parse_args()
 
     from planted.clean import SURVEYS
     from planted.prove import Proof

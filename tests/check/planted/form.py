@@ -182,7 +182,7 @@ def plants(
                 few = base in FEW
                 one = OF_FEW if few else ONE
                 at = place if place is not None else one if w in ("one", "some") else ANYWHERE
-                kept = keeps if keeps is not None else {"one": 0.7, "some": 0.6}.get(w, 1.0)
+                share = keeps if keeps is not None else {"one": 0.7, "some": 0.6}.get(w, 1.0)
                 FORMS.append(
                     Form(
                         number,
@@ -195,7 +195,7 @@ def plants(
                         [says] if isinstance(says, str) else says,
                         [at] if isinstance(at, str) else at,
                         deed,
-                        kept,
+                        share,
                         allows,
                         image,
                         unused,

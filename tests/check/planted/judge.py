@@ -38,19 +38,19 @@ def look(case: Case, judged: bool = True) -> tuple[list[Finding], object]:
     case.write_job()
     try:
         job = Job.from_toml(case.path)
-        found = (check_job(job) if judged else method_of(job.method).check(job)).findings
+        findings = (check_job(job) if judged else method_of(job.method).check(job)).findings
     except FindingsError as e:
         return [f for f in e.findings if f.is_fault], None
     except SubsaltError as e:
         return [Finding(e.code, "error", e.message, e.fix)], None
     except Exception as e:  # a check that breaks says nothing
         return [Finding(BROKE, "error", f"{type(e).__name__}: {e}")], None
-    for f in found:
+    for f in findings:
         # a cure with which the check breaks is not offered, but the check is to be mended
         for cure in f.evidence.get("cures", []):
             if "E001" in cure["then"]:
                 return [Finding(BROKE, "error", f"with {', '.join(cure['keys'])} of {f.code}")], None
-    return [f for f in found if f.is_fault], job
+    return [f for f in findings if f.is_fault], job
 
 
 def say(f: Finding) -> str:
@@ -211,11 +211,11 @@ class Judge:
 
     def verdict(self) -> Verdict:
         """Check, paste every cure, and say what became of the mistake."""
-        found, _ = look(self.case)
-        said = [say(f) for f in found]
-        new = [f for f in found if f.code not in self.known]
-        if any(f.code == BROKE for f in found):
-            return Verdict("missed", f"the check breaks: {found[0].message}", said)
+        findings, _ = look(self.case)
+        said = [say(f) for f in findings]
+        new = [f for f in findings if f.code not in self.known]
+        if any(f.code == BROKE for f in findings):
+            return Verdict("missed", f"the check breaks: {findings[0].message}", said)
         if not new:
             return self.not_checked() or Verdict("missed", "nothing is said", said)
         named = [f for f in new if self.plant.names(f, self.case)]
@@ -239,10 +239,10 @@ class Judge:
     def find_working(self, named: list[Finding]) -> None:
         """Note the first cure of the fault itself that works alone: cures that leave findings are tried with it."""
         for finding in named:
-            ways = [(cure, False) for cure in offered(finding.fix, self.case)]
+            cures = [(cure, False) for cure in offered(finding.fix, self.case)]
             if self.plant.deed is not None and re.search(self.plant.deed[0], finding.fix, re.I):
-                ways.append(([], True))
-            for cure, deed in ways:
+                cures.append(([], True))
+            for cure, deed in cures:
                 if self.with_cure(cure, deed)[1] == "works":
                     self.working.append((cure, deed))
                     return
@@ -363,13 +363,13 @@ class Judge:
         case.write_job()
         return case
 
-    def new_in(self, found: list[Finding]) -> list[Finding]:
+    def new_in(self, findings: list[Finding]) -> list[Finding]:
         """Return the findings that the clean survey has not, and that may not be left."""
-        return [f for f in found if f.code not in self.known and f.code not in self.plant.allows]
+        return [f for f in findings if f.code not in self.known and f.code not in self.plant.allows]
 
     def _with_cure(self, case, cure):
-        found, job = look(case, judged=False)
-        left = self.new_in(found)
+        findings, job = look(case, judged=False)
+        left = self.new_in(findings)
         if left:
             return left, "leaves", f"then {', '.join(sorted({f.code for f in left}))}"
         if job is None or self.then is None:
@@ -398,11 +398,11 @@ class Judge:
         return ("harmless" if less else "works"), f"{off}, the image correlates by {r:.3f}"
 
 
-def first_of_a_code(found: list[Finding]) -> list[Finding]:
+def first_of_a_code(findings: list[Finding]) -> list[Finding]:
     """Return findings without those that repeat a code more than `ALIKE_FINDINGS` times: of file after file."""
     count: dict[str, int] = {}
     out = []
-    for f in found:
+    for f in findings:
         count[f.code] = count.get(f.code, 0) + 1
         out += [f] * (count[f.code] <= ALIKE_FINDINGS)
     return out

@@ -324,5 +324,5 @@ def tenths(case, which):
 @plants(53, "receivers of the shot before", bases="line time", where="one", says=STATIONS, deed=OUT)
 def stale_receivers(case, which):
     before = case.trace_file(which[0] - 1)
-    kept = {n: before.get(n).copy() for n in ("receiver_x", "receiver_y")}
-    case.edit(lambda f: f.put(**kept), which)
+    columns = {n: before.get(n).copy() for n in ("receiver_x", "receiver_y")}
+    case.edit(lambda f: f.put(**columns), which)

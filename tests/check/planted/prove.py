@@ -39,15 +39,15 @@ class Proof:
         """Run tasks and print a line of each as it is done."""
         forms = {f.name: f for f in FORMS}
         width = len(str(len(tasks)))
-        for i, (kind, name, found, seconds) in enumerate(results(tasks, jobs), 1):
+        for i, (kind, name, task, seconds) in enumerate(results(tasks, jobs), 1):
             if kind == "form":
-                self.verdicts[name] = forms[name], found
+                self.verdicts[name] = forms[name], task
             elif kind == "clean":
-                self.alarms[name] = found
+                self.alarms[name] = task
             else:
-                self.cases[name] = found
+                self.cases[name] = task
             head = f"{i:{width}d}/{len(tasks)}"
-            for line in _lines(kind, name, found, verbose):
+            for line in _lines(kind, name, task, verbose):
                 print(f"{head} {without_places(line)}", flush=True)
                 head = " " * len(head)
             if verbose:
@@ -143,19 +143,19 @@ def _parts(counted):
             yield what, rows
 
 
-def _lines(kind, name, found, verbose):
+def _lines(kind, name, task, verbose):
     """Yield the lines that tell what became of a task."""
     if kind == "clean":
-        yield f"{'alarm' if found else 'quiet':10s} {name}"
-        yield from (f"{'':10s} {line}" for line in found)
+        yield f"{'alarm' if task else 'quiet':10s} {name}"
+        yield from (f"{'':10s} {line}" for line in task)
         return
     title = f"case {name}" if kind == "case" else name
-    if isinstance(found, str):
-        yield f"{'skipped':10s} {title}: {found}"
+    if isinstance(task, str):
+        yield f"{'skipped':10s} {title}: {task}"
         return
-    yield f"{found.word:10s} {title}"
-    if verbose or not found.caught:
-        yield f"{'':10s} {found.why}"
+    yield f"{task.word:10s} {title}"
+    if verbose or not task.caught:
+        yield f"{'':10s} {task.why}"
     if verbose:
-        yield from (f"{'':10s} | {s}" for s in found.said)
-        yield from (f"{'':10s} > {t}" for t in found.trials)
+        yield from (f"{'':10s} | {s}" for s in task.said)
+        yield from (f"{'':10s} > {t}" for t in task.trials)

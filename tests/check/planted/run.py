@@ -61,9 +61,9 @@ class Bench:
             folder = self.root / re.sub(r"\W+", "_", f"clean {name}")
             folder.mkdir()
             case = SURVEYS[name](folder)
-            found, job = look(case)
+            findings, job = look(case)
             held = truth(job) if job is not None and job.data is not None else None
-            self.made[name] = case, {f.code for f in found}, held, found
+            self.made[name] = case, {f.code for f in findings}, held, findings
         return self.made[name]
 
     @contextmanager
@@ -110,10 +110,10 @@ def sample() -> list[Form]:
 def chosen(words: Iterable[str] = ()) -> list[Form]:
     """Return the forms in order: all, or those whose number or name a word gives."""
     words = list(words)
-    found = sorted(FORMS, key=lambda f: f.number)
+    forms = sorted(FORMS, key=lambda f: f.number)
     return [
         f
-        for f in found
+        for f in forms
         if not words or any(w == str(f.number) or (not w.isdigit() and w in f.name) for w in words)
     ]
 
@@ -143,17 +143,17 @@ def _bench(root: str) -> Bench:
 def _one(root: str, kind: str, name: str) -> tuple[str, str, object, float]:
     """Return kind, name, the verdict of a form or the alarms of a clean survey, and processor seconds."""
     began, bench = time.process_time(), _bench(root)
-    found: object
+    lines: object
     if kind == "clean":
-        found = bench.false_alarms(name)
+        lines = bench.false_alarms(name)
     elif kind == "case":
         from planted.shared_cases import case_verdict
 
         with bench.folders() as folder_of:
-            found = case_verdict(int(name), bench.root, folder_of)
+            lines = case_verdict(int(name), bench.root, folder_of)
     else:
-        found = bench.verdict(next(f for f in FORMS if f.name == name))
-    return kind, name, found, time.process_time() - began
+        lines = bench.verdict(next(f for f in FORMS if f.name == name))
+    return kind, name, lines, time.process_time() - began
 
 
 def results(
@@ -166,16 +166,16 @@ def results(
                 yield _one(root, kind, name)
             _BENCH.clear()
             return
-        kept, os.environ[shared] = os.environ.get(shared), root
+        inherited, os.environ[shared] = os.environ.get(shared), root
         try:
             with ProcessPoolExecutor(jobs) as pool:
                 for done in as_completed([pool.submit(_one, root, *task) for task in tasks]):
                     yield done.result()
         finally:
-            if kept is None:
+            if inherited is None:
                 del os.environ[shared]
             else:
-                os.environ[shared] = kept
+                os.environ[shared] = inherited
 
 
 def without_places(text: str) -> str:
@@ -185,11 +185,11 @@ def without_places(text: str) -> str:
 
 def write_open(verdicts: dict[str, tuple[Form, Verdict]], alarms: dict[str, list[str]]) -> None:
     """Write the lists of what is open anew, as far as it was looked at."""
-    kept = [form.name for form in chosen() if form.name in open_forms() - set(verdicts)]
+    names = [form.name for form in chosen() if form.name in open_forms() - set(verdicts)]
     lines = ["# forms that are not caught yet, one a line, with the reason above it"]
     old = OPEN.read_text(encoding="utf-8").splitlines()
     for form in chosen():
-        if form.name in kept:
+        if form.name in names:
             at = old.index(form.name)
             lines += [*([old[at - 1]] if old[at - 1].startswith("#") else []), form.name]
         elif form.name in verdicts and not verdicts[form.name][1].caught:
@@ -197,9 +197,9 @@ def write_open(verdicts: dict[str, tuple[Form, Verdict]], alarms: dict[str, list
             lines += [f"# {v.word}: {without_places(v.why)[:160]}", form.name]
     OPEN.write_text("\n".join(lines) + "\n", encoding="utf-8")
     known = known_alarms()
-    found = {
+    alarms_by_form = {
         n: {line.split()[0] for line in alarms[n]} if n in alarms else known.get(n, set()) for n in SURVEYS
     }
-    rows = [f"{code} {name}" for name, codes in found.items() for code in sorted(codes)]
+    rows = [f"{code} {name}" for name, codes in alarms_by_form.items() for code in sorted(codes)]
     head = "# what is said of clean surveys though it should not be: a code and the survey a line"
     ALARMS.write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")

@@ -105,10 +105,10 @@ def case_verdict(number: int, root: Path, folder_of: Callable[[], Path]) -> Verd
     case = Case(folder, None, None, tables, [], name="survey.toml")
     clean = Case(folder, None, None, copy.deepcopy(tables), [], name="right.toml")
     row.right(clean.job)
-    found, job = look(clean)
+    findings, job = look(clean)
     then = None if job is None else truth(job)
     form = Form(0, script.stem, "", "all", lambda c: None, [row.says], ANYWHERE, keeps=0.9)
-    return Judge(form, clean, {f.code for f in found}, then, case, folder_of, Images()).verdict()
+    return Judge(form, clean, {f.code for f in findings}, then, case, folder_of, Images()).verdict()
 
 
 def _made(script: Path, row: Report, root: Path) -> Path:

@@ -35,8 +35,8 @@ def fall(part, middle, width):
 def test_responses_are_those_of_the_theory(amplitude, bands):
     nt = 700
     bank = design(nt, DT, amplitude, bands)
-    found = response(bank)
-    part = np.arange(found.shape[1]) / (found.shape[1] - 1)
+    responses = response(bank)
+    part = np.arange(responses.shape[1]) / (responses.shape[1] - 1)
     ideal = phase(amplitude, np.pi * part / DT)
     # the half derivative ends with the record: seen from frequencies of many periods per record, the cut tail is
     # 0.28 n^-1.5 summed over n > nt, at w by its first half period: below 0.28 nt^-1.5 / w, against a gain of sqrt(w)
@@ -44,7 +44,7 @@ def test_responses_are_those_of_the_theory(amplitude, bands):
     w = np.pi * low
     allowed = CUT + (0.28 * nt**-1.5 / w / np.sqrt(w) if amplitude == "2.5d" else 0.0)
     use = part >= low if amplitude == "2.5d" else part > 0
-    for j, got in enumerate(found):
+    for j, got in enumerate(responses):
         shape = np.ones_like(part) if j == 0 else fall(part, (bands - j) / bands, 2 / bands)
         if amplitude != "none":
             shape *= fall(part, 0.9, 0.2)

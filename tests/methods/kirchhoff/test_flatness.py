@@ -55,20 +55,20 @@ def test_reading_along_a_curve_is_exact_for_what_is_linear():
 
 @pytest.mark.parametrize("ratio", [0.94, 1.0, 1.05])
 def test_the_ratio_that_flattens_is_found(ratio):
-    found = residual_moveout(gather([0.8, 1.4], ratio), OFFSET, TIME, SPEED)
-    assert len(found.picks) >= 2
+    moveout = residual_moveout(gather([0.8, 1.4], ratio), OFFSET, TIME, SPEED)
+    assert len(moveout.picks) >= 2
     # the scan has a step of 0.15 / 20; the parabola through three of them is better than half of it
-    np.testing.assert_allclose(found.picks[:, 1], ratio, atol=0.15 / 20 / 2)
-    assert found.mean_ratio == pytest.approx(ratio, abs=0.15 / 20 / 2)
+    np.testing.assert_allclose(moveout.picks[:, 1], ratio, atol=0.15 / 20 / 2)
+    assert moveout.mean_ratio == pytest.approx(ratio, abs=0.15 / 20 / 2)
     # an event lies where it is at zero offset: its energy spreads over half a semblance window
     for t0 in (0.8, 1.4):
-        assert np.abs(found.picks[:, 0] - t0).min() < 0.04
+        assert np.abs(moveout.picks[:, 0] - t0).min() < 0.04
 
 
 def test_what_lies_beyond_the_scan_is_not_picked():
-    found = residual_moveout(gather([1.0], 0.9), OFFSET, TIME, SPEED, widest=0.04)
-    assert not len(found.picks)
-    assert np.isnan(found.mean_ratio)
+    moveout = residual_moveout(gather([1.0], 0.9), OFFSET, TIME, SPEED, widest=0.04)
+    assert not len(moveout.picks)
+    assert np.isnan(moveout.mean_ratio)
     with pytest.raises(ConfigError, match="widest"):
         residual_moveout(gather([1.0], 1.0), OFFSET, TIME, SPEED, widest=1.5)
 

@@ -38,7 +38,7 @@ def test_the_method_decides_the_class():
 
 
 def test_units_and_words_reach_the_options():
-    found = job(
+    built = job(
         kirchhoff={
             "aperture": "3 km",
             "dip": "60 deg",
@@ -50,10 +50,10 @@ def test_units_and_words_reach_the_options():
             "save_every": "2 min",
         }
     )
-    options = found.options
+    options = built.options
     assert (options.aperture, options.dip, options.stretch_mute) == (3000.0, 60.0, 0.15)
     assert (options.antialias_spacing, options.amplitude, options.dip_taper) == ((15.0, 15.0), "2.5d", 0.2)
-    assert (found.kirchhoff.memory, found.kirchhoff.save_every) == (1_000_000_000, 120.0)
+    assert (built.kirchhoff.memory, built.kirchhoff.save_every) == (1_000_000_000, 120.0)
     off = job(kirchhoff={"aperture": "all", "dip": "all", "stretch_mute": "off", "antialias_spacing": "bins"})
     assert off.kirchhoff.options(line=True) == KirchhoffOptions(amplitude="2.5d", stretch_mute=None)
 
@@ -109,9 +109,9 @@ def test_the_run_id_holds_what_changes_the_image():
     ],
 )
 def test_wrong_values_name_key_value_and_cure(table, code, said, cure):
-    found = problems(kirchhoff=table)
-    (finding,) = found.values()
-    assert next(iter(found)).startswith(f"kirchhoff.{next(iter(table))}")
+    findings = problems(kirchhoff=table)
+    (finding,) = findings.values()
+    assert next(iter(findings)).startswith(f"kirchhoff.{next(iter(table))}")
     assert finding.code == code
     assert said in finding.message
     assert cure in finding.fix
@@ -141,8 +141,10 @@ def test_keys_that_contradict_each_other(table, code, said):
 
 
 def test_everything_wrong_comes_at_once():
-    found = problems(kirchhoff={"bands": 0, "aperture": -1, "stretch_mute": 0}, output={"formats": ["png"]})
-    assert set(found) == {
+    findings = problems(
+        kirchhoff={"bands": 0, "aperture": -1, "stretch_mute": 0}, output={"formats": ["png"]}
+    )
+    assert set(findings) == {
         "kirchhoff.bands",
         "kirchhoff.aperture",
         "kirchhoff.stretch_mute",
@@ -151,22 +153,22 @@ def test_everything_wrong_comes_at_once():
 
 
 def test_tables_and_keys_of_the_other_method_say_so():
-    found = problems(imaging={}, data={"files": ["a.sgy"], "shots": "1-10"}, parallel={"io": "broadcast"})
-    assert {f.code for f in found.values()} == {"E769"}
-    assert "[imaging] belongs to method rtm" in found["imaging"].message
-    assert 'method = "rtm"' in found["imaging"].fix
-    assert "[data] shots belongs to method rtm" in found["data.shots"].message
+    findings = problems(imaging={}, data={"files": ["a.sgy"], "shots": "1-10"}, parallel={"io": "broadcast"})
+    assert {f.code for f in findings.values()} == {"E769"}
+    assert "[imaging] belongs to method rtm" in findings["imaging"].message
+    assert 'method = "rtm"' in findings["imaging"].fix
+    assert "[data] shots belongs to method rtm" in findings["data.shots"].message
 
 
 def test_a_file_without_method_is_told_the_line_that_is_missing():
-    found = problems({k: v for k, v in BASE.items() if k != "method"})
-    assert list(found) == ["velocity"]
-    assert 'put method = "kirchhoff" at the top' in found["velocity"].fix
+    findings = problems({k: v for k, v in BASE.items() if k != "method"})
+    assert list(findings) == ["velocity"]
+    assert 'put method = "kirchhoff" at the top' in findings["velocity"].fix
 
 
 def test_unknown_methods_get_a_suggestion():
-    found = problems({**BASE, "method": "kirchoff"})
-    assert "did you mean 'kirchhoff'?" in found["method"].fix
+    findings = problems({**BASE, "method": "kirchoff"})
+    assert "did you mean 'kirchhoff'?" in findings["method"].fix
     assert problems({**BASE, "method": 3})["method"].fix == "use one of rtm, kirchhoff"
 
 

@@ -72,8 +72,8 @@ def test_traces_without_coordinates_need_the_spacing_of_their_cdps(tmp_path, mon
     args = ["init", "a.toml", "--from", "traces.sgy", "--method", "kirchhoff", "--vrms", "2000"]
     # the job is there, and cannot be run as it is
     assert guard.run(app, [*args, "--json"]) == 65
-    told = json.loads(capsys.readouterr().out)
-    assert [(f["code"], f["level"]) for f in told["findings"]] == [("E722", "error")]
+    result = json.loads(capsys.readouterr().out)
+    assert [(f["code"], f["level"]) for f in result["findings"]] == [("E722", "error")]
     assert (tmp_path / "a.toml").exists()
     assert guard.run(app, [*args, "--force", "--cdp-spacing", "12.5 m"]) == 0
     raw = tomllib.loads((tmp_path / "a.toml").read_text())

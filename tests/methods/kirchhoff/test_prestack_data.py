@@ -21,8 +21,8 @@ def line(tmp_path):
         return make_survey(tmp_path / name, src, rcv, samples, dt, order="cdp", **how)[0]
 
     def job(*files, **data):
-        told = {"files": [str(f) for f in files], **data}
-        return Job.from_dict({"method": "kirchhoff", "data": told, "velocity": {"v": 2000}})
+        data_section = {"files": [str(f) for f in files], **data}
+        return Job.from_dict({"method": "kirchhoff", "data": data_section, "velocity": {"v": 2000}})
 
     return traces, write, job
 
@@ -34,8 +34,8 @@ def codes(job, level="error"):
 def test_a_line_is_placed_as_the_job_says(line):
     _, write, job = line
     path = write(coordinates=False)
-    told = {"spacing": "0.0125 km", "first_cdp": 11, "x0": 1000, "y0": "2 km", "azimuth": 180}
-    table = job(path, cdp_line=told).open_table()
+    placing = {"spacing": "0.0125 km", "first_cdp": 11, "x0": 1000, "y0": "2 km", "azimuth": 180}
+    table = job(path, cdp_line=placing).open_table()
     # ten CDPs before the one at x0, y0; growing numbers go south
     assert (np.unique(table.midpoint[:, 0]) == [1000.0]).all()
     assert table.midpoint[:, 1].max() == 2000.0 + 10 * 12.5
@@ -43,7 +43,7 @@ def test_a_line_is_placed_as_the_job_says(line):
     with pytest.raises(FindingsError, match="spacing"):
         job(path, cdp_line={"spacing": 0, "first_cdp": 1})
     with pytest.raises(FindingsError, match="cdp_line and bins"):
-        job(path, cdp_line=told, bins={"azimuth": 0})
+        job(path, cdp_line=placing, bins={"azimuth": 0})
     bins = write("bins.sgy")
     assert (job(bins, bins={"azimuth": 90}).open_table().midpoint == job(bins).open_table().midpoint).all()
 
@@ -56,18 +56,18 @@ def test_repeated_traces_stop_are_left_out_or_used(line):
     assert codes(first) == []
     assert len(first.open_table()) == 60
     assert first.open_table().notes["duplicates_left_out"] == 60
-    kept = job(*files, duplicates="keep")
-    assert codes(kept) == []
-    assert "W728" in codes(kept, "warning")
-    assert len(kept.open_table()) == 120
+    repeated_job = job(*files, duplicates="keep")
+    assert codes(repeated_job) == []
+    assert "W728" in codes(repeated_job, "warning")
+    assert len(repeated_job.open_table()) == 120
 
 
 def test_mistakes_are_named_with_their_cure(line):
     traces, write, job = line
     bare = check_job(job(write(coordinates=False)))
-    (found,) = (f for f in bare.findings if f.level == "error")
-    assert (found.code, bare.exit_code()) == ("E722", 65)
-    assert 'cdp_line = {spacing = "25 m", first_cdp = 1}' in found.fix
+    (findings,) = (f for f in bare.findings if f.level == "error")
+    assert (findings.code, bare.exit_code()) == ("E722", 65)
+    assert 'cdp_line = {spacing = "25 m", first_cdp = 1}' in findings.fix
     assert codes(job(write(), fix={"dt": 4})) == ["E727"]
     wrong = traces.copy()
     wrong[4, 5] = np.inf

@@ -31,16 +31,16 @@ def lattice(ni, nj, turn=0.4, d=(25.0, 12.5)):
 @pytest.mark.parametrize("shape", [(1, 1), (1, 30), (20, 1), (12, 30)])
 def test_no_trace_is_lost_and_few_are_added(shape):
     table, points, aperture = midpoints(), lattice(*shape), 160.0
-    found = reach(table, points, aperture)
+    in_reach = reach(table, points, aperture)
     middle = 0.5 * (table.src + table.rcv)
     nearest = np.sqrt(((middle[:, None] - points[None]) ** 2).sum(axis=2)).min(axis=1)
     within = np.flatnonzero(nearest <= aperture)
-    assert np.isin(within, found).all()
-    assert (np.diff(found) > 0).all()
+    assert np.isin(within, in_reach).all()
+    assert (np.diff(in_reach) > 0).all()
     # the others lie between two locations: no nearer to the outline than the aperture allows
     half = 0.5 * np.hypot(25.0, 12.5)
-    assert nearest[found].max() <= np.hypot(aperture, half)
-    assert np.array_equal(found, reach(table, convex_hull(points), aperture))
+    assert nearest[in_reach].max() <= np.hypot(aperture, half)
+    assert np.array_equal(in_reach, reach(table, convex_hull(points), aperture))
 
 
 def test_more_locations_never_reach_fewer_traces():

@@ -142,9 +142,9 @@ def test_evenly_spread_midpoints_are_not_moved():
     at = fractional_bins(m, g)
     below = [on_edges(a, EDGE / h)[0] for a, h in zip(at, (20.0, 10.0), strict=True)]
     assert min(below) > 0
-    for found, a in zip((row, col), at, strict=True):
+    for classes, a in zip((row, col), at, strict=True):
         plain = np.floor(a + 0.5).astype(int)
-        assert np.array_equal(found, plain - plain.min())
+        assert np.array_equal(classes, plain - plain.min())
 
 
 def test_traces_outside_all_classes_weigh_nothing():

@@ -95,6 +95,6 @@ def test_what_is_dumped_is_read_back_as_the_same():
     ],
 )
 def test_what_is_refused(keys, code, word):
-    found = refused(**keys)
-    assert found[0][0] == code
-    assert word in found[0][1]
+    refusal = refused(**keys)
+    assert refusal[0][0] == code
+    assert word in refusal[0][1]

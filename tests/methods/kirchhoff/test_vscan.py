@@ -81,10 +81,10 @@ def test_the_right_velocity_of_each_time_is_found(gathers, tmp_path):
         assert not scan.at_end[k]
     # nothing lies at the very end
     assert np.isnan(scan.best[-1])
-    kept = json.loads((tmp_path / "vscan.json").read_text())
-    assert kept["scales"] == list(scales)
-    assert kept["measure"] == ("semblance" if gathers else "stack power")
-    assert kept["best_scale"][-1] is None
+    stored = json.loads((tmp_path / "vscan.json").read_text())
+    assert stored["scales"] == list(scales)
+    assert stored["measure"] == ("semblance" if gathers else "stack power")
+    assert stored["best_scale"][-1] is None
 
 
 def test_a_best_at_the_end_of_the_scan_is_said(tmp_path):

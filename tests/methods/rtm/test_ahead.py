@@ -37,41 +37,41 @@ class Feed:
         return Traces(None, self.data)
 
 
-def ahead_of(feed: Feed, *, wanted: bool = True) -> ShotsAhead:
-    return ShotsAhead(setup_of(CASE), feed, single(), wanted=wanted)  # type: ignore[arg-type]
+def ahead_of(reader: Feed, *, wanted: bool = True) -> ShotsAhead:
+    return ShotsAhead(setup_of(CASE), reader, single(), wanted=wanted)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_shot_prepared_ahead_is_the_same(wanted: bool) -> None:
     plain = migrate_shot(setup_of(CASE), SHOT, TRACES)
-    feed = Feed(TRACES)
-    with ahead_of(feed, wanted=wanted) as shots:
+    reader = Feed(TRACES)
+    with ahead_of(reader, wanted=wanted) as shots:
         shots.begin(SHOT)  # returns at once
-        feed.may.set()
+        reader.may.set()
         part = migrate_shot(setup_of(CASE), SHOT, shots.take(SHOT, Phases()))
-    assert feed.taken == ["shots_0" if wanted else "MainThread"]
+    assert reader.taken == ["shots_0" if wanted else "MainThread"]
     assert {k: a.tobytes() for k, a in part.sums.items()} == {k: a.tobytes() for k, a in plain.sums.items()}
 
 
 def test_what_fails_is_said_when_the_shot_is_taken_and_not_of_another() -> None:
     bad = TRACES.copy()
     bad[0, 3] = np.nan
-    feed = Feed(bad)
-    feed.may.set()
+    reader = Feed(bad)
+    reader.may.set()
     other = type("Other", (), {"id": SHOT.id + 1})()
-    with ahead_of(feed) as shots:
+    with ahead_of(reader) as shots:
         shots.begin(SHOT)
         with pytest.raises(DataError, match="not finite"):
             shots.take(SHOT, Phases())
         shots.begin(other)  # type: ignore[arg-type]
-        feed.data = TRACES
+        reader.data = TRACES
         assert shots.take(SHOT, Phases()).receivers.samples.size
 
 
 def test_an_error_need_not_wait() -> None:
-    feed = Feed(TRACES)
-    shots = ahead_of(feed)
+    reader = Feed(TRACES)
+    shots = ahead_of(reader)
     shots.begin(SHOT)
     shots.__exit__(KeyboardInterrupt, None, None)
-    assert not feed.taken
-    feed.may.set()
+    assert not reader.taken
+    reader.may.set()

@@ -79,9 +79,9 @@ def test_contradictions_are_named_in_job_and_options(pair):
     with pytest.raises(ConfigError) as caught:
         CheckpointOptions(**pair)
     assert caught.value.code == "E664"
-    with pytest.raises(FindingsError) as found:
+    with pytest.raises(FindingsError) as raised:
         job(**pair)
-    (finding,) = found.value.findings
+    (finding,) = raised.value.findings
     assert finding.code == "E664"
     assert "checkpoint" in finding.message
     assert list(pair)[-1] in finding.message
@@ -103,9 +103,9 @@ def test_contradictions_are_named_in_job_and_options(pair):
     ],
 )
 def test_wrong_values_are_named(wrong, says):
-    with pytest.raises(FindingsError) as found:
+    with pytest.raises(FindingsError) as caught:
         job(**wrong)
-    (finding,) = found.value.findings
+    (finding,) = caught.value.findings
     assert says in f"{finding.message} {finding.fix}"
 
 

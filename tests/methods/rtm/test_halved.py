@@ -62,8 +62,8 @@ def test_kept_wavefields_come_back_in_single_precision(tmp_path):
         with scratch_in(tmp_path / name, **more) as scratch:
             migrated(case, scheme_of(case, "store", keep="both"), scratch, halved=bool(more))
         for which in ("source", "receiver"):
-            with open_stored(scratch.directories, shot_of(case).id, which) as kept:
-                fields.append(np.stack([kept.read(i).copy() for i in kept.samples]))
+            with open_stored(scratch.directories, shot_of(case).id, which) as stored:
+                fields.append(np.stack([stored.read(i).copy() for i in stored.samples]))
     for whole, halved in zip(fields[:2], fields[2:], strict=True):
         assert halved.dtype == np.float32
         assert 0 < np.linalg.norm(halved - whole) < 1e-4 * np.linalg.norm(whole)

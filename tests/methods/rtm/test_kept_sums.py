@@ -66,14 +66,14 @@ def wavefields(setup, name):
 def test_kept_wavefields_give_the_sums_of_the_time_loop(name, condition):
     setup = setup_of(name, condition)
     window, u, w = wavefields(setup, name)
-    told = []
+    progress = []
     samples = range(1, len(setup.imaged_samples) + 1)
     whole = migrate_shot(setup, shot_of(name), traces_of(name))
-    sums = sums_of_wavefields(setup, window, tuple(whole.sums), StoredFields(samples, u, w), told.append)
+    sums = sums_of_wavefields(setup, window, tuple(whole.sums), StoredFields(samples, u, w), progress.append)
     assert {n: a.tobytes() for n, a in sums.items()} == {n: a.tobytes() for n, a in whole.sums.items()}
     assert np.abs(sums["correlation"]).max() > 0
-    assert told[-1] == 1.0
-    assert told == sorted(told)
+    assert progress[-1] == 1.0
+    assert progress == sorted(progress)
 
 
 def test_every_third_sample_gives_the_sums_of_a_coarser_image_step():
@@ -91,14 +91,14 @@ def test_every_third_sample_gives_the_sums_of_a_coarser_image_step():
 def test_too_little_memory_is_said_before_anything_is_read(monkeypatch):
     monkeypatch.setattr(kept, "available_memory", lambda: 1000)
     setup = setup_of("2-D iso, aperture")
-    with pytest.raises(MemoryPlanError, match="two samples") as found:
+    with pytest.raises(MemoryPlanError, match="two samples") as caught:
         sums_of_wavefields(
             setup,
             setup.window(shot_of("2-D iso, aperture")),
             ("correlation",),
             StoredFields([1], InMemory({}), None),
         )
-    assert found.value.code == "E612"
+    assert caught.value.code == "E612"
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 5, 7), (2, 4, 33)])

@@ -139,10 +139,10 @@ def test_the_image_stands_on_the_grid_of_the_model(line, tmp_path):
     for grid in ("model", "auto", 4.0):
         job = job_of(line, propagation={"grid": grid}, data=True, imaging=imaging)
         done = migrate_job(job.changed("model", smoothing=24.0), tmp_path / str(grid))
-        found = volume.read(done.image)
-        assert found.grid.shape == GRIDS[2].shape
-        assert found.grid.spacing == pytest.approx(GRIDS[2].spacing)
-        images[grid] = found.values.astype(np.float64)
+        read_back = volume.read(done.image)
+        assert read_back.grid.shape == GRIDS[2].shape
+        assert read_back.grid.spacing == pytest.approx(GRIDS[2].spacing)
+        images[grid] = read_back.values.astype(np.float64)
         facts[grid] = json.loads((tmp_path / str(grid) / "run.json").read_text())
     assert facts["auto"]["image_grid"] == facts["model"]["grid"]
     assert facts["auto"]["grid"]["spacing"][0] > 11
@@ -166,8 +166,8 @@ def test_reimaging_and_movies_know_the_grid(line, tmp_path, condition):
     run = tmp_path / "run"
     migrate_job(job, run)
     again = reimage_run(run, tmp_path / "new", Wish(condition=condition))
-    asked = job.changed("imaging", condition=condition)
-    assert again.sha256 == migrate_job(asked, tmp_path / "fresh").sha256
+    changed_job = job.changed("imaging", condition=condition)
+    assert again.sha256 == migrate_job(changed_job, tmp_path / "fresh").sha256
     movie = movie_of(run, 2, fields=("source", "image"))
     assert movie.velocity.shape[-1] == job.open_propagation_model().grid.shape[-1]
 
@@ -198,10 +198,10 @@ def test_a_run_keeps_its_grid(line, tmp_path):
 )
 def test_wrong_grids(tmp_path, keys, code):
     try:
-        found = check_job(job_of(tmp_path, propagation=keys, acquisition=ACQUISITION)).findings
+        findings = check_job(job_of(tmp_path, propagation=keys, acquisition=ACQUISITION)).findings
     except FindingsError as error:
-        found = error.findings
-    assert code in [f.code for f in found if f.level == "error"], [f.message for f in found]
+        findings = error.findings
+    assert code in [f.code for f in findings if f.level == "error"], [f.message for f in findings]
 
 
 def test_the_check_says_what_is_saved(tmp_path):
@@ -256,9 +256,9 @@ def test_arrays_take_a_grid_too(line):
         chosen.data.tobytes() == forward(model, survey, wavelet, grid="auto", order=8, layer=8).data.tobytes()
     )
     for wrong in ({"grid": "coarse"}, {"grid": 0}, {"grid": True}, {"grid": "auto", "accuracy": 2}):
-        with pytest.raises(ConfigError) as found:
+        with pytest.raises(ConfigError) as caught:
             forward(model, survey, wavelet, **wrong)
-        assert found.value.code == "E104"
+        assert caught.value.code == "E104"
     with pytest.raises(ConfigError, match="cannot be reached"):
         forward(model, survey, wavelet, grid="auto", accuracy=0.001)
     with pytest.raises(ConfigError, match="cannot carry the wavelet"):

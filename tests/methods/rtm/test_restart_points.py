@@ -225,11 +225,11 @@ def test_points_of_another_cut_and_those_without_their_checksum_do_not_count(
         runs = Runs(monkeypatch, tmp_path / str(number), scheme)
         runs.until(last)
         for path in runs.files("restart.g*.json"):
-            told = json.loads(path.read_text())
-            check = told.pop("check")
-            assert (told["decomp"], check) == ([1, 1], restart._check_of(told))
-            told = {k: v for k, v in (told | changed).items() if v is not None}
-            path.write_text(json.dumps(told | ({"check": restart._check_of(told)} if signed else {})))
+            stored = json.loads(path.read_text())
+            check = stored.pop("check")
+            assert (stored["decomp"], check) == ([1, 1], restart._check_of(stored))
+            stored = {k: v for k, v in (stored | changed).items() if v is not None}
+            path.write_text(json.dumps(stored | ({"check": restart._check_of(stored)} if signed else {})))
         image = runs.finish()
         assert bits(image) == wanted
         assert (image.resumed > 0) == counts, number

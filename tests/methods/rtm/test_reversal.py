@@ -34,7 +34,7 @@ def both_ways(case: Case, loop: str | None = None) -> tuple[dict[int, np.ndarray
     prop, steps = case.prop, case.steps
     source = prop.source(case.shot.src[None], case.setup.signature[None])
     shell, box = shell_of(prop.domain, prop.medium), prop.interior
-    kept = np.full((steps + 1, prop.problem.n_fields, shell.cells), np.nan, prop.dtype)
+    strips = np.full((steps + 1, prop.problem.n_fields, shell.cells), np.nan, prop.dtype)
     there = {n: np.zeros(box.shape, prop.dtype) for n in range(1, steps + 1)}
     state = prop.new_state()
     prop.advance(
@@ -42,7 +42,7 @@ def both_ways(case: Case, loop: str | None = None) -> tuple[dict[int, np.ndarray
         steps,
         sources=[source],
         snapshots=Snapshots(box, there),
-        shells=Shells(shell, kept, 0),
+        shells=Shells(shell, strips, 0),
         loop=loop,  # type: ignore[arg-type]
     )
     turned = Backwards(steps)
@@ -53,7 +53,7 @@ def both_ways(case: Case, loop: str | None = None) -> tuple[dict[int, np.ndarray
         steps - 2,
         sources=[turned.source(source)],
         snapshots=Snapshots(box, {steps - n: u for n, u in again.items()}),
-        shells=Shells(shell, kept, steps, -1, put_back=True),
+        shells=Shells(shell, strips, steps, -1, put_back=True),
         inner=shell.inside,
         loop=loop,  # type: ignore[arg-type]
     )
@@ -116,8 +116,8 @@ def test_segments_have_the_bits_of_the_loop(medium: str, ndim: int) -> None:
     for threads in (1, 3):
         with cpu.forced(threads=threads):
             by_segment = both_ways(case)
-        for wanted, found in zip(by_loop, by_segment, strict=True):
-            assert all(found[n].tobytes() == u.tobytes() for n, u in wanted.items())
+        for wanted, pair in zip(by_loop, by_segment, strict=True):
+            assert all(pair[n].tobytes() == u.tobytes() for n, u in wanted.items())
 
 
 def image(case: Case, how: str, *, chunk: int = 0, scratch: Scratch | None = None) -> tuple[dict, object]:
@@ -155,8 +155,8 @@ def test_the_image_is_that_of_store_to_rounding(medium: str, image_step: int) ->
     stored, _ = image(case, "store")
     back, _ = image(case, "boundary")
     assert back["illumination"].tobytes() == stored["illumination"].tobytes()
-    wanted, found = (s["correlation"].astype(np.float64) for s in (stored, back))
-    error = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+    wanted, images = (s["correlation"].astype(np.float64) for s in (stored, back))
+    error = np.linalg.norm(images - wanted) / np.linalg.norm(wanted)
     assert 0 < error < 2 * case.steps * EPS
 
 
@@ -170,12 +170,12 @@ def test_chunks_and_places_of_the_shells_change_no_bit(tmp_path: Path) -> None:
     cells = shell_of(case.prop.domain, "vti").cells
     assert counts.bytes_written == counts.bytes_read == chunks.rows * 2 * cells * 4
     for chunk in (1, 7, samples, 10 * samples):
-        found, _ = image(case, "boundary", chunk=chunk)
-        assert all(found[name].tobytes() == a.tobytes() for name, a in wanted.items()), chunk
+        images, _ = image(case, "boundary", chunk=chunk)
+        assert all(images[name].tobytes() == a.tobytes() for name, a in wanted.items()), chunk
     scratch = Scratch("run", [tmp_path / "a", tmp_path / "b"])
-    found, counts = image(case, "boundary", chunk=4, scratch=scratch)
+    images, counts = image(case, "boundary", chunk=4, scratch=scratch)
     scratch.close()
-    assert all(found[name].tobytes() == a.tobytes() for name, a in wanted.items())
+    assert all(images[name].tobytes() == a.tobytes() for name, a in wanted.items())
     assert counts.puts == counts.gets == chunks.count
     assert counts.bytes_written == counts.bytes_read == chunks.count * chunks.length * 2 * cells * 4
     assert reversal_disk(chunks, 2 * cells * 4) >= counts.disk_written > counts.bytes_written

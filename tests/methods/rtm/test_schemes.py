@@ -128,8 +128,8 @@ def test_boundary_gives_the_image_to_rounding_and_the_planned_counts(case: str, 
         image = migrated(case, scheme, scratch)
         assert image.counts == counts_of(scheme)
         assert image.sums["illumination"].tobytes() == plain.sums["illumination"].tobytes()
-        wanted, found = (i.sums["correlation"].astype(np.float64) for i in (plain, image))
-        error = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+        wanted, images = (i.sums["correlation"].astype(np.float64) for i in (plain, image))
+        error = np.linalg.norm(images - wanted) / np.linalg.norm(wanted)
         # a rounding error per step back, of two fields: at worst they add up (tests/methods/rtm/test_reversal.py)
         assert 0 < error < 2 * scheme.steps * np.finfo(np.float32).eps
     scratch.close()

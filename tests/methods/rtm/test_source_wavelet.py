@@ -162,8 +162,8 @@ def test_noise_and_bad_traces_do_not_matter(tmp_path, ndim):
     left = [s for s in made.shots if s.reason]
     assert [s.shot for s in left] == [survey.shots[3].id]
     assert "opposite polarity" in left[0].reason
-    found = made.facts["traces_left_out"]
-    assert found["dead"] == found["reversed"] == found["level"] == len(SCALES)
+    left_out = made.facts["traces_left_out"]
+    assert left_out["dead"] == left_out["reversed"] == left_out["level"] == len(SCALES)
 
 
 @pytest.mark.parametrize("surface", [False, True])
@@ -229,13 +229,13 @@ def test_both_readings_of_the_ghosts_are_tried(tmp_path, ndim, surface, said):
     signal = [{"step": "to2d", "velocity": V}] if ndim == 3 else []
     survey = spoiled(swell(direct_waves(ndim, surface)), 0.02)
     made = from_direct_waves(job_of(tmp_path, survey, surface=said, signal=signal), WaveletOptions())
-    found = made.facts["ghosts"]
-    assert found["used"] is said
-    assert found["wanted"] is surface
+    ghosts = made.facts["ghosts"]
+    assert ghosts["used"] is said
+    assert ghosts["wanted"] is surface
     right, wrong = ("with_ghost", "without_ghost")[:: 1 if surface else -1]
-    assert found[right] < 0.7 * found[wrong]
-    told = lines_for_job(tmp_path / "w.txt", job_of(tmp_path, survey, surface=not said), made)
-    assert told[3:] == ["[propagation]", f"free_surface = {str(said).lower()}"]
+    assert ghosts[right] < 0.7 * ghosts[wrong]
+    lines = lines_for_job(tmp_path / "w.txt", job_of(tmp_path, survey, surface=not said), made)
+    assert lines[3:] == ["[propagation]", f"free_surface = {str(said).lower()}"]
 
 
 def test_noise_leaves_the_ghosts_open():
@@ -351,8 +351,8 @@ def test_a_signature_becomes_the_source_of_a_point(tmp_path):
 
 def test_a_spectrum_with_the_phase_of_the_source_is_the_source(tmp_path):
     job = job_of(tmp_path, direct_waves(3, False))
-    asked = WaveletOptions(spreading="3d", length=0.25)
-    minimum, zero = from_spectrum(job, "minimum", asked), from_spectrum(job, "zero", asked)
+    wishes = WaveletOptions(spreading="3d", length=0.25)
+    minimum, zero = from_spectrum(job, "minimum", wishes), from_spectrum(job, "zero", wishes)
     # smoothing over 3 Hz fills the low end, where the source has nothing
     assert likeness(minimum, source())[0] > 0.95
     assert zero.wavelet.samples == pytest.approx(zero.wavelet.samples[::-1])
@@ -361,7 +361,7 @@ def test_a_spectrum_with_the_phase_of_the_source_is_the_source(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("asked", "vp", "code", "says"),
+    ("wishes", "vp", "code", "says"),
     [
         (WaveletOptions(length=2.0), V, "E855", r"2 s is longer than the records, 0\.876 s"),
         (WaveletOptions(offsets=(2000.0, 3000.0)), V, "E856", "none of 5 shots has 3 traces.*100 to 675 m"),
@@ -381,9 +381,9 @@ def test_a_spectrum_with_the_phase_of_the_source_is_the_source(tmp_path):
         (WaveletOptions(velocity=1100.0), V, "E857", "--velocity is 1100 m/s"),
     ],
 )
-def test_what_cannot_be_estimated_is_refused(tmp_path, asked, vp, code, says):
+def test_what_cannot_be_estimated_is_refused(tmp_path, wishes, vp, code, says):
     with pytest.raises(DataError, match=says) as error:
-        from_direct_waves(job_of(tmp_path, direct_waves(3, False), vp=vp), replace(asked, spreading="3d"))
+        from_direct_waves(job_of(tmp_path, direct_waves(3, False), vp=vp), replace(wishes, spreading="3d"))
     assert error.value.code == code
 
 
@@ -428,11 +428,11 @@ def test_the_command(tmp_path, subsalt_command):
         "wavelet", job, "--free-surface", "--spreading", "3d", "--offsets", "100:600", "--json"
     )
     assert code == 0, err
-    found = json.loads(out)
-    assert found["shots_used"] == len(SCALES)
-    assert found["correlation"] > 0.999
-    assert found["job_lines"][2] == 'file = "line.wavelet.txt"'
-    assert found["time_lines"] == [
+    result = json.loads(out)
+    assert result["shots_used"] == len(SCALES)
+    assert result["correlation"] > 0.999
+    assert result["job_lines"][2] == 'file = "line.wavelet.txt"'
+    assert result["time_lines"] == [
         "[[signal]]",
         'step = "designature"',
         'signature = "line.wavelet.pulse.txt"',

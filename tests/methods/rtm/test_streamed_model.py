@@ -208,12 +208,12 @@ def test_16_bit_scales_and_their_error(tmp_path):
 def test_refusals_are_those_of_the_model_in_memory(tmp_path):
     job = job_of(tmp_path, 2)
     whole, streamed = both(job)
-    told = []
+    refusals = []
     for model in (whole, streamed):
         with pytest.raises(ModelError, match=r"delta: .* values above epsilon, the first at index") as caught:
             model.anisotropy_gate("reject")
-        told.append((caught.value.code, caught.value.message.split(" = ")[0]))
-    assert told[0] == told[1]
+        refusals.append((caught.value.code, caught.value.message.split(" = ")[0]))
+    assert refusals[0] == refusals[1]
     volume.write(tmp_path / "delta.rsf", Grid((41, 18), (20.0, 10.0)), np.zeros((41, 18), np.float32))
     codes = []
     for streaming in (False, True):

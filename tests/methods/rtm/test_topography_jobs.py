@@ -120,9 +120,9 @@ def test_the_image_is_zero_above_the_surface_and_says_where_it_is(migrated):
     above = z[None] < (DATUM - hill(x))[:, None] - 2.0
     assert not image[above].any()
     assert np.abs(image[:, 30:]).max() > 0
-    told = json.loads((migrated / "run.json").read_text())["topography"]
-    np.testing.assert_allclose(told["depths"], [100.0, 140.0], atol=1.0)
-    assert told["receivers"]["count"] == 3 * 81
+    stored = json.loads((migrated / "run.json").read_text())["topography"]
+    np.testing.assert_allclose(stored["depths"], [100.0, 140.0], atol=1.0)
+    assert stored["receivers"]["count"] == 3 * 81
     head = (migrated / "image.sgy").read_bytes()[:3200].decode("cp037")
     assert "Z = 0 AT ELEVATION 300 M" in head.upper()
 
