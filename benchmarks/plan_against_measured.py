@@ -65,7 +65,7 @@ STRATEGIES = {
 #: time migrations: inlines, crosslines, samples, offsets
 TIME = {"kirchhoff-2d": (1, 800, 750, 16), "kirchhoff-3d": (24, 80, 400, 6)}
 CASES = [
-    *(f"{medium}-{size}-{kept}" for size in SIZES for medium in VOLUMES for kept in STRATEGIES),
+    *(f"{medium}-{size}-{place}" for size in SIZES for medium in VOLUMES for place in STRATEGIES),
     *TIME,
     *marine_line.JOBS,
 ]

@@ -74,7 +74,7 @@ def checked(job: Path):
     return method_of(opened.method).check(opened)
 
 
-def found(job: Path) -> dict[str, object]:
+def findings_by_code(job: Path) -> dict[str, object]:
     """Return the findings of a job by code, errors first; not what is in order."""
     result = checked(job)
     return {f.code: f for f in sorted(result.findings, key=lambda f: f.level) if f.is_fault}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from line_files import FFID, GX, RECEIVERS, SHOTS, SX, found, survey
+from line_files import FFID, GX, RECEIVERS, SHOTS, SX, findings_by_code, survey
 
 CHANNEL = np.tile(np.arange(RECEIVERS), SHOTS)
 PROFILE = "{z = [0, 700, 710], value = [1500, 1500, 2200]}"
@@ -93,5 +93,5 @@ LAYOUTS = {
 def test_nothing_is_said_of_a_layout_in_order(tmp_path, name):
     words, keys = LAYOUTS[name]
     given = {"vp": PROFILE, "tables": GRID.format(10, 1200, 100)} | keys
-    by = found(survey(tmp_path, **given, **words))
+    by = findings_by_code(survey(tmp_path, **given, **words))
     assert not set(by) - OF_WAVES, {c: f.message for c, f in by.items()}

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from line_files import FFID, GX, RECEIVERS, SHOTS, SX, checked, found, survey
+from line_files import FFID, GX, RECEIVERS, SHOTS, SX, checked, findings_by_code, survey
 
 from subsalt.acquisition.line import LINE_WIDTH, bent
 from subsalt.methods.kirchhoff.starter import write_time_job
@@ -43,7 +43,7 @@ def test_a_line_that_turns_is_told_from_an_area():
 
 
 def test_a_bent_line_on_a_section_is_called_crooked(tmp_path):
-    fault = found(survey(tmp_path, **words(lambda x: bend(x, 30.0))))["E329"]
+    fault = findings_by_code(survey(tmp_path, **words(lambda x: bend(x, 30.0))))["E329"]
     assert "the survey is a crooked line of" in fault.message
     assert '[data] line = "2d"' in fault.fix
 
@@ -52,7 +52,7 @@ def test_a_bent_line_on_a_section_is_called_crooked(tmp_path):
 def test_a_crooked_line_over_a_model_of_depth_alone(tmp_path, degrees):
     """The best line runs half a bend beside either part: at 30 degrees, offsets are 3.4 % shorter on it."""
     job = survey(tmp_path, 'line = "2d"', vp=PROFILE, tables=GRID, **words(lambda x: bend(x, degrees)))
-    by = set(found(job))
+    by = set(findings_by_code(job))
     assert not {"W342", "E343", "E329"} & by
     assert ("W339" in by) == (degrees == 30.0)
 
@@ -61,7 +61,7 @@ def test_a_frame_beside_a_crooked_line(tmp_path):
     """W342 says nothing where the model is the same beside the line."""
     frame = 'line = "2d"\nframe = {x0 = 0, y0 = 0, azimuth = 0}'
     crooked = words(lambda x: bend(x, 4.0))
-    assert "W342" not in found(survey(tmp_path, frame, vp=PROFILE, tables=GRID, **crooked))
+    assert "W342" not in findings_by_code(survey(tmp_path, frame, vp=PROFILE, tables=GRID, **crooked))
 
 
 def test_receiver_gathers_that_the_job_asks_for(tmp_path):
@@ -70,8 +70,8 @@ def test_receiver_gathers_that_the_job_asks_for(tmp_path):
     record = np.repeat(np.arange(1, RECEIVERS + 1), SHOTS)
     at = {"source_x": 100 * SX[order], "receiver_x": 100 * GX[order], "offset": (GX - SX)[order]}
     gathers = at | {"ffid": record, "channel": FFID[order]}
-    assert "W224" in found(survey(tmp_path, **gathers))
-    assert "W224" not in found(survey(tmp_path, 'gathers = "receiver"', **gathers))
+    assert "W224" in findings_by_code(survey(tmp_path, **gathers))
+    assert "W224" not in findings_by_code(survey(tmp_path, 'gathers = "receiver"', **gathers))
 
 
 def test_a_time_image_of_a_bent_line_is_no_area(tmp_path):

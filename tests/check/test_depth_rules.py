@@ -12,7 +12,7 @@ from subsalt.propagation.options import PropagationOptions
 TOP = -300.0
 
 
-def found(of, code):
+def findings_of(of, code):
     """Return the findings of a code."""
     return [f for f in check.run_rules(of, check.load_rules()) if f.code == code]
 
@@ -30,20 +30,20 @@ def with_depths(change, which=None, **more):
 
 
 def test_elevations_of_all_shots_that_count_downward():
-    (f,) = found(with_depths(np.negative), "W391")
+    (f,) = findings_of(with_depths(np.negative), "W391")
     assert "[data.fix] z_sign = -1" in f.fix
     assert "lie 590 m below the top of the model (z = 290" in f.message
 
 
 def test_elevations_of_one_shot_that_count_downward():
-    (f,) = found(with_depths(np.negative, [2]), "W391")
+    (f,) = findings_of(with_depths(np.negative, [2]), "W391")
     assert '[data] shots = "1-2, 4-5"' in f.fix
     assert f.evidence["shots"] == [3]
 
 
 @pytest.mark.parametrize("depth", [TOP + 10, TOP + 150, -20.0, 0.0, 50.0, 100.0, 400.0])
 def test_receivers_at_one_depth_of_a_model_that_begins_above_the_datum(depth):
-    assert found(with_depths(lambda z: 0 * z + depth), "W391") == []
+    assert findings_of(with_depths(lambda z: 0 * z + depth), "W391") == []
 
 
 def test_the_source_at_the_surface_is_named_and_gets_the_depth_of_the_others():
@@ -51,6 +51,6 @@ def test_the_source_at_the_surface_is_named_and_gets_the_depth_of_the_others():
     first, *rest = of.survey.shots
     up = dataclasses.replace(first, src=first.src * [1, 1, 0])
     of = dataclasses.replace(of, survey=dataclasses.replace(of.survey, shots=[up, *rest]), samples=[])
-    (f,) = found(of, "W336")
+    (f,) = findings_of(of, "W336")
     assert "(shot 1)" in f.message
     assert "[data.fix] source_depth = 5;" in f.fix

@@ -19,7 +19,7 @@ def bench(tmp_path_factory):
     return Bench(tmp_path_factory.mktemp("echoes"))
 
 
-def found(bench, change, base="line", grid=lambda g: g, **tables):
+def findings_by_code(bench, change, base="line", grid=lambda g: g, **tables):
     """Return the findings on a survey whose velocities are changed, by code."""
     with bench.folders() as folder_of:
         case = bench.clean(base)[0].moved(folder_of())
@@ -43,18 +43,18 @@ def deeper(rows):
 
 
 def test_a_model_turned_around_is_told_and_how_to_turn_it(bench):
-    said = found(bench, lambda v: v[::-1])["W371"]
+    said = findings_by_code(bench, lambda v: v[::-1])["W371"]
     assert "x axis runs backward" in said.message
     assert '[model] vp = {file = "vp.rsf", flip = "x"}' in said.fix
 
 
 def test_a_model_that_the_job_turns_wrongly_is_turned_back(bench):
     turned = {"model": {"vp": {"file": "vp.rsf", "flip": "x"}}}
-    assert '[model] vp = {file = "vp.rsf"}' in found(bench, np.array, **turned)["W371"].fix
+    assert '[model] vp = {file = "vp.rsf"}' in findings_by_code(bench, np.array, **turned)["W371"].fix
 
 
 def test_lengths_in_feet_are_told_by_echoes(bench):
-    feet = found(
+    feet = findings_by_code(
         bench, np.array, grid=lambda g: Grid(g.shape, tuple(h / 0.3048 for h in g.spacing), g.origin)
     )
     assert "spacing = [10.0, 10.0]" in feet["W371"].fix
@@ -66,12 +66,12 @@ def test_lengths_in_feet_are_told_by_echoes(bench):
     ids=["right", "15 % slow", "10 % slow", "15 % fast", "smooth", "very smooth", "40 m deeper"],
 )
 def test_wrong_velocities_and_smooth_models_are_read_no_other_way(bench, change):
-    assert not {"W371"} & found(bench, change).keys()
+    assert not {"W371"} & findings_by_code(bench, change).keys()
 
 
 def test_nothing_is_said_where_first_breaks_are_to_be_ignored(bench):
     data = bench.clean("line")[0].job["data"] | {"first_breaks": "ignore"}
-    assert "W371" not in found(bench, lambda v: v[::-1], data=data)
+    assert "W371" not in findings_by_code(bench, lambda v: v[::-1], data=data)
 
 
 def test_the_same_traces_are_alike_and_noise_is_not():

@@ -22,7 +22,7 @@ from subsalt.methods.rtm.view import draw_gate, draw_survey
 PNG = b"\x89PNG"
 
 
-def found(folder, text=MIGRATE):
+def check_of(folder, text=MIGRATE):
     """Return the result of checking a job in `folder`."""
     return check_job(Job.from_toml(write_job(folder, text)))
 
@@ -101,7 +101,7 @@ def test_wrong_files_are_refused(tmp_path, name):
     code, exit_code, plant = MISTAKES[name]
     write_files(tmp_path)
     plant(tmp_path)
-    result = found(tmp_path)
+    result = check_of(tmp_path)
     assert codes(result)
     assert code is None or code in codes(result), codes(result)
     assert result.exit_code() == exit_code
@@ -129,13 +129,13 @@ TEXTS = {
 def test_wrong_settings_are_refused(tmp_path, name):
     code, text = TEXTS[name]
     write_files(tmp_path)
-    result = found(tmp_path, text)
+    result = check_of(tmp_path, text)
     assert code in codes(result), result.findings
 
 
 def test_nothing_is_found_in_a_clean_job(tmp_path):
     write_files(tmp_path)
-    result = found(tmp_path)
+    result = check_of(tmp_path)
     assert codes(result) == []
     assert codes(result, "warning") == []
     assert result.exit_code() == 0
@@ -151,21 +151,21 @@ def test_several_mistakes_are_found_at_once(tmp_path):
     write_files(tmp_path)
     far_receiver(tmp_path)
     rewrite(tmp_path, "delta", np.full(GRID.shape, 7.0))
-    result = found(tmp_path, MIGRATE + "\n[propagation]\ndt = 0.02\n")
+    result = check_of(tmp_path, MIGRATE + "\n[propagation]\ndt = 0.02\n")
     assert {"E332", "E418", "E501"} <= set(codes(result))
 
 
 def test_a_job_that_cannot_fit_is_refused_with_numbers(tmp_path, monkeypatch):
     write_files(tmp_path)
     monkeypatch.setattr("subsalt.plan.world.available_memory", lambda: 100_000)
-    result = found(tmp_path)
+    result = check_of(tmp_path)
     assert codes(result) == ["E610"]
     assert result.exit_code() == 69
 
 
 def test_warnings_count_only_when_strict(tmp_path):
     write_files(tmp_path)
-    result = found(tmp_path, MIGRATE + '\n[propagation]\nboundary = "none"\n')
+    result = check_of(tmp_path, MIGRATE + '\n[propagation]\nboundary = "none"\n')
     assert codes(result, "warning") == ["W503"]
     assert (result.exit_code(), result.exit_code(strict=True)) == (0, 65)
 
@@ -205,7 +205,7 @@ def test_the_examples_are_in_order(tmp_path, example):
 def test_bad_traces_set_to_zero_are_no_error(tmp_path):
     write_files(tmp_path)
     nan_trace(tmp_path)
-    result = found(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nbad_traces = "zero"'))
+    result = check_of(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nbad_traces = "zero"'))
     assert codes(result) == []
     assert "W250" in codes(result, "warning")
 
@@ -213,7 +213,7 @@ def test_bad_traces_set_to_zero_are_no_error(tmp_path):
 def test_a_format_that_cannot_be_written_is_refused_before_the_first_shot(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zarr", None)
     write_files(tmp_path)
-    result = found(tmp_path, MIGRATE[: MIGRATE.index("[output]")] + '[output]\nformats = ["zarr"]\n')
+    result = check_of(tmp_path, MIGRATE[: MIGRATE.index("[output]")] + '[output]\nformats = ["zarr"]\n')
     assert "E113" in codes(result)
     assert result.exit_code() == 78
 
@@ -224,7 +224,7 @@ def test_files_that_may_not_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr(
         os, "access", lambda path, *a, **k: "vp.rsf" not in str(path) and allowed(path, *a, **k)
     )
-    result = found(tmp_path)
+    result = check_of(tmp_path)
     assert codes(result) == ["E111"]
     assert result.exit_code() == 66
 
@@ -236,7 +236,7 @@ def test_a_folder_that_may_not_be_listed(tmp_path, monkeypatch):
     monkeypatch.setattr(
         os, "access", lambda path, *a, **k: "closed" not in str(path) and allowed(path, *a, **k)
     )
-    result = found(tmp_path, MIGRATE.replace("shots.sgy", "closed/*.sgy"))
+    result = check_of(tmp_path, MIGRATE.replace("shots.sgy", "closed/*.sgy"))
     assert codes(result) == ["E111"]
 
 
@@ -309,7 +309,7 @@ def test_a_half_turn_in_single_precision_is_no_null_value(tmp_path):
         # both round upwards: pi to 3.14159274, 2 pi to 6.2831855
         rewrite(tmp_path, name, np.full(GRID.shape, turn))
     angles = "".join(f'{n} = {{file = "{n}.rsf", unit = "rad"}}\n' for n in ("theta", "phi"))
-    result = found(tmp_path, MIGRATE.replace("[source]", f"{angles}\n[source]"))
+    result = check_of(tmp_path, MIGRATE.replace("[source]", f"{angles}\n[source]"))
     assert codes(result) == []
     # a half turn is the upright axis: nothing to tilt
     assert np.abs(result.context.model.theta).max() < 1e-6
@@ -328,14 +328,14 @@ def test_a_spike_is_refused_and_left_out_by_the_key_that_is_offered(tmp_path):
     write_files(tmp_path)
     before = Job.from_toml(write_job(tmp_path, MIGRATE))
     spiked(tmp_path)
-    result = found(tmp_path)
+    result = check_of(tmp_path)
     (finding,) = (f for f in result.findings if f.level == "error")
     assert finding.code == "E246"
     assert finding.evidence["traces"] == [{"file": str(tmp_path / "shots.sgy"), "shot": 2, "trace": 20}]
     key = finding.fix.split(";")[0].removeprefix("[data] ")
     assert key == 'exclude = [{file = "shots.sgy", traces = 20}]'
     text = MIGRATE.replace('line = "2d"', f'line = "2d"\n{key}')
-    mended = found(tmp_path, text)
+    mended = check_of(tmp_path, text)
     assert codes(mended) == codes(mended, "warning") == []
     assert any("1 of 45 traces are left out" in f.message for f in mended.findings)
     # the run is another one, and that of a job without the key is what it was
@@ -347,8 +347,8 @@ def test_a_spike_is_refused_and_left_out_by_the_key_that_is_offered(tmp_path):
     shots = after.load_survey().shots
     assert [len(s.rcv) for s in shots] == [15, 14, 15]
     by_number = MIGRATE.replace('line = "2d"', 'line = "2d"\nexclude = [{shot = 2, channels = [5]}]')
-    assert codes(found(tmp_path, by_number)) == []
-    job_kept = found(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nnoisy_traces = "keep"'))
+    assert codes(check_of(tmp_path, by_number)) == []
+    job_kept = check_of(tmp_path, MIGRATE.replace('line = "2d"', 'line = "2d"\nnoisy_traces = "keep"'))
     assert (codes(job_kept), codes(job_kept, "warning")) == ([], ["W246"])
 
 
@@ -357,12 +357,12 @@ def test_noise_that_a_step_zeroes_is_no_error(tmp_path):
     spiked(tmp_path)
     step = '\n[[signal]]\nstep = "edit"\nwhere = "{}"\n'
     for where in ("peak > 100*median", "ffid = 2 and channel = 5"):
-        result = found(tmp_path, MIGRATE + step.format(where))
+        result = check_of(tmp_path, MIGRATE + step.format(where))
         (noise,) = (f for f in result.findings if f.code in ("E246", "W246"))
         assert noise.code == "W246"
         assert noise.message.endswith("[[signal]] 1 (edit) zeroes the 1 in these shots")
         assert codes(result) == []
-    result = found(tmp_path, MIGRATE + step.format("ffid = 2 and channel = 4"))
+    result = check_of(tmp_path, MIGRATE + step.format("ffid = 2 and channel = 4"))
     (noise,) = (f for f in result.findings if f.level == "error")
     assert noise.code == "E246"
     assert noise.message.endswith("[[signal]] 1 (edit) leaves 1 of the 1 in these shots")
@@ -374,7 +374,7 @@ def test_noise_in_shots_that_are_not_used_is_no_error(tmp_path, steps):
     spiked(tmp_path)
     for shots, code in (("1, 3", "I000"), ("2-3", "W246" if steps else "E246")):
         text = MIGRATE.replace('line = "2d"', f'line = "2d"\nshots = "{shots}"')
-        (noise,) = (f for f in found(tmp_path, text + steps).findings if "far stronger" in f.message)
+        (noise,) = (f for f in check_of(tmp_path, text + steps).findings if "far stronger" in f.message)
         assert noise.code == code
 
 
@@ -382,8 +382,8 @@ def test_a_file_named_twice_is_refused(tmp_path):
     write_files(tmp_path)
     (tmp_path / "again.sgy").write_bytes((tmp_path / "shots.sgy").read_bytes())
     text = MIGRATE.replace('["shots.sgy"]', '["shots.sgy", "again.sgy"]')
-    assert "E728" in codes(found(tmp_path, text))
-    first = found(tmp_path, text.replace('line = "2d"', 'line = "2d"\nduplicates = "first"'))
+    assert "E728" in codes(check_of(tmp_path, text))
+    first = check_of(tmp_path, text.replace('line = "2d"', 'line = "2d"\nduplicates = "first"'))
     assert codes(first) == codes(first, "warning") == []
 
 
@@ -392,23 +392,23 @@ def test_entries_that_say_nothing_are_refused(tmp_path, entry):
     write_files(tmp_path)
     text = MIGRATE.replace('line = "2d"', f'line = "2d"\nexclude = [{entry}]')
     with pytest.raises(SubsaltError) as caught:
-        found(tmp_path, text)
+        check_of(tmp_path, text)
     assert caught.value.exit_code == 78
 
 
 def test_an_entry_for_another_file_is_refused(tmp_path):
     write_files(tmp_path)
     text = MIGRATE.replace('line = "2d"', 'line = "2d"\nexclude = [{file = "other.sgy"}]')
-    assert codes(found(tmp_path, text)) == ["E244"]
+    assert codes(check_of(tmp_path, text)) == ["E244"]
 
 
 def test_a_far_receiver_is_named_with_its_trace(tmp_path):
     write_files(tmp_path)
     far_receiver(tmp_path)
-    (finding,) = (f for f in found(tmp_path).findings if f.code == "E332")
+    (finding,) = (f for f in check_of(tmp_path).findings if f.code == "E332")
     key = finding.fix[finding.fix.index("exclude") :]
     assert key == 'exclude = [{file = "shots.sgy", traces = 20}]'
-    mended = found(tmp_path, MIGRATE.replace('line = "2d"', f'line = "2d"\n{key}'))
+    mended = check_of(tmp_path, MIGRATE.replace('line = "2d"', f'line = "2d"\n{key}'))
     assert codes(mended) == []
 
 
@@ -422,8 +422,8 @@ def test_a_scalar_is_offered_that_was_tried(tmp_path, scalar):
         raw[at + 70 : at + 72] = int(scalar).to_bytes(2, "big", signed=True)
         raw[at + 36 : at + 40] = bytes(4)
     (tmp_path / "shots.sgy").write_bytes(bytes(raw))
-    result = found(tmp_path)
+    result = check_of(tmp_path)
     offered = [f.fix for f in result.findings if f.level == "error" and "[data.fix] scalar = -100" in f.fix]
     assert offered, result.findings
-    mended = found(tmp_path, MIGRATE + "\n[data.fix]\nscalar = -100\n")
+    mended = check_of(tmp_path, MIGRATE + "\n[data.fix]\nscalar = -100\n")
     assert codes(mended) == []

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from line_files import FFID, GX, SX, found, positions, survey
+from line_files import FFID, GX, SX, findings_by_code, positions, survey
 
 #: elevation of the ground at sources and receivers, m
 GROUNDS = {
@@ -26,11 +26,11 @@ def words(ground, deep=10.0):
 def test_the_model_is_given_the_elevation_of_the_ground(tmp_path, name):
     """Cured, no station is above the model, and each is as far below its top as below the highest one."""
     job = survey(tmp_path, **words(GROUNDS[name]))
-    fault = found(job)["E337"]
+    fault = findings_by_code(job)["E337"]
     assert "source_depth" not in fault.fix
     assert "z_sign" not in fault.fix
     table = re.search(r"\[model\] vp = (\{.*?\})", fault.fix).group(1)
-    after = found(survey(tmp_path, vp=table, **words(GROUNDS[name])))
+    after = findings_by_code(survey(tmp_path, vp=table, **words(GROUNDS[name])))
     assert not {"E333", "E334", "E337"} & set(after)
     highest = max(GROUNDS[name](GX).max(), (GROUNDS[name](SX) - 10.0).max())
     src, rcv = positions(job)
@@ -40,54 +40,54 @@ def test_the_model_is_given_the_elevation_of_the_ground(tmp_path, name):
 
 def test_sources_at_an_elevation_and_receivers_ten_metres_below(tmp_path):
     flat = words(GROUNDS["flat"], 0.0) | {"receiver_elevation": 49_000}
-    assert "origin = [0.0, -500.0]" in found(survey(tmp_path, **flat))["E337"].fix
+    assert "origin = [0.0, -500.0]" in findings_by_code(survey(tmp_path, **flat))["E337"].fix
 
 
 def test_a_ground_that_is_low_is_known_by_its_word(tmp_path):
     """Byte 45 has it; without that word, 30 m could be a cable of the wrong sign."""
-    assert "E337" in found(survey(tmp_path, **words(lambda x: 30.0 + 0 * x)))
+    assert "E337" in findings_by_code(survey(tmp_path, **words(lambda x: 30.0 + 0 * x)))
 
 
 def test_a_grid_of_the_job_is_raised_with_its_profile(tmp_path):
     profile = "{z = [0, 700, 710], value = [1500, 1500, 2200]}"
     grid = "[grid]\nspacing = 10\ndepth = 1200\nmargin = 100\n{}"
     job = survey(tmp_path, vp=profile, tables=grid.format(""), **words(GROUNDS["flat"]))
-    fix = found(job)["E337"].fix
+    fix = findings_by_code(job)["E337"].fix
     assert (
         "[model] vp = {z = [-500.0, 200.0, 210.0], value = [1500.0, 1500.0, 2200.0]}, [grid] origin = " in fix
     )
     raised = re.search(r"vp = (\{.*?\}), \[grid\] (origin = \[.*?\])", fix)
     job = survey(tmp_path, vp=raised[1], tables=grid.format(raised[2]), **words(GROUNDS["flat"]))
-    assert "E337" not in found(job)
+    assert "E337" not in findings_by_code(job)
     assert positions(job)[1][:, 2] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_elevations_with_the_wrong_sign_on_a_model_from_the_ground(tmp_path):
     """Stations 500 m inside the model: the other sign alone would put them above it."""
     wrong = {k: -v for k, v in words(GROUNDS["flat"], 0.0).items()} | {"source_depth": 1000}
-    fault = found(survey(tmp_path, **wrong))["W396"]
+    fault = findings_by_code(survey(tmp_path, **wrong))["W396"]
     assert "[data.fix] z_sign = -1, [model] vp = " in fault.fix
     table = re.search(r"\[model\] vp = (\{.*?\})", fault.fix).group(1)
     job = survey(tmp_path, "fix = {z_sign = -1}", vp=table, **wrong)
-    assert not {"W396", "E333", "E334", "E337"} & set(found(job))
+    assert not {"W396", "E333", "E334", "E337"} & set(findings_by_code(job))
     assert positions(job)[0][:, 2] == pytest.approx(10.0)
 
 
 def test_elevations_with_the_wrong_sign_on_a_model_with_its_place(tmp_path):
     wrong = {k: -v for k, v in words(GROUNDS["flat"], 0.0).items()} | {"source_depth": 1000}
-    by = found(survey(tmp_path, top=-500.0, **wrong))
+    by = findings_by_code(survey(tmp_path, top=-500.0, **wrong))
     assert "[data.fix] z_sign = -1" in by["W391"].fix
     assert "W396" not in by
 
 
 def test_an_origin_that_is_an_elevation(tmp_path):
-    by = found(survey(tmp_path, top=500.0, **words(GROUNDS["flat"])))
+    by = findings_by_code(survey(tmp_path, top=500.0, **words(GROUNDS["flat"])))
     assert "origin = [0.0, -500.0]" in by["E337"].fix
 
 
 def test_receivers_alone_have_elevations(tmp_path):
     """Nodes on the sea floor or land without the word of the sources: both are said, each with its keys."""
-    by = found(survey(tmp_path, receiver_elevation=50_000))
+    by = findings_by_code(survey(tmp_path, receiver_elevation=50_000))
     assert "E337" not in by
     fix = by["E334"].fix
     assert "[data.fix] z_sign = -1;" in fix
@@ -104,18 +104,18 @@ def test_receivers_alone_have_elevations(tmp_path):
 )
 def test_depths_in_order(tmp_path, right):
     codes = {"E333", "E334", "E335", "E337", "W391", "W396", "W216", "W218", "E236"}
-    assert not codes & set(found(survey(tmp_path, **right)))
+    assert not codes & set(findings_by_code(survey(tmp_path, **right)))
 
 
 @pytest.mark.parametrize("floor", [23_000, 23_000 + 10 * FFID], ids=["one depth", "a slope"])
 def test_depths_of_nodes_and_sources_are_exchanged(tmp_path, floor):
     """The scalar holds for both: one that makes 230 m a depth of guns would bring receivers to 0.6 m."""
     exchanged = {"receiver_elevation": -600, "source_depth": floor}
-    fix = found(survey(tmp_path, **exchanged))["E236"].fix
+    fix = findings_by_code(survey(tmp_path, **exchanged))["E236"].fix
     assert "elevation_scalar = -1000" not in fix
     keys = re.search(r"\[data\] (fix = \{.*?\})(?:, \[data\] (bytes = \{.*?\}))?", fix)
     job = survey(tmp_path, "\n".join(k for k in keys.groups() if k), **exchanged)
-    assert not {"E236", "E333", "E334"} & set(found(job))
+    assert not {"E236", "E333", "E334"} & set(findings_by_code(job))
     src, rcv = positions(job)
     assert src[:, 2] == pytest.approx(6.0)
     assert rcv[:, 2] == pytest.approx(np.broadcast_to(floor, FFID.shape) / 100.0)

@@ -112,12 +112,12 @@ def test_the_cure_of_a_mute_works_when_pasted(tmp_path):
 def test_a_stretch_mute_of_a_hundredth(tmp_path, limit):
     areal(tmp_path / "traces.sgy")
 
-    def found(value):
+    def findings_of(value):
         job = read_job(write_time_job(tmp_path, kirchhoff={"stretch_mute": value}))
         return [f for f in check_job(job).findings if f.code in ("E314", "W314")]
 
-    (finding,) = found(limit)
+    (finding,) = findings_of(limit)
     assert finding.code == ("E314" if limit == "0.001 %" else "W314")
     assert finding.fix.endswith('stretch_mute = "30 %"')
-    assert found("30 %") == []
+    assert findings_of("30 %") == []
     assert np.isfinite(finding.evidence["kept"])

@@ -23,7 +23,7 @@ v = { t = [0.0, 0.3, 1.2], value = [1500.0, 1600.0, 2000.0] }
 """
 
 
-def found(folder, change=None, fix="", dt=None):
+def findings_by_code(folder, change=None, fix="", dt=None):
     """Return the findings of this subject by code, of a survey that was changed before it was written."""
     survey = modelled("streamer")[0]
     if change is not None:
@@ -39,7 +39,7 @@ def found(folder, change=None, fix="", dt=None):
 
 
 def test_traces_in_order(tmp_path):
-    assert found(tmp_path) == {}
+    assert findings_by_code(tmp_path) == {}
 
 
 def backwards(i, s):
@@ -47,14 +47,14 @@ def backwards(i, s):
 
 
 def test_reversed_channels_and_their_cure(tmp_path):
-    wrong = found(tmp_path, backwards)
+    wrong = findings_by_code(tmp_path, backwards)
     assert list(wrong) == ["E347"]
     assert '[data.fix] channels = "reversed"' in wrong["E347"].fix
-    assert found(tmp_path, backwards, 'fix = { channels = "reversed" }') == {}
+    assert findings_by_code(tmp_path, backwards, 'fix = { channels = "reversed" }') == {}
 
 
 def test_a_record_of_the_other_sign(tmp_path):
-    wrong = found(tmp_path, lambda i, s: {"data": -s.data} if i == 2 else {})
+    wrong = findings_by_code(tmp_path, lambda i, s: {"data": -s.data} if i == 2 else {})
     assert list(wrong) == ["E352"]
     assert "(shots 3;" in wrong["E352"].message
 
@@ -69,7 +69,7 @@ def shifted(data, seconds):
 # a period of 0.12 s, and next to no scatter: what is more than a cycle is found
 @pytest.mark.parametrize("shift", [0.132, 0.16, 0.2, 0.26, 0.3, 0.4, -0.132, -0.16, -0.2])
 def test_a_record_that_begins_at_another_time(tmp_path, shift):
-    wrong = found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)} if i == 2 else {})
+    wrong = findings_by_code(tmp_path, lambda i, s: {"data": shifted(s.data, shift)} if i == 2 else {})
     assert list(wrong) == ["W361"]
     assert abs(wrong["W361"].evidence["shifts_s"][0] - shift) <= 3 * DT
     assert "exclude = [{shot = 3}]" in wrong["W361"].fix
@@ -77,7 +77,7 @@ def test_a_record_that_begins_at_another_time(tmp_path, shift):
 
 @pytest.mark.parametrize("shift", [0.04, -0.1, 0.1])
 def test_a_record_within_a_cycle_is_no_other_time(tmp_path, shift):
-    wrong = found(tmp_path, lambda i, s: {"data": shifted(s.data, shift)} if i == 2 else {})
+    wrong = findings_by_code(tmp_path, lambda i, s: {"data": shifted(s.data, shift)} if i == 2 else {})
     assert "W361" not in wrong
 
 
@@ -90,19 +90,19 @@ def test_all_records_begin_at_another_time(tmp_path, shift):
         noise = 1e-4 * np.abs(s.data).max() * rng.standard_normal(s.data.shape, np.float32)
         return {"data": shifted(s.data, shift) + noise}
 
-    wrong = found(tmp_path, late)
+    wrong = findings_by_code(tmp_path, late)
     assert list(wrong) == ["W392"]
     # the direct wave of the wavelet is picked at 0.09 s, half a period before its peak, and a sample may be off
     assert wrong["W392"].evidence["intercept_s"] == pytest.approx(0.09 + shift, abs=0.03)
     # what first breaks give is off by the onset of the wavelet, which nothing here tells: no number is offered
     assert re.search(r"observer's log.*delay = \.\.\.", wrong["W392"].fix)
     assert not re.search(r"delay = [-\d]", wrong["W392"].fix)
-    assert found(tmp_path, late, f"fix = {{ delay = {-shift} }}") == {}
+    assert findings_by_code(tmp_path, late, f"fix = {{ delay = {-shift} }}") == {}
 
 
 @pytest.mark.parametrize("delay", [0.2, 0.3])
 def test_a_delay_of_the_headers_that_is_none(tmp_path, delay):
-    wrong = found(tmp_path, fix=f"fix = {{ delay = {delay} }}")
+    wrong = findings_by_code(tmp_path, fix=f"fix = {{ delay = {delay} }}")
     assert list(wrong) == ["W392"]
     assert "[data.fix] delay = 0:" in wrong["W392"].fix
 
@@ -110,8 +110,8 @@ def test_a_delay_of_the_headers_that_is_none(tmp_path, delay):
 def test_direct_and_head_waves_are_lines_of_their_own(tmp_path):
     """One line through both would start 0.22 s late; the direct wave starts where a Ricker peak at 0.12 s does."""
     survey = modelled("streamer")[0]
-    assert "W392" not in found(tmp_path, two_branches(survey))
-    wrong = found(tmp_path, two_branches(survey, late=0.42))
+    assert "W392" not in findings_by_code(tmp_path, two_branches(survey))
+    wrong = findings_by_code(tmp_path, two_branches(survey, late=0.42))
     assert wrong["W392"].evidence["intercept_s"] == pytest.approx(0.42 - 0.5 / 12.0, abs=0.02)
 
 
@@ -122,15 +122,15 @@ def test_the_line_of_a_mute_is_no_direct_wave(tmp_path, start):
     def muted(i, s):
         return {"data": (s.data * (t > s.offset[:, None] / 1500.0 + start)).astype(np.float32)}
 
-    assert "W392" not in found(tmp_path, muted)
+    assert "W392" not in findings_by_code(tmp_path, muted)
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_a_wrong_interval_and_its_cure(tmp_path, factor):
-    wrong = found(tmp_path, dt=factor * DT)
+    wrong = findings_by_code(tmp_path, dt=factor * DT)
     assert list(wrong) == ["W345"]
     assert "[data.fix] dt = 0.004;" in wrong["W345"].fix
-    assert found(tmp_path, dt=factor * DT, fix="fix = { dt = 0.004 }") == {}
+    assert findings_by_code(tmp_path, dt=factor * DT, fix="fix = { dt = 0.004 }") == {}
 
 
 def test_events_at_equal_times_are_corrected_for_moveout(tmp_path):
@@ -140,7 +140,7 @@ def test_events_at_equal_times_are_corrected_for_moveout(tmp_path):
     events[20::23] = np.random.default_rng(0).choice([-1.0, 1.0], len(events[20::23]))
     a = (np.pi * 20.0 * (t - 0.1)) ** 2
     flat = np.convolve(events, ((1 - 2 * a) * np.exp(-a))[:50], "same").astype(np.float32)
-    wrong = found(tmp_path, lambda i, s: {"data": np.repeat(flat[None], len(s.data), axis=0)})
+    wrong = findings_by_code(tmp_path, lambda i, s: {"data": np.repeat(flat[None], len(s.data), axis=0)})
     assert list(wrong) == ["E354"]
 
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from line_files import GX, SX, found, positions, survey
+from line_files import GX, SX, findings_by_code, positions, survey
 
 #: words of a program that computes in x and z: no depths, no scalars, no field records
 PLAIN = {
@@ -23,7 +23,7 @@ def pasted(folder, fix, words):
     data = re.search(r"\[data\] (bytes = \{.*?\}), (fix = \{.*?\})", first)
     vp = re.search(r"\[model\] vp = (\{.*?\})", first)
     job = survey(folder, "\n".join(data.groups()), vp=vp.group(1) if vp else '"vp.npz"', **words)
-    return job, found(job)
+    return job, findings_by_code(job)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def pasted(folder, fix, words):
 )
 def test_y_is_read_as_what_it_is(tmp_path, y, depth):
     words = PLAIN | {"source_y": np.round(y[0]), "receiver_y": np.round(y[1])}
-    by = found(survey(tmp_path, **words))
+    by = findings_by_code(survey(tmp_path, **words))
     assert not {"E329", "W222", "W224", "W226", "W339"} & set(by)
     job, after = pasted(tmp_path, by["E381"].fix, words)
     assert not {"E329", "E333", "E334", "E335", "E381", "W224", "W226", "W339", "W242", "W243"} & set(after)
@@ -48,8 +48,8 @@ def test_y_is_read_as_what_it_is(tmp_path, y, depth):
 
 
 def test_field_records_that_are_not_set_repeat_nothing(tmp_path):
-    assert "W224" not in found(survey(tmp_path, ffid=0))
-    assert "W224" in found(survey(tmp_path, ffid=7))
+    assert "W224" not in findings_by_code(survey(tmp_path, ffid=0))
+    assert "W224" in findings_by_code(survey(tmp_path, ffid=7))
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_field_records_that_are_not_set_repeat_nothing(tmp_path):
     ],
 )
 def test_places_on_the_map_are_no_depths(tmp_path, right):
-    assert "E381" not in found(survey(tmp_path, **right))
+    assert "E381" not in findings_by_code(survey(tmp_path, **right))

@@ -14,7 +14,7 @@ from subsalt.methods.kirchhoff.velocity.section import VelocitySection
 pytestmark = pytest.mark.shared_data
 
 
-def found(grid, **keys):
+def findings_of(grid, **keys):
     section = VelocitySection.model_validate(keys)
     velocity = open_velocity(section, lambda name: shared_data() / name, grid)
     options = KirchhoffOptions(aperture=3000.0)
@@ -27,12 +27,12 @@ def alaska():
 
 
 def test_stacking_velocities_of_alaska_are_in_feet():
-    got = found(alaska(), file="geometry/alaska_31_81/vpickorig.txt")
+    got = findings_of(alaska(), file="geometry/alaska_31_81/vpickorig.txt")
     assert [f.code for f in got] == ["E745"]
 
 
 def test_stacking_velocities_of_alaska_with_their_unit():
-    got = found(alaska(), file="geometry/alaska_31_81/vpickorig.txt", unit="ft/s")
+    got = findings_of(alaska(), file="geometry/alaska_31_81/vpickorig.txt", unit="ft/s")
     assert [f for f in got if f.level == "error"] == []
     section = VelocitySection.model_validate({"file": "geometry/alaska_31_81/vpickorig.txt", "unit": "ft/s"})
     grid = alaska()
@@ -57,7 +57,7 @@ def test_the_velocity_of_volve_is_suspected_to_be_in_depth():
         (12.1, 3.0),
         TimeAxis(501, 0.008),
     )
-    got = found(grid, file=path, locate="numbers")
+    got = findings_of(grid, file=path, locate="numbers")
     codes = [f.code for f in got if f.is_fault]
     assert "W741" in codes
     # interval velocities of layers are no rms velocities

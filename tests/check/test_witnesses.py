@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from line_files import FFID, GX, RECEIVERS, SX, found, samples, survey
+from line_files import FFID, GX, RECEIVERS, SX, findings_by_code, samples, survey
 
 from subsalt.io.scan.scan import scan
 
@@ -76,7 +76,7 @@ def test_bins_side_with_coordinates_or_against_them(tmp_path, wrong):
 
 def test_bins_that_are_left_out_are_no_witness(tmp_path):
     job = survey(tmp_path, "bytes = {cdp_x = 0, cdp_y = 0}", **words(cdp_x=1_000_000 + FFID))
-    assert "W382" not in found(job)
+    assert "W382" not in findings_by_code(job)
 
 
 def test_bins_speak_against_a_scalar_that_offsets_do_not_know(tmp_path):

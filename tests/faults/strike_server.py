@@ -83,19 +83,19 @@ def end_later(child: int, seconds: float, run: str, disk: str, shots: int) -> li
 
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
-    asked = json.loads(line)
-    if asked["here"]:
+    request = json.loads(line)
+    if request["here"]:
         # once, so that all is imported; a fork of a process with threads could hang
-        answer = {"code": command(asked), "done": []}
+        answer = {"code": command(request), "done": []}
         tasks = os.listdir("/proc/self/task")
         assert len(tasks) == 1, tasks
         gc.freeze()
     else:
         child = os.fork()
         if child == 0:
-            os._exit(command(asked))
-        strike = asked["after"], asked["run"], asked["disk"], asked["shots"]
-        done = end_later(child, *strike) if asked["after"] >= 0 else []
+            os._exit(command(request))
+        strike = request["after"], request["run"], request["disk"], request["shots"]
+        done = end_later(child, *strike) if request["after"] >= 0 else []
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         answer = {"code": code, "done": done}
     print(json.dumps(answer), file=answers, flush=True)

@@ -61,7 +61,7 @@ def write(folder, headers, traces, *, per_shot=False, name="line", **more):
     return out
 
 
-def found(paths, code, *, fix=None, header=None):
+def finding_of(paths, code, *, fix=None, header=None):
     """Return the finding of a code, which is there once."""
     (one,) = (f for f in scan(paths, header, fix).findings if f.code == code)
     return one

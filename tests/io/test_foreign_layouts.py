@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 from segy_maker import make_segy
-from shot_records import CHANNELS, NS, cured, found, pasted, problems, records, write
+from shot_records import CHANNELS, NS, cured, finding_of, pasted, problems, records, write
 
 from subsalt.errors import SegyError
 from subsalt.io.prestack.table import open_traces
@@ -72,7 +72,7 @@ def test_more_samples_than_two_bytes_hold(tmp_path, su, times):
         "coordinate_scalar": 1,
     }
     path = make_segy(tmp_path / f"long.{'su' if su else 'sgy'}", traces, su=su, dt=500, headers=placed)
-    assert str(ns) in found([path], "W212").message
+    assert str(ns) in finding_of([path], "W212").message
     assert read_survey([path]).time.nt == ns
     assert "W212" not in problems([path], Fix(ns=ns))
 
@@ -122,7 +122,7 @@ def test_samples_in_the_other_byte_order(tmp_path):
     raw = np.frombuffer(path.read_bytes()[3600:], np.uint8).reshape(len(traces), -1).copy()
     raw[:, 240:] = raw[:, 240:].reshape(len(traces), -1, 4)[:, :, ::-1].reshape(len(traces), -1)
     path.write_bytes(path.read_bytes()[:3600] + raw.tobytes())
-    f = found([path], "E257")
+    f = finding_of([path], "E257")
     assert f.fix.startswith('[data.fix] sample_endian = "little"')
     assert cured([path], f) == []
     survey = read_survey(path, fix=pasted(f.fix)[1])
@@ -140,7 +140,7 @@ def test_samples_of_other_formats_in_the_other_byte_order(tmp_path, code, scale)
     raw = np.frombuffer(path.read_bytes()[3600:], np.uint8).reshape(len(traces), -1).copy()
     raw[:, 240:] = raw[:, 240:].reshape(len(traces), -1, width)[:, :, ::-1].reshape(len(traces), -1)
     path.write_bytes(path.read_bytes()[:3600] + raw.tobytes())
-    f = found([path], "E257")
+    f = finding_of([path], "E257")
     assert f.fix.startswith('[data.fix] sample_endian = "little"')
     assert cured([path], f) == []
 
@@ -151,7 +151,7 @@ def test_a_file_header_in_another_byte_order_than_the_traces(tmp_path):
     little = path.read_bytes()
     (path,) = write(tmp_path, headers, traces)
     path.write_bytes(path.read_bytes()[:3600] + little[3600:])
-    f = found([path], "W380")
+    f = finding_of([path], "W380")
     assert "file header is big-endian, the trace headers are little-endian" in f.message
     assert problems(path) == ["W380"]
     assert cured([path], f) == []
@@ -187,7 +187,7 @@ def test_noise_has_no_likely_format(tmp_path):
 def test_integers_called_floats(tmp_path):
     headers, traces = records()
     (path,) = write(tmp_path, headers, 1e6 * traces, code=2, binary={3225: ("h", 5)})
-    f = found([path], "E257")
+    f = finding_of([path], "E257")
     assert f.fix.startswith("[data.fix] format = 2;")
     assert cured([path], f) == []
 
@@ -196,7 +196,7 @@ def test_integers_called_floats(tmp_path):
 def test_a_wrong_format_is_an_error_until_it_is_declared(tmp_path, real, said):
     headers, traces = records()
     paths = write(tmp_path, headers, traces, code=real, binary={3225: ("h", said)})
-    f = found(paths, "E257")
+    f = finding_of(paths, "E257")
     assert f.fix.startswith(f"[data.fix] format = {real};")
     assert "E257" not in problems(paths, Fix(format=said))
     assert cured(paths, f) == []
@@ -264,6 +264,6 @@ def test_a_layout_in_the_text_moves_header_values(tmp_path):
     for byte, expected in ((189, []), (5, ["E259"])):
         (path,) = write(tmp_path, headers, traces, extended=[layout(byte)], binary={3505: ("h", 1)})
         assert problems(path) == expected
-    f = found([path], "E259")
+    f = finding_of([path], "E259")
     assert "inline = 5" in f.fix
     assert cured([path], f) == []

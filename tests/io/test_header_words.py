@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from segy_maker import ibm_words
-from shot_records import CHANNELS, SHOTS, cured, found, pasted, problems, records, write
+from shot_records import CHANNELS, SHOTS, cured, finding_of, pasted, problems, records, write
 
 from subsalt.errors import ConfigError, SegyError
 from subsalt.io.input_file import InputFile
@@ -86,7 +86,7 @@ def test_float_coordinates_are_recognised_and_the_cure_reads_them(tmp_path, kind
     (path,) = write(tmp_path, headers | {"coordinate_scalar": 1}, traces)
     for name, byte in WORDS.items():
         put(path, byte, np.broadcast_to(headers[name], len(traces)) / 100.0 + shift, kind)
-    finding = found([path], "E267")
+    finding = finding_of([path], "E267")
     assert finding.evidence["type"] == kind
     assert cured([path], finding) == []
     with pytest.raises(SegyError) as caught:
@@ -110,7 +110,7 @@ def test_a_number_of_two_bytes_read_as_four(tmp_path):
     put(path, 125, headers["channel"], "i2")
     put(path, 127, np.full(len(traces), 40), "i2")
     header, fix = of_job(channel=125)
-    finding = found([path], "W267", header=header, fix=fix)
+    finding = finding_of([path], "W267", header=header, fix=fix)
     assert cured([path], finding) == []
     header, fix = pasted(finding.fix)
     np.testing.assert_array_equal(

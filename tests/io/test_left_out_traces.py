@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from shot_records import CHANNELS, SHOTS, cured, found, problems, records, write
+from shot_records import CHANNELS, SHOTS, cured, finding_of, problems, records, write
 
 from subsalt.errors import GeometryError
 from subsalt.io.prestack.table import open_traces
@@ -62,11 +62,11 @@ def test_the_cure_of_one_bad_file_leaves_the_others(tmp_path):
         (tmp_path / f"run{shot}").mkdir()
         some = {k: np.broadcast_to(np.asarray(v), (n,))[own] for k, v in headers.items()}
         paths += write(tmp_path / f"run{shot}", some, samples)
-    finding = found(paths, "E246")
+    finding = finding_of(paths, "E246")
     assert 'file = "run3/line.sgy"' in finding.fix
     assert cured(paths, finding) == []
     ambiguous = Fix(exclude=(Exclusion("line.sgy", ((5, 7, 1),)),))
-    assert "8 files" in found(paths, "W268", fix=ambiguous).message
+    assert "8 files" in finding_of(paths, "W268", fix=ambiguous).message
 
 
 @pytest.mark.parametrize("scalar", [-10000, 1000])
@@ -76,9 +76,9 @@ def test_depths_have_the_scalar_that_the_coordinates_need(tmp_path, scalar):
     depths = {"source_depth": 10, "receiver_elevation": -10}
     both = {"coordinate_scalar": scalar, "elevation_scalar": scalar}
     paths = write(tmp_path, headers | metres | depths | both, traces)
-    shallow = found(paths, "W216" if scalar < 0 else "E236")
+    shallow = finding_of(paths, "W216" if scalar < 0 else "E236")
     assert "[data.fix] elevation_scalar = 1" in shallow.fix
-    assert "scalar = 1" in found(paths, "W226").fix
+    assert "scalar = 1" in finding_of(paths, "W226").fix
     # and the mute behind first breaks does not believe such places
     edge = edge_of(read_survey(paths))
     assert "coordinates or times are wrong" in edge.reason

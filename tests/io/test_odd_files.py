@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from shot_records import found, problems, records, write
+from shot_records import finding_of, problems, records, write
 
 from subsalt.io.prestack.table import open_traces
 from subsalt.methods.kirchhoff.rules.traces import traces_apart
@@ -31,7 +31,7 @@ MISTAKES = {
 @pytest.mark.parametrize("words", MISTAKES)
 def test_the_mistake_of_one_file_is_named(tmp_path, words):
     paths = planted(tmp_path, MISTAKES[words])
-    f = found(paths, "W360")
+    f = finding_of(paths, "W360")
     assert words in f.message
     assert f.evidence["file"] == str(paths[4])
     assert f'[data] exclude = [{{file = "{paths[4].name}"}}]' in f.fix

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from segy_maker import make_segy
-from shot_records import CHANNELS, SHOTS, cured, found, pasted, problems, records, write
+from shot_records import CHANNELS, SHOTS, cured, finding_of, pasted, problems, records, write
 
 from subsalt.errors import SegyError
 from subsalt.io.prestack.table import open_traces
@@ -31,7 +31,7 @@ def test_headers_of_zeros(tmp_path, rows, names):
         inside = np.flatnonzero(np.isin(own, rows))
         part = {n: np.broadcast_to(np.asarray(v), (len(traces),))[own] for n, v in headers.items()}
         make_segy(path, traces[own], headers=zeroed(part, CHANNELS, inside, names))
-    f = found(paths, "E235")
+    f = finding_of(paths, "E235")
     assert f.evidence["count"] == len(rows)
     assert f.evidence["traces"][0]["file"] == str(paths[rows[0] // CHANNELS])
     assert f.evidence["traces"][0]["trace"] == 1 + rows[0] % CHANNELS
@@ -53,7 +53,7 @@ def test_one_trace_at_the_origin_of_the_map_is_right(tmp_path):
 def test_scalars_of_depths(tmp_path, scalar, code):
     headers, traces = records()
     paths = write(tmp_path, headers | {"elevation_scalar": scalar}, traces)
-    f = found(paths, code)
+    f = finding_of(paths, code)
     assert "elevation_scalar = -10" in f.fix
     assert cured(paths, f) == []
 
@@ -63,7 +63,7 @@ def test_the_scalar_of_depths_of_one_file(tmp_path, scalar):
     headers, traces = records()
     row = np.arange(len(traces)) // CHANNELS == 3
     paths = write(tmp_path, headers | {"elevation_scalar": np.where(row, scalar, -10)}, traces, per_shot=True)
-    f = found(paths, "W390")
+    f = finding_of(paths, "W390")
     assert f.message.startswith(f"{paths[3]}: source depth is ")
     assert "[data.fix] elevation_scalar = -10" in f.fix
     assert cured(paths, f) == []
@@ -84,14 +84,14 @@ def test_a_field_record_that_repeats_is_named_with_its_files(tmp_path):
         rows = headers["ffid"] == own
         part = {k: np.broadcast_to(np.asarray(v), rows.shape)[rows] for k, v in headers.items()}
         make_segy(path, traces[rows], headers=part | {"ffid": again[rows]})
-    assert "(record 103 in line03.sgy, line04.sgy)" in found(paths, "W224").message
+    assert "(record 103 in line03.sgy, line04.sgy)" in finding_of(paths, "W224").message
 
 
 def test_deep_sources_that_are_meant(tmp_path):
     headers, traces = records()
     deep = headers | {"source_depth": 8000}
     paths = write(tmp_path, deep, traces)
-    assert "says that it is right" in found(paths, "E236").fix
+    assert "says that it is right" in finding_of(paths, "E236").fix
     assert problems(paths, Fix(elevation_scalar=-10)) == []
     # between wells both change from trace to trace
     n = len(traces)
@@ -106,7 +106,7 @@ def test_deep_sources_that_are_meant(tmp_path):
 def test_scalars_of_coordinates(tmp_path, scalar):
     headers, traces = records()
     paths = write(tmp_path, headers | {"coordinate_scalar": scalar}, traces)
-    f = found(paths, "W226")
+    f = finding_of(paths, "W226")
     assert f.fix.startswith("[data.fix] scalar = -100")
     assert cured(paths, f) == []
 
@@ -115,7 +115,7 @@ def test_the_scalar_of_one_file(tmp_path):
     headers, traces = records()
     scalars = np.where(np.repeat(np.arange(SHOTS), CHANNELS) == 4, 1, -100)
     paths = write(tmp_path, headers | {"coordinate_scalar": scalars}, traces, per_shot=True)
-    f = found(paths, "W223")
+    f = finding_of(paths, "W223")
     assert str(paths[4]) in f.message
     assert cured(paths, f) == []
     # a file whose numbers go with its scalar is right
@@ -132,11 +132,11 @@ def test_the_delay_of_one_file(tmp_path):
     for here, others in ((100, 0), (0, 100)):
         delay = np.where(np.repeat(np.arange(SHOTS), CHANNELS) == 2, here, others)
         paths = write(tmp_path, headers | {"delay": delay}, traces, per_shot=True)
-        f = found(paths, "W217")
+        f = finding_of(paths, "W217")
         assert str(paths[2]) in f.message
         assert "W217" not in cured(paths, f)
         together = write(tmp_path, headers | {"delay": delay}, traces)
-        f = found(together, "W217")
+        f = finding_of(together, "W217")
         assert "traces 49-72 (shot 103)" in f.message
         assert "W217" not in cured(together, f)
 
@@ -149,7 +149,7 @@ def test_intervals_without_sense(tmp_path):
         (32767, 32767, "dt = ..."),
     ):
         paths = write(tmp_path, headers | {"dt": trace}, traces, binary={3217: ("h", binary)})
-        f = found(paths, "E238")
+        f = finding_of(paths, "E238")
         assert cure in f.fix
         # what a clipped interval was, the files do not say
         assert cure.endswith("...") or cured(paths, f) == []
@@ -166,7 +166,7 @@ def test_a_hydrophone_of_rev_1_is_data(tmp_path):
         assert problems(write(tmp_path, headers | {"trace_id": kind}, traces)) == []
     both = np.tile([11, 12], len(traces) // 2)
     paths = write(tmp_path, headers | {"trace_id": both}, traces)
-    f = found(paths, "E241")
+    f = finding_of(paths, "E241")
     assert "96 of pressure (trace id 11)" in f.message
     assert "trace_ids = [11]" in f.fix
     assert len(open_traces(paths, fix=Fix(trace_ids=(11,)))) == 96
@@ -176,14 +176,14 @@ def test_a_hydrophone_of_rev_1_is_data(tmp_path):
     shots = read_survey(paths, fix=pasted(f.fix)[1]).shots
     assert sum(len(s.rcv) for s in shots) == 96
     alone = write(tmp_path, headers | {"trace_id": 14}, traces)
-    assert found(alone, "E241").fix.startswith("[data.fix] trace_ids = [14]")
+    assert finding_of(alone, "E241").fix.startswith("[data.fix] trace_ids = [14]")
 
 
 def test_components_in_files_of_their_own(tmp_path):
     headers, traces = records()
     kinds = np.where(np.repeat(np.arange(SHOTS), CHANNELS) % 2, 12, 11)
     paths = write(tmp_path, headers | {"trace_id": kinds}, traces, per_shot=True)
-    f = found(paths, "E241")
+    f = finding_of(paths, "E241")
     assert f"vertical (trace id 12) in {paths[1]}" in f.message
     assert cured(paths, f) == []
     with pytest.raises(SegyError) as caught:
@@ -201,7 +201,7 @@ def test_half_the_traces_a_thousand_kilometres_away(tmp_path):
     away = np.where(np.arange(len(traces)) % 2, 100_000_000, 0)
     moved = {k: np.asarray(headers[k]) + away for k in ("source_x", "receiver_x")}
     paths = write(tmp_path, headers | moved, traces)
-    f = found(paths, "E243")
+    f = finding_of(paths, "E243")
     assert f.evidence["count"] == len(traces) // 2
     assert "999 km" in f.message
     assert "E243" not in cured(paths, f)
@@ -225,7 +225,7 @@ def angles(headers, per_degree, scalar):
 def test_angles_called_lengths(tmp_path, per_degree, scalar, word, unit):
     headers, traces = records()
     paths = write(tmp_path, angles(headers, per_degree, scalar) | {"coordinate_units": unit}, traces)
-    f = found(paths, "E240")
+    f = finding_of(paths, "E240")
     assert f"longitudes and latitudes in {word}" in f.message
     for read in (read_survey, lambda p: refuse(open_traces(p).findings)):
         with pytest.raises(SegyError) as caught:
@@ -239,7 +239,7 @@ def test_angles_called_lengths(tmp_path, per_degree, scalar, word, unit):
 def test_receivers_in_another_map_zone(tmp_path):
     headers, traces = records()
     away = {"receiver_x": np.asarray(headers["receiver_x"]) - 33_400_000}
-    f = found(write(tmp_path, headers | away, traces), "E380")
+    f = finding_of(write(tmp_path, headers | away, traces), "E380")
     assert "334.1 to 334.7 km from their sources" in f.message
     assert "W227" not in problems(write(tmp_path, headers | away, traces))
     # a scalar that makes offsets as long leaves their ratio
@@ -259,7 +259,7 @@ def test_stations_exchanged_against_their_bins(tmp_path, ends):
     assert problems(write(tmp_path, full, traces)) == []
     swapped = full | {f"{e}_{a}": full[f"{e}_{b}"] for e in ends for a, b in ("xy", "yx")}
     paths = write(tmp_path, swapped, traces)
-    f = found(paths, "W381")
+    f = finding_of(paths, "W381")
     assert f.evidence["ends"] == list(ends)
     assert cured(paths, f) == []
 
@@ -268,7 +268,7 @@ def test_offsets_that_no_scalar_explains(tmp_path):
     headers, traces = records()
     offset = np.random.default_rng(1).permutation(np.asarray(headers["offset"]))
     paths = write(tmp_path, headers | {"offset": offset}, traces)
-    f = found(paths, "W226")
+    f = finding_of(paths, "W226")
     assert "no scalar or unit explains" in f.message
     assert cured(paths, f) == []
     # nominal offsets: a few per cent off in all traces
@@ -283,7 +283,7 @@ def test_offsets_that_are_wrong_in_a_few_traces(tmp_path):
     offset = np.array(headers["offset"])
     offset[[10, 11]] *= 3
     paths = write(tmp_path, headers | {"offset": offset}, traces)
-    f = found(paths, "W226")
+    f = finding_of(paths, "W226")
     assert f.evidence["count"] == 2
     assert "traces 11-12" in f.message
     assert cured(paths, f) == []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from segy_maker import make_segy
-from shot_records import CHANNELS, DT, NS, SHOTS, cured, found, pasted, problems, records, write
+from shot_records import CHANNELS, DT, NS, SHOTS, cured, finding_of, pasted, problems, records, write
 
 from subsalt.io.prestack.table import open_traces
 from subsalt.io.scan.scan import scan
@@ -47,7 +47,7 @@ def test_strong_traces_are_named_and_left_out(tmp_path, plant, word, per_shot):
     plant(traces)
     rows = np.flatnonzero((traces != before).any(axis=1))
     paths = write(tmp_path, headers, traces, per_shot=per_shot)
-    f = found(paths, "E246")
+    f = finding_of(paths, "E246")
     assert word in f.message
     assert f.evidence["count"] == len(rows)
     for trace, row in zip(f.evidence["traces"], rows, strict=True):
@@ -68,7 +68,7 @@ def test_strong_traces_are_named_and_left_out(tmp_path, plant, word, per_shot):
 def test_a_trace_that_is_somewhat_stronger_is_a_warning(tmp_path):
     headers, traces = records(shots=40)
     traces[333] *= 15
-    f = found(write(tmp_path, headers, traces), "W246")
+    f = finding_of(write(tmp_path, headers, traces), "W246")
     assert "trace 334 (shot 114, channel 22)" in f.message
 
 
@@ -83,7 +83,7 @@ def test_humming_traces(tmp_path):
     for row in (12, 13, 180):
         traces[row] += (0.5 * np.abs(traces[row]).max() * hum).astype("f4")
     paths = write(tmp_path, headers, traces)
-    f = found(paths, "W247")
+    f = finding_of(paths, "W247")
     assert [t["trace"] for t in f.evidence["traces"]] == [13, 14, 181]
     assert "hum at 50 Hz (the mains)" in f.message
     assert cured(paths, f) == []
@@ -100,7 +100,7 @@ def test_humming_traces(tmp_path):
 def test_a_hum_is_named_by_its_frequency(tmp_path, frequency, words):
     headers, traces = records()
     traces[[12, 13, 180]] += 0.3 * np.sin(2 * np.pi * frequency * DT * np.arange(NS)).astype("f4")
-    assert f"hum at {words}" in found(write(tmp_path, headers, traces), "W247").message
+    assert f"hum at {words}" in finding_of(write(tmp_path, headers, traces), "W247").message
 
 
 @pytest.mark.parametrize("rows", [np.arange(20, 60), np.arange(CHANNELS * SHOTS)])
@@ -118,7 +118,7 @@ def test_swell_is_no_hum(tmp_path, rows, narrow):
     )
     traces[rows] += (0.05 * noise / noise.std()).astype("f4")
     paths = write(tmp_path, headers, traces)
-    f = found(paths, "W270")
+    f = finding_of(paths, "W270")
     assert '[[signal]] step = "swell"' in f.fix
     assert f.evidence["count"] >= 0.8 * len(rows)
     assert not {"W247", "W256"} & set(problems(paths))
@@ -141,7 +141,7 @@ def test_a_trace_of_noise_that_is_no_stronger(tmp_path):
     level = np.sqrt((traces[50] ** 2).mean())
     traces[50] = 2 * level * np.random.default_rng(0).standard_normal(NS)
     paths = write(tmp_path, headers, traces)
-    f = found(paths, "W256")
+    f = finding_of(paths, "W256")
     assert f.evidence["traces"] == [{"file": str(paths[0]), "shot": 103, "trace": 51}]
     assert cured(paths, f) == []
 
@@ -151,7 +151,7 @@ def test_clipped_traces(tmp_path):
     limit = 0.15 * np.abs(traces).max()
     np.clip(traces, -limit, limit, out=traces)
     paths = write(tmp_path, headers, traces)
-    f = found(paths, "W253")
+    f = finding_of(paths, "W253")
     assert 8 <= f.evidence["count"] < len(traces)
     assert "shot 101, channel 1" in f.message
     assert "W253" not in cured(paths, f)
@@ -161,7 +161,7 @@ def test_a_shot_of_another_strength(tmp_path):
     headers, traces = records()
     traces[2 * CHANNELS : 3 * CHANNELS] *= 1000
     paths = write(tmp_path, headers, traces, per_shot=True)
-    f = found(paths, "W254")
+    f = finding_of(paths, "W254")
     assert f.evidence["shot"] == 103
     assert f.evidence["ratio"] == pytest.approx(1000, rel=0.5)
     assert cured(paths, f) == []
@@ -172,18 +172,18 @@ def test_dead_and_constant_traces_are_named(tmp_path):
     traces[[40, 41]], traces[99] = 0, 7
     paths = write(tmp_path, headers, traces)
     for code, trace in (("W233", 41), ("W234", 100)):
-        f = found(paths, code)
+        f = finding_of(paths, code)
         assert f.evidence["traces"][0]["trace"] == trace
         assert code not in cured(paths, f)
     headers["trace_id"] = np.where(np.arange(len(traces)) == 7, 2, 1)
-    assert "traces 8" in found(write(tmp_path, headers, traces), "W230").message
+    assert "traces 8" in finding_of(write(tmp_path, headers, traces), "W230").message
 
 
 def test_nan_in_a_trace_that_is_left_out(tmp_path):
     headers, traces = records()
     traces[60, 3] = np.nan
     paths = write(tmp_path, headers, traces)
-    assert "trace 61" in found(paths, "E250").message
+    assert "trace 61" in finding_of(paths, "E250").message
     fix = Fix(exclude=(Exclusion("line.sgy", ((61, 61, 1),)),))
     assert problems(paths, fix) == []
     survey = read_survey(paths, fix=fix)
@@ -212,7 +212,7 @@ def test_missing_channels(tmp_path, gone, channels):
     headers, traces = without(*records(), gone)
     for per_shot in (False, True):
         paths = write(tmp_path, headers, traces, per_shot=per_shot)
-        f = found(paths, "W255")
+        f = finding_of(paths, "W255")
         assert "shot 104 has" in f.message
         assert f"channels {channels} are missing" in f.message
         assert cured(paths, f) == []
@@ -221,7 +221,7 @@ def test_missing_channels(tmp_path, gone, channels):
 def test_channels_missing_in_every_shot(tmp_path):
     channel = np.tile(np.arange(CHANNELS), SHOTS)
     headers, traces = without(*records(), np.flatnonzero((channel > 4) & (channel < 14)))
-    f = found(write(tmp_path, headers, traces), "W255")
+    f = finding_of(write(tmp_path, headers, traces), "W255")
     assert "8 of 8 shots lack channels" in f.message
     assert "channels 6-14" in f.message
 
@@ -244,7 +244,7 @@ def test_four_cables_have_numbers_of_their_own(tmp_path):
     )
     # a cable that one shot lacks is missing
     rows = np.flatnonzero((headers["ffid"] == 104) & (channel // 6 == 2))
-    f = found(write(tmp_path, *without(headers | cable, traces, rows)), "W255")
+    f = finding_of(write(tmp_path, *without(headers | cable, traces, rows)), "W255")
     assert "shot 104" in f.message
     assert "channels 201-206 are missing" in f.message
 
@@ -263,7 +263,7 @@ def test_many_cut_shots_are_one_finding(tmp_path):
     headers, traces = records(shots=24)
     channel = np.tile(np.arange(CHANNELS), 24)
     cut = np.flatnonzero(np.isin(headers["ffid"], [103, 108, 112, 119]) & (channel >= 12))
-    f = found(write(tmp_path, *without(headers, traces, cut)), "W255")
+    f = finding_of(write(tmp_path, *without(headers, traces, cut)), "W255")
     assert "4 of 24 shots have fewer traces than the usual 24: 103, 108, 112, 119" in f.message
     assert "103, 108, 112, 119" in f.fix
 
@@ -271,7 +271,7 @@ def test_many_cut_shots_are_one_finding(tmp_path):
 def test_a_shot_twice(tmp_path):
     headers, traces = records()
     one = write(tmp_path, headers, traces, per_shot=True)
-    f = found([*one, one[3]], "E728")
+    f = finding_of([*one, one[3]], "E728")
     assert f.evidence["count"] == CHANNELS
     assert "field record 104 channel 1" in f.message
     assert problems([*one, one[3]], Fix(duplicates="first")) == []
@@ -282,6 +282,6 @@ def test_a_shot_twice(tmp_path):
     n = len(traces)
     again = {k: np.broadcast_to(np.asarray(v), (n,))[:CHANNELS] for k, v in headers.items()} | {"ffid": 900}
     paths = [*one, make_segy(tmp_path / "again.sgy", traces[:CHANNELS], headers=again)]
-    f = found(paths, "W263")
+    f = finding_of(paths, "W263")
     assert f.evidence["shots"] == [900]
     assert cured(paths, f) == []

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 from segy_maker import make_segy
-from shot_records import CHANNELS, DT, NS, SHOTS, cured, found, problems, records, write
+from shot_records import CHANNELS, DT, NS, SHOTS, cured, finding_of, problems, records, write
 
 from subsalt.errors import SegyError
 from subsalt.io.scan.scan import scan
@@ -103,7 +103,7 @@ def both(kind):
 @pytest.mark.parametrize("per_shot", [False, True])
 def test_two_components_without_names(tmp_path, kind, per_shot):
     paths = write(tmp_path, *both(kind), per_shot=per_shot)
-    f = found(paths, "W293")
+    f = finding_of(paths, "W293")
     assert "channels 1 and 2" in f.message
     assert '{channels = "2-48:2"}' in f.fix
     assert len(f.evidence["channels"]) == 2
@@ -121,7 +121,7 @@ def test_one_record_under_two_headers(tmp_path):
     headers, traces = records()
     traces[4 * CHANNELS : 5 * CHANNELS] = traces[2 * CHANNELS : 3 * CHANNELS]
     paths = write(tmp_path, headers, traces)
-    f = found(paths, "W294")
+    f = finding_of(paths, "W294")
     assert "shot 105 those of shot 103" in f.message
     assert cured(paths, f) == []
 
@@ -157,7 +157,7 @@ def test_shots_fired_into_each_others_records(tmp_path):
     assert pytest.approx(9.6) == NS * 0.032
     assert "W295" not in problems(paths)
     timed(paths, 40_000 + np.array([0, 10, 20, 24, 40, 50, 60, 70]))
-    f = found(paths, "W295")
+    f = finding_of(paths, "W295")
     assert "shots 103 and 104 4 s apart, records are 9.6 s long" in f.message
 
 
@@ -173,11 +173,11 @@ def test_two_systems_of_time(tmp_path):
     paths = write(tmp_path, headers, traces, per_shot=True)
     even = 40_000 + 20 * np.arange(SHOTS)
     assert problems(timed(paths, even)) == []
-    f = found(timed(paths, even - 5 * 3600 * (np.arange(SHOTS) >= 5)), "W296")
+    f = finding_of(timed(paths, even - 5 * 3600 * (np.arange(SHOTS) >= 5)), "W296")
     assert str(paths[5]) in f.message
     assert "by 5 h" in f.message
     assert "2 more files" in f.message
-    f = found(timed(paths, even, [4] * 6 + [1] * 2), "W296")
+    f = finding_of(timed(paths, even, [4] * 6 + [1] * 2), "W296")
     assert "local and UTC" in f.message
     # a break of a night is none, and neither is a line that was shot the other way
     assert problems(timed(paths, even + 50_000 * (np.arange(SHOTS) >= 5))) == []
@@ -190,7 +190,7 @@ def test_delays_in_seconds_and_milliseconds(tmp_path, seconds):
     shot = np.arange(len(traces)) // CHANNELS
     delays = np.where(shot < seconds, 2, 2000)
     paths = write(tmp_path, headers | {"delay": delays}, traces, per_shot=True)
-    f = found(paths, "W297")
+    f = finding_of(paths, "W297")
     assert f"seconds in {seconds} of {SHOTS} files" in f.message
     assert f.fix == "[data.fix] delay = 2"
     assert "W217" not in problems(paths)

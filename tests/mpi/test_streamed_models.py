@@ -64,7 +64,7 @@ CHECK = """
 """
 
 
-def told(names: list[str]) -> str:
+def check_program(names: list[str]) -> str:
     return CHECK.replace("NAMES", repr(names))
 
 
@@ -96,7 +96,7 @@ def test_checks_find_what_one_process_finds(tmp_path):
     }
     for name, (old, new) in changes.items():
         (tmp_path / f"{name}.toml").write_text(job_files.MIGRATE.replace(old, new))
-    code = told([f"{name}.toml" for name in changes])
+    code = check_program([f"{name}.toml" for name in changes])
     alone = run(1, code, cwd=tmp_path)
     many = run(3, code, cwd=tmp_path)
     assert alone.rc == many.rc == 0, many

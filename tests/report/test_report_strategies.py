@@ -9,7 +9,7 @@ from subsalt.report.render import part
 from subsalt.report.time_spent import strategy
 
 
-def told(**changes):
+def section_words(**changes):
     """Return the words of the section for two shots of one strategy."""
     facts = RunFacts.__new__(RunFacts)
     shot = {
@@ -29,7 +29,7 @@ def told(**changes):
 
 
 def test_planned_beside_counted():
-    text = told()
+    text = section_words()
     assert "revolve, disk: the only one that fits. What the shots did is as planned." in text
     assert "states stored on disk 6 6" in text
     assert "written to scratch 6 MB 6 MB" in text
@@ -38,7 +38,7 @@ def test_planned_beside_counted():
 
 
 def test_damage_and_differences_are_told():
-    text = told(damaged=2, recomputed=40, differing=[2])
+    text = section_words(damaged=2, recomputed=40, differing=[2])
     assert "not as planned in 1 of 2 shots" in text
     assert "damaged records 2" in text
     assert "done again for them 40" in text

@@ -116,7 +116,7 @@ def test_what_every_shot_did_is_planned_shot_by_shot(tmp_path):
     assert plan.basis.survey.written > 0
 
 
-def told(**changes):
+def shot_facts(**changes):
     """Return what a shot says that did what was planned, but for some changes."""
     same = dict.fromkeys(("puts", "gets", "damaged", "recomputed", "resumed"), 0)
     same |= dict.fromkeys(("stall_seconds", "put_seconds", "get_seconds"), 0.0)
@@ -139,17 +139,17 @@ def test_buffers_of_another_scheme_are_given_back_before_a_shot():
 def test_a_shot_that_does_something_else_is_told():
     off = {"counted": [6] + [5] * (len(NAMES) - 1)}
     shots = {
-        1: told(),
-        2: told(**off),
-        3: told(bytes_written=[8, 9]),
-        4: told(bytes_read=[8, 4], resumed=10),
-        5: told(**off, damaged=1, recomputed=7),
+        1: shot_facts(),
+        2: shot_facts(**off),
+        3: shot_facts(bytes_written=[8, 9]),
+        4: shot_facts(bytes_read=[8, 4], resumed=10),
+        5: shot_facts(**off, damaged=1, recomputed=7),
     }
     assert differing(shots) == [2, 3]
     (finding,) = findings_of(shots)
     assert (finding.code, finding.level) == ("W664", "warning")
     assert "2, 3" in finding.message
-    assert findings_of({1: told()}) == []
+    assert findings_of({1: shot_facts()}) == []
 
 
 def test_what_shots_said_is_read_from_the_events(tmp_path):

@@ -155,20 +155,23 @@ def test_stations_count_once_however_many_traces_they_have():
     np.testing.assert_allclose(often.at(points), once.at(points), rtol=1e-12)
 
 
-def found(job):
+def findings_by_code(job):
     """Return the findings of a job by code."""
     return {f.code: f for f in check_job(job).findings if f.is_fault}
 
 
 def test_what_is_refused(folder, tmp_path):
     survey(tmp_path, lambda x: 0 * x)
-    assert "bytes 41, 45" in found(job(tmp_path, DATUM))["E750"].message
-    tiny = found(job(folder, DATUM | {"radius": 0.001}))["E750"]
+    assert "bytes 41, 45" in findings_by_code(job(tmp_path, DATUM))["E750"].message
+    tiny = findings_by_code(job(folder, DATUM | {"radius": 0.001}))["E750"]
     assert "radius = 0.001 m" in tiny.message
     (folder / "few.csv").write_text("x,y,elevation\n0,0,100\n50,0,101\n")
-    assert "farther than 40 m" in found(job(folder, DATUM | {"elevations": "few.csv"}))["E751"].message
-    assert "two-way time" in found(job(folder, DATUM | {"velocity": 0.5}))["E752"].message
-    assert "not imaged" in found(job(folder, DATUM | {"flat": 50.0}))["W750"].message
+    assert (
+        "farther than 40 m"
+        in findings_by_code(job(folder, DATUM | {"elevations": "few.csv"}))["E751"].message
+    )
+    assert "two-way time" in findings_by_code(job(folder, DATUM | {"velocity": 0.5}))["E752"].message
+    assert "not imaged" in findings_by_code(job(folder, DATUM | {"flat": 50.0}))["W750"].message
     both = [{"step": "shift", "datum": 0.0, "velocity": V}]
     for tables in ({"signal": both}, {"parallel": {"device": "cuda"}}):
         with pytest.raises(FindingsError) as error:
@@ -180,8 +183,8 @@ def test_what_is_refused(folder, tmp_path):
 
 
 def test_heights_are_warned_of_without_a_datum_only(folder):
-    assert "W732" in found(job(folder))
-    assert "W732" not in found(job(folder, DATUM))
+    assert "W732" in findings_by_code(job(folder))
+    assert "W732" not in findings_by_code(job(folder, DATUM))
 
 
 def test_a_lattice_is_small():

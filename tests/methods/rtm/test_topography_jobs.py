@@ -170,7 +170,7 @@ def test_a_chosen_grid_and_elevations_of_the_headers(land):
     np.testing.assert_allclose(facts.evidence["depths"], [110.0, 150.0], atol=2.0)
 
 
-def found(job):
+def findings_by_code(job):
     """Return the findings of a check by code."""
     return {f.code: f for f in check_job(job).findings}
 
@@ -199,23 +199,28 @@ def test_what_does_not_go_with_topography_is_named(land, more, named):
 
 
 def test_elevations_that_are_not_there(land):
-    assert "no elevations" in found(modelling(land, {"radius": 60.0}))["E750"].message
+    assert "no elevations" in findings_by_code(modelling(land, {"radius": 60.0}))["E750"].message
     (land / "few.csv").write_text("x,y,elevation\n0,0,180\n100,0,185\n")
-    said = found(migration(land, SURFACE | {"elevations": "few.csv"}))["E751"].message
+    said = findings_by_code(migration(land, SURFACE | {"elevations": "few.csv"}))["E751"].message
     assert "farther than 60 m" in said
     assert "shot 1" in said
     (land / "wrong.csv").write_text("x,y,height\n0,0,180\n")
-    assert "elevation" in found(migration(land, SURFACE | {"elevations": "wrong.csv"}))["E107"].message
+    assert (
+        "elevation"
+        in findings_by_code(migration(land, SURFACE | {"elevations": "wrong.csv"}))["E107"].message
+    )
 
 
 def test_stations_off_the_surface(land):
     _, text = line("feet.csv", lambda x: hill(x) / 0.3048)
     (land / "feet.csv").write_text(text)
-    said = found(migration(land, SURFACE | {"elevations": "feet.csv", "datum": 900.0}))["E755"].message
+    said = findings_by_code(migration(land, SURFACE | {"elevations": "feet.csv", "datum": 900.0}))[
+        "E755"
+    ].message
     assert "below the topography" in said
     _, text = line("lower.csv", lambda x: hill(x) - 40.0)
     (land / "lower.csv").write_text(text)
-    moved = found(migration(land, SURFACE | {"elevations": "lower.csv"}))["W755"]
+    moved = findings_by_code(migration(land, SURFACE | {"elevations": "lower.csv"}))["W755"]
     assert moved.evidence["moved"] == moved.evidence["count"]
 
 
