@@ -219,7 +219,7 @@ def run_demo(
     progress : callable, optional
         ``progress(done, total, message)``.
     say : callable
-        Takes the lines for people.
+        Callback for lines of progress.
 
     Returns
     -------

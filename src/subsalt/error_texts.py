@@ -24,7 +24,7 @@ class Entry:
     code : str
         ``E...`` for errors, ``W...`` for warnings.
     title, meaning, cure : str
-        Its name, its meaning, and how to fix it.
+        Title, meaning and cure of the error.
     """
 
     code: str

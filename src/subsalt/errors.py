@@ -154,7 +154,7 @@ class SnapshotDamaged(CorruptionError):
     Parameters
     ----------
     key : int
-        Its time step or sample.
+        Time step or sample that it should hold.
     reason : str
         The damage, in words.
     fix : str

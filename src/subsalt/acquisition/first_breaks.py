@@ -79,7 +79,7 @@ class ShotBreaks:
     Parameters
     ----------
     shot : Shot
-        Where it stands and its number.
+        Shot with its position and number.
     rows : ndarray, (n,), int
         Traces of the shot that were looked at.
     offset : ndarray, (n,)

@@ -1,9 +1,7 @@
-"""Where the traces of a time image stand: inline and crossline numbers on the map, and two-way time.
+"""The grid of a time image: inline and crossline numbers on the map, and two-way time.
 
-Inline and crossline numbers of map positions, and back.
-
-Velocities are placed by these numbers, whatever lines of them are put out: an image at every second line has the
-velocities of those lines in the whole image, bit for bit.
+`ImageGrid` converts map positions to inline and crossline numbers, and back. Velocities are placed by these numbers: an
+image at every second line has the velocities of those lines in the whole image, bit for bit.
 """
 
 from __future__ import annotations
@@ -194,7 +192,7 @@ class ImageGrid:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> ImageGrid:
-        """Return the grid of the facts that `to_dict` returns; a missing or wrong value raises its own error."""
+        """Return the grid of facts from `to_dict`; a missing or wrong value raises its own error."""
         first, _, dt = (float(t) for t in facts["time_s"])
         i, j = (tuple(int(n) for n in facts[k]) for k in ("inlines", "crosslines"))
         at, per_i, per_j = (

@@ -40,7 +40,7 @@ class Window(NamedTuple):
     radius : int
         Half its width, cells.
     b : float
-        Its shape.
+        Shape parameter of the window.
     band : float, optional
         Where a support reaches a free surface, its weights have the least relative error of odd functions up to this
         part of the Nyquist wavenumber; None: they are those of the window, folded there.

@@ -44,7 +44,7 @@ class ShotSums:
     Parameters
     ----------
     shot : int
-        Its id.
+        Id of the shot.
     traces : int
         Traces that went in.
     power : ndarray, (n,), float64
@@ -72,7 +72,7 @@ class ShotFit:
     Parameters
     ----------
     shot, traces : int
-        Its id, and the traces that were used.
+        Id of the shot, and number of traces used.
     scale : float
         Factor on the common wavelet; the median of all shots that are used is 1.
     correlation : float
@@ -109,7 +109,7 @@ def common_shape(sums: Sequence[ShotSums]) -> tuple[NDArray[np.float64], list[Sh
     Parameters
     ----------
     sums : sequence of ShotSums
-        At least one, all of one length n and with some energy.
+        Sums of at least one shot, all of one length n and with some energy.
     """
     power = np.stack([s.power for s in sums])
     cross = np.stack([s.cross for s in sums])

@@ -1,6 +1,6 @@
 """The survey: shots, receivers, traces and the time axis; always in local coordinates (x, y, z), z positive down.
 
-Beside it the part of the model that a shot needs, and the refusal of traces that are not finite.
+The module also finds the part of the model that a shot needs, and refuses traces that are not finite.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Shot:
 
 
 class TraceSource(Protocol):
-    """Reads traces of a shot from wherever they are."""
+    """A reader of the traces of a shot, from memory or files."""
 
     def __call__(self, shot: Shot, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return the traces (len(rows), nt) of some receivers of a shot, of all when `rows` is None."""
@@ -98,13 +98,13 @@ class Survey:
     Parameters
     ----------
     shots : sequence of Shot
-        In the order in which their images are summed.
+        Shots in the order in which their images are summed.
     time : TimeAxis
         The samples of every trace.
     ndim : int
         2: all y are zero (a line); 3 otherwise.
     frame : Frame
-        Where the local coordinates lie on the map.
+        Position of the local coordinates on the map.
     reader : callable, optional
         ``reader(shot, rows) -> (len(rows), nt) float32`` for shots whose data are still in a file; all receivers when
         `rows` is None.
@@ -270,7 +270,7 @@ def refuse_bad_traces(traces: NDArray[np.floating], name: str, *, code: str = "E
     traces : ndarray, (n, nt)
         Traces of one shot, or of a survey.
     name : str
-        Whose they are, for the message, such as ``shot 7``.
+        Owner of the traces for the message, such as ``shot 7``.
 
     Raises
     ------

@@ -1,14 +1,13 @@
 """The volumes of an earth model from its parameters: on one grid, smoothed, with one form of each axis.
 
-Volumes stay planes, which are read from files and computed when somebody asks for them. A model in memory reads all of
-them at once, a model of files some at a time, with the same bits.
+Volumes are read from files and computed plane by plane, on demand. A model in memory reads all planes at once, a model
+of files some at a time, with the same bits.
 
-The symmetry axis of a tilted medium as a field that can be averaged.
-
-An axis n and its opposite -n are the same, and azimuths jump at 180 degrees, so that angles must be neither
-interpolated nor smoothed. What is averaged instead is the product n n, which knows no sign: in 2-D by the
-double angle, (cos 2 theta, sin 2 theta), in 3-D by its six components; the axis of the average is its principal
-direction. All functions are of `fixedmath`, since the axis is on the way to the image.
+The symmetry axis of a tilted medium needs a form that can be averaged. An axis n and its opposite -n are the same, and
+azimuths jump at 180 degrees, so that angles must be neither interpolated nor smoothed. Instead, the product n n is
+averaged, which has no sign: in 2-D by the double angle, (cos 2 theta, sin 2 theta), in 3-D by its six components. The
+axis of the average is its principal direction. All functions are those of `fixedmath`, since the axis affects the
+image.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ class Smoothing:
     sigma : float
         Standard deviation for slowness, epsilon and delta, m; 0: none.
     axis : float
-        That for the symmetry axis, m; 0: none.
+        Length for the symmetry axis, m; 0: none.
     top : float, optional
         Depth above which nothing is changed, m.
     """

@@ -1,4 +1,4 @@
-"""Numbers of inlines and crosslines: what a survey calls the planes of a grid along x and along y."""
+"""Numbers of inlines and crosslines: the numbers in a survey of the planes of a grid along x and along y."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class LineNumbers:
         Parameters
         ----------
         own : Grid
-            Whose lines have these numbers, 3-D.
+            Grid whose lines have these numbers, 3-D.
         other : Grid
-            In the same local coordinates.
+            Another grid in the same local coordinates.
 
         Returns
         -------

@@ -14,7 +14,7 @@ def require(nbytes: float, what: str, cure: str, code: str = "E610") -> None:
     nbytes : float
         Bytes about to be allocated.
     what : str
-        Their purpose, the subject of the message.
+        Purpose of the arrays, the subject of the message.
     cure : str
         Remedy for the user.
     code : str

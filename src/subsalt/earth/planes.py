@@ -1,6 +1,6 @@
-"""Volumes that are read by planes of constant x when they are asked for, so that nobody need hold one whole.
+"""Volumes that are read plane by plane of constant x, on demand, so that no volume need be in memory as a whole.
 
-One parameter of an earth model as it is given, before it is on the grid of the model, and what it holds.
+`Parameter` is one parameter of an earth model as the job gives it, before it is on the grid of the model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLAB_VALUES = 1 << 18
 
 @dataclass
 class Moved:
-    """Bytes of samples that were asked for, and bytes that had to be read for them."""
+    """Bytes of requested samples, and bytes that were read for them."""
 
     wanted: int = 0
     moved: int = 0
@@ -77,7 +77,7 @@ class Planes(ABC):
 
     @property
     def traffic(self) -> Moved:
-        """Bytes wanted of, and moved from, all `sources` so far."""
+        """Bytes requested and read of all `sources` so far."""
         parts = [s.traffic for s in self.sources() if s is not self]
         return Moved(sum(t.wanted for t in parts), sum(t.moved for t in parts))
 
@@ -167,7 +167,7 @@ class MappedPlanes(Planes):
 
     @property
     def step(self) -> int:
-        """That of the other volume."""
+        """Step of the other volume."""
         return self._source.step
 
     def read(self, lo: int, hi: int) -> NDArray[np.float32]:
@@ -179,7 +179,7 @@ class MappedPlanes(Planes):
         return self._function(self._source.take(index))
 
     def sources(self) -> list[Planes]:
-        """Return those of the other volume."""
+        """Return the sources of the other volume."""
         return self._source.sources()
 
 
@@ -315,7 +315,7 @@ class Parameter:
     depths : ndarray, optional
         Depths of `values` when it is a function of depth, m.
     source : str
-        Where it comes from, for messages.
+        Origin of the values, for messages.
     unit : str, optional
         Unit that the job or the file declares for the values of a file.
     findings : list of Finding
@@ -346,10 +346,10 @@ class Parameter:
 
     @property
     def volume(self) -> NDArray[Any] | Planes:
-        """The values as something with an axis to go along, see `slabs`."""
+        """The values as a volume for `slabs`."""
         return self.values if isinstance(self.values, Planes) else np.atleast_1d(np.asarray(self.values))
 
     @cached_property
     def summary(self) -> VolumeSummary:
-        """Range, median and what is not finite, computed once."""
+        """Range, median and number of values that are not finite, computed once."""
         return summarise(self.volume)

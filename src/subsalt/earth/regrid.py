@@ -89,7 +89,7 @@ def weights_between(
     Parameters
     ----------
     source, target : Grid
-        From which, to which.
+        Grid of the arrays, and grid of the result.
     axis : int
         Axis of both.
     edge : {"nearest", "mirror"}
@@ -141,11 +141,11 @@ class Regridder:
     Parameters
     ----------
     source, target : Grid
-        From which, to which.
+        Grid of the arrays, and grid of the result.
     edge : {"nearest", "mirror"}
-        As of `weights_between`.
+        Continuation at the edges, as in `weights_between`.
     cells : bool
-        As of `weights_between`.
+        Whether samples stand for cells, as in `weights_between`.
     """
 
     def __init__(self, source: Grid, target: Grid, edge: Edge = "nearest", cells: bool = False) -> None:
@@ -163,7 +163,7 @@ class Regridder:
         Parameters
         ----------
         values : ndarray, (planes, ...)
-            In 2-D (nx, nz), in 3-D (nx, ny, nz).
+            Values, in 2-D (nx, nz), in 3-D (nx, ny, nz).
         """
         out = np.asarray(values, dtype=np.float64)
         for axis in reversed(range(self.source.ndim)):
@@ -182,9 +182,9 @@ class Regridded(Planes):
     Parameters
     ----------
     volumes : sequence of Planes
-        On the source of `by`.
+        Volumes on the source grid of `by`.
     by : Regridder
-        From which grid to which.
+        Regridder from that grid to the new one.
     before, after : callable
         From the planes of all volumes to the fields that are averaged, and from those to one volume.
     """
@@ -316,9 +316,9 @@ def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm, *, imagi
     Parameters
     ----------
     model : ModelLike
-        In memory or in its files.
+        Model in memory or in its files.
     grid : Grid
-        On which waves are computed.
+        Grid on which waves are computed.
     stencil : Stencil
         Weights in space, by which the time step is found.
     imaging : bool

@@ -26,7 +26,7 @@ class SmoothSurface:
     first : ndarray, (2,), float64
         Map position of the first point, m.
     step : float
-        From point to point along x and y, m.
+        Spacing of the points along x and y, m.
     values : ndarray, (nx, ny), float64
         Elevations, m, positive up.
     known : ndarray, (nx, ny), bool
@@ -49,9 +49,9 @@ class SmoothSurface:
         points : ndarray, (n, 2)
             Map positions, m.
         elevation : ndarray, (n,)
-            There, m, positive up.
+            Elevation there, m, positive up.
         radius : float
-            At which the weight (1 - d^2 / radius^2)^2 ends, m.
+            Radius at which the weight (1 - d^2 / radius^2)^2 ends, m.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""An earth model that stays in its files: planes are read when a window is asked for, and no one holds all of it.
+"""An earth model that stays in its files: planes are read for each window, and the whole model is never in memory.
 
 Extremes and counts of the whole model are found slab by slab, with the same bits for any cut into slabs.
 """
@@ -94,7 +94,7 @@ class Facts:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Facts:
-        """Return the facts that `to_json` told."""
+        """Return the facts in the result of `to_json`."""
         limits = {name: (low, high) for name, (low, high) in values["limits"].items()}
         return cls(**(values | {"limits": limits}))
 
@@ -109,7 +109,7 @@ def together(parts: Iterable[Facts]) -> Facts:
 
 @dataclass(frozen=True)
 class Form:
-    """The form in which a model is used: with what a medium needs, and past the anisotropy gate.
+    """The form in which a model is used: the parameters of a medium, after the anisotropy gate.
 
     Parameters
     ----------
@@ -146,20 +146,20 @@ class Form:
 
 @dataclass
 class Files:
-    """The volumes of a model, and what is known of them as a whole.
+    """The volumes of a model in files, and facts about the whole model.
 
     Parameters
     ----------
     grid, frame : Grid, Frame
-        Where all volumes stand.
+        Grid and frame of all volumes.
     volumes : dict of Planes
         By name, in SI (angles: radians, one form of each axis), smoothed; epsilon and delta both or none.
     comm : Comm
         Ranks that find the facts together while the model is opened; then each its own.
     stencil : Stencil
-        Whose stability is asked for.
+        Stencil whose stable time step is computed.
     note : callable
-        Told the bytes of every window that is asked for.
+        Callback for the bytes of every window that is read.
     """
 
     grid: Grid
@@ -263,7 +263,7 @@ class StreamedModel(TimeStep):
     files : Files
         The volumes.
     form : Form
-        In which the model is used.
+        Form in which the model is used.
 
     Notes
     -----

@@ -1,8 +1,6 @@
-"""Volumes made of other volumes, some planes at a time: turned, interpolated, smoothed, the angles of an axis.
+"""Volumes computed from other volumes, some planes at a time: reoriented, interpolated, smoothed, angles of an axis.
 
-The bits of a plane do not depend on how many are made together.
-
-Volumes from grid to grid, and smoothed: linear interpolation, Gaussian averages.
+The bits of a plane do not depend on how many planes are computed together. Interpolation is linear, smoothing Gaussian.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ def resample_planes(
 ) -> NDArray[np.float32]:
     """Interpolate the planes `lo` to `hi` of a grid; `values` are those of the source from plane `first` on.
 
-    The source planes that are needed are said by `planes_between`.
+    `planes_between` returns the source planes that are needed.
     """
     out = np.asarray(values, dtype=np.float64)
     for axis in range(source.ndim):
@@ -124,7 +122,7 @@ class ReorientedPlanes(Planes):
     Parameters
     ----------
     source : Planes
-        As in the file.
+        Volume as in the file.
     order : tuple of int
         Axis of the file for each axis of the volume.
     flip : tuple of int
@@ -142,7 +140,7 @@ class ReorientedPlanes(Planes):
 
     @property
     def step(self) -> int:
-        """That of the file."""
+        """Step of the file."""
         return self._source.step
 
     def read(self, lo: int, hi: int) -> Part:
@@ -157,7 +155,7 @@ class ReorientedPlanes(Planes):
         return np.ascontiguousarray(np.flip(part, self._flip))
 
     def sources(self) -> list[Planes]:
-        """Return those of the file."""
+        """Return the sources of the file."""
         return self._source.sources()
 
 
@@ -171,9 +169,9 @@ class ResampledPlanes(Planes):
     Parameters
     ----------
     volumes : sequence of Planes
-        On the grid `source`.
+        Volumes on the grid `source`.
     source, target : Grid
-        From which, to which.
+        Grid of the volumes, and grid of the result.
     before, after : callable
         From the planes of all volumes to the fields that are interpolated, and from those, interpolated, to one volume.
     """
@@ -192,7 +190,7 @@ class ResampledPlanes(Planes):
 
     @property
     def step(self) -> int:
-        """As many planes as come from what the source reads together."""
+        """As many planes as the planes that the source reads together give."""
         per_plane = self._source.spacing[0] / self._target.spacing[0]
         return max(super().step, int(max(p.step for p in self._volumes) * per_plane))
 
@@ -217,7 +215,7 @@ class SmoothedPlanes(Planes):
     Parameters
     ----------
     volumes : sequence of Planes
-        On `grid`.
+        Volumes on `grid`.
     sigma : float
         Standard deviation, m.
     top : float or None
@@ -243,7 +241,7 @@ class SmoothedPlanes(Planes):
 
     @property
     def step(self) -> int:
-        """As many planes as both margins have, or most of what is read were margins."""
+        """At least as many planes as both margins have, so that margins are not most of the input."""
         return max(2 * self.reach, *(p.step for p in self._volumes))
 
     def read(self, lo: int, hi: int) -> Part:
@@ -276,7 +274,7 @@ class SymmetryAxis:
     step : int
         Planes that are best made together.
     azimuth : bool
-        There is a phi.
+        Whether there is a phi.
     """
 
     def __init__(
@@ -309,7 +307,7 @@ class _Angle(Planes):
 
     @property
     def step(self) -> int:
-        """As many planes as the axis takes together."""
+        """Step of the axis."""
         return self._axis.step
 
     def read(self, lo: int, hi: int) -> Part:
@@ -319,5 +317,5 @@ class _Angle(Planes):
         return part
 
     def sources(self) -> list[Planes]:
-        """Return those of both angles."""
+        """Return the sources of both angles."""
         return _sources(self._axis.given)

@@ -30,7 +30,7 @@ class InitResult:
     path : Path
         The job file.
     text : str
-        Its content.
+        Content of the job file.
     findings : list of Finding
         Findings of the scan and guesses; errors name values that the files lack.
     read, made_up : list of str

@@ -83,13 +83,13 @@ class Pass:
         By stage: the pieces of the shells, at the lower and at the upper cut; of each the planes by step, the first of
         which is step number ``stage``.
     core : tuple of Planes
-        By step; empty when the shells are all.
+        Planes of the core, by step; empty when the shells are all.
     ahead : tuple of Planes
         By step: what tiles that go ahead do; they and `wedge` together do what the core does.
     ahead_to : int
         Plane of the first step up to which tiles may go ahead of the shells.
     wedge : tuple of Planes
-        By step; empty when there is no lower cut.
+        Planes of the wedge, by step; empty when there is no lower cut.
     """
 
     stages: tuple[tuple[tuple[Planes, ...], ...], ...]

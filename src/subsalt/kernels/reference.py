@@ -427,7 +427,7 @@ def inject(problem: Problem, fields: list[NDArray], points: Points, values: NDAr
     fields : list of ndarray
         Padded u[n+1]: `state.curr` after `state.rotate`.
     points : Points
-        Where, with separable weights.
+        Points of recording, with separable weights.
     values : ndarray, (n,)
         Sample per point, divided by the cell volume.
     """

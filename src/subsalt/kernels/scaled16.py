@@ -56,7 +56,7 @@ def pack16(field: NDArray, out: NDArray[np.int16] | None = None) -> NDArray[np.i
     field : ndarray, (..., n)
         Taken in single precision.
     out : ndarray, (..., row16(n)), int16, optional
-        Where it goes.
+        Array to write; a new one when left out.
     """
     n = field.shape[-1]
     blocks = -(-n // BLOCK)

@@ -68,7 +68,7 @@ class Sharing:
     exchange : Exchange
         Exchange of ghost planes.
     rows : Cuts, optional
-        Its rows along y; None where they are not cut.
+        Rows of the rank along y; None where they are not cut.
     """
 
     cuts: Cuts

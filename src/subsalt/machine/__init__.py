@@ -1,1 +1,1 @@
-"""Facts about this machine: rates that were measured on it, and the short measurements a plan makes."""
+"""Facts about this machine: measured rates, and the short measurements that a plan makes."""

@@ -1,4 +1,4 @@
-"""Who else uses the processor while something is measured."""
+"""The load by other programs during a measurement."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def load_average() -> float:
 
 
 class Watch:
-    """Measure, around a ``with`` block, how many cores others used meanwhile.
+    """Measure how many cores other programs use during a ``with`` block.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Start programs for a measurement, and end them with all their processes; never through a shell.
 
 The one module of the package that starts programs. Every program runs in a session of its own, so that a stop or a
-time-out ends all of its processes: TERM first, KILL to what is left.
+time-out ends all of its processes: TERM first, then KILL for those that remain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Ran:
     stdout, stderr : str
         Text that it printed.
     seconds : float
-        From its start to its end.
+        Seconds from start to end.
     """
 
     stdout: str
@@ -60,13 +60,13 @@ def run(
     words : sequence of str
         The program and its arguments.
     what : str
-        How an error calls it.
+        Name of the program in errors.
     extra : mapping of str to str, optional
         Environment variables beside those of this process.
     timeout : float, optional
         Seconds after which it is ended.
     folder : path, optional
-        Its working folder; that of this process when left out.
+        Working folder; that of this process when left out.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class Queued:
     Parameters
     ----------
     seconds : float
-        From the start of the first to the end of the last.
+        Seconds from the start of the first to the end of the last.
     each : tuple of float
         Seconds of each program.
     busy : tuple of float
@@ -158,7 +158,7 @@ def queue(
     jobs, slots : int
         Number of programs, and how many run at a time.
     what : str
-        How an error calls one.
+        Name of a program in errors.
     extra : mapping of str to str, optional
         Environment variables beside those of this process.
     timeout : float, optional
@@ -252,7 +252,7 @@ class Ended:
     code : int
         Its exit code; of one that a signal ended 128 and the number of the signal, as shells give it.
     seconds : float
-        From its start to its end.
+        Seconds from start to end.
     """
 
     code: int
@@ -281,7 +281,7 @@ def watch(
     words : sequence of str
         The program and its arguments.
     what : str
-        How an error calls it.
+        Name of the program in errors.
     extra : mapping of str to str, optional
         Environment variables beside those of this process.
     stdout : file, optional

@@ -103,7 +103,7 @@ def refuse(directory: Path, nbytes: int, cure: str) -> None:
     Parameters
     ----------
     directory : Path
-        Where files would be made.
+        Folder in which files would be made.
     nbytes : int
         Bytes of these files.
     cure : str
@@ -156,7 +156,7 @@ class Trial:
     nbytes : int
         Bytes of a record.
     threads : int
-        That move them.
+        Threads that move the records.
     direct : bool
         Past the page cache.
     clock : callable

@@ -1,7 +1,7 @@
-"""Rates of the parts of a shot on this machine: a time step, a snapshot, a product with one, and an injected trace?
+"""Rates of the parts of a shot on this machine: a time step, a snapshot, a product with one, and an injected trace.
 
-A plan asks this of the job's own medium, order, layer, dimensions and size. It takes a second or two: a wavefield of
-the same shape, or a smaller one of the same kind when that is large, goes forward with and without each part.
+A plan measures them for the medium, order, layer, dimensions and size of the job. This takes a second or two: a
+wavefield of the same shape, or a smaller one when that is large, is advanced with and without each part.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ShotCase:
     Parameters
     ----------
     medium : str
-        As it is propagated.
+        Medium of the propagation.
     shape : tuple of int
         Points of the window, layer not included; two numbers in 2-D.
     order, boundary, layer_cells, free_surface, model_storage
@@ -55,7 +55,7 @@ class ShotCase:
     receivers : int
         Traces that are injected.
     threads : int
-        That compute.
+        Threads that compute.
     """
 
     medium: str

@@ -1,6 +1,4 @@
-"""Statistics of samples: the median, how far they spread, ratios of samples of the same round, and which differences
-are more than chance.
-"""
+"""Statistics of samples: median and spread, ratios of samples of the same round, and significant differences."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ BOOTSTRAP = 4000
 
 @dataclass(frozen=True)
 class MedianSpread:
-    """The middle of some samples and how far they spread.
+    """Median and spread of samples.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Bytes per second at which a directory puts and gets snapshots: measured, and looked up in ``machine.json``.
+"""Rates at which snapshots are written to and read from a directory: measured, or found in ``machine.json``.
 
-Put and get are what a migration with snapshots on disk does. Every row says what its bytes reached: a write is
+Put and get are the operations of a migration with snapshots on disk. Every row says what its bytes reached: a write is
 *durable* when the flush to storage is inside the time, otherwise *cached*; a read came from *storage* when the system
 fetched its bytes while it ran, otherwise from *memory*.
 
@@ -40,7 +40,7 @@ class Mount:
     Parameters
     ----------
     point : str
-        Where it is mounted.
+        Mount point.
     kind : str
         Such as ``"ext4"``; empty where the system does not say.
     """
@@ -62,7 +62,7 @@ def mount_of(path: str | os.PathLike[str], table: Path = Path("/proc/self/mounti
     path : path-like
         A file or folder.
     table : Path
-        Where Linux lists what is mounted.
+        File in which Linux lists mounted file systems.
     """
     place = Path(path).absolute()
     while not place.exists() and place != place.parent:
@@ -169,14 +169,14 @@ FROM_STORAGE = 0.95
 
 @dataclass(frozen=True)
 class StorageRates:
-    """Bytes per second that a directory takes and gives.
+    """Rates of writing to and reading from a directory, bytes per second.
 
     Parameters
     ----------
     put, get : float
         Durable, and from storage.
     put_cached, get_cached : float, optional
-        To and from the page cache, where that was measured.
+        Rates to and from the page cache, where they were measured.
     noisy : bool
         Something else used the machine while they were measured.
     """
@@ -198,7 +198,7 @@ def rates_of(
     machine : Machine
         Content of machine.json.
     directory : Path
-        It need not exist yet.
+        Directory, which need not exist yet.
     direct : bool
         Past the page cache.
     threads : int, optional
@@ -253,7 +253,7 @@ class RecordCase:
     count, record : int
         Snapshots, and bytes of each.
     threads : int
-        Which move them.
+        Threads that move the records.
     direct : bool
         Past the page cache.
     """
@@ -265,20 +265,20 @@ class RecordCase:
 
 
 def records(directory: Path, case: RecordCase, repeats: int = 1, *, far: bool = False) -> Iterator[Row]:
-    """Yield put and get: durable and from storage, then, unless only what is `far` counts, of the page cache.
+    """Yield rates of put and get: durable and from storage, then, unless `far`, of the page cache.
 
-    Past the cache a put without the flush of the device is no other thing, and a file system in memory has no cache.
+    Past the cache there is no put without the flush of the device, and a file system in memory has no cache.
 
     Parameters
     ----------
     directory : Path
-        Where the files are made.
+        Folder in which the files are made.
     case : RecordCase
-        Which files.
+        The records.
     repeats : int
         Samples of each row.
     far : bool
-        Leave out what the page cache takes and gives.
+        Whether rates of the page cache are left out.
 
     Raises
     ------
@@ -384,7 +384,7 @@ def measure_directory(
     nbytes : int
         Put and got once for each row.
     threads : int
-        Which move them.
+        Threads that move the records.
     direct : bool
         Past the page cache.
     record : int

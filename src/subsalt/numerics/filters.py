@@ -71,7 +71,7 @@ class Filter:
     Parameters
     ----------
     taps : ndarray, (m,), float64
-        Its values at lags first, first + 1, ... samples.
+        Values of the filter at lags first, first + 1, ... samples.
     first : int
         Lag of the first value; negative where the filter looks ahead.
     """

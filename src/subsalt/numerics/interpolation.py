@@ -34,7 +34,7 @@ def weights(fraction: NDArray[np.float64], cutoff: float = 1.0) -> tuple[NDArray
     Parameters
     ----------
     fraction : ndarray, (m,)
-        From 0 to 1, in samples.
+        Fraction of a sample, from 0 to 1.
     cutoff : float
         Middle of the fall, as a part of Nyquist; below 1 what lies above is removed.
 
@@ -63,7 +63,7 @@ def shifted(traces: NDArray, samples: NDArray[np.float64], *, transpose: bool = 
     traces : ndarray, (n, nt), float32 or float64
         Samples.
     samples : ndarray, (n,)
-        By how much, positive: later.
+        Shift in samples, positive: later.
     transpose : bool
         Apply the transpose instead.
     """
@@ -87,9 +87,9 @@ class Resampling:
     nt : int
         Samples of a trace.
     positions : ndarray, (m,)
-        Where values are wanted, in samples from the first.
+        Positions of the values, in samples from the first.
     cutoff : float
-        As in `weights`.
+        End of the pass band, as in `weights`.
     """
 
     def __init__(self, nt: int, positions: NDArray[np.float64], cutoff: float) -> None:

@@ -74,7 +74,7 @@ class Comm:
         Parameters
         ----------
         color : int
-            Which part, from 0 upwards.
+            Number of the part, from 0 upwards.
         key : int, optional
             Order of ranks in the part; the order here when left out.
         """

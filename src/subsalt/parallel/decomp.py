@@ -36,7 +36,7 @@ class Slab:
     Parameters
     ----------
     rank, ranks : int
-        Which slab of how many, counted along x.
+        Number of the slab along x, and number of slabs.
     nx : int
         Planes of the computational grid: window, margin and layer.
     lo, hi : int

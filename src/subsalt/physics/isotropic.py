@@ -15,7 +15,7 @@ def parameters(model: EarthModel, layout: Layout, dt: float, dtype: type = np.fl
     Parameters
     ----------
     model : EarthModel
-        On the computational grid, layer included.
+        Model on the computational grid, layer included.
     layout : Layout
         Padding.
     dt : float

@@ -110,7 +110,7 @@ def packed_parameters(
     Parameters
     ----------
     model : EarthModel
-        On the computational grid, layer included.
+        Model on the computational grid, layer included.
     scales : dict of Scale
         Scales of the whole model (`scales_of`).
     """

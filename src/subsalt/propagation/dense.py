@@ -27,11 +27,11 @@ class SliceSamples:
     slices : SliceStream
         Brings them, in the order of the steps.
     rows : ndarray, (n,)
-        Which values of a slice belong to the points of the source.
+        Indices of the values of a slice that belong to the points of the source.
     nt : int
         Steps that have a sample.
     cell_volume : float
-        By which samples are divided, as `Propagator.source` does.
+        Volume by which samples are divided, as in `Propagator.source`.
     """
 
     def __init__(self, slices: SliceStream, rows: NDArray[np.intp], nt: int, cell_volume: float) -> None:
@@ -125,7 +125,7 @@ def dense_source(
     order : sequence of int, optional
         Which slice each step takes; all in order of time when left out, ``range(nt - 1, -1, -1)`` runs backwards.
     reading : InputReading, optional
-        How slices are read; each rank its part when left out.
+        The way to read slices; each rank reads its part when left out.
 
     Notes
     -----

@@ -38,7 +38,7 @@ class Waves:
     Parameters
     ----------
     power : ndarray
-        At the frequencies `PART`, in any unit.
+        Power at the frequencies `PART`, in any unit.
     """
 
     power: NDArray[np.float64]
@@ -77,7 +77,7 @@ def reflection_error(stencil: Stencil, tilted: bool, waves: Waves, points: Array
         The medium is: its waves are as right as those of an upright one on a grid that is coarser in proportion to
         the points that the weights need in both.
     waves : Waves
-        By frequency.
+        Waves by frequency.
     points : array_like, (n,)
         Per shortest wavelength.
 

@@ -78,7 +78,7 @@ def waveform_error(stencil: Stencil, points: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     stencil : Stencil
-        Its weights for upright media; the medium is isotropic.
+        Stencil, whose weights for upright media are used; the medium is isotropic.
     points : array_like, (n,)
         Per shortest wavelength, that of 2.5 times the peak frequency.
     """

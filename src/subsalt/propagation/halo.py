@@ -317,7 +317,7 @@ def swap(group: Comm, send: Mapping[int, NDArray], receive: Mapping[int, NDArray
     Parameters
     ----------
     send, receive : mapping of int to ndarray
-        By rank; both sides know shapes and types beforehand.
+        Arrays by rank; both sides know shapes and types beforehand.
     """
     if not send and not receive:
         return

@@ -98,7 +98,7 @@ class Engine(Generic[Result]):
         run, record, state = self.run, self.record, self.state
         self._prepare()
         with ExitStack() as stack:
-            # for programs: around a command the watch began before the job was checked
+            # for programs that call the package: a command watches from before the checks
             stack.enter_context(watch(state.world, run.job.parallel.patience))
             with state.clock(record.phase):
                 self._open(stack)
@@ -114,7 +114,7 @@ class Engine(Generic[Result]):
         return record.result()
 
     def _prepare(self) -> None:
-        """Set up what all units share."""
+        """Set up the objects that all units share."""
         run, state = self.run, self.state
         run.load()
         with state.clock("setup"):
@@ -134,7 +134,7 @@ class Engine(Generic[Result]):
         stack.enter_context(noted_memory(state.folder, state.world))
 
     def _do_round(self, stack: ExitStack, number: int, crash: CrashNote | None) -> None:
-        """Do the units of a round that are left."""
+        """Compute the units of a round that are left."""
         run, record, state = self.run, self.record, self.state
         with state.clock(record.phase):
             units = run.units()

@@ -33,7 +33,7 @@ def since(device: Device, before: Mapping[str, int]) -> dict[str, int]:
 
 
 def over_gpus(ranks: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Return sums over ranks, and the memory of the one that had most; empty on processors."""
+    """Return sums over ranks, and the largest memory of a rank; empty on CPUs."""
     work = [one for one in ranks if one]
     if not work:
         return {}
@@ -75,7 +75,7 @@ def _native_hash() -> str | None:
 
 
 def write_facts(folder: Path, facts: dict[str, Any]) -> None:
-    """Publish run.json: what a report, a picture or another program may want to know of the run."""
+    """Publish run.json: the facts of the run for reports, pictures and other programs."""
     publish_text(folder / "run.json", json.dumps(facts, indent=1, sort_keys=True, default=str) + "\n")
 
 

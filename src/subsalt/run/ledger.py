@@ -133,10 +133,10 @@ class Ledger:
                 os.replace(old, path.with_name(f"{path.name}.damaged{suffix}"))
 
     def _rebuild(self) -> None:
-        """Fill a new ledger from the copy of its settings and the log of events, line by line."""
+        """Fill a new ledger from the copy of the settings and from the log of events."""
         copy = sound_copy(self.folder)
         if copy is None:
-            return  # damaged as well: what it says of the job cannot be trusted
+            return  # damaged as well: its settings cannot be trusted
         meta, rounds = copy
         for key, value in meta.items():
             self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
@@ -153,7 +153,7 @@ class Ledger:
                 continue
             number = event.get("round", 0)
             if type(number) is not int or unit not in rounds.get(number, ()):
-                continue  # it may be larger than a number of SQLite
+                continue  # it may be too large for SQLite
             self._db.execute(
                 "UPDATE shot SET state = 'done', sha256 = ?, seconds = ? WHERE round = ? AND id = ?",
                 (sha, seconds if isinstance(seconds, float) else None, number, unit),
@@ -187,7 +187,7 @@ class Ledger:
         self.set_all({key: value})
 
     def set_all(self, values: Mapping[str, str]) -> None:
-        """Store some settings: all of them, or after a stop none."""
+        """Store settings atomically: all of them or none."""
         new = {key: value for key, value in values.items() if self.get(key) != value}
         if not new:
             return
@@ -278,7 +278,7 @@ class Ledger:
         return dict(self._units("id, sha256", "state = 'done' ORDER BY place"))
 
     def partials(self) -> dict[int, str]:
-        """Return the checksum of every partial result, also of units that are to be done again."""
+        """Return the checksum of every partial result, also of units that are planned again."""
         return dict(self._units("id, sha256", "sha256 IS NOT NULL ORDER BY place"))
 
     def _ids(self, which: str) -> list[int]:
@@ -298,20 +298,20 @@ class Ledger:
             )
 
     def forget_rounds_after(self, number: int) -> None:
-        """Remove the units of rounds behind a round: they are begun when that one is closed."""
+        """Remove the units of rounds after a round; they are planned again once that one is closed."""
         with disk_errors(self.folder / NAME):
             self._db.execute("DELETE FROM shot WHERE round > ?", (number,))
 
-    # -- wavefields that stay
+    # -- kept wavefields
 
     def keep_wavefields(self, shot: int, wavefields: Sequence[Wavefield]) -> None:
-        """Record what a shot has kept, in place of what it had kept before."""
+        """Record the kept wavefields of a shot, in place of earlier ones."""
         with self._at_once():
             self._db.execute("DELETE FROM wavefield WHERE shot = ?", (shot,))
             self._db.executemany("INSERT INTO wavefield VALUES (?, ?, ?, ?, ?)", [w.row for w in wavefields])
 
     def _keep_wavefields(self, event: Mapping[str, Any]) -> None:
-        """Record what an event says of kept wavefields, if it is complete."""
+        """Record the kept wavefields of an event, if it is complete."""
         with suppress(KeyError, TypeError, ValueError, OverflowError):
             shot = int(event["shot"])
             wavefields = [Wavefield.of(shot, w) for w in event["wavefields"]]
@@ -324,7 +324,7 @@ class Ledger:
             return read_wavefields(self._db)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all that is known of every unit, in order, round by round."""
+        """Return the rows of all units, in order, round by round."""
         with disk_errors(self.folder / NAME):
             return read_rows(self._db)
 
@@ -334,7 +334,7 @@ class Ledger:
 
     @contextmanager
     def _at_once(self) -> Iterator[None]:
-        """Do what is in the block as a whole or not at all."""
+        """Run the block as one transaction."""
         with disk_errors(self.folder / NAME):
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -346,7 +346,7 @@ class Ledger:
                 raise
 
     def _copy(self) -> None:
-        """Publish settings and units beside the database, for the case that it is damaged."""
+        """Publish a copy of settings and units next to the database, in case that is damaged."""
         meta = dict(self._read("SELECT key, value FROM meta"))
         rounds: dict[int, list[int]] = {}
         for number, unit in self._read("SELECT round, id FROM shot ORDER BY round, place"):

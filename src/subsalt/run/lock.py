@@ -1,6 +1,6 @@
 """One owner of a run directory: a file lock for this machine, and a lease that names the owner.
 
-What the ranks of a run do once for all: hash the inputs, see whether they have the same folder before them.
+The ranks of a run also share the hashing of its inputs here, and check that all of them see the same directory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def boot_id() -> str:
 
 
 def start_of(pid: int) -> int:
-    """Return when a process of this machine started, in ticks since the boot; 0 when nobody says it."""
+    """Return when a process of this machine started, in ticks since the boot; 0 when unknown."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
     except (OSError, IndexError, ValueError):
@@ -65,7 +65,7 @@ def is_alive(lease: Mapping[str, object]) -> bool | None:
 
 
 def read_lease(folder: Path, name: str = NAME) -> dict[str, object]:
-    """Return who works in a run directory, empty when nobody says so; takes no lock and writes nothing."""
+    """Return the lease of a run directory, empty when there is none; takes no lock and writes nothing."""
     try:
         content = read_json(folder / name)
     except (OSError, ValueError):
@@ -121,13 +121,13 @@ class RunLock:
                 raise CannotCreateError(
                     f"{folder} is in use by {owner}", "wait for it, or stop it", code="E802"
                 ) from None
-        #: who held it last and did not leave in order, empty when that one did
+        #: lease of the last owner if it was killed, else empty
         self.previous = self._read()
         self.lease: dict[str, object] = {
             "pid": os.getpid(),
             "host": platform.node(),
             "boot": boot_id(),
-            # a number of a process may be given again; this start of a run has a name of its own
+            # process numbers are reused; the token identifies this start of a run
             "started": start_of(os.getpid()),
             "token": secrets.token_hex(8),
             "memory_kills": kills_for_memory(),
@@ -167,7 +167,7 @@ class RunLock:
         return lease.get("pid") != os.getpid() and is_alive(lease) is not False
 
     def release(self) -> None:
-        """Give the directory free."""
+        """Release the directory."""
         if self._fd >= 0:
             self._write({})
             os.close(self._fd)
@@ -195,7 +195,7 @@ def check_shared(folder: Path, world: Comm, lock: str = NAME) -> None:
     Raises
     ------
     CannotCreateError
-        On all ranks, naming one that does not see what rank 0 wrote.
+        On all ranks, naming one that does not see the file of rank 0.
     """
     path = folder / lock
     lease = world.bcast(_lease(path) if world.is_root else None)

@@ -1,4 +1,4 @@
-"""Results of a run: the files that it wrote, their hashes, and what it took."""
+"""Results of a run: the files that it wrote, their hashes, and its cost."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Units of work, shots or blocks of an image: each group of ranks takes the next one that is not done.
 
-What becomes of a unit is written down at once: in the ledger, in the log of events, in the progress of the run.
+The outcome of a unit is recorded at once: in the ledger, in the log of events, in the progress of the run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Report = Callable[..., None]
 
 @dataclass
 class Bookkeeping:
-    """Where a run writes down what becomes of the units of a round, and how far it is.
+    """The bookkeeping of a round: records outcomes of units, and the progress of the run.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Bookkeeping:
     live : Live, optional
         Publisher of the progress, on rank 0.
     unit : str
-        Name of a unit, for people.
+        Name of a unit in messages.
     round : int, optional
         The current round; None where a run has only one.
     earlier, ahead : int
@@ -68,7 +68,7 @@ class Bookkeeping:
     ahead: int = 0
 
     def queue(self, left: Sequence[HasId], groups: int, total: int) -> UnitQueue:
-        """Return the queue of the units that are left of `total` of the round; on rank 0 it writes into the ledger."""
+        """Return the queue of the units left of `total` in the round; on rank 0 it writes into the ledger."""
         queue = UnitQueue([s.id for s in left], groups)
         if self.ledger is not None:
             queue.on_start, queue.on_outcome = self._start, self._record
@@ -81,18 +81,18 @@ class Bookkeeping:
         return queue
 
     def said(self, unit: HasId) -> str:
-        """Return a unit for people."""
+        """Return the name of a unit in messages."""
         return f"{'' if self.round is None else f'round {self.round}, '}{self.unit} {unit.id}"
 
     def _start(self, unit: int, rank: int) -> None:
-        """Write into the ledger that a group has begun with a unit."""
+        """Record in the ledger that a group has started a unit."""
         assert self.ledger is not None
         self.ledger.start(unit)
         if self.live is not None:
             self.live.started(unit, rank)
 
     def _record(self, outcome: Outcome) -> bool:
-        """Write into the ledger and the log of events what became of a unit; return whether it is tried again."""
+        """Record the outcome of a unit in the ledger and the log of events; return whether it is tried again."""
         ledger, unit = self.ledger, outcome["unit"]
         assert ledger is not None
         named = ledger.named(unit)
@@ -129,13 +129,13 @@ def run_units(
     Parameters
     ----------
     groups : RankGroups
-        This rank's group.
+        Groups, with that of this rank.
     process : callable
-        ``process(unit, next_unit, report)`` does a unit and returns its outcome; `next_unit`: None where not known.
+        ``process(unit, next_unit, report)`` computes a unit and returns its outcome; `next_unit` is None if unknown.
     left : sequence of units
         Units to compute, in this order.
     total : int
-        Units of the round, those done before included.
+        Units of the round, including those done before.
     books : Bookkeeping
         Bookkeeping of the units.
     """

@@ -1,6 +1,6 @@
-"""The map of a survey on its model: who lies where, what lies outside, and how often it is covered.
+"""The map of a survey on its model: stations, those outside the model, and the fold.
 
-A map shows outlines, stations, labels of what lies outside, and the velocity beneath.
+A map shows outlines, stations, labels of stations outside, and the velocity beneath.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def survey_map(
     survey : Survey
         Its positions; what lies outside the model is drawn in red, shots with their number.
     model : ModelLike or Grid
-        Its outline, and beneath it vp where a model is given.
+        Grid whose outline is drawn; vp is drawn beneath where a model is given.
     path : path
         PNG to write.
     frame : Frame, optional

@@ -43,7 +43,7 @@ def compare(
     names : sequence of str, (2,)
         Written above them.
     plane : {"inline", "crossline", "depth"}, optional
-        Which plane of a 3-D image; inline when left out.
+        Plane of a 3-D image; inline when left out.
     at : sequence of float, (3,), optional
         Local point through which the plane is cut, m.
     clip : float

@@ -1,4 +1,4 @@
-"""How flat the events of image gathers are: semblance along offset, and the moveout that is left.
+"""Flatness of events in image gathers: semblance along offset, and residual moveout.
 
 Measures of a finished image, for pictures and for choosing a velocity; nothing here is on the way to the image.
 
@@ -7,7 +7,7 @@ An image trace at offset x of a flat event, migrated with v_m instead of v, has 
 q > 0, later at far offsets, where v_m was too fast; q < 0, earlier, where it was too slow. A dipping event obeys the
 same law with v over the cosine of its dip in both velocities (Al-Yahya 1989 and Schleicher & Biloti 2007 for depth).
 
-Pictures of a velocity scan: gathers and stacks at every scale side by side, and which scale is best when.
+Pictures of a velocity scan show gathers and stacks at every scale side by side, and the best scale at each time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def semblance(gather: NDArray, time: TimeAxis, half_window: float = HALF_WINDOW)
     gather : ndarray, (..., n, nt)
         Image traces of a location by offset; samples that are exactly zero are muted ones.
     time : TimeAxis
-        Their samples.
+        Time axis of the traces.
     half_window : float
         Half length of the window, s.
 
@@ -88,9 +88,9 @@ def moved(gather: NDArray, offset: NDArray[np.float64], time: TimeAxis, q: NDArr
     gather : ndarray, (n, nt)
         Image traces.
     offset : ndarray, (n,)
-        Their offsets, m.
+        Offsets of the traces, m.
     time : TimeAxis
-        Their samples; the times tau of the result.
+        Time axis of the traces; its times are tau of the result.
     q : ndarray, (nt,)
         Curvature for every tau, s2/m2.
 
@@ -156,9 +156,9 @@ def residual_moveout(
     gather : ndarray, (n, nt)
         Image traces of one location.
     offset : ndarray, (n,)
-        Their offsets, m.
+        Offsets of the traces, m.
     time : TimeAxis
-        Their samples.
+        Time axis of the traces.
     velocity : ndarray, (nt,)
         The rms velocity with which it was migrated, m/s.
     widest : float
@@ -270,7 +270,7 @@ def scan_panels(
     panels : sequence of (str, ndarray (n, nt))
         Name, and traces: of a gather, or of a section.
     time : TimeAxis
-        Their samples.
+        Time axis of the traces.
     path : path
         PNG to write.
     across : ndarray, (n,), optional

@@ -28,14 +28,14 @@ NEEDLES = 46
 
 @dataclass(frozen=True)
 class Flag:
-    """Nodes that are marked, and what the legend says of them.
+    """Marked nodes, and their text in the legend.
 
     Parameters
     ----------
     nodes : ndarray of bool, shape of the grid
-        Which nodes.
+        Mask of the marked nodes.
     label : str
-        Their meaning, and the choice made about them.
+        Meaning of the marked nodes, and the choice made about them.
     strength : ndarray of the same shape, optional
         How bad it is there; the planes of a 3-D map go through the largest of the first flag that has any.
     """
@@ -59,7 +59,7 @@ def gate_map(
     Parameters
     ----------
     model : EarthModel
-        As the job gives it, before any repair.
+        Model as the job gives it, before any repair.
     path : path
         PNG to write: the section in 2-D; in 3-D the depth slice, the inline and the crossline section through the worst
         node of the first flag.

@@ -1,4 +1,4 @@
-"""Pages of image gathers: where they are taken along an image, and what is drawn of each."""
+"""Pages of image gathers: their locations along an image, and the panels of each."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def draw_gathers(
     time : TimeAxis
         Time axis of all gathers.
     how : TraceStyle
-        How they are drawn.
+        Style of the gathers.
     """
     pages = []
     step = MOST_GATHERS if len(chosen) > MOST_GATHERS else max(len(chosen), 1)
@@ -75,7 +75,7 @@ def locations_of(
     fold : ndarray, (ni, nj, n), optional
         Locations without any trace are left out where nobody asks for them.
     places, every
-        As in `time_pictures`.
+        Locations of the gathers, as in `time_pictures`.
     """
     if every is not None and every < 1:
         raise ConfigError(f"gathers at every {every} locations", "give 1 or more", code="E833")

@@ -1,4 +1,4 @@
-"""Pictures of image gathers: each beside its stack, and beside the moveout that is left in it."""
+"""Pictures of image gathers: each next to its stack and its residual moveout."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def image_gathers(
     Parameters
     ----------
     gathers : sequence of ImageGather
-        At most `MOST_GATHERS`.
+        Gathers, at most `MOST_GATHERS`.
     time : TimeAxis
         Two-way times of their samples.
     path : path

@@ -183,7 +183,7 @@ class Movie:
     Parameters
     ----------
     shot : int
-        Its id.
+        Id of the shot.
     title, run_id : str
         Title and id of the run.
     axes : tuple of MovieAxis
@@ -193,7 +193,7 @@ class Movie:
     samples : ndarray, (frames,), int
         Imaged samples behind the frames.
     velocity : ndarray, (nx[, ny], nz)
-        On the same grid, m/s.
+        Velocity on the same grid, m/s.
     fields : dict of str to Frames
         ``source``, ``receiver``, ``image``, or some of them, in this order. The frame of the image at time t
         holds what samples up to t have added, so that it grows as the movie runs.

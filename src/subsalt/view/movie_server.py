@@ -288,7 +288,7 @@ def refuse_batch_node(force: bool) -> None:
 
 
 class MovieServer(http.server.ThreadingHTTPServer):
-    """Serve one movie on 127.0.0.1 until nobody has asked for a while.
+    """Serve one movie on 127.0.0.1 until no request has come for a while.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ class MovieServer(http.server.ThreadingHTTPServer):
 
 
 class _Answer(http.server.BaseHTTPRequestHandler):
-    """One question."""
+    """The answer to one request."""
 
     server: MovieServer
     server_version = "subsalt"

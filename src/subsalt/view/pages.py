@@ -43,7 +43,7 @@ class Sheet:
     Parameters
     ----------
     path : Path
-        Where it goes.
+        File to write.
     title, run_id : str
         Heading, and the run that made what is shown; both also in the PNG's metadata.
     about : str

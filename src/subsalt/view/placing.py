@@ -58,7 +58,7 @@ def placed(survey: Survey, grid: Grid, frame: Frame | None = None) -> Placed:
     Parameters
     ----------
     survey : Survey
-        At least one shot.
+        Survey of at least one shot.
     grid : Grid
         Local coordinates, m.
     frame : Frame, optional

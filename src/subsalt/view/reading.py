@@ -1,4 +1,4 @@
-"""Pictures of what lies on disk: a run (its image, or the sum so far), a volume, or a file of shots."""
+"""Pictures of files: a run (its image, or the sum so far), a volume, or a file of shots."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ MOST_TRACES = 1000
 
 @dataclass(frozen=True)
 class PictureStyle:
-    """How what a file holds is drawn.
+    """The style of pictures of files.
 
     Parameters
     ----------
     clip : float
         Percentile of |a| at which the grey scale ends.
     draw : {"auto", "wiggle", "grey", "residual"}
-        How gathers are drawn.
+        Style of gathers.
     model : EarthModel or ndarray, optional
         Velocity laid over an image.
     survey : Survey, optional
@@ -68,12 +68,12 @@ class PictureStyle:
 
 @dataclass(frozen=True)
 class RunStyle(PictureStyle):
-    """How the pictures of a run are drawn; a method takes what its image has.
+    """The style of pictures of a run; a method uses the parts that its image has.
 
     Parameters
     ----------
     places : sequence of places
-        Where the image is cut, the first, and whose gathers are drawn.
+        Places whose gathers are drawn; the image is cut at the first.
     every : int, optional
         Gathers at every so many locations.
     velocity : {"none", "moveout", "overlay"}

@@ -29,7 +29,7 @@ MOST_WIGGLES = 120
 
 @dataclass(frozen=True)
 class TraceStyle:
-    """How traces are drawn.
+    """The style of traces.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def gather(
     data : array_like, (nr, nt)
         Traces, one per row.
     time : TimeAxis
-        Their samples.
+        Time axis of the traces.
     path : path
         PNG to write.
     offset : array_like, (nr,), optional
@@ -120,9 +120,9 @@ def gathers(
     path : path
         PNG to write.
     ids : sequence of int, optional
-        Which shots; the first, the middle and the last when left out.
+        Ids of the shots; the first, the middle and the last when left out.
     title, run_id, **drawn
-        As in `gather`.
+        Text and style, as in `gather`.
 
     Returns
     -------
@@ -206,11 +206,11 @@ class DrawnTraces:
     values : ndarray, (nr, nt)
         One trace per row.
     time : TimeAxis
-        Their samples.
+        Time axis of the traces.
     limit : float
         Amplitude that fills the room of a trace, or ends the scale.
     how : {"wiggle", "grey", "residual"}
-        As in `TraceStyle`.
+        Style of the traces, as in `TraceStyle`.
     offset : ndarray, (nr,), optional
         Written beneath the traces, m; their numbers when None.
     muted : str, optional

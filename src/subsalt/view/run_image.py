@@ -1,4 +1,4 @@
-"""The image of a run directory: the finished one, or what the partial images sum to so far."""
+"""The image of a run directory: the finished one, or the sum of the partial images so far."""
 
 from __future__ import annotations
 

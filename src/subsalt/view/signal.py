@@ -32,9 +32,9 @@ class Stage:
     label : str
         The step behind it; what was recorded for the first.
     values : ndarray, (n, nt)
-        Its traces.
+        Traces of the gather.
     time : TimeAxis
-        Their samples.
+        Time axis of the traces.
     offset : ndarray, (n,)
         Offsets of the traces, m.
     curves : list of ndarray, (n,)
@@ -56,7 +56,7 @@ def signal_steps(
     Parameters
     ----------
     stages : sequence of Stage
-        In order.
+        Stages in order.
     path : path
         PNG to write.
     title : str

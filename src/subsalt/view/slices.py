@@ -85,7 +85,7 @@ def sections(
     image : ndarray, (nx, nz) or (nx, ny, nz)
         Image that is shown, with a symmetric clip.
     grid : Grid
-        Where its values stand; local coordinates, m.
+        Grid of the values; local coordinates, m.
     path : path
         PNG to write; in 3-D the overview, beside which come ``NAME_inline.png``, ``NAME_crossline.png`` and
         ``NAME_depth.png``.

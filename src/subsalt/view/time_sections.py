@@ -152,7 +152,7 @@ def time_sections(
     image : ndarray or Planes, (ni, nj, nt)
         Image that is shown: with a symmetric clip in grey or ``"residual"``, from the least to the largest value else.
     grid : ImageGrid
-        Its line numbers and times.
+        Line numbers and times of the image.
     path : path
         PNG to write; of a volume the overview, beside which come ``NAME_inline.png``, ``NAME_crossline.png`` and
         ``NAME_slice.png``.

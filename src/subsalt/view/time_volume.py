@@ -24,7 +24,7 @@ class TraceVolume(Planes):
     traces : ImageTraces
         The file.
     grid : ImageGrid
-        Its locations.
+        Locations of the volume.
     """
 
     def __init__(self, traces: ImageTraces, grid: ImageGrid) -> None:

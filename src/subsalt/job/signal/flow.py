@@ -44,7 +44,7 @@ class Flow:
     Parameters
     ----------
     steps : sequence of Step
-        In order.
+        Steps in order.
     time : TimeAxis
         Time axis of the traces as recorded.
     resolve : callable

@@ -36,7 +36,7 @@ class DeviceArray:
     Parameters
     ----------
     shape : tuple of int
-        Its shape.
+        Shape of the array.
     dtype : dtype
         Type of its numbers.
     zeroed : bool
