@@ -23,12 +23,12 @@ class CheckpointOptions(CheckedOptions):
     strategy: Strategy = option(
         "auto",
         "store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
-        "auto: the fastest that fits",
+        "auto: the fastest strategy that fits",
         one_of(Strategy),
     )
     place: Place = option(
         "auto",
-        "where snapshots or states lie: on the device (a GPU), in memory (of the host), on disk, or both",
+        "location of snapshots and states: device (GPU memory), memory (of the host), disk, or both (memory and disk)",
         one_of(Place),
         more="both: some states in memory, more on disk; on a processor, device is the same as memory",
     )
@@ -42,41 +42,41 @@ class CheckpointOptions(CheckedOptions):
     )
     memory: int | None = option(
         None,
-        'memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
+        'memory per rank for snapshots and states, such as "2GB"; auto: all that the job leaves free',
         whole(1),
         unit="bytes",
     )
     directories: tuple[str, ...] = option(
-        (), "folders for what lies on disk, used in turn; none: in the run directory"
+        (), "folders for snapshots and states on disk, used in turn; none: the run directory"
     )
-    threads: int | None = option(None, "threads that write and read it", whole(1))
-    direct: bool = option(False, "past the page cache (O_DIRECT)")
+    threads: int | None = option(None, "threads that write and read files on disk", whole(1))
+    direct: bool = option(False, "bypass the page cache (O_DIRECT)")
     compression: Compression = option(
         "none",
-        "zfp: of what lies on disk; f16: snapshots in 16 bits, with exact = false; both lose digits",
+        "zfp: compress files on disk; f16: snapshots in 16 bits, needs exact = false; both are lossy",
         one_of(Compression),
         more="f16 is for snapshots in memory and on disk (`subsalt.kernels.scaled16`); states stay as they are",
     )
     tolerance: float = option(1e-3, "zfp: largest error, relative to the largest value of a snapshot", number)
     exact: bool | None = option(
         None,
-        "the image of a run that keeps everything, byte for byte; false allows boundary under auto",
+        "true: the image has the same bytes as with strategy = store; false: auto may also choose boundary",
         more='None: False with "boundary" and zfp, which are right to rounding, else True; f16 asks for False',
     )
     restart_every: int = option(
         0,
-        "time steps between restart points inside a shot; off: a stopped shot starts anew",
+        "time steps between restart points inside a shot; off: an interrupted shot is repeated",
         whole(),
         more="0: none",
     )
     keep: Keep = option(
         "none",
-        "wavefields kept after their shot, to play and to image again: none, source, both",
+        "wavefields to keep for playback and reimaging: none, source, both",
         one_of(Keep),
     )
     device_memory: int | None = option(
         None,
-        "GPU memory per rank for snapshots and states; none: what the job leaves free",
+        "GPU memory per rank for snapshots and states; none: all that the job leaves free",
         whole(1),
         unit="bytes",
     )

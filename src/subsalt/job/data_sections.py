@@ -35,10 +35,10 @@ class FixSection(Section):
         None, description="byte order of trace headers and samples"
     )
     sample_endian: Literal["big", "little"] | None = Field(
-        None, description="byte order of the samples, where it is not that of the headers"
+        None, description="byte order of the samples, if it differs from that of the headers"
     )
     kind: Literal["segy", "su"] | None = Field(
-        None, description="what the files are, whatever their names say"
+        None, description="format of the files, if their names are misleading"
     )
     text_headers: int | None = Field(
         None, ge=0, description="number of extended text headers instead of byte 3505"
@@ -49,22 +49,22 @@ class FixSection(Section):
     source_depth: Length | None = Field(None, description="depth of all sources")
     receiver_depth: Length | None = Field(None, description="depth of all receivers")
     swap_xy: bool = Field(False, description="exchange x and y")
-    all_traces: bool = Field(False, description="use auxiliary traces too (byte 29)")
+    all_traces: bool = Field(False, description="also use auxiliary traces (byte 29)")
     trace_ids: list[int] | None = Field(
-        None, min_length=1, description="use traces of these identifications alone (byte 29), such as [11]"
+        None, min_length=1, description="use only traces with these identifications (byte 29), such as [11]"
     )
     truncated: Literal["error", "drop"] = Field(
-        "error", description="files that end inside a trace: stop, or use the rest"
+        "error", description="files that end inside a trace: stop, or use the complete traces"
     )
     # None, not 1: keys that are left out do not enter the identity of a run, so that runs of earlier versions resume
     polarity: Literal[1, -1] | None = Field(None, description="-1: change the sign of every sample")
     channels: Literal["reversed"] | None = Field(
-        None, description="reversed: traces of a shot stand in the reverse order of their places"
+        None, description="reversed: the traces of a shot are stored in the reverse order of their positions"
     )
 
 
 class GeometrySection(Section):
-    """Positions from files of their own instead of trace headers, joined by the numbers that the headers hold."""
+    """Positions from separate files instead of trace headers, joined by the numbers in the headers."""
 
     files: list[str] | None = Field(
         None,
@@ -83,7 +83,7 @@ class GeometrySection(Section):
     )
     lines: dict[str, str] | None = Field(
         None,
-        description='line of trace files, where shots of several lines have one number: {"a*.sgy" = "1042"}',
+        description='line name of trace files, if several lines use the same shot numbers: {"a*.sgy" = "1042"}',
     )
     unit: Literal["m", "ft", "us-ft"] | None = Field(
         None, description="unit of the positions, instead of what their files say"
@@ -114,9 +114,9 @@ class GeometrySection(Section):
 
 
 class ExcludeSection(Section):
-    """Traces to leave out: those that meet every condition given."""
+    """Traces to leave out: those that match all given conditions."""
 
-    file: str | None = Field(None, description="file by its name; all files when left out")
+    file: str | None = Field(None, description="name of the file; default: all files")
     shot: int | list[int] | str | None = Field(
         None, description='field record numbers (byte 9): 7, [7, 9] or ranges such as "7-9"'
     )
@@ -156,7 +156,7 @@ class ExcludeSection(Section):
 
 
 class HeaderWordSection(Section):
-    """Place and type of a header value, where it is no integer of the standard's width."""
+    """Byte and type of a header value that is not an integer of the standard width."""
 
     byte: int = Field(description="first byte of the word in the trace header, from 1")
     type: Literal["i2", "u2", "i4", "u4", "f4", "f8", "ibm"] | None = Field(
@@ -184,9 +184,7 @@ class TracesSection(Section):
         min_length=1,
         description="SEG-Y or SU files, MDIO or Zarr stores; patterns allowed, relative to the job file",
     )
-    preset: Literal["rev1", "su", "marine2d", "obn"] = Field(
-        "rev1", description="which header bytes hold what"
-    )
+    preset: Literal["rev1", "su", "marine2d", "obn"] = Field("rev1", description="set of header bytes")
     bytes: dict[str, Word] = Field(
         {},
         description="header bytes that differ from the preset, 1-based, with a type where it differs: "
@@ -197,7 +195,7 @@ class TracesSection(Section):
         "error", description="traces with NaN or Inf: stop, or set to zero"
     )
     dead_traces: Literal["skip", "zero"] = Field(
-        "skip", description="traces marked as dead: leave out, or keep as zeros"
+        "skip", description="traces marked as dead: leave them out, or keep them as zeros"
     )
     exclude: list[ExcludeSection] | None = Field(
         None,
@@ -213,7 +211,7 @@ class TracesSection(Section):
     )
     first_breaks: Literal["ignore"] | None = Field(
         None,
-        description='"ignore": check does not judge first arrivals and moveout, where they are known to mislead',
+        description='"ignore": check does not use first arrivals and moveout, if they are known to mislead',
     )
 
     def excluded(self) -> tuple[Exclusion, ...]:

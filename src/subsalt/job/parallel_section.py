@@ -12,22 +12,23 @@ from subsalt.propagation.options import PropagationOptions
 
 
 class ParallelSection(Section):
-    """Where it runs; has no influence on the result."""
+    """Ranks, threads and device of a run; they do not change the result."""
 
     threads: AutoInt = key(PropagationOptions, "threads", "auto")
     device: Literal["auto", "cpu", "cuda", "reference"] = key(PropagationOptions, "device")
     ranks_per_shot: AutoInt = Field(
-        "auto", description="MPI ranks that share a shot; auto: the fewest whose memory holds it"
+        "auto", description="MPI ranks that share a shot; auto: the fewest that fit into memory"
     )
     decomp: AutoParts = key(PropagationOptions, "decomp")
     io: Literal["per-rank", "broadcast"] = Field(
-        "per-rank", description="every rank reads its part, or rank 0 reads all and sends it (to compare)"
+        "per-rank",
+        description="every rank reads its part, or rank 0 reads everything and sends it (for comparison)",
     )
     stream_model: bool = Field(
-        False, description="one process, too, leaves the model in its files and reads what a shot needs"
+        False, description="read only the part of the model that a shot needs, also with one process"
     )
     watchdog: AutoTime = Field(
-        "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
+        "auto", description="time without response after which a failed rank ends the run; auto: 60 s"
     )
 
     @property

@@ -34,7 +34,7 @@ class PropagationOptions(CheckedOptions):
     order: int = option(8, "order in space: 2, 4, ... 16", whole())
     stencil: Kind | None = option(
         None,
-        "weights in space: fitted to the waveform, or taylor; order 2 has taylor alone",
+        "weights in space: fitted to the waveform, or taylor; order 2 is always taylor",
         one_of(Kind),
         more="fitted weights take fewer grid points per wavelength, Taylor's are exact for the longest waves "
         "(`subsalt.numerics.stencil`)",
@@ -42,7 +42,7 @@ class PropagationOptions(CheckedOptions):
     dt: float | None = option(None, "time step; auto: 0.95 of the stability bound", unit="s")
     boundary: Boundary = option("pml", "absorbing layer", one_of(Boundary, "E150"))
     layer: int | None = option(None, "cells of the layer; auto: 12 (pml), 40 (damping)", whole())
-    free_surface: bool = option(False, "the top of the model reflects, as the sea surface does")
+    free_surface: bool = option(False, "the top of the model reflects waves like the sea surface")
     topography: Topography | None = option(
         None, "free surface inside the model: isotropic media on a processor, one rank per shot"
     )
@@ -169,7 +169,9 @@ class ImagingOptions(CheckedOptions):
         unit="m",
     )
     image_step: int | None = option(None, "time steps between imaged samples; auto: from Nyquist", whole(1))
-    normalise: float = option(0.01, "stabilisation, relative to the mean illumination", number)
+    normalise: float = option(
+        0.01, "stabilisation of the division, relative to the mean illumination", number
+    )
     illumination: Illumination = option(
         "survey",
         "divide by the sum over shots, or add the quotients of the shots",

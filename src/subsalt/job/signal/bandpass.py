@@ -23,7 +23,7 @@ from subsalt.numerics.filters import Filter, minimum_phase, zero_phase
 
 
 class Bandpass(Step):
-    """Let a band of frequencies pass."""
+    """Band-pass filter."""
 
     title = "band-pass"
     moves = True
@@ -31,13 +31,15 @@ class Bandpass(Step):
     step: Literal["bandpass"] = Field(description="band-pass filter")
     corners: list[NonNegativeFrequency] | None = Field(
         None,
-        description="Ormsby: nothing below the first and above the last, everything between the middle two",
+        description="Ormsby filter: f1 and f4 are the outer limits, full amplitude between f2 and f3, Hz",
     )
     low: Frequency | None = Field(None, description="Butterworth: half the power here, less below")
     high: Frequency | None = Field(None, description="Butterworth: half the power here, less above")
     order: int = Field(4, ge=1, le=20, description="Butterworth: 6 dB per octave each")
     phase: Literal["zero", "minimum"] = Field("zero", description="phase of the filter")
-    taper: NonNegativeTime = Field(0.0, description="ramps over both ends of the record before the filter")
+    taper: NonNegativeTime = Field(
+        0.0, description="length of the ramps at both ends of the record, before the filter"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> Bandpass:

@@ -33,7 +33,7 @@ from subsalt.numerics.filters import Filter, design_frequencies, from_response
 
 
 class Designature(Step):
-    """Turn the source signature into a zero-phase wavelet."""
+    """Convert the source signature to a zero-phase wavelet."""
 
     title = "designature"
     moves = True
@@ -41,12 +41,12 @@ class Designature(Step):
     step: Literal["designature"] = Field(description="source signature to a zero-phase wavelet")
     signature: str = Field(description="file of the signature, as [source] file: values, or times and values")
     dt: PositiveTime | None = Field(None, description="sample interval of a signature without times")
-    t0: Time | None = Field(None, description="time of its first sample, where the file has no times")
+    t0: Time | None = Field(None, description="time of the first sample of a file without times")
     corners: list[NonNegativeFrequency] | None = Field(
         None,
-        description="flat band of the wavelet, as of bandpass; else the amplitudes of the signature stay",
+        description="pass band of the zero-phase wavelet, as for bandpass; default: the amplitudes of the signature",
     )
-    stabilise: float = Field(1e-3, gt=0, le=1, description="white noise, part of the largest power")
+    stabilise: float = Field(1e-3, gt=0, le=1, description="white noise, as a fraction of the largest power")
 
     @model_validator(mode="after")
     def _corners_of_a_band(self) -> Designature:

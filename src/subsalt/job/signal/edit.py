@@ -139,7 +139,7 @@ class Edit(Step):
 
     band: list[NonNegativeFrequency] | None = Field(
         None,
-        description="rms and peak are those of the trace between these two frequencies; of all of it when left out",
+        description="compute rms and peak between these two frequencies, Hz; default: the whole band",
     )
 
     @model_validator(mode="after")

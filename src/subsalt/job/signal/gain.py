@@ -38,7 +38,7 @@ KEYS = {"power": "power", "exponential": "rate", "divergence": "velocity", "agc"
 
 
 class Gain(Step):
-    """Scale samples by time, or by the amplitude about them."""
+    """Scale samples by a function of time, or by the amplitude around them."""
 
     title = "gain"
 
@@ -51,7 +51,7 @@ class Gain(Step):
     velocity: AnyVelocity | None = Field(
         None, description="divergence: rms velocity, a number or {t = [...], v = [...]}"
     )
-    window: PositiveTime | None = Field(None, description="agc: length of the window about a sample")
+    window: PositiveTime | None = Field(None, description="agc: length of the window around a sample")
 
     @model_validator(mode="after")
     def _keys_of_the_kind(self) -> Gain:

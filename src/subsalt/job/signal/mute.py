@@ -48,27 +48,25 @@ FIRST_BREAKS = "first-breaks"
 
 
 class Mute(Step):
-    """Zero what lies beyond an edge in offset and time."""
+    """Zero samples before or after an edge in offset and time."""
 
     title = "mute"
 
     step: Literal["mute"] = Field(description="zero parts of the traces")
     kind: Literal["linear", "hyperbolic", "table", "polygons", "first-breaks"] = Field(
         "linear",
-        description="form of the edge; first-breaks: a line behind the first arrivals, measured (RTM)",
+        description="form of the edge; first-breaks: a line after the measured first arrivals (RTM)",
     )
     velocity: Velocity | None = Field(
         None, description="linear, hyperbolic: velocity of the edge over offset"
     )
-    delay: Time = Field(0.0, description="linear, hyperbolic, first-breaks: added to the times of the edge")
+    delay: Time = Field(0.0, description="linear, hyperbolic, first-breaks: time added to the edge")
     t0: NonNegativeTime = Field(0.0, description="hyperbolic: time at zero offset")
     offsets: list[NonNegativeLength] | None = Field(None, description="table: offsets, growing")
     times: list[Time] | None = Field(None, description="table: times of the edge at these offsets")
     file: str | None = Field(None, description="polygons: CSV with the columns polygon,offset,time, m and s")
-    side: Literal["above", "below"] = Field(
-        "above", description="zero what comes before the edge, or after it"
-    )
-    taper: NonNegativeTime = Field(0.1, description="length of the smooth ramp beside what is zeroed")
+    side: Literal["above", "below"] = Field("above", description="zero samples before or after the edge")
+    taper: NonNegativeTime = Field(0.1, description="length of the smooth ramp next to the zeroed samples")
 
     _edge: BreakEdge | None = PrivateAttr(None)
 

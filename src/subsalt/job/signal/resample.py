@@ -27,7 +27,7 @@ FINEST = 100
 
 
 class Resample(Step):
-    """Give traces another sample interval."""
+    """Resample traces to another interval."""
 
     title = "resampling"
 

@@ -47,7 +47,7 @@ class Shift(Step):
     step: Literal["shift"] = Field(description="shift of traces in time, positive: later")
     time: Time | None = Field(None, description="the same for all traces")
     headers: list[Static] | None = Field(
-        None, description="statics of the trace headers (bytes 99, 101, 103), added up"
+        None, description="sum of these statics in the trace headers (bytes 99, 101, 103)"
     )
     table: str | None = Field(None, description="CSV with the columns shot,time or shot,channel,time, in s")
     statics: Literal["geometry"] | None = Field(

@@ -45,13 +45,13 @@ LEAST, MOST = 0.25, 0.5
 
 
 class Swell(Step):
-    """Attenuate low-frequency noise that is as strong all along the record."""
+    """Attenuate low-frequency noise of constant strength along the record."""
 
     title = "swell attenuation"
 
     step: Literal["swell"] = Field(description="attenuate swell noise, by a noise model of each trace")
     below: Frequency = Field(
-        5.0, description="highest frequency of the swell; the band fades out up to one and a half times that"
+        5.0, description="highest frequency of the swell; the filter ends at 1.5 times this frequency"
     )
 
     def operator(self, time: TimeAxis, resolve: Resolve) -> TraceOperator:

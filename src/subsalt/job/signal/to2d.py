@@ -36,7 +36,7 @@ from subsalt.numerics.filters import Filter, half_integral
 
 
 class To2d(Step):
-    """Turn point sources into line sources."""
+    """Convert point sources to line sources."""
 
     title = "3-D to 2-D"
 

@@ -39,16 +39,16 @@ class PrestackDataSection(TracesSection):
     """The recorded traces, in any order."""
 
     geometry: GeometrySection | None = Field(
-        None, description="positions from files of their own (SPS, P1/90, P1/11, CSV), not from the headers"
+        None, description="read positions from SPS, P1/90, P1/11 or CSV files, not from the headers"
     )
     cdp_line: CdpLineSection | None = Field(
-        None, description="2-D positions from CDP numbers and offsets, not from coordinates"
+        None, description="compute compute 2-D positions from CDP numbers and offsets, not from coordinates"
     )
     bins: BinsSection | None = Field(
-        None, description="positions from those of the bins and from offsets, not from coordinates"
+        None, description="compute positions from bin positions and offsets, not from coordinates"
     )
     duplicates: Literal["error", "first", "keep"] = Field(
-        "error", description="traces that are there twice: stop, use the first, or use all"
+        "error", description="duplicate traces: stop with an error, use the first, or use all"
     )
 
     @model_validator(mode="after")

@@ -50,12 +50,17 @@ class KirchhoffOptions(CheckedOptions):
         None, "largest distance of a midpoint from the output location, m; all: no limit"
     )
     aperture_taper: float = option(
-        0.1, "last part of it over which traces fade, a fraction", _part, more="as a raised cosine"
+        0.1,
+        "outer part of the aperture over which traces are tapered, a fraction",
+        _part,
+        more="as a raised cosine",
     )
     dip: float | None = option(
-        None, "largest dip, degrees: midpoints nearer than (v t0 / 2) tan(dip) count; all: no limit"
+        None, "largest dip, degrees: uses midpoints nearer than (v t0 / 2) tan(dip); all: no limit"
     )
-    dip_taper: float = option(0.1, "last part of that distance over which samples fade, a fraction", _part)
+    dip_taper: float = option(
+        0.1, "outer part of the dip limit over which samples are tapered, a fraction", _part
+    )
     antialias: Antialias = option(
         "bands",
         "pre-filtered alias bands, a continuous triangle filter, or none",
@@ -74,9 +79,11 @@ class KirchhoffOptions(CheckedOptions):
         "interpolate", "between two bands, or the highest one below the limit", one_of(BandChoice)
     )
     stretch_mute: float | None = option(
-        0.3, "largest stretch dt0/dt - 1 that is kept, 0.3 or 30 %; off: no mute"
+        0.3, "largest allowed stretch dt0/dt - 1, such as 0.3 or 30 %; off: no mute"
     )
-    stretch_taper: float = option(0.2, "last part of it over which samples fade, a fraction", _part)
+    stretch_taper: float = option(
+        0.2, "last part of the stretch limit over which samples are tapered, a fraction", _part
+    )
     interpolation: Interpolation = option(
         "sinc",
         "between the samples of a trace",

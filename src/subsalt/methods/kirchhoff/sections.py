@@ -96,8 +96,8 @@ class TimesSection(Section):
     """The time axis of the image."""
 
     first: Time = Field(0.0, description="two-way time of the first sample")
-    last: Time | None = Field(None, description="of the last sample; else the end of the records")
-    step: Time | None = Field(None, description="sample interval; else that of the data")
+    last: Time | None = Field(None, description="time of the last sample; default: end of the records")
+    step: Time | None = Field(None, description="sample interval; default: that of the data")
 
 
 #: offset classes that gathers may have: more are a mistake in their step
@@ -132,12 +132,13 @@ class OffsetsSection(Section):
 
 
 class FloatingDatumSection(Section):
-    """A smooth surface through elevations, from which the times of a land survey count."""
+    """A smooth surface through elevations; image times of a land survey count from it."""
 
     velocity: Velocity = Field(description="replacement velocity between elevations and datum, m/s")
     radius: Length = Field(description="distance over which elevations are averaged, m")
     elevations: str | None = Field(
-        None, description="CSV with the columns x,y,elevation; else those of sources and receivers"
+        None,
+        description="CSV with the columns x,y,elevation; default: the elevations of sources and receivers",
     )
     flat: Length | None = Field(
         None,
@@ -157,10 +158,11 @@ class KirchhoffSection(Section):
     """Kirchhoff prestack time migration: output, gathers, operator."""
 
     inline: LinesSection | None = Field(
-        None, description="output inlines {first, last, step}; else those of the data"
+        None, description="output inlines {first, last, step}; default: those of the data"
     )
     crossline: LinesSection | None = Field(
-        None, description="output crosslines, or CDPs of a line, {first, last, step}; else those of the data"
+        None,
+        description="output crosslines, or CDPs of a line, {first, last, step}; default: those of the data",
     )
     corners: list[tuple[int, int, Length, Length]] | None = Field(
         None, description="corner points of the grid, [inline, crossline, x, y], x and y in m; three or more"
@@ -178,11 +180,11 @@ class KirchhoffSection(Section):
     )
     time: TimesSection = Field(
         default_factory=TimesSection,
-        description="two-way times of the image {first, last, step}, s; else those of the records",
+        description="two-way times of the image {first, last, step}, s; default: those of the records",
     )
     floating_datum: FloatingDatumSection | None = Field(
         None,
-        description="datum of a survey on topography {velocity, radius, elevations, flat}; else one plane",
+        description="floating datum of a land survey {velocity, radius, elevations, flat}; default: a plane",
     )
     gathers: Literal["image", "offset", "full-offset"] = Field(
         "image", description="image gather type: one image, offset classes, or a trace per offset of the data"
@@ -196,7 +198,7 @@ class KirchhoffSection(Section):
     )
     first_azimuth: Angle = Field(0.0, description="azimuth at which the first sector begins, degrees")
     weighting: Literal["bin", "uniform"] = Field(
-        "bin", description="area of a trace: that of its bin over the traces in it, or one for all"
+        "bin", description="area of a trace: bin area divided by the traces in the bin, or the same for all"
     )
     amplitude: Literal["auto", "3d", "2.5d", "none"] = _key("amplitude", "auto")
     aperture: _or_word("length", "all") = _key("aperture", "all")  # type: ignore[valid-type]
@@ -212,13 +214,13 @@ class KirchhoffSection(Section):
     interpolation: Interpolation = _key("interpolation")
     traveltime: Traveltime = _key("traveltime")
     block_moveout: Literal["off"] = Field(
-        "off", description="off: the traveltime of every sample is computed; there is nothing else"
+        "off", description="off: compute the traveltime of every sample (the only choice)"
     )
     trace_block: AutoInt = Field(
         "auto", description="traces read, prepared and summed at a time (cache block)"
     )
     memory: AutoMemory = Field("auto", description='memory per rank, such as "1 GB"; auto: what is free')
-    save_every: Time = Field(60.0, description="seconds between restart points of what is summed; 0: none")
+    save_every: Time = Field(60.0, description="seconds between restart points of the sums; 0: none")
 
     @property
     def says_where(self) -> bool:
@@ -350,15 +352,15 @@ def _contradictions(s: KirchhoffSection) -> list[tuple[str, str, str]]:
 
 
 class KirchhoffParallelSection(Section):
-    """Where it runs; has no influence on the result."""
+    """Ranks, threads and device of a run; they do not change the result."""
 
     threads: AutoInt = Field("auto", description="threads of a rank; auto: all processors")
     device: Literal["auto", "cpu", "cuda", "reference"] = Field(
         "auto",
-        description="auto: a GPU when there is one, else the processor; cuda: a GPU or nothing; reference: as cpu",
+        description="auto: a GPU if available, otherwise the CPU; cuda: GPU required; reference: same as cpu",
     )
     watchdog: AutoTime = Field(
-        "auto", description="silence after which a stopped rank ends the run; auto: 60 s"
+        "auto", description="time without response after which a failed rank ends the run; auto: 60 s"
     )
 
     @property
@@ -373,7 +375,7 @@ class KirchhoffParallelSection(Section):
 
 
 class KirchhoffOutputSection(Section):
-    """What is written beside the run's own files; has no influence on the image."""
+    """Files that a run writes in addition to its own; they do not change the image."""
 
     formats: list[Literal["segy", "rsf", "npz"]] = Field(
         ["segy"], description="formats of image and hits: segy (always), rsf, npz; of gathers: segy, rsf"

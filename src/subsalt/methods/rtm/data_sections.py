@@ -20,13 +20,15 @@ class MuteSection(Section):
 
 
 class FrameSection(Section):
-    """Where the local coordinates lie on the map."""
+    """Position of the local coordinates on the map."""
 
     x0: Length = Field(0.0, description="map x of the local point (0, 0)")
     y0: Length = Field(0.0, description="map y of the local point (0, 0)")
     azimuth: Angle = Field(0.0, description="degrees from map x to local x, towards map y")
     # None, not false: what is left out is no part of the identity of runs of earlier versions
-    flip: bool | None = Field(None, description="true: local y lies to the right of local x, not to its left")
+    flip: bool | None = Field(
+        None, description="true: local y points to the right of local x instead of to the left"
+    )
 
     @field_validator("flip")
     @classmethod
@@ -50,7 +52,9 @@ class DataSection(TracesSection):
         "auto",
         description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions",
     )
-    shot_key: Literal["auto", "ffid", "source"] = Field("auto", description="what tells shots apart")
+    shot_key: Literal["auto", "ffid", "source"] = Field(
+        "auto", description="header value that identifies a shot"
+    )
     receivers: Literal["coordinates", "offset"] = Field(
         "coordinates", description="receivers from bytes 81, 85, or from the signed offset along the line"
     )
@@ -58,10 +62,10 @@ class DataSection(TracesSection):
         "all", description='ids, or ranges such as "1-100:5, 201"'
     )
     frame: FrameSection | None = Field(
-        None, description="local frame; else of the model file, or of the line"
+        None, description="local frame; default: that of the model file or of the line"
     )
     geometry: GeometrySection | None = Field(
-        None, description="positions from files of their own (SPS, P1/90, P1/11, CSV), not from the headers"
+        None, description="read positions from SPS, P1/90, P1/11 or CSV files, not from the headers"
     )
     slices: SlicesSection | None = Field(
         None, description="files are time slices of dense receivers, not SEG-Y"
@@ -72,7 +76,7 @@ class DataSection(TracesSection):
         description="receiver: migrate common-receiver gathers, by reciprocity: one shot for each receiver (pressure)",
     )
     duplicates: Literal["error", "first", "keep"] | None = Field(
-        None, description="traces that are there twice: stop (as without the key), use the first, or use all"
+        None, description="duplicate traces: stop with an error, use the first, or use all"
     )
 
     @model_validator(mode="after")

@@ -18,22 +18,26 @@ class ValueSection(Section):
 
     value: float | list[float] | None = Field(None, description="a constant, or the values at the depths z")
     z: list[Length] | None = Field(
-        None, description="depths of the values; linear in between, constant outside"
+        None, description="depths of the values; linear interpolation between them, constant outside"
     )
     file: str | None = Field(None, description="model file: .rsf, .npz, .npy, .segy/.sgy, .vti, .nc")
     data: str | None = Field(
-        None, description="samples of an RSF header, where it names a file outside its folder, or none"
+        None, description="file of the samples, if the RSF header names none or one outside its folder"
     )
     unit: str | None = Field(None, description="unit of the values in the file")
     key: str | None = Field(None, description="name of the array in an .npz or .nc file")
     spacing: list[PositiveLength] | None = Field(
-        None, description="grid spacing, for files that do not say it"
+        None, description="grid spacing, for files that do not store it"
     )
-    origin: list[Length] | None = Field(None, description="grid origin, for files that do not say it")
-    axes: str | None = Field(None, description="axes in the file, slowest first, such as zx; else xz or xyz")
+    origin: list[Length] | None = Field(None, description="grid origin, for files that do not store it")
+    axes: str | None = Field(
+        None, description="order of the axes in the file, slowest first, such as zx; default xz or xyz"
+    )
     flip: str | None = Field(None, description="axes that run backwards in the file, such as z")
-    scale: float | None = Field(None, description="factor on the values, after their unit")
-    shift: float | None = Field(None, description="added to the values, after unit and factor; SI, degrees")
+    scale: float | None = Field(None, description="factor applied to the values after unit conversion")
+    shift: float | None = Field(
+        None, description="constant added to the values after unit and factor; SI, degrees"
+    )
     counted_from: CountedFrom | None = Field(
         None,
         description="phi: from x (of the grid, towards y), map x (towards map y), or north (map y, clockwise)",
@@ -113,9 +117,11 @@ class ModelSection(Section):
         0.0, description="sigma of a Gaussian on slowness, epsilon, delta, axis; 0: none"
     )
     tilt_smoothing: NonNegativeLength | None = Field(
-        None, description="sigma of the Gaussian on the symmetry axis, where it should differ from smoothing"
+        None, description="sigma of the Gaussian on the symmetry axis, if it should differ from smoothing"
     )
-    smoothing_top: Length | None = Field(None, description="depth above which nothing is smoothed (water)")
+    smoothing_top: Length | None = Field(
+        None, description="depth above which the model is not smoothed (water)"
+    )
 
     @field_validator("vp", mode="before")
     @classmethod
@@ -146,7 +152,7 @@ class ModelSection(Section):
 
 
 class GridSection(Section):
-    """The model grid, for models that bring none; a file model is interpolated on it when it is given."""
+    """The model grid, for models without one. If it is given, model files are interpolated on it."""
 
     spacing: PositiveLength | list[PositiveLength] = Field(
         description="distance of points: one number, or one per axis"
@@ -159,7 +165,7 @@ class GridSection(Section):
     depth: PositiveLength | None = Field(
         None, description="depth of the model; its horizontal extent is then taken from the survey"
     )
-    margin: NonNegativeLength = Field(0.0, description="with depth: added around the survey on every side")
+    margin: NonNegativeLength = Field(0.0, description="with depth: model added on every side of the survey")
 
     @model_validator(mode="after")
     def _one_size(self) -> GridSection:

@@ -63,7 +63,7 @@ class Wish:
 
     condition: str | None = option(None, "imaging condition, as [imaging] condition of a job")
     filter: str | None = option(None, "filter of the summed image: none or laplacian")
-    normalise: float | None = option(None, "stabilisation, relative to the mean illumination")
+    normalise: float | None = option(None, "stabilisation of the division, relative to the mean illumination")
     top_mute: float | str | None = option(
         None, "depth above which the image is muted, or a text with a unit", unit="m"
     )

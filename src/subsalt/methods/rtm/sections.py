@@ -57,15 +57,16 @@ if TYPE_CHECKING:
 
 
 class TopographySection(Section):
-    """A free surface through the elevations of a survey on land, inside the model."""
+    """A free surface through the elevations of a land survey, inside the model."""
 
     radius: PositiveLength = Field(description="distance over which elevations are averaged, m")
     elevations: str | None = Field(
-        None, description="CSV with the columns x,y,elevation; else those of sources and receivers"
+        None,
+        description="CSV with the columns x,y,elevation; default: the elevations of sources and receivers",
     )
     datum: Length = Field(0.0, description="elevation of z = 0 of the model, m, positive up")
     depth: PositiveLength = Field(
-        10.0, description="sources and receivers lie so far below the surface, or deeper, m"
+        10.0, description="least depth of sources and receivers below the surface, m"
     )
 
 
@@ -169,7 +170,7 @@ class SourceSection(Section):
         "auto", description="time of the peak after the start of the record; auto: 1.5 / f0"
     )
     file: str | None = Field(None, description="wavelet file: text column or .npy")
-    dt: AutoTime = Field("auto", description="sampling of the wavelet file, when it does not say it")
+    dt: AutoTime = Field("auto", description="sampling interval of a wavelet file without times")
 
     @model_validator(mode="after")
     def _wavelet_is_complete(self) -> SourceSection:
@@ -227,7 +228,7 @@ class ImagingSection(Section):
 
 
 class OutputSection(Section):
-    """What is written beside the run's own files; has no influence on the image."""
+    """Files that a run writes in addition to its own; they do not change the image."""
 
     formats: list[Literal["segy", "rsf", "npy", "npz", "vti", "nc", "zarr"]] = Field(
         ["segy", "rsf"], description="formats of the image: segy, rsf, npy, npz, vti, nc, zarr"
@@ -271,14 +272,14 @@ class RtmTables(BaseJob):
     )
     acquisition: AcquisitionSection | None = Field(None, description="positions of a survey (model)")
     model: ModelSection = Field(description="the earth model")
-    grid: GridSection | None = Field(None, description="model grid, where no file brings it")
+    grid: GridSection | None = Field(None, description="model grid, if no file defines it")
     source: SourceSection = Field(description="the source wavelet")
     propagation: PropagationSection = Field(
         default_factory=PropagationSection, description="how wavefields are computed"
     )
     imaging: ImagingSection = Field(default_factory=ImagingSection, description="how the image is made")
     checkpoint: CheckpointSection = Field(
-        default_factory=CheckpointSection, description="how the source wavefield is kept or computed again"
+        default_factory=CheckpointSection, description="how the source wavefield is stored or recomputed"
     )
     parallel: ParallelSection = Field(default_factory=ParallelSection, description="threads and device")
     output: OutputSection = Field(default_factory=OutputSection, description="what is written")

@@ -22,7 +22,7 @@ class FunctionSection(Section):
 
     value: float | list[float] = Field(description="a constant, or the values at the times t")
     t: list[NonNegativeTime] | None = Field(
-        None, description="two-way times of the values; linear in between, constant outside"
+        None, description="two-way times of the values; linear interpolation between them, constant outside"
     )
 
     @model_validator(mode="after")
@@ -58,7 +58,7 @@ class FunctionSection(Section):
 
 
 class SmoothSection(Section):
-    """Lengths over which the velocity is averaged; 0: not."""
+    """Lengths over which the velocity is averaged; 0: no averaging."""
 
     time: NonNegativeTime = Field(0.0, description="full length of the average in two-way time")
     inline: NonNegativeLength = Field(0.0, description="full length of the average across inlines, m")
@@ -96,19 +96,19 @@ class TimeFileSection(Section):
         None, description='columns of a text, such as "cdp t v"; else from its header line and their number'
     )
     time_unit: Literal["s", "ms"] | None = Field(
-        None, description="unit of times in the file; else what the file declares, or s"
+        None, description="unit of times in the file; default: that of the file, or s"
     )
     map_unit: Literal["m", "ft"] = Field("m", description="unit of x and y in a text")
     locate: Literal["auto", "numbers", "map"] = Field(
-        "auto", description="place a volume by its inline and crossline numbers, or by its map coordinates"
+        "auto", description="position a volume by its inline and crossline numbers, or by its map coordinates"
     )
     bytes: dict[str, int] = Field({}, description="header bytes of a SEG-Y volume, as in [data.bytes]")
     key: str | None = Field(None, description="name of the array in an .npz or .nc file")
     spacing: list[float] | None = Field(
-        None, description="steps along the axes of a volume that does not say them, m; the last one in s"
+        None, description="steps along the axes of a volume that does not store them, m; the last one in s"
     )
     origin: list[float] | None = Field(
-        None, description="first coordinates of a volume that does not say them, m; the last one in s"
+        None, description="first coordinates of a volume that does not store them, m; the last one in s"
     )
 
     @field_validator("spacing", "origin", mode="before")
@@ -191,7 +191,7 @@ class VelocitySection(TimeFileSection):
         "rms",
         description="rms; interval (linear between times); layers (each value down to its time); average",
     )
-    unit: str | None = Field(None, description="unit of the velocities; m/s when it and the file say nothing")
+    unit: str | None = Field(None, description="unit of the velocities; default: that of the file, or m/s")
     scale: float = Field(1.0, description="a factor on the rms velocity, as `subsalt vscan` sets it")
     smooth: SmoothSection | None = Field(
         None,
