@@ -10,7 +10,7 @@ was cut or failed and keeps the rest; ``--again`` keeps nothing. Ends with 1 unl
 
 Works without a network from a folder that gpu_kit.py packed where there was one: wheels and the built plug-in
 (``--kit``). ``--rehearse`` runs everything on the emulated device (make emulated) with grids of a few points: figures
-mean nothing then. ``--publish`` writes docs/performance/gpu.json, from which docs/howto/gpu.md has its table.
+mean nothing then. ``--publish`` writes docs/performance/gpu.json, from which docs/notes/gpu.md has its table.
 """
 
 from __future__ import annotations
