@@ -152,6 +152,15 @@ def read_survey(
         Coordinates are missing, or the files do not share one time axis.
     FindingsError
         Traces have no place in `geometry`.
+
+    Examples
+    --------
+    >>> survey = subsalt.read_survey("line.sgy")                                          # doctest: +SKIP
+    >>> vp = subsalt.open_volume("vp.rsf")                                                # doctest: +SKIP
+    >>> model = subsalt.EarthModel(vp.grid, vp.planes[:], frame=vp.frame)                 # doctest: +SKIP
+    >>> wavelet = subsalt.ricker(f0=15, dt=0.001)                                         # doctest: +SKIP
+    >>> result = subsalt.migrate(model, survey, wavelet, grid="auto", aperture=2000.0)    # doctest: +SKIP
+    >>> subsalt.plot(result, survey=survey)                                               # doctest: +SKIP
     """
     header, fix = header or HeaderBytes(), fix or Fix()
     names = as_paths(paths)

@@ -1,0 +1,162 @@
+"""The Python of the pages runs, block after block, and the commands that they show exist with these options.
+
+A comment above a block says what it needs: ``<!-- snippet: setup NAME -->`` a function of `snippet_setups`, or
+``<!-- snippet: needs PACKAGE -->`` a package that subsalt does not bring; without that package the block is skipped.
+"""
+
+import ast
+import importlib.util
+import os
+import re
+import shlex
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import snippet_setups
+import typer
+
+from subsalt.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
+BLOCK = re.compile(
+    r"^(?P<mark> *<!-- snippet: (?P<what>\w+) (?P<name>\w+) -->\n+)?(?P<indent> *)```python\n(?P<code>.*?)^ *```",
+    re.M | re.S,
+)
+#: pages with Python, and its blocks
+PYTHON = {
+    page: list(BLOCK.finditer(text)) for page in PAGES if "```python" in (text := page.read_text("utf-8"))
+}
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def quiet(tmp_path, monkeypatch):
+    """Run in an empty folder, with figures that open no window."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    yield
+    plt.close("all")
+
+
+def test_every_python_block_is_one_of_them():
+    """No block escapes by its form: as many as there are opening fences, and every mark stands above one."""
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        blocks = PYTHON.get(page, [])
+        assert len(blocks) == len(re.findall(r"^ *```+ *\{?(?:python|py)\b", text, re.M)), named(page)
+        assert sum(b["mark"] is not None for b in blocks) == text.count("<!-- snippet:"), named(page)
+    assert len(PYTHON) >= 10
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=named)
+def test_the_python_of_a_page_runs(page, quiet):
+    names, skipped = {}, []
+    for block in PYTHON[page]:
+        if block["what"] == "needs":
+            if importlib.util.find_spec(block["name"]) is None:
+                skipped.append(block["name"])
+                continue
+        elif block["what"] is not None:
+            assert block["what"] == "setup", block["mark"]
+            names |= getattr(snippet_setups, block["name"])()
+        code = re.sub(rf"^{block['indent']}", "", block["code"], flags=re.M)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", DeprecationWarning)
+            exec(compile(code, named(page), "exec"), names)
+    if skipped:
+        pytest.skip(f"{named(page)}: {', '.join(skipped)} is not installed")
+
+
+def test_a_block_is_skipped_for_a_package_that_subsalt_does_not_bring():
+    brought = (ROOT / "pyproject.toml").read_text("utf-8")
+    needed = [b["name"] for blocks in PYTHON.values() for b in blocks if b["what"] == "needs"]
+    assert needed == ["reframe"]
+    assert not [name for name in needed if f'"{name}' in brought]
+
+
+def test_the_example_of_read_survey_runs(quiet):
+    """It stands in the docstring, which help and the API pages show."""
+    import doctest
+
+    import subsalt
+
+    snippet_setups.treated_job()
+    os.rename("survey.sgy", "line.sgy")
+    os.rename("survey-vp.rsf", "vp.rsf")
+    examples = doctest.DocTestParser().get_examples(subsalt.read_survey.__doc__)
+    assert len(examples) >= 4
+    names = {"subsalt": subsalt}
+    for example in examples:
+        exec(example.source, names)
+    assert names["result"].image.any()
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").rglob("*.py")), ids=named)
+def test_what_an_example_imports_of_subsalt_is_there_and_of_today(script):
+    tree = ast.parse(script.read_text("utf-8"))
+    for node in ast.walk(tree):
+        modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            modules = [node.module]
+        for module in (m for m in modules if m.split(".")[0] == "subsalt"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", DeprecationWarning)
+                there = import_module(module)
+                for name in (a.name for a in node.names if isinstance(node, ast.ImportFrom)):
+                    assert hasattr(there, name) or importlib.util.find_spec(f"{module}.{name}"), name
+
+
+#: blocks of commands; what is output alone stands in ```text
+FENCE = re.compile(r"^( *)```(?:|sh|bash|console)\n(.*?)^ *```", re.M | re.S)
+
+
+def commands(page):
+    """Yield the words of every `subsalt` command in the blocks of a page, and in its text between backquotes.
+
+    In a block with prompts the other lines are output. Text may name an option without its value.
+    """
+    text = page.read_text("utf-8")
+    lines = []
+    for block in FENCE.finditer(text):
+        rows = [row.strip() for row in re.sub(r" *\\\n\s*", " ", block[2]).splitlines()]
+        typed = [row.removeprefix("$ ") for row in rows if row.startswith("$ ")]
+        lines += [(row, "") for row in typed or rows]
+    spans = re.findall(r"`((?:mpiexec -n \d+ )?subsalt [^`\n]+)`", re.sub(FENCE, "", text))
+    for line, value in [*lines, *((span, "VALUE") for span in spans)]:
+        found = re.match(r"(?:\w+=\S+ )*(?:(?:mpiexec|srun) (?:-n \d+ )?)?subsalt +([a-z].*)", line)
+        if found and not re.search(r"\.\.\.|…|COMMAND", line):
+            words = shlex.split(re.split(r"[;|&]|  #| -- ", found[1])[0], comments=True)
+            words += [value] if value and words[-1].startswith("-") else []
+            yield pytest.param(words, id=f"{page.stem}: subsalt {' '.join(words)}"[:110])
+
+
+@pytest.mark.parametrize("words", [command for page in PAGES for command in commands(page)])
+def test_a_command_on_a_page_has_these_options(words):
+    command, name, rest = typer.main.get_command(app), "subsalt", list(words)
+    context = command.context_class(command, info_name=name)
+    while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
+        name = rest.pop(0)
+        under = command.get_command(context, name)
+        assert under is not None, f"no command {name}"
+        command, context = under, under.context_class(under, info_name=name, parent=context)
+    # options that do not exist, and those without their value, raise
+    command.make_parser(context).parse_args(rest)
+
+
+def test_a_command_with_a_wrong_option_would_be_noticed():
+    for words in (["view", "a.run", "--nothing"], ["migrate", "job.toml", "--shots"]):
+        with pytest.raises(Exception, match=r"No such option|requires an argument"):
+            test_a_command_on_a_page_has_these_options(words)
+    with pytest.raises(AssertionError, match="no command seethis"):
+        test_a_command_on_a_page_has_these_options(["seethis"])
