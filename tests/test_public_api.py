@@ -1,5 +1,6 @@
 """The public interface: what `subsalt.__all__` names, what the pages import, and what earlier versions called it."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -8,6 +9,7 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import subsalt
@@ -70,3 +72,29 @@ def test_the_time_step_takes_an_order_by_its_old_name():
     assert model.stable_dt() == model.stable_dt(subsalt.PropagationOptions().order) == model.stable_dt(8)
     with pytest.warns(DeprecationWarning, match="stable_dt"):
         assert model.stable_dt(order=4) == model.stable_dt(4)
+
+
+def test_help_begins_with_a_run_and_lists_every_public_name_by_topic():
+    said = inspect.getdoc(subsalt)
+    listed = [name for row in re.findall(r"^    (`.*)$", said, re.M) for name in re.findall(r"`(\w+)`", row)]
+    assert listed == [name for name in subsalt.__all__ if name != "__version__"]
+    assert listed[:4] == ["Grid", "EarthModel", "Survey", "Shot"]
+    first = said.split("::\n", 1)[1].split("\nLengths")[0]
+    assert "subsalt.plot(" in first
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    names = {}
+    exec(inspect.cleandoc("\n" + first), names)
+    # the step between 790 and 800 m is the strongest event below the source
+    assert abs(10.0 * int(np.abs(names["result"].image[150]).argmax()) - 795.0) <= 10.0
+
+
+def test_the_stub_for_editors_has_every_public_name_from_where_it_is():
+    stub = Path(subsalt.__file__).with_suffix(".pyi").read_text("utf-8")
+    named = {
+        alias.asname: node.module
+        for node in ast.walk(ast.parse(stub))
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("subsalt")
+        for alias in node.names
+    }
+    assert named == subsalt._HOME

@@ -1,8 +1,42 @@
 """Seismic imaging: reverse time migration of shots to a depth image, Kirchhoff migration of traces to a time image.
 
-The public interface is `__all__`, with the modules `subsalt.analytic` (exact solutions), `subsalt.errors` and
-`subsalt.view` (pictures). Everything else may move from one version to the next. Names are imported on first use, so
-that ``import subsalt`` costs little more than NumPy.
+Model a shot over a reflector, migrate it, look at the image::
+
+    import numpy as np
+    import subsalt
+
+    grid = subsalt.Grid((301, 151), (10.0, 10.0))  # x and z: 3 km by 1.5 km
+    vp = np.full(grid.shape, 2000.0)
+    vp[:, 80:] = 2600.0
+    survey = subsalt.Survey.from_arrays([(1500.0, 20.0)], [(x, 20.0) for x in range(0, 3001, 20)], nt=501, dt=0.004)
+    wavelet = subsalt.ricker(f0=15, dt=0.001)
+    shots = subsalt.forward(subsalt.EarthModel(grid, vp), survey, wavelet).survey
+    result = subsalt.migrate(subsalt.EarthModel(grid, 2000.0), shots, wavelet, top_mute=300.0)
+    subsalt.plot(result, survey=survey)
+
+Lengths are in metres, times in seconds, velocities in m/s; depth grows downwards. ``help(subsalt.migrate)`` describes
+every option. The public names:
+
+Earth and survey
+    `Grid`, `EarthModel`, `Survey`, `Shot`, `TimeAxis`, `Wavelet`, `ricker`, `ormsby`
+Model, migrate, plot
+    `forward`, `migrate`, `migrate_time`, `plot`
+Files
+    `read_survey`, `write_survey`, `open_volume`, `open_traces`, `make_example`
+Jobs and runs
+    `Job`, `check_job`, `plan_job`, `migrate_job`, `reimage`, `saved_wavefields`
+Linear operators
+    `born`, `born_adjoint`, `rtm_operator`, `dot_test`
+Options
+    `PropagationOptions`, `ImagingOptions`, `CheckpointOptions`, `KirchhoffOptions`
+Time migration
+    `ImageGrid`, `ConstantVelocity`, `VelocityFunction`, `LineGeometry`
+Further
+    `Frame`, `Box`, `Topography`, `TimeSlices`, `write_slices`, `dense_source`
+
+These names and the modules `subsalt.analytic` (exact solutions), `subsalt.errors` and `subsalt.view` (pictures as
+files) are the public interface. Everything else may move from one version to the next. A name is imported when it is
+first used.
 """
 
 from __future__ import annotations
@@ -19,51 +53,60 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 __version__ = "0.9.0"
 
+#: where each public name is, by topic; `__init__.pyi` says the same to editors
 _HOME = {
-    "EarthModel": "subsalt.earth.model",
-    "Frame": "subsalt.earth.grid",
+    # the earth and the survey
     "Grid": "subsalt.earth.grid",
-    "Box": "subsalt.earth.grid",
+    "EarthModel": "subsalt.earth.model",
     "Survey": "subsalt.acquisition.survey",
     "Shot": "subsalt.acquisition.survey",
     "TimeAxis": "subsalt.acquisition.survey",
     "Wavelet": "subsalt.acquisition.wavelet",
     "ricker": "subsalt.acquisition.wavelet",
     "ormsby": "subsalt.acquisition.wavelet",
+    # model and migrate
+    "forward": "subsalt.api",
+    "migrate": "subsalt.api",
+    "migrate_time": "subsalt.methods.kirchhoff.migrate_arrays",
+    "plot": "subsalt.plotting",
+    # files
+    "read_survey": "subsalt.io.segy.reading",
+    "write_survey": "subsalt.io.segy.writing",
+    "open_volume": "subsalt.io.volumes.volume",
+    "open_traces": "subsalt.io.prestack.table",
+    "make_example": "subsalt.examples",
+    # jobs and runs
     "Job": "subsalt.methods.rtm.job",
     "check_job": "subsalt.job.checking",
     "plan_job": "subsalt.plan",
     "migrate_job": "subsalt.run.migrate",
-    "Topography": "subsalt.earth.topography",
-    "PropagationOptions": "subsalt.propagation.options",
-    "CheckpointOptions": "subsalt.checkpoint.options",
-    "ImagingOptions": "subsalt.propagation.options",
-    "forward": "subsalt.api",
-    "migrate": "subsalt.api",
+    "reimage": "subsalt.methods.rtm.notebook",
+    "saved_wavefields": "subsalt.methods.rtm.notebook",
+    # linear operators
     "born": "subsalt.api",
     "born_adjoint": "subsalt.api",
     "rtm_operator": "subsalt.api",
     "dot_test": "subsalt.api",
-    "migrate_time": "subsalt.methods.kirchhoff.migrate_arrays",
-    "plot": "subsalt.plotting",
-    "reimage": "subsalt.methods.rtm.notebook",
-    "saved_wavefields": "subsalt.methods.rtm.notebook",
-    "ImageGrid": "subsalt.acquisition.image_grid",
+    # options
+    "PropagationOptions": "subsalt.propagation.options",
+    "ImagingOptions": "subsalt.propagation.options",
+    "CheckpointOptions": "subsalt.checkpoint.options",
     "KirchhoffOptions": "subsalt.methods.kirchhoff.options",
+    # time migration
+    "ImageGrid": "subsalt.acquisition.image_grid",
     "ConstantVelocity": "subsalt.methods.kirchhoff.velocity.time_velocity",
     "VelocityFunction": "subsalt.methods.kirchhoff.velocity.time_velocity",
     "LineGeometry": "subsalt.io.prestack.positions",
+    # more
+    "Frame": "subsalt.earth.grid",
+    "Box": "subsalt.earth.grid",
+    "Topography": "subsalt.earth.topography",
     "TimeSlices": "subsalt.io.prestack.time_slices",
     "write_slices": "subsalt.io.prestack.time_slices",
-    "open_traces": "subsalt.io.prestack.table",
-    "open_volume": "subsalt.io.volumes.volume",
-    "read_survey": "subsalt.io.segy.reading",
-    "write_survey": "subsalt.io.segy.writing",
     "dense_source": "subsalt.propagation.dense",
-    "make_example": "subsalt.examples",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = ["__version__", *_HOME]
 
 _moved.install()
 
