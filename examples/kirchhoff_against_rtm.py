@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import subsalt
 from subsalt.analytic import Plane, primaries
 from subsalt.io.segy.writing import write_survey
-from subsalt.io.volumes import time_image, volume
+from subsalt.io.volumes import image_traces, volume
 from subsalt.view import style
 
 V, F0, H = 2000.0, 15.0, 12.5
@@ -88,7 +88,7 @@ def make(folder: Path) -> None:
 def sections(folder: Path) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return both images of the line y = 250 m, (x, depth) and (x, time)."""
     depth = volume.read(folder / "depth.run" / "image.rsf").values[:, SHAPE[1] // 2]
-    traces = time_image.open_image_traces(folder / "time.run" / "image.sgy")
+    traces = image_traces.open_image_traces(folder / "time.run" / "image.sgy")
     time = [traces.gather(21, crossline)[1][0] for crossline in range(1, SHAPE[0] + 1)]
     return depth.astype(np.float64), np.asarray(time, np.float64)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from subsalt.examples import make_example
 from subsalt.examples.time3d import BIN, DIPPING, FLAT, POINT, SPEED, TIME
-from subsalt.io.volumes.time_image import open_image_traces
+from subsalt.io.volumes.image_traces import open_image_traces
 
 
 def picked(traces, inline: int, crossline: int, near: float) -> tuple[float, float]:

@@ -6,6 +6,7 @@ A comment above a block says what it needs: ``<!-- snippet: setup NAME -->`` a f
 
 import ast
 import importlib.util
+import inspect
 import os
 import re
 import shlex
@@ -102,19 +103,38 @@ def test_the_example_of_read_survey_runs(quiet):
     assert names["result"].image.any()
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "examples").rglob("*.py")), ids=named)
-def test_what_an_example_imports_of_subsalt_is_there_and_of_today(script):
-    tree = ast.parse(script.read_text("utf-8"))
+def imported(tree):
+    """Yield (module, name, what it is called) of every import of subsalt; no name where it is the module."""
     for node in ast.walk(tree):
-        modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            modules = [node.module]
-        for module in (m for m in modules if m.split(".")[0] == "subsalt"):
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", DeprecationWarning)
-                there = import_module(module)
-                for name in (a.name for a in node.names if isinstance(node, ast.ImportFrom)):
-                    assert hasattr(there, name) or importlib.util.find_spec(f"{module}.{name}"), name
+        if isinstance(node, ast.Import):
+            yield from ((a.name, None, a.asname) for a in node.names if a.name.split(".")[0] == "subsalt")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "subsalt":
+            yield from ((node.module, a.name, a.asname or a.name) for a in node.names)
+
+
+def thing(module, name):
+    """Return what an import gives."""
+    there = import_module(module)
+    return there if name is None else getattr(there, name, None) or import_module(f"{module}.{name}")
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").rglob("*.py")), ids=named)
+def test_what_an_example_takes_of_subsalt_is_there_and_of_today(script):
+    tree = ast.parse(script.read_text("utf-8"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        modules = {
+            called or "subsalt": what
+            for module, name, called in imported(tree)
+            if inspect.ismodule(what := thing(module, name))
+        }
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in modules
+            ):
+                assert hasattr(modules[node.value.id], node.attr), f"{node.value.id}.{node.attr}"
 
 
 #: blocks of commands; what is output alone stands in ```text
