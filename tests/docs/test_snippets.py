@@ -154,9 +154,9 @@ def commands(page):
         lines += [(row, "") for row in typed or rows]
     spans = re.findall(r"`((?:mpiexec -n \d+ )?subsalt [^`\n]+)`", re.sub(FENCE, "", text))
     for line, value in [*lines, *((span, "VALUE") for span in spans)]:
-        found = re.match(r"(?:\w+=\S+ )*(?:(?:mpiexec|srun) (?:-n \d+ )?)?subsalt +([a-z].*)", line)
-        if found and not re.search(r"\.\.\.|…|COMMAND", line):
-            words = shlex.split(re.split(r"[;|&]|  #| -- ", found[1])[0], comments=True)
+        command_line = re.match(r"(?:\w+=\S+ )*(?:(?:mpiexec|srun) (?:-n \d+ )?)?subsalt +([a-z].*)", line)
+        if command_line and not re.search(r"\.\.\.|…|COMMAND", line):
+            words = shlex.split(re.split(r"[;|&]|  #| -- ", command_line[1])[0], comments=True)
             words += [value] if value and words[-1].startswith("-") else []
             yield pytest.param(words, id=f"{page.stem}: subsalt {' '.join(words)}"[:110])
 
