@@ -114,6 +114,14 @@ def test_what_makes_no_script(run, job, options, code, exit_code, words):
     assert not list(job.parent.glob("*.sbatch"))
 
 
+def test_wrong_options_are_refused_before_the_traces_are_read(run, job):
+    (job.parent / "shots.sgy").unlink()
+    code, _, err = run(job, *SLURM, "--nodes", "1", "--mpi", "rsh")
+    assert code == 2
+    assert "--mpi rsh" in err
+    assert "shots.sgy" not in err
+
+
 def test_a_job_with_errors_makes_no_script(run, job):
     job.write_text(job.read_text().replace("shots.sgy", "others.sgy"))
     code, _, err = run(job, *SLURM, "--nodes", "1")

@@ -91,7 +91,7 @@ def test_without_gathers_the_power_of_the_stack_decides(line, subsalt_command):
         (("90:110:5",), "E834", "percent"),
         (("1.1:0.9:0.05",), "E834", "not above the first"),
         (("0.9:1.1:0.1", "--at", "99"), "E833", "1 to 24"),
-        (("0.9:1.1:0.1", "--at", "left"), "E833", "no place"),
+        (("0.9:1.1:0.1", "--at", "left"), "E833", "not a place"),
         (("0.9:1.1:0.1", "--shots", "1-3"), "E002", "No such option"),
         ((), "E002", "FIRST:LAST:STEP"),
     ],

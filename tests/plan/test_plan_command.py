@@ -203,7 +203,7 @@ def test_amounts_of_memory(text, size):
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "1e3GB", "0GB", "16 bananas", "0.1b"])
 def test_what_is_no_amount_of_memory(text):
-    with pytest.raises(ConfigError, match="no amount"):
+    with pytest.raises(ConfigError, match="not an amount"):
         memory_bytes(text)
 
 

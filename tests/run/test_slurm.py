@@ -244,7 +244,7 @@ def test_who_is_stopped_by_hand_is_not_queued_again(cluster):
 def test_a_run_that_finishes_no_shot_is_not_queued_for_ever(cluster):
     code, _, err, requeued = strike(cluster, signal.SIGUSR1)
     assert (code, requeued) == (75, "")
-    assert "ask for more --time" in err
+    assert "give a longer --time" in err
 
 
 def test_a_cancelled_job_is_not_queued_again(cluster):

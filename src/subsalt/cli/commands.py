@@ -64,7 +64,7 @@ def seconds_of(text: str | None) -> float | None:
         if not 0 < seconds < float("inf"):
             raise ValueError
     except (ValueError, KeyError):
-        raise usage(f"--time-limit {text!r} is no time", "write 90s, 45m, 3h, 2d or 1:30:00") from None
+        raise usage(f"--time-limit {text!r} is not a time", "write 90s, 45m, 3h, 2d or 1:30:00") from None
     return seconds
 
 

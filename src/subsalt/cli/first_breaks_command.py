@@ -24,7 +24,7 @@ def show(files: Sequence[Path], header: HeaderBytes, picture: Path | None, out: 
     Parameters
     ----------
     picture : Path, optional
-        PNG to write; ``first-breaks.png`` in this folder when left out.
+        PNG to write; ``first-breaks.png`` in the current folder when None.
     """
     from subsalt.acquisition.first_breaks import first_breaks
     from subsalt.view.break_panels import first_breaks as draw

@@ -216,6 +216,7 @@ def _other(error: Exception, out: Any, debug: bool) -> int:
     if isinstance(error, _CLICK):
         usage = isinstance(error, _USAGE)
         message = error.format_message() if hasattr(error, "format_message") else str(error)
+        message = " ".join(message.replace("Value error, ", "").split())  # one line, in the words of the rule
         context = getattr(error, "ctx", None)
         name = context.command_path if context is not None else "subsalt"
         known: SubsaltError = _usage_error(message, f"see {name} --help")

@@ -6,7 +6,7 @@ import sys
 
 from subsalt.errors import ConfigError
 
-#: options of `submit` that were options of `migrate` beside ``--slurm``
+#: options of `submit` that were options of `migrate` together with ``--slurm``
 OF_A_SCRIPT = (
     *("--nodes", "--ranks-per-node", "--memory-per-node", "--time", "--partition", "--account"),
     *("--mpi", "--mpi-library", "--sbatch", "--out", "-o", "--print"),

@@ -70,7 +70,7 @@ class RankOptions:
         """Refuse ``--ranks`` together with ``--nodes``."""
         if self.ranks != 1:
             raise ConfigError(
-                f"--ranks {self.ranks} beside --nodes",
+                f"--ranks {self.ranks} does not go with --nodes",
                 "give --ranks-per-node, or leave --nodes out",
                 code="E971",
             )
@@ -172,8 +172,8 @@ class DeviceOptions:
         names = [name for name, value in given.items() if value is not None]
         if names:
             raise ConfigError(
-                f"{' and '.join(names)} beside --nodes",
-                "the model of many nodes is of processors: plan one node, or leave it out",
+                f"{' and '.join(names)} cannot be combined with --nodes",
+                "the prediction for many nodes knows only processors: leave out --nodes, or the GPU",
                 code="E971",
             )
 
@@ -280,5 +280,7 @@ def memory_bytes(text: str, option: str = "--memory-per-rank") -> int:
     known = {name.lower(): factor for name, factor in UNITS["memory"].items()}
     unit = known.get(match[2].lower()) if match else None
     if match is None or unit is None or float(match[1]) * unit < 1:
-        raise ConfigError(f"{option} {text!r} is no amount of memory", "write 16GB or 900 MB", code="E662")
+        raise ConfigError(
+            f"{option} {text!r} is not an amount of memory", "write 16GB or 900 MB", code="E662"
+        )
     return int(float(match[1]) * unit)

@@ -165,11 +165,21 @@ class Script:
 
 @dataclass(frozen=True)
 class Target:
-    """A batch system: suffix of its scripts, the command that starts one, and the writer."""
+    """A batch system.
+
+    Parameters
+    ----------
+    suffix : str
+        End of the names of its scripts.
+    start : str
+        The command that starts a script.
+    writer : callable
+        Refuses wrong options of a request, and returns a function that plans the job and writes the script.
+    """
 
     suffix: str
     start: str
-    write: Callable[[Request], Script]
+    writer: Callable[[Request], Callable[[], Script]]
 
 
 def submit(job_file: Path, options: SubmitOptions, slurm: SlurmOptions, talk: Talk) -> None:
@@ -196,12 +206,14 @@ def submit(job_file: Path, options: SubmitOptions, slurm: SlurmOptions, talk: Ta
     if options.shots is not None:
         job = job.with_shots(options.shots)
     job = ParallelOptions(ranks_per_shot=options.ranks_per_shot).applied_to(job)
+    run_dir = (options.run or job.default_run_dir).resolve()
+    target = TARGETS[options.to]
+    # wrong options are refused before the traces are read
+    write = target.writer(Request(job, run_dir, _command(job_file, run_dir, options), options, slurm))
     check_or_stop(job, out, options.strict)
     if job.data is None:
         raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
-    run_dir = (options.run or job.default_run_dir).resolve()
-    target = TARGETS[options.to]
-    script = target.write(Request(job, run_dir, _command(job_file, run_dir, options), options, slurm))
+    script = write()
     if options.print:
         sys.stdout.write(script.text)
         sys.stdout.flush()
@@ -220,16 +232,22 @@ def submit(job_file: Path, options: SubmitOptions, slurm: SlurmOptions, talk: Ta
     )
 
 
-def slurm_script(request: Request) -> Script:
-    """Return the batch script for Slurm."""
+def slurm_writer(request: Request) -> Callable[[], Script]:
+    """Return a function that writes the batch script for Slurm."""
     from subsalt.cli.plan_command import memory_bytes
+
+    batch = _batch(request)
+    given = request.options.memory_per_node
+    wanted = None if given is None else memory_bytes(given, "--memory-per-node")
+    return lambda: _slurm_script(request, batch, wanted)
+
+
+def _slurm_script(request: Request, batch: Batch, wanted: int | None) -> Script:
+    """Return the script of a batch with the memory that was given, or with the memory that the plan needs."""
     from subsalt.plan import plan_job
     from subsalt.plan.world import COMFORT
 
     options = request.options
-    batch = _batch(request)
-    given = options.memory_per_node
-    wanted = None if given is None else memory_bytes(given, "--memory-per-node")
     each = (wanted or ANY_MEMORY) // batch.ranks_per_node
     plan = plan_job(request.job, batch.ranks, each, options.threads, run_dir=request.run_dir)
     if plan.memory_error is not None:
@@ -283,7 +301,7 @@ def _note(request: Request, plan: Plan, ranks: int) -> str:
 
 
 #: the systems that `--to` names
-TARGETS = {TargetName.SLURM: Target(".sbatch", "sbatch", slurm_script)}
+TARGETS = {TargetName.SLURM: Target(".sbatch", "sbatch", slurm_writer)}
 
 
 def _command(job_file: Path, run_dir: Path, options: SubmitOptions) -> list[str]:

@@ -97,7 +97,7 @@ def view(what: Path, options: ViewOptions, as_json: bool) -> None:
     must_exist(what)
     if not 0 < options.clip <= 100:
         raise ConfigError(
-            f"--clip {options.clip:g} is no percentile", "use a value above 0, up to 100", code="E125"
+            f"--clip {options.clip:g} is not a percentile", "use a value above 0, up to 100", code="E125"
         )
     if options.shot is not None and not options.signal:
         raise ConfigError("--shot goes with --signal", "add --signal, and name a job file", code="E836")
@@ -162,7 +162,7 @@ def place_of(text: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
         raise ConfigError(
-            f"--at {text!r} is no place",
+            f"--at {text!r} is not a place",
             "give inline,crossline of a time image (the CDP of a line), maybe with ,time; x,y,z of a depth volume",
             code="E833",
         ) from None

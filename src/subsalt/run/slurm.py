@@ -86,23 +86,24 @@ class Batch:
         if re.fullmatch(r"mpiexec|srun(:[a-z0-9_]+)?", self.starter) is None:
             raise _wrong(
                 f"--mpi {self.starter}: not known",
-                "use srun, srun:pmix (any type of srun --mpi=list), or mpiexec",
+                "use srun, srun:TYPE (`srun --mpi=list` lists the types) or mpiexec",
             )
         for what, word in (("--partition", self.partition), ("--account", self.account)):
             if word is not None and re.fullmatch(r"[\w.,@+-]+", word) is None:
                 raise _wrong(
-                    f"{what} {word!r} is no name", "sinfo shows the partitions, sacctmgr the accounts"
+                    f"{what} {word!r} is not a name", "`sinfo` lists the partitions, `sacctmgr` the accounts"
                 )
         for option in self.more:
             if re.fullmatch(r"--?[a-z][\w-]*(=[^\x00-\x1f\x7f]*)?", option) is None:
                 raise _wrong(
-                    f"--sbatch {option!r} is no option of sbatch",
-                    "write one option each, such as --sbatch=--qos=long",
+                    f"--sbatch {option!r} is not an option of sbatch",
+                    "give one option each time, such as --sbatch=--qos=long",
                 )
         for text in (*self.command, str(self.folder), str(self.run_dir), self.library or "", self.mpiexec):
             if any(ord(c) < 32 or ord(c) == 127 for c in text):
                 raise _wrong(
-                    f"{text!r} holds a control character", "rename it: a batch script is read line by line"
+                    f"{text!r} contains a control character",
+                    "rename the file: a batch script is read line by line",
                 )
 
     @property
@@ -202,9 +203,9 @@ restarts() {
 }
 
 before=$(finished) restarts_before=$(restarts)
-asked= child=
-# the time is nearly over: the shot or block being migrated is given back, what is finished is kept (exit code 75)
-trap 'asked=yes; [[ -z $child ]] || kill -USR1 "$child"' USR1
+signalled= child=
+# the time is nearly over: the shot or block in progress is abandoned, what is finished is kept (exit code 75)
+trap 'signalled=yes; [[ -z $child ]] || kill -USR1 "$child"' USR1
 trap '[[ -z $child ]] || kill -TERM "$child"' TERM
 "${launch[@]}" "${command[@]}" &
 child=$!
@@ -216,13 +217,13 @@ while kill -0 "$child" 2>/dev/null; do
 done
 
 # exit code 75 without a signal comes from `subsalt stop` or `scancel`: the run is to end
-if [[ $code -ne 0 && -n $asked ]]; then
+if [[ $code -ne 0 && -n $signalled ]]; then
     if (( $(finished) > before )) || [[ $(restarts) != "$restarts_before" ]]; then
-        echo "stopped before the end of the time; queued again, it resumes from here"
+        echo "stopped before the time limit; queued again, the run continues from here"
         scontrol requeue "$SLURM_JOB_ID" && exit 75
     fi
-    echo "no shot or block was finished within the time limit: ask for more --time, or more ranks," >&2
-    echo "or let long ones resume in the middle: [checkpoint] restart_every, [kirchhoff] save_every" >&2
+    echo "no shot or block was finished within the time limit: give a longer --time, or more ranks," >&2
+    echo "or save restart points inside long shots: [checkpoint] restart_every, [kirchhoff] save_every" >&2
     exit 75
 fi
 exit "$code\"""".splitlines()
@@ -255,7 +256,7 @@ def seconds_of(text: str) -> int:
         if total >= 60:
             return total
     raise _wrong(
-        f"--time {text!r} is no time limit of a minute or more", "write it as hh:mm:ss or days-hh:mm:ss"
+        f"--time {text!r} is not a time limit of at least one minute", "write it as hh:mm:ss or days-hh:mm:ss"
     )
 
 

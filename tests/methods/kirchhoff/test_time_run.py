@@ -139,7 +139,7 @@ def values_of_line():
     ("words", "code", "said"),
     [
         (("--at", "700"), "E833", "601 to 612"),
-        (("--at", "here"), "E833", "is no place"),
+        (("--at", "here"), "E833", "is not a place"),
         (("--gathers-every", "0"), "E833", "every 0"),
     ],
 )
