@@ -37,7 +37,7 @@ ENOUGH, WANTED = 60.0, 100.0
 GAIN = 2.0
 #: share of the windows of a trace that are quiet
 QUIET = 0.1
-#: traces of one shot that are looked at
+#: examined traces of one shot
 TRACES = 8
 
 

@@ -26,7 +26,7 @@ from subsalt.acquisition.band import dominant_period as dominant_period
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.errors import SubsaltError
 
-#: shots that are looked at, traces of each, and bytes of samples in all
+#: examined shots, traces of each, and bytes of samples in all
 MOST_SHOTS, MOST_TRACES, MOST_BYTES = 200, 64, 96 << 20
 
 #: energy, relative to the strongest of the trace and to its noise, at which it has begun: amplitudes of 1/20 and 3
@@ -81,7 +81,7 @@ class ShotBreaks:
     shot : Shot
         Shot with its position and number.
     rows : ndarray, (n,), int
-        Traces of the shot that were looked at.
+        Examined traces of the shot.
     offset : ndarray, (n,)
         Horizontal distance from the source, m, negative on the far side of the line's direction.
     time : ndarray, (n,)
@@ -327,11 +327,11 @@ def first_breaks(
     survey : Survey
         Shots with data, or a reader of them.
     shots, traces, most_bytes : int
-        The most that is looked at: shots, traces of a shot, bytes of samples.
+        Largest number of shots, of traces of a shot, and of bytes of samples that are read.
 
     Notes
     -----
-    A shot that cannot be read (samples that are not finite, say) is left out: that is somebody else's finding.
+    A shot that cannot be read (samples that are not finite, say) is left out; another check reports it.
     """
     read = reader_of(survey)
     size = 4 * survey.time.nt * min(traces, max((len(s.rcv) for s in survey.shots), default=1))

@@ -13,7 +13,7 @@ from subsalt.acquisition.line import bent
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Frame
 
-#: shots whose receivers are looked at, and steps between stations, in medians, that are taken for steps along a line
+#: shots whose receivers are examined, and steps between stations, in medians, that are taken for steps along a line
 SHOTS, SHORTEST, LONGEST = 50, 0.3, 3.0
 #: resultant length of the directions of steps, four-fold, from which stations follow lines: a spread of 10 degrees
 #: about two perpendicular directions has 0.78

@@ -24,7 +24,7 @@ AnisotropyRule = Literal["lower-delta", "raise-epsilon", "reject"]
 VOLUMES = ("vp", "epsilon", "delta", "theta", "phi")
 
 
-#: order in space unless another is asked for, that of `PropagationOptions`
+#: default order in space, that of `PropagationOptions`
 ORDER = 8
 
 

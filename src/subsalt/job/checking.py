@@ -1,4 +1,4 @@
-"""The check of a job of any method: what it returns, and what keeps the errors of loading among the findings."""
+"""The check of a job of any method: its result, and the loader that turns errors into findings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CheckResult:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Numbers for people and programs."""
+        """Facts of the checked job, for the page and for ``--json``."""
         return {k: v for k, v in self.context.facts.items() if not k.startswith("_")}
 
     @property
@@ -117,7 +117,7 @@ def _ends_alike(path: tuple[str, ...], word: tuple[str, ...]) -> bool:
 
 
 class Loader:
-    """Calls loaders and keeps what they raise as findings."""
+    """Calls loaders and turns their errors into findings."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []

@@ -1,7 +1,7 @@
-"""Cures as they stand in the text of a finding: the keys of the job that they set, and the job with them.
+"""Cures in the text of a finding: the keys of the job that they set, and the job with them.
 
-A cure is written for a person, who pastes ``[data.fix] scalar = -100`` into the job file. It is read here in the same
-way, so that what is tried is what stands there.
+A cure is written for a user, who pastes ``[data.fix] scalar = -100`` into the job file. It is parsed here from the same
+text, so that the tried cure is the printed one.
 """
 
 from __future__ import annotations

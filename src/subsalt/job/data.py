@@ -1,6 +1,6 @@
 """Header bytes, fixes, positions and steps on traces, as `[data]` and `[[signal]]` of any method ask for them.
 
-Geometry may come from files of its own (SPS, P1/90, P1/11, CSV), for traces whose headers do not hold it: they are
+Geometry may come from separate files (SPS, P1/90, P1/11, CSV), for traces whose headers do not hold it: they are
 joined by the numbers of shots and channels.
 """
 

@@ -1,4 +1,4 @@
-"""The files a job names: patterns expanded, each there, in one order."""
+"""The files that a job names: patterns expanded, existence checked, in one order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The resolved job as TOML: every default filled in, every key with its meaning.
-
-Tables of a job file as TOML: keys and values, with the comments in a column beside them.
-"""
+"""The resolved job as TOML: every default filled in, every key with its meaning in a comment."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Quantities at the edge of the program: numbers in SI, or strings with a unit such as ``"12.5 m"`` or ``"2
 km/s"``.
 
-Types of job-file values: strict tables, and quantities that accept a number or a text with a unit.
+`Section` is a strict table of a job file, whose quantities accept a number or a text with a unit.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def chosen(device: str) -> Chosen:
     ConfigError
         When there is no such device.
     DeviceError
-        When a GPU is asked for and cannot be used (E980 to E983).
+        When the job names a GPU that cannot be used (E980 to E983).
     """
     if device not in (AUTO, *DEVICES):
         raise ConfigError(
@@ -94,7 +94,7 @@ def is_cpu(device: str) -> bool:
 
 
 def requires_gpu(device: str) -> bool:
-    """Return whether a GPU is asked for by name: without one nothing can be computed."""
+    """Return whether the job names GPUs: without one nothing can be computed."""
     return device == "cuda"
 
 
@@ -142,7 +142,7 @@ def prepare(device: str, threads: int | None) -> Device:
 
 
 def prepare_or_warn(device: str, threads: int | None) -> Device:
-    """Do `prepare` for a caller of functions, whom no check of a job tells that a GPU is not used (W980)."""
+    """Do `prepare` for a caller of functions, with the warning that a GPU is not used (W980), which no check prints."""
     choice = chosen(device)
     if choice.note:
         warnings.warn(f"no GPU is used: {choice.note}; {choice.fix}", stacklevel=3)

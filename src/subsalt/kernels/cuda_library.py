@@ -1,9 +1,9 @@
-"""The CUDA plug-in: where it is, whether it can be used, and what its calls say.
+"""The CUDA plug-in: its place, whether it can be used, its calls and their errors.
 
 It is a shared library with a plain C interface (``native/cuda/api.h``), loaded at the first use. A machine without it,
-without a driver or without a GPU is a machine without GPU: `found` says why, and nothing else happens.
+without a driver or without a GPU counts as one without GPU; `availability` returns the reason.
 
-What a GPU and its link to the host give at best, measured between events on its stream.
+`copies` measures the rates of a GPU and of its link to the host, between events on its stream.
 """
 
 from __future__ import annotations

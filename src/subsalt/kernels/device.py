@@ -87,15 +87,15 @@ class Device(Protocol):
 
     #: its name
     NAME: str
-    #: kernels return before they have computed
+    #: whether kernels return before they have computed
     ASYNCHRONOUS: bool
-    #: numbers below the smallest normal one are made zeros
+    #: whether subnormal numbers are flushed to zero
     FLUSHES: bool
-    #: it has memory of its own, beside that of the host
+    #: whether it has its own memory, separate from that of the host
     OWN_MEMORY: bool
-    #: ranks may cut the rows along y of a grid, beside its planes
+    #: whether ranks may cut a grid along y as well as along x
     CUTS_ROWS: bool
-    #: memory fields of the absorbing layer are as large as wavefields, instead of as the layer
+    #: whether memory fields of the absorbing layer have the size of wavefields instead of that of the layer
     WHOLE_MEMORY_FIELDS: bool
     #: step that maintains a free surface inside the grid; None: the device has no kernels for one
     mirror: MirrorStep | None

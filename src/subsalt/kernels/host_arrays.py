@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-#: whether the device has memory of its own, beside that of the host
+#: whether the device has its own memory, separate from that of the host
 OWN_MEMORY = False
 #: whether memory fields of the absorbing layer are as large as wavefields, instead of as the layer
 WHOLE_MEMORY_FIELDS = False

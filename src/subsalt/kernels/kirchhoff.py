@@ -3,7 +3,7 @@
 v3 and v4 give the same bits, for any threads and any cut of locations and traces into calls; v2 is a numerics class of
 its own. The formulas in NumPy are in `kirchhoff_reference`; the compiled ones in ``native/kernels/kirchhoff_sum.hpp``.
 
-The sum over the traces of one block of locations, by device: blocks of traces come one after the other.
+The sum of one block of locations on any device takes blocks of traces one after the other::
 
     with block_sum(device, where, dt, threads) as adder:
         prepared = prepare(..., out=adder.room(shape))
@@ -328,7 +328,7 @@ class Where:
 
 
 class Adder(Protocol):
-    """Adds blocks of traces to a block of locations; a context manager, which gives back what it holds."""
+    """Adds blocks of traces to a block of locations; a context manager, which frees its memory."""
 
     def room(self, shape: tuple[int, ...]) -> NDArray[np.float32] | None:
         """Return memory in which the next block of traces is prepared best, or None; `shape`: of its samples."""

@@ -1,8 +1,8 @@
-"""How the sum of Kirchhoff migration uses this machine: locations per tile and instruction set. Speed only, no bit.
+"""Tuning of the Kirchhoff sum to this machine: locations per tile and instruction set. It changes speed, no bit.
 
-The first traces of a run on a block of locations that is large enough are summed in some ways in turn, and the fastest
-is kept as the cuts of time steps are (`tuning`): by processor, what is summed, threads, and rough number of locations.
-Only instruction sets with the bits of the best one are tried, and none but that which ``SUBSALT_ISA`` names.
+The first traces of a run on a large enough block of locations are summed in several ways in turn. The fastest is kept,
+like the cuts of time steps (`tuning`): by processor, kind of sum, threads, and rough number of locations. Only
+instruction sets with the bits of the best one are tried; with ``SUBSALT_ISA``, only the one that it names.
 ``SUBSALT_TUNE=off`` takes the defaults.
 """
 

@@ -1,8 +1,7 @@
 """The discretised problem of a time step (`Problem`) and its wavefield (`State`); the same for every device.
 
-Model arrays of a step as 16-bit numbers: half the bytes, at an error that is known beforehand.
-
-A packed array holds u = 0 .. 65535 and stands for ``scale u + offset``:
+Model arrays may be stored as 16-bit numbers: half the bytes, at an error that is known beforehand. A packed array holds
+u = 0 .. 65535 and stands for ``scale u + offset``:
 
 - ``m`` = (vp dt)^2 has offset 0 and the scale of its maximum, so that halo, padding and a free surface stay exactly
   zero. Rounded to the nearest: velocity is off by at most ``scale / (4 m)`` of itself.
@@ -13,7 +12,7 @@ A packed array holds u = 0 .. 65535 and stands for ``scale u + offset``:
 Unpacking gives the same float32 numbers in NumPy and in every compiled instruction set, so that the fields are those of
 float32 storage on the unpacked model, bit for bit.
 
-How wavefields lie in memory, and the table of what a medium's state consists of.
+`Layout` is the layout of wavefields in memory; `Field` and `ModelArray` list the arrays of each medium.
 """
 
 from __future__ import annotations

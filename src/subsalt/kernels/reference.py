@@ -4,11 +4,8 @@ Every function works on padded arrays (`subsalt.kernels.problem.Layout`) inside 
 problem. The order of operations per point is the canonical one; compiled devices use fused multiply-adds for
 ``a * b + c`` written here, so they agree with this module to rounding and with each other bit for bit.
 
-Derivatives on padded arrays inside an index box, in the canonical order of operations.
-
-The operators of tilted transverse isotropy in NumPy: lap - V on p, and V on q.
-
-With the unit vector n of the symmetry axis and w one of p, q::
+The operators of tilted transverse isotropy are lap - V on p, and V on q. With the unit vector n of the symmetry axis
+and w one of p, q::
 
     V w = sum_i D1_i( n_i g ) + share sum_i (D2_i - D1_i D1_i) w,    g = sum_j n_j D1_j w,   share = 0.2
 

@@ -1,9 +1,9 @@
-"""How a segment cuts its work: rows of y per tile, and time steps in one pass over memory. It changes speed, no bit.
+"""Tuning of segments: rows of y per tile, and time steps in one pass over memory. It changes speed, no bit.
 
-The first steps of a run on a grid that is large enough try some cuts in turn, and the fastest is kept, in this process
-and, by `remember_in`, for the next: by processor, instruction set, medium, order, layer, threads and rough shape.
-Trials are steps of the run itself, so nothing is computed in vain. ``SUBSALT_TUNE=off`` takes the defaults,
-``SUBSALT_TILE_ROWS`` forces the rows of a tile, and ``SUBSALT_BATCH`` draws how many steps are done at a time.
+The first steps of a run on a large enough grid try several cuts in turn. The fastest is kept for this process and, by
+`remember_in`, for later ones: by processor, instruction set, medium, order, layer, threads and rough shape. Trials are
+steps of the run itself, so that nothing is computed in vain. ``SUBSALT_TUNE=off`` takes the defaults,
+``SUBSALT_TILE_ROWS`` sets the rows of a tile, and ``SUBSALT_BATCH`` is the seed of a random number of steps at a time.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def batch_seed() -> int | None:
 
 
 class Memory(Protocol):
-    """Where cuts outlive the process; this package knows no files."""
+    """Storage of cuts beyond the process; this package itself knows no files."""
 
     def read(self) -> dict[str, Cut]:
         """Return every cut that is known, by `key`."""

@@ -28,7 +28,7 @@ class Launcher:
 
     @classmethod
     def find(cls, command: str | None = None) -> Launcher:
-        """Return the launcher that was asked for, or the mpiexec of this environment, or the one on PATH.
+        """Return the requested launcher, or the mpiexec of this environment, or the one on PATH.
 
         Parameters
         ----------

@@ -123,7 +123,7 @@ class Watch:
         }
 
     def text(self) -> str:
-        """Return a line for people, empty when nothing disturbed."""
+        """Return a line on the disturbance, empty when there was none."""
         if not self.noisy:
             return ""
         if self.others is None:

@@ -89,7 +89,7 @@ class Comm:
         return _registered(Comm(self.mpi.Split_type(mpi_library.module().COMM_TYPE_SHARED, self.rank)))
 
     def duplicate(self) -> Comm:
-        """Return the same ranks with messages of their own; collective."""
+        """Return a duplicate of the communicator, with separate messages; collective."""
         return Comm() if self.mpi is None else _registered(Comm(self.mpi.Dup()))
 
     def free(self) -> None:
@@ -356,7 +356,7 @@ def world() -> Comm:
 
 
 def stay_alone() -> None:
-    """Make the world one of this process alone, whatever started it; before `world` is asked for."""
+    """Make the world that of this process alone, whatever launched it; before the first call of `world`."""
     global _world
     _world = single()
 
@@ -376,7 +376,7 @@ def _free_all() -> None:
 
 
 def world_if_started() -> Comm | None:
-    """Return the world when somebody asked for it before."""
+    """Return the world if `world` has been called before."""
     return _world
 
 

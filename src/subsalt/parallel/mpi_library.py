@@ -42,7 +42,7 @@ class Launch:
     Parameters
     ----------
     name : str
-        The launcher, for people.
+        Name of the launcher in messages.
     rank, size : int
         Rank of this process, and number of all.
     library : tuple of str
@@ -264,7 +264,7 @@ def count_alone() -> None:
 
 
 def counting_error() -> Exception | None:
-    """Return why a profile that was asked for cannot be written, to be raised on all ranks."""
+    """Return why a requested profile cannot be written, to be raised on all ranks."""
     error: Exception | None = None if _counter is None else _counter.error()
     return error
 
@@ -422,7 +422,7 @@ def reaches_gpus() -> Reach:
 def _listed() -> Reach | None:
     """Return the answer in the memory kinds of MPI 4.1; None when there is no list, or CUDA is not in it.
 
-    A library lists what it was asked for: without CUDA in the list, it may still reach GPUs.
+    A library lists the kinds that were requested: without CUDA in the list, it may still reach GPUs.
     """
     kinds = module().COMM_WORLD.Get_info().Get("mpi_memory_alloc_kinds")
     if kinds and any(kind.split(":")[0].strip() == _MEMORY_KIND for kind in kinds.split(",")):

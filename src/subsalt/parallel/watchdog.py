@@ -96,15 +96,15 @@ class RankTable:
         self.rows["beat"][self.mine] += 1
 
     def note(self, text: str, column: str = "note") -> None:
-        """Tell what this rank works on, or in which ``"phase"`` it is."""
+        """Show the current work of this rank, or in column ``"phase"`` its phase."""
         self.rows[column][self.mine] = text.encode(errors="replace")[: ROW[column].itemsize]
 
     def ask_to_stop(self, number: int) -> None:
-        """Tell that this rank got a signal."""
+        """Note that this rank got a signal."""
         self.rows["signal"][self.mine] = number
 
     def end(self) -> None:
-        """Tell that this rank has said why all end."""
+        """Note that this rank has reported why all ranks end."""
         self.rows["ending"][self.mine] = 1
 
     @property

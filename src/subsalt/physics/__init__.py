@@ -24,7 +24,7 @@ def medium_of(model: ModelLike, medium: str = "auto") -> str:
     Raises
     ------
     ConfigError
-        When the name is unknown, or ``"vti"`` or ``"tti"`` is asked for a model without Thomsen parameters.
+        When the name is unknown, or ``"vti"`` or ``"tti"`` is requested for a model without Thomsen parameters.
     """
     if medium == "auto":
         return model.medium

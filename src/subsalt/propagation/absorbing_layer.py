@@ -21,7 +21,7 @@ from subsalt.numerics import fixedmath
 
 LayerKind = Literal["pml", "damping", "none"]
 
-#: cells of a layer when none are asked for
+#: cells of a layer by default
 DEFAULT_WIDTH: dict[str, int] = {"pml": 12, "damping": 40, "none": 0}
 
 #: thinner layers reflect visibly: 1e-3 at normal incidence for a PML, some percent at 30 degrees for damping

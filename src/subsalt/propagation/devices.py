@@ -57,7 +57,7 @@ class Gpus:
     seats : tuple of Seat
         GPU of every rank.
     idle : dict of int
-        GPUs that nobody takes, by node.
+        Number of unused GPUs, by node.
     """
 
     seats: tuple[Seat, ...]

@@ -1,8 +1,8 @@
-"""The computational grid of a window, what of it one rank has, and the shell beside its absorbing layer.
+"""The computational grid of a window, the part of one rank, and the shell next to its absorbing layer.
 
 The computational grid is the window of the model, a margin so that no source or receiver support reaches the layer, and
-the layer. A group of ranks cuts it into slabs along x, or blocks in x and y (`subsalt.propagation.blocks`); everything
-a rank computes with is then an ordinary grid of what it holds, with local indices from its first plane and row on.
+the layer. A group of ranks cuts it into slabs along x, or blocks in x and y (`subsalt.propagation.blocks`); each
+rank then computes on an ordinary grid of the cells that it holds, with local indices from its first plane and row.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from subsalt.numerics.stencil import Stencil
 
 #: wavelengths after which the accuracy holds, of the shortest wave
 WAVELENGTHS = 40.0
-#: frequencies that are looked at, as parts of the highest of a wavelet; a Ricker wavelet has 1e-6 of its energy beyond
+#: examined frequencies, as parts of the highest of a wavelet; a Ricker wavelet has 1e-6 of its energy beyond
 PART = np.linspace(0.02, 1.6, 80)
 _KAPPA = np.linspace(0.0, 4 * np.pi, 1601)
 

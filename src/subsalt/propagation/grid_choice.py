@@ -1,9 +1,9 @@
-"""The grid on which waves are computed: the coarsest that carries their band with the accuracy asked for.
+"""The grid on which waves are computed: the coarsest that carries their band with the requested accuracy.
 
-Three things take points per shortest wavelength. A direct wave takes as many as the weights in space decide. A
-reflection that is modelled takes the model at twice the wavenumber, and an image holds twice the wavenumber
-(`subsalt.propagation.folding`): at an accuracy of 0.01 about 4.4 and 3.5 points, which no order can save. The grid has
-as many as the most demanding of what a job does.
+Three things need points per shortest wavelength. The need of a direct wave depends on the weights in space. A modelled
+reflection needs the model at twice the wavenumber, and an image contains twice the wavenumber
+(`subsalt.propagation.folding`): at an accuracy of 0.01 about 4.4 and 3.5 points, whatever the order. The grid has as
+many points as the most demanding part of the job.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from subsalt.numerics.stencil import FITTED_ORDERS, LEAST_POINTS, Stencil
 from subsalt.propagation.folding import PART, WAVELENGTHS, Waves, points_of_image, reflection_error, symbol
 from subsalt.propagation.options import PropagationOptions
 
-#: part of the accuracy asked for that frequencies may have which traces lose between records and time steps
+#: part of the requested accuracy that frequencies may have which traces lose between records and time steps
 TRACE_SHARE = 0.01
 #: the accuracy for which the points of fitted weights are tabulated
 TABULATED = 0.01
-#: points per shortest wavelength that are looked at
+#: examined range of points per shortest wavelength
 FEWEST, MOST = 2.2, 12.0
 _POINTS = np.linspace(FEWEST, MOST, 981)
 #: share of the accuracy that a reflection may use: on fine grids fitted weights use all of it, aliasing a last digit
@@ -40,7 +40,7 @@ WORTH = 1.1
 
 @dataclass(frozen=True)
 class Needed:
-    """Points per shortest wavelength by what needs them.
+    """Points per shortest wavelength, by purpose.
 
     Parameters
     ----------

@@ -160,7 +160,7 @@ class Halo:
         self._start_all, self._test_all = mpi_library.start_all(), mpi_library.test_all()
 
     def start(self, level: Sequence[Any]) -> None:
-        """Begin the exchange of a time level; what neighbours hold of it must have been written, or asked for."""
+        """Begin the exchange of a time level; the planes that neighbours hold must have been written, or queued."""
         self._active, self._under_way = list(self._levels[id(level[0])]), False
         for stage in self._active:
             self.traffic.bytes += stage.sent

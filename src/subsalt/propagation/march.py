@@ -1,7 +1,7 @@
-"""The march over the time steps of one wavefield, whatever advances it, on one rank or on the slab of one.
+"""The loop over the time steps of one wavefield by any stepper, on a whole grid or on the slab of a rank.
 
-`march` asks a stepper for steps from hook to hook and ends when the wavefield is no longer finite. `by_step` is the
-reference, apart from it: a loop in Python over the kernels of any device on a whole grid, whose bits every stepper has.
+`march` calls a stepper from hook to hook and ends when the wavefield is no longer finite. `by_step` is a separate
+reference: a loop in Python over the kernels of any device on a whole grid, whose bits every stepper reproduces.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def march(
     exchange: Exchange | None = None,
     blown_up: Callable[[State], None] = lambda state: None,
 ) -> bool:
-    """Advance `state` by `n` steps; return whether it was finite where it was looked at (`Work.check_last`).
+    """Advance `state` by `n` steps; return whether it was finite at each check (`Work.check_last`).
 
     Collective over a group, in which nothing but ghost planes travels.
 
@@ -86,7 +86,7 @@ def march(
 
 
 def by_step(kernels: Device, problem: Problem, state: State, n: int, work: Work) -> bool:
-    """Advance step by step; return whether the field is finite (looked at every `FINITE_EVERY` steps and at last)."""
+    """Advance step by step; return whether the field is finite (checked every `FINITE_EVERY` steps and at the end)."""
     for i in range(n):
         if work.inner is not None:
             kernels.field_step(problem, state, work.inner)

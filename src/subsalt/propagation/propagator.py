@@ -305,7 +305,7 @@ class Propagator:
         Raises
         ------
         NumericalFailure
-            When the field is no longer finite (looked at every 50 steps and after the last one). A group stops
+            When the field is no longer finite (checked every 50 steps and after the last one). A group stops
             together, some steps after one of its ranks has noticed.
         KeyboardInterrupt
             Within a fraction of a second, or one step where that takes longer. The state then stands between two steps.

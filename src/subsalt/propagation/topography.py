@@ -1,4 +1,4 @@
-"""The weights of a free surface that is no plane of the grid: the mirror of its ghosts (`kernels.mirror`)."""
+"""The weights of a free surface that cuts through the grid: the mirror of its ghosts (`kernels.mirror`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MORE = 1
 #: have the stiffness 1 / d: at 0.2 cells the fastest wave of the grid is still that of the stencil, at 0.1 cells it is
 #: faster than the time step allows
 NEAREST = 0.25
-#: slope up to which operators were looked at (benchmarks/prove_topography.py)
+#: largest slope for which operators were tested (benchmarks/prove_topography.py)
 STEEPEST = 1.2
 #: terms that end the substitution: a float32 of order 1 has no such digits
 LEAST = 1e-7

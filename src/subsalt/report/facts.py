@@ -46,7 +46,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class MethodRows:
-    """The part of the report that a method of imaging has: what it says of its own runs beside what all say."""
+    """The part of the report that a method of imaging adds to the common part."""
 
     #: numbers with their meanings
     cards: Sequence[tuple[str, str]] = ()
@@ -62,7 +62,7 @@ class MethodRows:
 
 @dataclass
 class RunFacts:
-    """All that the report tells.
+    """The facts of a run for its report.
 
     Parameters
     ----------

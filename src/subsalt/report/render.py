@@ -1,6 +1,6 @@
-"""HTML from the templates beside this module: what they insert is escaped, so that no name can become code.
+"""HTML from the templates next to this module: inserted values are escaped, so that no name can become code.
 
-Numbers as people read them.
+Numbers are formatted here, too.
 """
 
 from __future__ import annotations

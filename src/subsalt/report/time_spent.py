@@ -1,7 +1,7 @@
-"""Where the time of a run went: its phases, the model's prediction beside them, its ranks, its source wavefields.
+"""The time that a run spent: its phases with their predictions, its ranks, its source wavefields.
 
-Each function returns what the macro of its name in ``templates/run.html`` lays out, or None when the run says nothing
-about its subject.
+Each function returns the input of the macro of its name in ``templates/run.html``, or None when the run has nothing on
+its subject.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def _seconds(value: Any) -> str:
 
 
 def _input(kinds: dict[str, Any]) -> list[tuple[str, ...]]:
-    """Bytes that were asked for and bytes that moved, summed over the ranks."""
+    """Requested and read bytes, summed over the ranks."""
     rows = []
     for kind, label in (("traces", "traces"), ("all", "all input, checks included")):
         amounts: list[Any] = [section(kinds, kind).get(k) for k in ("wanted", "read", "received")]

@@ -1,8 +1,7 @@
-"""An image without a value, or with values that are no numbers: refused at the end, with the step that made it so.
+"""The refusal of an image that is zero throughout or not finite, with the step that made it so.
 
-A run that ends well has an image that somebody can look at. One that is zero throughout is looked at as well, and taken
-for a survey without reflectors; it is an error, told with the step that emptied it. What was computed stays in the run
-directory.
+A user could take an image of zeros for a survey without reflectors. It is an error, which names the step that emptied
+it. All results stay in the run directory.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from subsalt.parallel.comm import Comm
 LOOKED_AT = 5
 #: traces of a time migration, for the same
 TRACES = 200
-#: values that are looked at together
+#: values that are examined together
 PIECE = 1 << 22
 KEPT = "what was computed is kept in the run directory"
 

@@ -1,4 +1,4 @@
-"""The job of a run directory: what `resume`, `reimage` and `play` begin with."""
+"""The job of a run directory, with which `resume`, `reimage` and `play` begin."""
 
 from __future__ import annotations
 

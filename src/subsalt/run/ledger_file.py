@@ -1,4 +1,4 @@
-"""The database file of a ledger: its tables, opening it, bringing older forms up to date, damage SQLite overlooks."""
+"""The database file of a ledger: its tables, opening, updates from older formats, damage that SQLite overlooks."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ in this and in later starts, and calls for each of them `units`, `work` and `clo
             ... publish rounds/model_{k+1:03d}.npz ...
             return RoundEnd(files, last=converged, facts={"misfit": misfit})
 
-Whatever a round begins with is read from published files, never kept in memory from the round before: a start that goes
-on has nothing else. Partial results of a round are in a folder of its own, and are removed when it is closed.
+The inputs of a round are read from published files, never kept in memory from the round before, since a resumed run has
+nothing else. Partial results of a round are in a separate folder, which is removed when the round is closed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""How far a computation is: the callback that runners call, and its two shapes for people.
+"""The progress of a computation: the callback of runners, shown as lines or as a bar.
 
 A runner calls ``progress(done, total, message)`` as often as it likes: `done` of `total` shots or blocks, fractions
 included. On a terminal that moves a bar; elsewhere it prints a line after 30 seconds and then ever more rarely, so
 that the log of a batch job of days has about a hundred. Under mpiexec rank 0 alone shows anything.
 
-What a run directory tells anyone who looks: shots done, running, failed, rate, time left.
-
-Nothing here takes a lock or writes.
+`subsalt watch` shows the progress in a run directory: shots done, running, failed, rate, time left. It takes no lock
+and writes nothing.
 """
 
 from __future__ import annotations

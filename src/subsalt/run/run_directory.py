@@ -122,7 +122,7 @@ class RunDirectory:
         )
 
     def end_of_units(self, more: bool = False) -> None:
-        """End the run here when somebody asked for it and units or rounds are left."""
+        """End the run here when a stop was requested and units or rounds are left."""
         live, ledger = self.state.live, self.state.ledger
         left = live is not None and ledger is not None and (more or bool(units_to_do(ledger)))
         self.state.world.agree(live.unfinished(left) if live else None)

@@ -4,7 +4,7 @@ Only rank 0 knows which units are planned, running and done. The first rank of a
 unit and asks for the next one in one message; a thread on rank 0 answers while its main thread computes. Where the MPI
 library has no threads (MPI_THREAD_MULTIPLE), rank 0 answers between the time steps of its own units.
 
-Groups of ranks: each takes a unit at a time; the window of a shot is cut into slabs along x, one per rank.
+The ranks of a group share a unit: the window of a shot is cut into slabs along x, one per rank.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class UnitQueue:
 
 
 class Scheduler:
-    """Hands out units on rank 0: its own group asks directly, the others by messages. A context manager.
+    """Assigns units on rank 0: its own group asks directly, the others by messages. A context manager.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""The settings of a run directory: the job and what it is tied to, kept in the ledger and in a copy beside it.
+"""The settings of a run directory: the job and its identity, kept in the ledger and in a copy next to it.
 
-Both have a checksum: SQLite has none of what is in its cells, and a copy is a file like any other.
+Both have a checksum, since SQLite does not check the values in its cells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Noisy traces that a step zeroes, and swell that a step takes, are no fault: what `check` says knows these steps."""
+"""Noisy traces that a step zeroes, and swell that a step removes, are not faults: `check` knows these steps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from subsalt.job.signal.step import Headers
 
 
-#: noisy traces that are looked at, evenly spread over all of a survey: conditions on samples read their shots
+#: examined noisy traces, evenly spread over all of a survey: conditions on samples read their shots
 MOST = 50
 
 
@@ -86,7 +86,7 @@ def _stopped(step: Bandpass) -> bool:
 
 
 def _known(finding: Finding, flow: Flow, kills: list[Edited], source: Survey | TraceTable) -> Finding:
-    """Return the finding as a warning where all traces that are looked at are zeroed."""
+    """Return the finding as a warning where all examined traces are zeroed."""
     noisy = _rows(cast("dict[str, str]", finding.evidence["numbers"]), source)
     looked_at = noisy[spread(len(noisy), MOST)]
     try:

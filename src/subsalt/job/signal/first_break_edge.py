@@ -18,7 +18,7 @@ from subsalt.acquisition.survey import Survey
 from subsalt.job.signal.mute import FIRST_BREAKS, Mute
 from subsalt.job.signal.step import Step
 
-#: shots that are looked at, and traces of each
+#: examined shots, and traces of each
 SHOTS, TRACES = 40, 48
 #: share of these shots whose first breaks have to be clear
 CLEAR = 0.6
@@ -37,7 +37,7 @@ class BreakEdge:
     velocity, delay : float
         m/s and s.
     clear, looked : int
-        Shots with clear first breaks, of so many that were looked at.
+        Shots with clear first breaks, and examined shots.
     reason : str
         Why first breaks are not used; empty when they are.
     """

@@ -110,7 +110,7 @@ class TraceOperator(ABC):
         )
 
     def taken(self) -> list[float]:
-        """Return energies of what came in and of what was taken, so far in this process; empty where nobody counts."""
+        """Return the input and the removed energy so far in this process; empty for steps that do not count it."""
         return []
 
     def curves(self, headers: Headers) -> list[NDArray[np.float64]]:

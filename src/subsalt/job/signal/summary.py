@@ -168,7 +168,7 @@ def edited(
 ) -> list[dict[str, Any]]:
     """Return the effects of ``edit`` and ``swell``: step, condition, number of traces, and which. Collective.
 
-    Shots that have to be looked at are shared among the ranks, and every rank knows their marks at the end.
+    Shots that must be read are shared among the ranks, and every rank knows their marks at the end.
     """
     flow = flow_of(source)
     steps = [] if flow is None else [made for made in flow.operators if isinstance(made, Marked)]
@@ -224,7 +224,7 @@ def _known(its: _Shots, places: list[int], comm: Comm, stored: StoredMarks | Non
 
 
 def _looked_at(its: _Shots, pieces: list[Any], say: Callable[[str], None]) -> Iterator[Headers]:
-    """Yield the headers of pieces with their marks; tell how far it is from time to time."""
+    """Yield the headers of pieces with their marks; report progress from time to time."""
     last_report = clock.monotonic()
     for n, piece in enumerate(pieces):
         if clock.monotonic() - last_report > TELL:

@@ -179,7 +179,7 @@ class TableTreatment:
         return column
 
     def marked(self, rows: NDArray[np.int64]) -> Headers:
-        """Return the headers of rows with the marks of their traces; shots that nobody has looked at are read."""
+        """Return the headers of rows with the marks of their traces; shots that have not been read yet are read."""
         headers = self.headers(rows)
         if not self._marks:
             return headers

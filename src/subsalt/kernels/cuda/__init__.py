@@ -1,8 +1,8 @@
 """The kernels on a GPU, float32: the same functions as `subsalt.kernels.cpu`, with the same bits as its v3 and v4.
 
-Arrays of states and images are `DeviceArray`; records and point samples stay on the host. What computes is the plug-in
-of ``native/cuda`` (`kernels.cuda_library`), which is there where a CUDA compiler was. Work is asked for in one order
-and done in it; a function that gives numbers to the host waits for them.
+Arrays of states and images are `DeviceArray`; records and point samples stay on the host. The plug-in of
+``native/cuda`` computes (`kernels.cuda_library`); it is built where there is a CUDA compiler. Work is done in the order
+in which it is queued; a function that returns numbers to the host waits for them.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def new_state(problem: Problem) -> State:
 
 
 def stepper(problem: Problem, work: Work, sharing: Sharing | None = None) -> Stepper:
-    """Return a segment, of a slab one whose steps are asked for in two parts."""
+    """Return a segment; for a slab one whose steps are queued in two parts."""
     return Segment(problem, work) if sharing is None else SlabParts(problem, work, sharing)
 
 

@@ -1,6 +1,6 @@
-"""Arrays in the memory of a GPU, and page-locked ones on the host, which copies use beside the computing.
+"""Arrays in the memory of a GPU, and page-locked arrays of the host, whose copies overlap with kernels.
 
-Ghost planes between a GPU and MPI: straight from and to its memory, or through page-locked memory of the host.
+Ghost planes travel between a GPU and MPI directly, or through page-locked memory of the host.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def move(target: DeviceArray | NDArray, source: DeviceArray | NDArray) -> None:
 class CudaGhostPlanes:
     """The blocks of planes of one time level on a GPU that are exchanged, a `subsalt.kernels.device.GhostPlanes`.
 
-    Nothing here waits: `leave` and `arrive` ask for copies that run beside the kernels, `left` looks.
+    Nothing here waits: `leave` and `arrive` queue copies that overlap with kernels, `left` tests whether they are done.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ class CudaGhostPlanes:
         self.free.atexit = False
 
     def leave(self) -> None:
-        """Bring what is sent to page-locked memory, once all kernels asked for so far are done."""
+        """Queue the copy of the planes to send to page-locked memory, after all kernels queued so far."""
         call("subsalt_cuda_halo_leave", self.pointer)
 
     def left(self) -> bool:
@@ -290,7 +290,7 @@ class CudaGhostPlanes:
         return bool(there.value)
 
     def arrive(self) -> None:
-        """Bring what was received to the GPU; kernels asked for from now on wait for it there."""
+        """Queue the copy of the received planes to the GPU; kernels queued from now on wait for it."""
         call("subsalt_cuda_halo_arrive", self.pointer)
 
 

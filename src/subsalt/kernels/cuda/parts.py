@@ -1,9 +1,8 @@
-"""Time steps of a slab on a device that computes beside the host: nothing is waited for but ghost planes.
+"""Time steps of a slab on a device that computes asynchronously: the host waits only for ghost planes.
 
-What `subsalt.kernels.steps` does, with the same bits and the same messages. Each step is asked for in two parts, of the
-segments of the device: the shells, whose planes then travel, and the core with all that comes after it. The host waits
-for the messages while the core is computed, and is never more than a step ahead of the device: planes are sent when
-they have been computed.
+The bits and messages are those of `subsalt.kernels.steps`. Each step is queued in two parts, as segments of the device:
+the shells, whose planes are then sent, and the core with all later work. The host waits for the messages while the core
+is computed, and is never more than a step ahead of the device, since planes are sent once they have been computed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _PARTS, MOST_KEPT = "slab.parts", 8
 
 
 class SlabParts(Stepwise):
-    """One step per call, asked for in two parts.
+    """One step per call, queued in two parts.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """A problem on the GPU: its parameters there, and the plug-in's plan; built once per problem.
 
-Points between nodes on the GPU: kept there as long as the point set they belong to, injected and recorded.
+Points between nodes are injected and recorded on the GPU, and stay there as long as their point set.
 """
 
 from __future__ import annotations
