@@ -14,6 +14,7 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 PIP_FLAGS := -q --disable-pip-version-check -c constraints.txt
 NATIVE_SOURCES := $(shell find native packages/lab/src tests/lab/programs tests/cuda benchmarks -name '*.[ch]pp' -o -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null)
 CASES ?= iso-256 vti-256
+SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
 .PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
@@ -109,9 +110,9 @@ lint: $(STAMP) ## style, types, layers, spelling, words of the documentation
 	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr src packages tests native docs examples benchmarks *.md Makefile CMakeLists.txt
 
 docs: $(STAMP) ## build the documentation as a site in build/docs: warnings, broken links and anchors are errors
-	@$(PY) -c 'import mkdocs, material' 2>/dev/null || $(PY) -m pip install $(PIP_FLAGS) mkdocs-material
+	@$(PY) -c 'import sphinx, myst_parser, pydata_sphinx_theme, numpydoc, sphinx_design' 2>/dev/null || $(PY) -m pip install $(PIP_FLAGS) $(SPHINX)
 	$(PY) docs/check_words.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(PY) docs/site/build.py
 	@echo "open build/docs/index.html"
 
 demo: build ## model, write SEG-Y, migrate, and show how far each known reflector is off

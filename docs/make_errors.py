@@ -38,7 +38,8 @@ def page() -> str:
             parts.append(
                 f"## {digit}xx: {SUBJECTS[digit]}\n\n| code | what | meaning | cure |\n|---|---|---|---|"
             )
-        cells = (code, entry.title, entry.meaning, entry.cure)
+        # an anchor for each code: links are errors.md#E531
+        cells = (f"[{code}]{{#{code}}}", entry.title, entry.meaning, entry.cure)
         parts.append("| " + " | ".join(c.replace("|", "\\|").replace("\n", " ") for c in cells) + " |")
     return "\n".join(parts).replace("|\n## ", "|\n\n## ") + "\n"
 

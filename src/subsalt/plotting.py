@@ -77,7 +77,7 @@ def plot(
         Place through which it is cut: x, y, z in m; of a time image inline, crossline and time in s. The middle
         when left out.
     clip : float, default 99
-        Percentile of |amplitude| at which the grey scale ends.
+        Percentile of ``|amplitude|`` at which the grey scale ends.
     gain : float, default 0
         Traces and time images are multiplied by time to this power.
     draw : {"auto", "wiggle", "grey", "residual"}

@@ -47,7 +47,7 @@ def compare(
     at : sequence of float, (3,), optional
         Local point through which the plane is cut, m.
     clip : float
-        Percentile of |a| at which the grey scale ends.
+        Percentile of ``|a|`` at which the grey scale ends.
     same_scale : bool
         One limit for both (the first one's), instead of one each, as suits images in different units.
     difference : bool

@@ -1,0 +1,91 @@
+"""Build the documentation site: gather the pages of docs/, write the generated ones, run Sphinx.
+
+``python docs/site/build.py [FOLDER]`` writes the site to FOLDER, by default ``build/docs``. Pages are copied to
+``build/docs-source``, so that nothing generated lies among what is written by hand. Every warning is an error.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import api_pages
+import command_pages
+import gallery
+import job_pages
+
+DOCS = Path(__file__).resolve().parents[1]
+ROOT = DOCS.parent
+SOURCE = ROOT / "build" / "docs-source"
+#: what is copied from docs/ to the site's source
+KINDS = (".md", ".png", ".svg", ".html", ".json")
+#: folders of docs/ that are no pages
+LEFT_OUT = ("site", "__pycache__")
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file unless it has that content already: Sphinx reads changed files only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def toctree(pages: list[str], *options: str) -> str:
+    """Return the Markdown of a table of contents."""
+    return "\n".join(["```{toctree}", *(f":{o}" for o in options), *(f"/{p}" for p in pages), "```", ""])
+
+
+def headings(navigation: dict, home: str) -> dict[str, str]:
+    """Return the pages that hold the navigation, by name: the home page with it, and one page for each heading."""
+    pages, top = {}, []
+    for heading in navigation["heading"]:
+        top.append(heading.get("page") or heading["name"])
+        if "name" in heading:
+            body = f"# {heading['title']}\n\n{heading['intro']}\n\n"
+            pages[heading["name"]] = body + toctree(heading["pages"], "maxdepth: 1")
+    notes = "# Laboratory notes\n\nHow results were obtained, for developers.\n\n"
+    pages["notes/index"] = "---\norphan: true\n---\n\n" + notes + toctree(navigation["notes"]["pages"])
+    pages["index"] = home + "\n" + toctree(top, "hidden:", "maxdepth: 2")
+    return pages
+
+
+def sources() -> dict[str, Path]:
+    """Return the files to copy from docs/, by their names below it."""
+    files = (path for path in DOCS.rglob("*") if path.suffix in KINDS)
+    named = {path.relative_to(DOCS).as_posix(): path for path in files}
+    return {name: path for name, path in named.items() if name.split("/")[0] not in LEFT_OUT}
+
+
+def gather() -> None:
+    """Lay out the source of the site: copies, generated pages, navigation; files of an earlier build go."""
+    copied = sources()
+    navigation = tomllib.loads((DOCS / "site" / "navigation.toml").read_text(encoding="utf-8"))
+    texts = {f"{name}.md": text for name, text in headings(navigation, copied["index.md"].read_text()).items()}
+    for made in (command_pages.pages(), job_pages.pages(), api_pages.pages(), gallery.pages()):
+        texts |= made
+    expected = {*copied, *texts}
+    for old in [path for path in SOURCE.rglob("*") if path.is_file()]:
+        if old.relative_to(SOURCE).as_posix() not in expected:
+            old.unlink()
+    for name, text in texts.items():
+        write(SOURCE / name, text)
+    for name, path in copied.items():
+        to = SOURCE / name
+        if name not in texts and not (to.exists() and to.read_bytes() == path.read_bytes()):
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, to)
+
+
+def main() -> None:
+    """Gather the pages and build the site."""
+    site = Path(sys.argv[1] if sys.argv[1:] else ROOT / "build" / "docs")
+    gather()
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html", "-c", DOCS]
+    sys.exit(subprocess.run([*command, "-d", ROOT / "build" / "docs-trees", SOURCE, site]).returncode)
+
+
+if __name__ == "__main__":
+    main()

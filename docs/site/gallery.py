@@ -1,0 +1,72 @@
+"""The gallery of examples/: a picture, what the example shows, and how it is run. Nothing is run at build time."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+@dataclass(frozen=True)
+class Example:
+    """An entry of the gallery: file in examples/, picture in docs/, page with more."""
+
+    file: str
+    picture: str
+    page: str
+
+
+SHOWN = (
+    Example("viking.toml", "viking.png", "tutorials/first-image.md"),
+    Example("field_line/README.md", "field-line-image.png", "field-line.md"),
+    Example("marmousi2.py", "marmousi2.png", "field-line.md"),
+    Example("marmousi_vti.py", "marmousi.png", "tutorials/marmousi.md"),
+    Example("marmousi_tti.py", "marmousi_tti.png", "tutorials/marmousi.md"),
+    Example("time_migration_3d.py", "kirchhoff-3d.png", "tutorials/time-migration.md"),
+    Example("cdp601to610.toml", "kirchhoff-cdp601.png", "tutorials/time-migration.md"),
+    Example("viking_time.toml", "kirchhoff-viking.png", "tutorials/time-migration.md"),
+    Example("kirchhoff_against_rtm.py", "kirchhoff-against-rtm.png", "tutorials/time-migration.md"),
+)
+
+
+def title_and_text(path: Path) -> tuple[str, str]:
+    """Return the first line of an example, and what follows it as Markdown."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        doc = ast.get_docstring(ast.parse(text)) or ""
+        head, _, body = doc.partition("\n")
+        # an indented block of the docstring is what one types
+        block = re.compile(r"((?:^ {4}.*\n?)+)", re.MULTILINE)
+        body = block.sub(lambda m: "```console\n" + re.sub("(?m)^ {4}", "$ ", m[0]).rstrip() + "\n```\n", body)
+        return head, body.strip()
+    if path.suffix == ".toml":
+        comment = text.partition("\n")[0].lstrip("# ")
+        return comment, f"```toml\n{text.strip()}\n```\n\n`subsalt migrate examples/{path.name}`"
+    head = text.partition("\n")[0].lstrip("# ")
+    return head, f"The commands are in `examples/{path.relative_to(EXAMPLES)}`."
+
+
+def pages() -> dict[str, str]:
+    """Return the pages by their names below docs/."""
+    made, cards = {}, []
+    for example in SHOWN:
+        name = example.file.split("/")[0].rpartition(".")[0] or example.file.split("/")[0]
+        head, body = title_and_text(EXAMPLES / example.file)
+        title = head.partition(":")[0].rstrip(".")
+        made[f"gallery/{name}.md"] = (
+            f"# {title}\n\n`examples/{example.file}`: {head}\n\n![{title}](../{example.picture})\n\n{body}\n\n"
+            f"More in [the page with its results](../{example.page}).\n"
+        )
+        cards.append((name, f":::{{grid-item-card}} {title}\n:img-top: ../{example.picture}\n:link: {name}\n"
+                            ":link-type: doc\n:::\n"))  # fmt: skip
+    grid = "::::{grid} 1 2 3 3\n:gutter: 3\n\n" + "\n".join(card for _, card in cards) + "::::\n"
+    tree = "\n".join(["```{toctree}", ":hidden:", "", *(name for name, _ in cards), "```", ""])
+    intro = (
+        "# Gallery\n\nEvery example is a file in `examples/`. `examples/README.md` lists all of them with their run times and "
+        "says where their data come from; several make their own.\n\n"
+    )
+    return made | {"gallery/index.md": intro + grid + "\n" + tree}

@@ -1,0 +1,68 @@
+"""The site has every public name, command, key and page; where Sphinx is installed it is built without a warning."""
+
+import importlib.util
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import subsalt
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "docs" / "site"
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """Return a function that imports a module of docs/site."""
+    monkeypatch.syspath_prepend(SITE)
+    return importlib.import_module
+
+
+def test_every_public_name_stands_in_one_group(site):
+    api = site("api_pages")
+    listed = [name for group in api.GROUPS for name in group.names.get("subsalt", ())]
+    assert sorted(listed) == sorted(set(subsalt.__all__) - {"__version__"})
+
+
+def test_every_command_has_a_page_with_its_options(site):
+    made = site("command_pages").pages()
+    migrate = made["reference/options/migrate.md"]
+    assert "`--recompute`" in migrate
+    assert "$ subsalt migrate" in migrate
+    assert {"scan", "init", "check", "view"} <= {Path(name).stem for name in made}
+
+
+def test_every_table_of_both_methods_has_a_page_with_its_keys(site):
+    made = site("job_pages").pages()
+    assert {"data", "kirchhoff-data", "imaging", "velocity", "signal"} <= {Path(name).stem for name in made}
+    assert "[`aperture`]{#imaging-aperture}" in made["reference/keys/imaging.md"]
+
+
+def test_every_page_of_the_documentation_is_in_the_navigation():
+    navigation = tomllib.loads((SITE / "navigation.toml").read_text(encoding="utf-8"))
+    listed = [page for heading in navigation["heading"] for page in heading.get("pages", [heading.get("page")])]
+    listed += navigation["notes"]["pages"]
+    pages = [p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in (ROOT / "docs").rglob("*.md")]
+    assert not set(pages) - {"index", *listed}
+    assert len(listed) == len(set(listed))
+
+
+def test_pictures_and_pages_of_the_gallery_exist(site):
+    for example in site("gallery").SHOWN:
+        for path in (ROOT / "examples" / example.file, ROOT / "docs" / example.picture, ROOT / "docs" / example.page):
+            assert path.exists()
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_codes_have_anchors(tmp_path):
+    if any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "pydata_sphinx_theme")):
+        pytest.skip("the extra docs is not installed")
+    built = subprocess.run([sys.executable, SITE / "build.py", tmp_path], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    assert 'id="E531"' in (tmp_path / "reference" / "errors.html").read_text(encoding="utf-8")
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert subsalt.__version__ in page
+    assert not [part for part in page.split('src="')[1:] if part.startswith("http")], "fetched from a network"
