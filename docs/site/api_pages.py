@@ -134,8 +134,8 @@ def pages() -> dict[str, str]:
     listed = "\n".join(group.file for group in GROUPS)
     index = f"""# Python interface
 
-Everything here is public: it keeps its name, or an alias with a warning, from one version to the next. Other modules of the
-package may change at any time.
+Everything here is public: it keeps its name, or an alias with a warning, from one version to the next. Other modules of
+the package may change at any time.
 
 ```{{toctree}}
 :maxdepth: 2

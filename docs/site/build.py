@@ -1,7 +1,8 @@
 """Build the documentation site: gather the pages of docs/, write the generated ones, run Sphinx.
 
 ``python docs/site/build.py [FOLDER]`` writes the site to FOLDER, by default ``build/docs``. Pages are copied to
-``build/docs-source``, so that nothing generated lies among what is written by hand. Every warning is an error.
+``build/docs-source``, so that nothing generated lies among what is written by hand. All pages are read each time, since a
+change of one page may break a link of another. Every warning is an error.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def headings(navigation: dict, home: str) -> dict[str, str]:
             body = f"# {heading['title']}\n\n{heading['intro']}\n\n"
             pages[heading["name"]] = body + toctree(heading["pages"], "maxdepth: 1")
     notes = "# Laboratory notes\n\nHow results were obtained, for developers.\n\n"
-    pages["notes/index"] = "---\norphan: true\n---\n\n" + notes + toctree(navigation["notes"]["pages"])
+    written = sorted(path.stem for path in (DOCS / "notes").glob("*.md"))
+    listed = [*navigation["notes"]["pages"], *(f"notes/{name}" for name in written)]
+    pages["notes/index"] = "---\norphan: true\n---\n\n" + notes + toctree(listed)
     pages["index"] = home + "\n" + toctree(top, "hidden:", "maxdepth: 2")
     return pages
 
@@ -63,7 +66,9 @@ def gather() -> None:
     """Lay out the source of the site: copies, generated pages, navigation; files of an earlier build go."""
     copied = sources()
     navigation = tomllib.loads((DOCS / "site" / "navigation.toml").read_text(encoding="utf-8"))
-    texts = {f"{name}.md": text for name, text in headings(navigation, copied["index.md"].read_text()).items()}
+    texts = {
+        f"{name}.md": text for name, text in headings(navigation, copied["index.md"].read_text()).items()
+    }
     for made in (command_pages.pages(), job_pages.pages(), api_pages.pages(), gallery.pages()):
         texts |= made
     expected = {*copied, *texts}
@@ -83,7 +88,20 @@ def main() -> None:
     """Gather the pages and build the site."""
     site = Path(sys.argv[1] if sys.argv[1:] else ROOT / "build" / "docs")
     gather()
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html", "-c", DOCS]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-E",
+        "-W",
+        "--keep-going",
+        "-n",
+        "-b",
+        "html",
+        "-c",
+        DOCS,
+    ]
     sys.exit(subprocess.run([*command, "-d", ROOT / "build" / "docs-trees", SOURCE, site]).returncode)
 
 

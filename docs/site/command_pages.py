@@ -32,7 +32,9 @@ def option_row(option: Any, ctx: Any) -> str:
     names, text = option.get_help_record(ctx)
     text, _, extra = text.rpartition("  [") if text.endswith("]") else (text, "", "")
     facts = [fact.strip() for fact in extra.rstrip("]").split(";")]
-    default = ", ".join(f"`{fact.removeprefix('default: ')}`" for fact in facts if fact.startswith("default: "))
+    default = ", ".join(
+        f"`{fact.removeprefix('default: ')}`" for fact in facts if fact.startswith("default: ")
+    )
     required = "required" if "required" in facts else default
     return f"| {forms(names)} | {required} | {cell(text)} |"
 
@@ -61,7 +63,10 @@ def section(name: str, command: Any, ctx: Any, level: str = "##") -> str:
     parameters = [p for p in command.get_params(ctx) if not getattr(p, "hidden", False)]
     arguments = [p for p in parameters if p.param_type_name == "argument"]
     if arguments:
-        rows = [f"| {cell(' '.join(p.get_usage_pieces(ctx)))} | {cell(p.help or '')} |" for p in arguments]
+        rows = [
+            f"| {cell(' '.join(p.get_usage_pieces(ctx)).replace('{', '').replace('}', ''))} | {cell(p.help or '')} |"
+            for p in arguments
+        ]
         parts.append("\n".join(["| argument | meaning |", "|---|---|", *rows]) + "\n")
     for title, options in panels([p for p in parameters if p.param_type_name == "option"]).items():
         rows = [option_row(option, ctx) for option in options]

@@ -41,7 +41,9 @@ def title_and_text(path: Path) -> tuple[str, str]:
         head, _, body = doc.partition("\n")
         # an indented block of the docstring is what one types
         block = re.compile(r"((?:^ {4}.*\n?)+)", re.MULTILINE)
-        body = block.sub(lambda m: "```console\n" + re.sub("(?m)^ {4}", "$ ", m[0]).rstrip() + "\n```\n", body)
+        body = block.sub(
+            lambda m: "```console\n" + re.sub("(?m)^ {4}", "$ ", m[0]).rstrip() + "\n```\n", body
+        )
         return head, body.strip()
     if path.suffix == ".toml":
         comment = text.partition("\n")[0].lstrip("# ")
@@ -66,7 +68,7 @@ def pages() -> dict[str, str]:
     grid = "::::{grid} 1 2 3 3\n:gutter: 3\n\n" + "\n".join(card for _, card in cards) + "::::\n"
     tree = "\n".join(["```{toctree}", ":hidden:", "", *(name for name, _ in cards), "```", ""])
     intro = (
-        "# Gallery\n\nEvery example is a file in `examples/`. `examples/README.md` lists all of them with their run times and "
-        "says where their data come from; several make their own.\n\n"
+        "# Gallery\n\nEvery example is a file in `examples/`. `examples/README.md` lists all of them with their run\n"
+        "times and says where their data come from; several make their own.\n\n"
     )
     return made | {"gallery/index.md": intro + grid + "\n" + tree}

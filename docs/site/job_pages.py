@@ -30,7 +30,9 @@ class Table:
     @property
     def file(self) -> str:
         """Name of its page."""
-        return self.name if self.method == DEFAULT or self.name == self.method else f"{self.method}-{self.name}"
+        return (
+            self.name if self.method == DEFAULT or self.name == self.method else f"{self.method}-{self.name}"
+        )
 
 
 class Schema:
@@ -111,17 +113,23 @@ def rows(schema: Schema, of: dict[str, Any], anchor: str) -> str:
 
 
 def within(schema: Schema, of: dict[str, Any], name: str, anchor: str, depth: int = 0) -> str:
-    """Return the sections of the tables inside a table."""
-    parts = []
+    """Return the sections of the tables inside a table; keys that take the same table share one."""
+    keys: dict[str, list[str]] = {}
     for key, value in of.get("properties", {}).items():
         for named in dict.fromkeys(schema.references(value)):
-            inner = schema.definitions[named]
-            path, at = f"{name}.{key}", f"{anchor}-{key}"
-            several = f": {inner['title']}" if len(set(schema.references(value))) > 1 else ""
-            at += f"-{named}" if several else ""
-            parts.append(f"## [{path}]{several}\n\n{inner.get('description', '')}\n\n{rows(schema, inner, at)}")
-            if depth < 2:
-                parts.append(within(schema, inner, path, at, depth + 1))
+            keys.setdefault(named, []).append(key)
+    several = {
+        key for key, value in of.get("properties", {}).items() if len(set(schema.references(value))) > 1
+    }
+    parts = []
+    for named, takers in keys.items():
+        inner = schema.definitions[named]
+        kind = f": {inner['title']}" if takers[0] in several else ""
+        at = f"{anchor}-{takers[0]}" + (f"-{named}" if kind else "")
+        title = ", ".join(f"[{name}.{key}]" for key in takers) + kind
+        parts.append(f"## {title}\n\n{inner.get('description', '')}\n\n{rows(schema, inner, at)}")
+        if depth < 2:
+            parts.append(within(schema, inner, f"{name}.{takers[0]}", at, depth + 1))
     return "\n".join(part for part in parts if part)
 
 
@@ -130,7 +138,9 @@ def page(schema: Schema, table: Table) -> str:
     method = f" ({method_of(table.method).title})"
     prose = PROSE.get(f"{table.method}.{table.name}", PROSE[table.method])
     body = rows(schema, table.schema, table.file)
-    more = f"`subsalt explain {table.name}` prints this table. [The job file](../{prose}) says more.\n"
+    more = (
+        f"`subsalt explain {table.name}` prints this table. [The page of its method](../{prose}) says more.\n"
+    )
     parts = [f"# [{table.name}]{method}\n\n{table.meaning[:1].upper()}{table.meaning[1:]}.\n", body, more]
     return "\n".join([*parts, within(schema, table.schema, table.name, table.file)])
 
@@ -151,7 +161,7 @@ def pages() -> dict[str, str]:
     tables = schema.tables()
     made = {f"{FOLDER}/{table.file}.md": page(schema, table) for table in tables}
     made[f"{FOLDER}/signal.md"] = signal_page(schema)
-    head = "# Keys of the job file\n\nWritten from the JSON Schema of job files: every table with its keys, types and defaults.\n"
+    head = "# Keys of the job file\n\nWritten from the JSON Schema: every table with its keys, types and defaults.\n"
     lines = ["| table | method | content |", "|---|---|---|"]
     lines += [f"| [[{t.name}]]({t.file}.md) | {t.method} | {cell(t.meaning)} |" for t in tables]
     lines.append("| [[[signal]]](signal.md) | both | steps on the traces before they are imaged |")

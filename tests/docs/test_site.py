@@ -37,14 +37,21 @@ def test_every_command_has_a_page_with_its_options(site):
 
 def test_every_table_of_both_methods_has_a_page_with_its_keys(site):
     made = site("job_pages").pages()
-    assert {"data", "kirchhoff-data", "imaging", "velocity", "signal"} <= {Path(name).stem for name in made}
+    assert {"data", "kirchhoff-data", "imaging", "kirchhoff-velocity", "signal"} <= {
+        Path(name).stem for name in made
+    }
     assert "[`aperture`]{#imaging-aperture}" in made["reference/keys/imaging.md"]
 
 
 def test_every_page_of_the_documentation_is_in_the_navigation():
     navigation = tomllib.loads((SITE / "navigation.toml").read_text(encoding="utf-8"))
-    listed = [page for heading in navigation["heading"] for page in heading.get("pages", [heading.get("page")])]
-    listed += navigation["notes"]["pages"]
+    listed = [
+        page for heading in navigation["heading"] for page in heading.get("pages", [heading.get("page")])
+    ]
+    listed += [
+        *navigation["notes"]["pages"],
+        *(f"notes/{p.stem}" for p in (ROOT / "docs" / "notes").glob("*.md")),
+    ]
     pages = [p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in (ROOT / "docs").rglob("*.md")]
     assert not set(pages) - {"index", *listed}
     assert len(listed) == len(set(listed))
@@ -52,13 +59,19 @@ def test_every_page_of_the_documentation_is_in_the_navigation():
 
 def test_pictures_and_pages_of_the_gallery_exist(site):
     for example in site("gallery").SHOWN:
-        for path in (ROOT / "examples" / example.file, ROOT / "docs" / example.picture, ROOT / "docs" / example.page):
+        for path in (
+            ROOT / "examples" / example.file,
+            ROOT / "docs" / example.picture,
+            ROOT / "docs" / example.page,
+        ):
             assert path.exists()
 
 
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning_and_codes_have_anchors(tmp_path):
-    if any(importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "pydata_sphinx_theme")):
+    if any(
+        importlib.util.find_spec(name) is None for name in ("sphinx", "myst_parser", "pydata_sphinx_theme")
+    ):
         pytest.skip("the extra docs is not installed")
     built = subprocess.run([sys.executable, SITE / "build.py", tmp_path], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
