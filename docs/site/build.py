@@ -1,8 +1,8 @@
 """Build the documentation site: gather the pages of docs/, write the generated ones, run Sphinx.
 
 ``python docs/site/build.py [FOLDER]`` writes the site to FOLDER, by default ``build/docs``. Pages are copied to
-``build/docs-source``, so that nothing generated lies among what is written by hand. All pages are read each time, since a
-change of one page may break a link of another. Every warning is an error.
+``build/docs-source``, so that nothing generated lies among what is written by hand. All pages are read each time, since
+a change of one page may break a link of another. Every warning is an error.
 """
 
 from __future__ import annotations
