@@ -66,9 +66,6 @@ SOURCES = ("src/subsalt", "packages/lab/src/subsalt_lab", "tests", "benchmarks")
 #: folders and files that still have docstrings, and names of variables, to reword
 HELD_DOCSTRINGS: tuple[str, ...] = (
     "benchmarks/",
-    "src/subsalt/checkpoint/",
-    "src/subsalt/methods/",
-    "src/subsalt/plan/",
     "tests/",
 )
 HELD_NAMES: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a user asks for of checkpoints: `CheckpointOptions`, with the defaults that a job file may leave out."""
+"""Options of checkpoints: `CheckpointOptions`, with the defaults for keys that a job file leaves out."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ class Method(Protocol):
 
     #: the value of the key `method`
     name: str
-    #: what it is, in lower case
+    #: its name in prose, in lower case
     title: str
-    #: what a run distributes among its ranks, in the singular, as the ledger and run.json call it
+    #: the unit of work that a run distributes among its ranks, in the singular, as in the ledger and in run.json
     unit: str
     #: the vertical axis of its image
     axis: Literal["depth", "time"]

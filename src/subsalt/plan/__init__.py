@@ -1,4 +1,4 @@
-"""What a run will take on given ranks, decided before anything is allocated."""
+"""Plans: what a run needs on given ranks, decided before anything is allocated."""
 
 from subsalt.plan.gpu import PlannedDevice
 from subsalt.plan.planning import plan_job, plan_job_on_nodes

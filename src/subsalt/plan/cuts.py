@@ -53,14 +53,14 @@ def sides_of(slabs: Sequence[Slab], width: int) -> list[Side]:
 
 @dataclass(frozen=True)
 class Travel:
-    """What a part sends in a time step.
+    """Messages that a part sends in a time step.
 
     Parameters
     ----------
     points : int
         That neighbours hold of it.
     nbytes, messages : int
-        Of all fields that travel.
+        Bytes and number of messages, of all fields that are exchanged.
     packed : int
         Bytes that are copied together before they are sent, and apart when they are received.
     core : float
@@ -95,9 +95,9 @@ class ExchangeTime:
     Parameters
     ----------
     seconds : float
-        Of its messages, one after the other.
+        Seconds of its messages, one after the other.
     exposed : float
-        What of them no computation hides.
+        Seconds of these that no computation hides.
     nbytes : int
         That all ranks of the group send.
     """
@@ -119,7 +119,7 @@ def exchange_of(
     nz : int
         Its points along z.
     cut : tuple of sequence of Slab
-        Of x and y.
+        Slabs along x and along y.
     step : float
         Seconds of a time step of the slowest part.
     link : Link
@@ -147,7 +147,7 @@ def exchange_of(
 
 @dataclass(frozen=True)
 class CutStep:
-    """What a time step takes with one cut.
+    """Time of a time step with one cut.
 
     Parameters
     ----------
@@ -177,13 +177,13 @@ class CutStep:
 
     @property
     def seconds(self) -> float:
-        """Of the step; without a known network those of the kernel."""
+        """Seconds of the step; without a known network, those of the kernel alone."""
         return self.kernel + (self.exposed or 0.0)
 
 
 @dataclass(frozen=True)
 class StepModel:
-    """What steps of a shot on many ranks are predicted from.
+    """Inputs from which the time steps of a shot on many ranks are predicted.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class StepModel:
     options : PropagationOptions
         Layer and free surface.
     rates : Rates
-        Of a node.
+        Rates of a node.
     sharing : int
         Ranks of a node.
     link : Link or None

@@ -1,4 +1,4 @@
-"""What a run writes, against the space there is."""
+"""Files that a run writes, compared with the free space."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BESIDE, BESIDE_UNIT = 150_000, 1_000
 #: pictures of a section, or of a volume with its planes, once as files and once in the report
 PICTURES_2D, PICTURES_3D = 1_100_000, 2_000_000
 
-#: what is written when the snapshots of all shots have gone
+#: files that are written after the snapshots of all shots are removed
 LATE = ("image", "pictures, report, ledger")
 
 

@@ -112,7 +112,7 @@ KNOWN: dict[str, PlannedGpu] = {
     "rtx-4090": _kind(23.5, 0.89e12, 25e9),
 }
 
-#: what is taken for a GPU that nobody knows: slow enough that nothing is promised
+#: the GPU that is assumed when its name is not known: slow enough that no plan promises too much
 UNKNOWN = _kind(16, 0.3e12, 12e9)
 
 

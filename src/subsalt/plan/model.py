@@ -233,7 +233,7 @@ def sum_seconds(
     Parameters
     ----------
     points : int
-        Of the partial images of a shot, all accumulators together.
+        Points in the partial images of a shot, all accumulators together.
     shots : int
         Images.
     workers : int
@@ -243,7 +243,7 @@ def sum_seconds(
     files : FileRates, optional
         Limits what the nodes read together.
     nodes : int
-        Of the workers.
+        Number of nodes that the workers run on.
     """
     rate = workers * summed
     if files is not None:
@@ -371,7 +371,7 @@ class Predicted:
     phases : dict of str to float
         Seconds; what is not known is missing.
     efficiency : float or None
-        Of kernel and halo: seconds of an even share without any halo over those predicted; None without a halo.
+        Seconds of an even share without a halo over those predicted for kernel and halo; None without a halo.
     unknown : dict of str to str
         Why a phase is missing.
     """
@@ -466,11 +466,11 @@ PUBLISH = 0.02
 LEDGER_FILES = 8
 
 
-#: of the rules that are checked before a run, beside what grows with the model: 0.4 to 0.7 s on Zen 4
+#: seconds of the rules that are checked before a run, without those that grow with the model: 0.4 to 0.7 s on Zen 4
 CHECK = 0.5
 
 
-#: of the pictures of an image in 2-D and in 3-D, and of the report: 1.0 to 1.5 and 1.5 to 2.2 s on Zen 4 and on Intel
+#: seconds of the pictures of an image in 2-D and in 3-D, and of the report: 1.0 to 1.5 and 1.5 to 2.2 s on Zen 4, Intel
 #: (family 6, model 167), fold and hits of a time migration included; and of a page of its gathers
 PICTURES, GATHER_PAGE, REPORT = {2: 1.2, 3: 1.9}, 0.8, 0.1
 
@@ -481,7 +481,7 @@ KERNELS = ("source", "receivers")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a run has beside its cores.
+    """Network and files that a run uses.
 
     Parameters
     ----------

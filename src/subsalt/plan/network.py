@@ -1,4 +1,4 @@
-"""What a message takes: t = a + s / B, as `subsalt lab network` fitted it, or as somebody said."""
+"""Time of a message: t = a + s / B, as `subsalt lab network` fitted it, or as the user gave it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class MeasuredPoint:
     what : str
         Which run, in words.
     ranks : int
-        Of the run.
+        Number of ranks of the run.
     predicted, measured : float
         Seconds.
     rescaled : float or None
@@ -251,7 +251,7 @@ def _error(plan: NodesPlan) -> list[str]:
 
 #: part of a node's memory that a run takes: the page cache, and with it input, lives on the rest (document 000)
 MEMORY_SHARE = 0.7
-#: what phases belong to, in a table of nodes; the others are the rest
+#: groups of phases in a table of nodes; all other phases are the rest
 IO = ("trace input", "partial image", "output")
 CHECKPOINTS = ("snapshots", "states")
 
@@ -265,7 +265,7 @@ class PlannedNodes:
     counts : sequence of int
         Nodes, ascending.
     ranks_per_node, threads : int
-        Of each node, of each rank.
+        Ranks on each node, and threads of each rank.
     memory_per_rank : int
         Bytes.
     given : bool
@@ -297,7 +297,7 @@ class PlannedNodes:
 
 @dataclass(frozen=True)
 class Row:
-    """What the model says of one number of nodes.
+    """Prediction for one number of nodes.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ class NodesPlan:
     rows : list of Row
         By nodes.
     assumptions : list of str
-        What the figures rest on.
+        Sentences that name the assumptions behind the figures.
     points : list of MeasuredPoint
         The model against what was measured.
     steps : list of StepRow
@@ -472,16 +472,16 @@ def assumptions(nodes: PlannedNodes, around: Surroundings) -> list[str]:
 
 
 class NodesModel(ABC):
-    """What a method says of a job on many nodes; the table around it is the same for all methods.
+    """Predictions of a method for a job on many nodes; the table of the predictions is the same for all methods.
 
     Attributes
     ----------
     units : str
-        What is distributed among the nodes, with its number.
+        Name and number of the units that are distributed among the nodes.
     folder : Path
         Where a run would write.
     threads : int or None
-        Of each rank, where the job says it.
+        Threads of each rank, where the job gives them.
     """
 
     units: str

@@ -17,7 +17,7 @@ Basis = TypeVar("Basis")
 
 @dataclass(frozen=True)
 class Plan(Generic[Basis]):
-    """What a run would take, and whether it may start.
+    """Needs of a run, and whether it may start.
 
     Parameters
     ----------
@@ -30,17 +30,17 @@ class Plan(Generic[Basis]):
     bytes_per_rank : int
         Memory of the rank that takes most.
     disks : sequence of Disk
-        What is written: into the run directory first, then to other file systems.
+        Bytes that are written: into the run directory first, then to other file systems.
     duration : Prediction
         Seconds by phase.
     units : str
-        What is dealt to the ranks, in words.
+        Name of the units that are distributed to the ranks.
     basis : object
-        What the method made the figures from.
+        Inputs from which the method made the figures.
     memory_error : SubsaltError or None
         Why memory does not suffice.
     warnings : sequence of Finding
-        What a reader of the plan should know, whether the run may start or not.
+        Warnings for the reader of the plan, whether the run may start or not.
     ranks_together : int
         Ranks that share a unit.
     """
@@ -59,12 +59,12 @@ class Plan(Generic[Basis]):
 
     @property
     def disk(self) -> Disk:
-        """What is written into the run directory."""
+        """Bytes that are written into the run directory."""
         return self.disks[0]
 
     @property
     def error(self) -> SubsaltError | None:
-        """What a run would raise; None when it may start."""
+        """Error that a run would raise; None when it may start."""
         return refusal(self.memory_error, self.disks)
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """What a plan is asked for.
+    """Request for a plan.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class PlanRequest:
     memory_per_rank : int, optional
         Bytes each may take; what is free on this machine, divided by the ranks, when None.
     threads : int, optional
-        Of each rank; the cores of this machine, divided by the ranks, when None.
+        Threads of each rank; the cores of this machine, divided by the ranks, when None.
     machine : Path, optional
         machine.json with rates of the machine that will run it; that of this machine when None.
     run_dir : Path, optional
@@ -39,7 +39,7 @@ class PlanRequest:
     say : callable
         Told what is measured.
     on : PlannedDevice, optional
-        What computes; the device of the job when None.
+        Device that computes; the device of the job when None.
     """
 
     ranks: int = 1
@@ -54,7 +54,7 @@ class PlanRequest:
 
 @dataclass(frozen=True)
 class NodesRequest:
-    """What a table of many nodes is asked for.
+    """Request for a table of many nodes.
 
     Parameters
     ----------

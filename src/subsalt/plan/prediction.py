@@ -13,7 +13,7 @@ from subsalt.plan.rates import machine_for_run
 
 @dataclass(frozen=True)
 class Writes:
-    """What a run writes at last: bytes by what they are (`plan.disk`), and whether pictures are drawn."""
+    """Files that a run writes at the end: bytes by kind (`plan.disk`), and whether pictures are drawn."""
 
     files: Mapping[str, int] = field(default_factory=dict)
     pictures: bool = False
@@ -21,12 +21,12 @@ class Writes:
 
 @dataclass(frozen=True)
 class StepSeconds:
-    """What the time steps of a survey take, where wavefields are propagated.
+    """Seconds of the time steps of a survey, where wavefields are propagated.
 
     Parameters
     ----------
     seconds, shot_seconds : float or None
-        Of the whole survey, and of the largest shot; None when no rate is known.
+        Seconds of the whole survey, and of the largest shot; None when no rate is known.
     point_steps : int
         Grid points times time steps of all wavefields, those that a wave has not reached included.
     shot_phases : dict of str to float
@@ -59,15 +59,15 @@ class Prediction:
     Parameters
     ----------
     phases : dict of str to float
-        Of the rank that has most to do, named as the run names them; empty when no rate is known.
+        Seconds by phase of the busiest rank, named as the run names them; empty when no rate is known.
     notes : list of str
-        What is assumed, or why there is no figure.
+        Assumptions, or reasons why there is no figure.
     rate : float or None
         Points, or contributions, per second of a node that the figures rest on.
     measured : str
         When that was measured.
     rate_of : {"points", "contributions"}
-        What the rate counts.
+        Unit of the rate.
     steps : StepSeconds or None
         Time steps of wavefields; None where there are none.
     """

@@ -1,4 +1,4 @@
-"""What a run takes before its first array: interpreter, libraries, and what its checks leave.
+"""Memory of a run before its first array: interpreter, libraries, and what its checks leave allocated.
 
 It is another figure with every Python, libc and build of the libraries, so it is measured where plans are made: a
 process of its own migrates a tiny job, and what it took beside the arrays of that job is kept in machine.json.

@@ -36,7 +36,7 @@ ASSUMED = 1.5e8
 
 @dataclass(frozen=True)
 class Parts:
-    """What a shot takes on a node besides its time steps (`subsalt.machine.shot_rates`).
+    """Seconds of a shot on a node without its time steps (`subsalt.machine.shot_rates`).
 
     Parameters
     ----------
@@ -70,17 +70,17 @@ class Rates:
     core, layer : float
         Points per second.
     threads : int
-        Of the node.
+        Threads of the node.
     n : int
         Points per axis of the measurement; 0 when it is assumed.
     noisy : bool
         The measurement was disturbed.
     parts : Parts
-        Of a shot.
+        Seconds of the other parts of a shot.
     date, version : str
         When it was measured, and by which version; empty when it is assumed.
     source : str
-        What the figures rest on, in a sentence, where they are those of a GPU.
+        Sentence on the origin of the figures, where they are those of a GPU.
     """
 
     core: float
@@ -125,7 +125,7 @@ def machine_of(path: Path | None = None, how: str = MEASURES) -> tuple[Machine |
     path : Path, optional
         A machine.json.
     how : str
-        What to do where it was not.
+        Advice for a machine on which it was not measured.
     """
     if path is not None:
         return machines.read(path), ""
@@ -157,9 +157,9 @@ def step_seconds(parts: Sequence[Domain], rates: Rates) -> float:
     Parameters
     ----------
     parts : sequence of Domain
-        Of the ranks that share the shot.
+        Domains of the ranks that share the shot.
     rates : Rates
-        Of passes; blocks take steps one by one.
+        Rates of passes; blocks take steps one by one.
     """
 
     def seconds(part: Domain) -> float:
@@ -193,7 +193,7 @@ def kernel_rates(
     wanted : int
         Threads of all ranks of a node.
     points : int
-        Of the window of a shot.
+        Points in the window of a shot.
     """
     wanted = min(int(machine.machine.get("cores") or 1), wanted)
     like = shot_rates(medium, ndim, options, machine, wanted, points)
@@ -279,7 +279,7 @@ def _when(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row.get("date", "")), str(row.get("version", ""))
 
 
-#: what measures for a run, which itself measures nothing
+#: the commands that measure rates for a run, which itself measures nothing
 PLANS = "subsalt plan JOB measures it in some seconds, and the next run has a prediction"
 
 

@@ -40,7 +40,7 @@ class World:
     memory_per_rank : int
         Bytes that a rank may take in all, program included.
     threads : int
-        Of each rank.
+        Threads of each rank.
     ranks_per_node : int
         Ranks that share one node, its memory and its cores.
     given : bool
@@ -48,7 +48,7 @@ class World:
     running : bool
         The ranks run: their memory is free beside what they hold already.
     gpu : PlannedGpu or None
-        What every rank computes on; None: its processor.
+        GPU on which every rank computes; None: its processor.
     program : int
         Bytes of a rank before its first array (`subsalt.plan.program`).
     """
@@ -128,5 +128,5 @@ def group_sizes(ranks: int, wanted: int, largest: int | None = None, shots: int 
     return [used // count + (i < used % count) for i in range(count)]
 
 
-#: what MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
+#: bytes that MPI adds to it in every rank, shared memory between ranks included (MPICH 5 of the wheel)
 MPI = 17_000_000

@@ -30,7 +30,7 @@ class Choice:
     alternatives: tuple[Candidate, ...]
     #: one line
     why: str
-    #: what was chosen by, with the room that the options leave
+    #: inputs of the choice, with the memory that the options leave
     inputs: ChoiceInputs
 
     @property
@@ -74,12 +74,12 @@ def choose(sizes: Sizes, inputs: ChoiceInputs) -> Choice:
     sizes : Sizes
         Steps, and bytes of snapshots and states on the rank that has most.
     inputs : ChoiceInputs
-        What is asked for, and the room and the speed of a rank.
+        Options, and the memory and speed of a rank.
 
     Raises
     ------
     ConfigError
-        Of snapshots in 16 bits on a GPU.
+        When snapshots in 16 bits are asked for on a GPU.
     """
     inputs = inputs.within(on_device=sizes.on_device)
     judged = tuple(_judged(c, inputs) for c in candidates(sizes, inputs))

@@ -149,11 +149,11 @@ def disk_traffic(scheme: Scheme, counts: Counts, sizes: Sizes, sums: int = 0) ->
     Parameters
     ----------
     scheme : Scheme
-        What is done.
+        Scheme of the shot.
     counts : Counts
         How often.
     sizes : Sizes
-        Of this rank.
+        Sizes on this rank.
     sums : int
         Bytes of the image accumulators, which go with every restart point, in records of their own.
     """
@@ -183,7 +183,7 @@ def split(arrays: dict[str, int], scheme: Scheme, sizes: Sizes) -> tuple[dict[st
     scheme : Scheme
         Its `snapshots_on` and `device_slots` decide.
     sizes : Sizes
-        Of the shot.
+        Sizes of the shot.
     """
     host = dict(arrays)
     device: dict[str, int] = {}
@@ -242,11 +242,11 @@ def link_traffic(scheme: Scheme, counts: Counts, sizes: Sizes, sums: int = 0) ->
     Parameters
     ----------
     scheme : Scheme
-        What is done.
+        Scheme of the shot.
     counts : Counts
         How often.
     sizes : Sizes
-        Of this rank.
+        Sizes on this rank.
     sums : int
         Bytes of the image accumulators, which go down with every restart point.
 

@@ -39,7 +39,7 @@ class ChoiceInputs:
         Raises
         ------
         ConfigError
-            Of snapshots in 16 bits on a GPU.
+            When snapshots in 16 bits are asked for on a GPU.
         """
         options, memory, device = self.options, self.memory, self.device
         if options.halved and on_device:

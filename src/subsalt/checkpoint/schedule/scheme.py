@@ -1,4 +1,4 @@
-"""What one rank does with the source wavefield of one shot, and what that costs in steps, states and snapshots.
+"""Schemes: how one rank recovers the source wavefield of one shot, and the cost in steps, states and snapshots.
 
 Integers and names only: plan and run ask the same functions and agree exactly.
 """
@@ -48,10 +48,10 @@ class Scheme:
     #: states kept at a time besides x_0, which is rest
     memory_slots: int = 0
     disk_slots: int = 0
-    #: what writing and reading a state costs beyond what hides under computing, in hundredths of a time step; it
+    #: the cost of writing and reading a state that computing does not hide, in hundredths of a time step; it
     #: decides between schedules, never the image
     disk_costs: tuple[int, int] = (0, 0)
-    #: of ``store``: where its snapshots are; of ``boundary``: its shells; of ``revolve``: those of a block.
+    #: place of the snapshots of ``store``, of the shells of ``boundary``, of the snapshots of a ``revolve`` block.
     #: ``device`` is the memory of a GPU, ``memory`` that of the host
     snapshots_on: SamplesPlace = "memory"
     #: samples that go to disk, or come from it, in one piece; 0: all
@@ -124,12 +124,12 @@ class Scheme:
 
     @property
     def slots(self) -> Slots:
-        """What the schedule has to choose with; costs in hundredths of a time step."""
+        """Slots and costs from which the schedule chooses; costs in hundredths of a time step."""
         return Slots(self.memory_slots, self.disk_slots, *self.disk_costs, 100 * self.block * self.image_step)
 
     @property
     def moves(self) -> Moves:
-        """What the schedule of ``revolve`` does, and the slots that it uses of those it has; nothing of the others."""
+        """Moves of the schedule of ``revolve``, and the slots that it really uses; none for other strategies."""
         return moves_of(self.blocks, self.slots) if self.strategy == "revolve" else Moves()
 
     @property

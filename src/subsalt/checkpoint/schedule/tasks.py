@@ -30,9 +30,9 @@ class Task(NamedTuple):
     #: as in `Action`
     level: Level | Literal[""] = ""
     slot: int = -1
-    #: of ``forward``: the samples after `first` become snapshots of the block in hand
+    #: in ``forward``: the samples after `first` become snapshots of the current block
     wanted: bool = False
-    #: of ``forward``: these samples are made for the first time
+    #: in ``forward``: these samples are made for the first time
     new: bool = False
 
 
@@ -146,9 +146,9 @@ class Counts:
         Parameters
         ----------
         state_bytes, snapshot_bytes : int
-            Of one state and of one snapshot, as they are on disk.
+            Bytes of one state and of one snapshot on disk.
         sums_bytes : int
-            Of the image accumulators, which go with every restart point.
+            Bytes of the image accumulators, which are written with every restart point.
         """
         states = self.states_stored_disk + self.restart_states
         written = states * state_bytes + self.snapshots_written * snapshot_bytes

@@ -403,7 +403,7 @@ def two_level(length: int, slots: Slots) -> Iterator[Action]:
 
 
 class Moves(NamedTuple):
-    """What a schedule does: blocks advanced, stores and loads by level, slots of memory and of disk it really uses."""
+    """Moves of a schedule: blocks advanced, stores and loads by level, slots of memory and of disk that are used."""
 
     advances: int = 0
     stored_memory: int = 0

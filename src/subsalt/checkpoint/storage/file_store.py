@@ -67,7 +67,7 @@ class FileStore:
         self.counts = StoreCounts()
         self.files, self.identity = files, identity
         self._keep = keep
-        #: of what makes a kept wavefield complete, once it is published
+        #: checksum of the index that makes a kept wavefield complete, once it is published
         self.index_sha256 = ""
         self._flight = Flight(pool, files, identity, buffers, self.counts)
         self.layout = self._flight.layout
@@ -112,9 +112,9 @@ class FileStore:
         Parameters
         ----------
         key : int
-            Of the record.
+            Number of the record.
         buffer : ndarray
-            What `room` or `get` gave; it belongs to the store from now on.
+            Buffer that `room` or `get` returned; it belongs to the store from now on.
         payload : int, optional
             Bytes of it that count, when they are fewer than a record has.
         """

@@ -106,7 +106,7 @@ class PackedStore:
     inner : FileStore
         Takes them; used by nobody else from now on.
     shapes : sequence of tuple
-        Of the arrays of a record, one behind the other.
+        Shapes of the arrays of a record, in their order.
     tolerance : float
         Relative L2 error of each of them.
     buffers : int
@@ -134,7 +134,7 @@ class PackedStore:
 
     @property
     def counts(self) -> StoreCounts:
-        """What it did; seconds include those of compression."""
+        """Counts of its transfers; seconds include those of compression."""
         inner = self.inner.counts
         moved = StoreCounts(
             disk_written=inner.disk_written,

@@ -32,10 +32,10 @@ from subsalt.checkpoint.storage.wavefield import index_path, publish_index, shot
 from subsalt.io import own, scratch
 from subsalt.io.publish import remove as discard
 
-#: what a store may hold: snapshots of a wavefield, states, what a shot goes on from, or shells of the source wavefield
+#: contents of a store: snapshots of a wavefield, states, restart points of a shot, or shells of the source wavefield
 Name = Literal["source", "receiver", "states", "restart", "shells"]
 
-#: what zfp may compress, and to which share of the tolerance; the rest must come back as it was
+#: contents that zfp may compress, and their share of the tolerance; all others must be read back unchanged
 LOSSY = {"source": 1.0, "receiver": 1.0, "states": 0.1}
 
 #: the samples of both wavefields
@@ -68,7 +68,7 @@ class Scratch:
     Parameters
     ----------
     run_id : str
-        Of the run.
+        Id of the run.
     directories : list of Path
         Folders of the run (`scratch_folders`); several are filled in turn.
     threads : int
@@ -80,7 +80,7 @@ class Scratch:
     tolerance : float
         Relative error of compressed snapshots.
     rank, ranks : int
-        Of the group that shares a shot.
+        Rank within the group that shares a shot, and size of the group.
     lock : callable, optional
         Makes the memory of buffers known to the device that computes, as long as what it returns lives.
     """
@@ -135,7 +135,7 @@ class Scratch:
         Parameters
         ----------
         name : {"source", "receiver", "states", "restart", "shells"}
-            What it holds.
+            Kind of its records.
         shot : int
             Its id.
         record : int

@@ -88,11 +88,11 @@ def reversal_memory(
     Parameters
     ----------
     snapshot_bytes : int
-        Of one sample of the window.
+        Bytes of one sample of the window.
     row_bytes : int
-        Of the shell of one step, all fields: ``4 F cells``.
+        Bytes of the shell of one step, all fields: ``4 F cells``.
     level_bytes : int
-        Of one padded time level, all fields.
+        Bytes of one padded time level, all fields.
     on_disk : bool
         Shells lie in files.
     """
@@ -155,7 +155,7 @@ class StoreShelf:
     Parameters
     ----------
     store : Store
-        Of records of ``length * fields * cells`` floats.
+        Store with records of ``length * fields * cells`` floats.
     chunks : Chunks
         How the steps are cut.
     shape : tuple of int
@@ -168,7 +168,7 @@ class StoreShelf:
 
     @property
     def counts(self) -> StoreCounts:
-        """What the store did."""
+        """Counts of the store's transfers."""
         return self.store.counts
 
     def _rows(self, buffer: NDArray, rows: int) -> NDArray:

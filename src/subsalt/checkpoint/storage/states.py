@@ -45,9 +45,9 @@ class Pieces:
     store : Store
         Its records have the floats that `cut` says, and `STAMP` more when `stamped`.
     floats : int
-        Of the largest group.
+        Floats of the largest group.
     copy : callable
-        Of arrays.
+        Copies arrays.
     stamped : bool
         Whether every record says to which mark it belongs.
     """
@@ -156,7 +156,7 @@ class StateSlots:
     new : callable
         Returns a state for a slot by its number, all of its memory there.
     copy : callable
-        Of arrays.
+        Copies arrays.
     steps : int
         Time steps from block to block.
     apart : callable, optional

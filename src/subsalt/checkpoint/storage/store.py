@@ -66,7 +66,7 @@ class Store(Protocol):
 
     @property
     def counts(self) -> StoreCounts:
-        """What it did so far."""
+        """Counts of its transfers so far."""
 
     @property
     def keys(self) -> list[int]:

@@ -35,7 +35,7 @@ PATIENCE = 0.1
 #: whether blocks get checksums: only to measure what they cost is this ever false, and only for pools made then
 CHECKSUMS = True
 
-#: what a transfer in flight is called by those who only wait for it
+#: handle of a transfer in flight, for those who only wait for it
 Ticket = Any
 
 
@@ -45,7 +45,7 @@ class Buffer:
     Parameters
     ----------
     layout : RecordLayout
-        Of the largest record that is to fit.
+        Layout of the largest record that has to fit.
     record : int
         Floats of it.
     lock : callable, optional
@@ -100,7 +100,7 @@ class SlotInFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a transfer: bytes moved, busy seconds, the system's error and where, or what is damaged."""
+    """Outcome of a transfer: bytes moved, busy seconds, the system's error and its place, or what is damaged."""
 
     moved: int
     seconds: float
@@ -115,7 +115,7 @@ class Pool:
     Parameters
     ----------
     threads : int
-        Of the pool.
+        Threads of the pool.
     """
 
     def __init__(self, threads: int) -> None:
@@ -314,7 +314,7 @@ class Moving:
 
 
 class Flight:
-    """What is on its way between the buffers of a store and its files.
+    """Transfers in flight between the buffers of a store and its files.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ class Flight:
     files : Stripes
         Files.
     identity : Identity
-        Of the records.
+        Identity of the records.
     buffers : Buffers
         That there may be.
     counts : StoreCounts

@@ -120,7 +120,7 @@ class StoredWavefield:
     shot : int
         Its id.
     name : {"source", "receiver"}
-        Of the two wavefields.
+        Name of the wavefield.
     threads : int
         That read.
     buffers : int
@@ -176,7 +176,7 @@ class StoredWavefield:
 
     @property
     def counts(self) -> StoreCounts:
-        """What was read so far."""
+        """Counts of the reads so far."""
         return sum((p.records.counts for p in self._parts), StoreCounts())
 
     def expect(self, samples: Sequence[int]) -> None:

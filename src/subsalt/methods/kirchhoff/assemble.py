@@ -21,7 +21,7 @@ PIECE = 16 << 20
 
 @dataclass(frozen=True)
 class Piece:
-    """What a run has of the locations ``lo <= location < hi``, in their order on the grid.
+    """Sums that a run has of the locations ``lo <= location < hi``, in their order on the grid.
 
     Parameters
     ----------
@@ -56,13 +56,13 @@ class Assembly:
     Parameters
     ----------
     setup : KirchhoffSetup
-        Of the run.
+        Setup of the run.
     images : Path
         Folder of the sums.
     blocks : list of Block
         All blocks of the run, that cover every image trace once.
     hashes : dict
-        Of their files, by number.
+        Checksums of their files, by number.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class Classes:
         Parameters
         ----------
         offsets : ndarray, (n,)
-            Of the traces, m.
+            Offsets of the traces, m.
 
         Raises
         ------

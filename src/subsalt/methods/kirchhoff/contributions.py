@@ -1,4 +1,4 @@
-"""What a time migration adds up: contributions after aperture and mutes, estimated from some locations and traces.
+"""Contributions of a time migration after aperture and mutes, estimated from some locations and traces.
 
 A contribution is one sample of one trace added to one image trace. How many there are is a matter of geometry, velocity
 and mutes alone; the sample asks the formulas of the sum itself.

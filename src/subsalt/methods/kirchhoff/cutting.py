@@ -30,7 +30,7 @@ class Block:
     id : int
         From 1.
     box : LocationBox
-        Of output locations.
+        Box of output locations.
     c0, c1 : int
         Half-open range of image traces.
     """
@@ -102,9 +102,9 @@ def cut(
     Parameters
     ----------
     shape : (inlines, crosslines)
-        Of the image.
+        Locations of the image.
     classes : Classes
-        Of its traces.
+        Classes of its image traces.
     nt : int
         Samples of an image trace.
     memory : int, optional
@@ -182,7 +182,7 @@ def recut(
     Parameters
     ----------
     blocks : sequence of Block
-        Of the run so far.
+        Blocks of the run so far.
     done : set of int
         Numbers of those that are finished: they stay as they are.
     begun : set of int

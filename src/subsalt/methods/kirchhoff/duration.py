@@ -141,13 +141,13 @@ TRACE_ROW, VELOCITY_SAMPLE = 2e-6, 2e-8
 PER_COPIED = 0.035
 #: factor by which the samples of a measured image may be more or fewer
 NEAR = 2.0
-#: what the rate of a node counts
+#: unit of the rate of a node
 RATE_OF = "contributions"
 
 
 @dataclass(frozen=True)
 class Share:
-    """What the rank that has most to do does of all blocks.
+    """Share of the busiest rank in the work on all blocks.
 
     Parameters
     ----------
@@ -220,15 +220,15 @@ def prediction_of(
     Parameters
     ----------
     setup : KirchhoffSetup
-        What is migrated.
+        Setup of the migration.
     world : World
         Ranks; those of a node share its rate.
     share : Share
-        Of the busiest rank.
+        Share of the busiest rank.
     machine : Machine or str
         With rates; or why there is none.
     writes : Writes
-        What the run writes at last.
+        Files that the run writes at the end.
     around : Surroundings
         Files; what is assumed of them when left out.
     """

@@ -138,9 +138,9 @@ def migrate_block(
     Parameters
     ----------
     setup : KirchhoffSetup
-        What all blocks share.
+        Setup that all blocks share.
     sums : Sums
-        Of the block, as far as they are; up to date at the end, also when it ends early, and after `Sums.settle`.
+        Sums of the block so far; complete at the end, also when it ends early, and after `Sums.settle`.
     traces : iterable of (index, samples)
         Blocks of traces in canonical order: indices into the table, ascending, and their samples (n, nt).
     threads : int

@@ -40,7 +40,7 @@ class FloatingDatum:
     flat : float or None
         Elevation of time zero of the image, m; None: on the surface.
     height : ndarray, (n, 2), float64
-        Of the surface at source and receiver of all traces, s.
+        Height of the surface at source and receiver of all traces, as time, s.
     late : ndarray, (n,), float64
         By how much traces come later than from there: statics with the other sign, s.
     """

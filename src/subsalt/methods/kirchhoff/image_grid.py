@@ -207,7 +207,7 @@ def time_axis(section: TimesSection, record: TimeAxis) -> TimeAxis:
     section : TimesSection
         First and last time and step, as far as they are given.
     record : TimeAxis
-        Of the traces.
+        Time axis of the traces.
     """
     step = record.dt if section.step is None else section.step
     if step * FINEST < record.dt:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.velocity.time_velocity import FieldVelocity
     from subsalt.parallel.comm import Comm
 
-#: of a file of elevations
+#: columns of a file of elevations
 COLUMNS = ("x", "y", "elevation")
 
 

@@ -26,7 +26,7 @@ from subsalt.plan.world import MPI, World
 LARGEST_BLOCK = 2 << 30
 #: bytes of a trace while the table of all is used: its row, weight and class, and a bin number while weights are made
 TRACE_ENTRY = 16
-#: what reading headers takes beside the table: of every trace, and of those of a piece that are turned into positions
+#: bytes that reading headers needs beside the table: for every trace, and for those of a piece whose positions are made
 #: (measured with 10^6 and 10^7 traces)
 READING, OF_PIECE = 80, 400
 #: part of what is left beside table and program that prepared traces may take
@@ -40,7 +40,7 @@ class BlockLayout:
     Parameters
     ----------
     blocks : list of Block
-        Of the whole image; empty when nothing fits.
+        Blocks of the whole image; empty when nothing fits.
     trace_block : int
         Traces read, prepared and summed at a time.
     arrays : dict of str to int
@@ -114,7 +114,7 @@ def layout_of(
     Parameters
     ----------
     setup : KirchhoffSetup
-        What is migrated.
+        Setup of the migration.
     world : World
         Ranks and their memory.
     traces_at_a_time : int, optional

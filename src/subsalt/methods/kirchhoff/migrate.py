@@ -99,7 +99,7 @@ class HeldSignals:
 
 @dataclass
 class Counted:
-    """What the blocks of a rank took in this start."""
+    """Counts and seconds of the blocks of a rank since this start."""
 
     contributions: int = 0
     traces: int = 0
@@ -115,15 +115,15 @@ class BlockRunner:
     Parameters
     ----------
     setup : KirchhoffSetup
-        What all blocks share.
+        Setup that all blocks share.
     images : Path
         Folder of finished sums.
     points : BlockRestartPoints
-        Of the run.
+        Restart points of the run.
     clock : Phases
         Takes the seconds.
     threads : int
-        Of this rank.
+        Threads of this rank.
     size : int
         Traces that are read, prepared and summed at a time.
     save_every : float
@@ -133,7 +133,7 @@ class BlockRunner:
     device : str
         Where traces are summed.
     by : str
-        What that is, in words.
+        Name of that device in prose.
     """
 
     setup: KirchhoffSetup
@@ -275,7 +275,7 @@ def ending_facts(
     Parameters
     ----------
     counted : sequence of mapping
-        What the blocks of each rank took in this start.
+        Counts of the blocks of each rank since this start.
     """
     by_id = {b.id: b for b in blocks}
     here = {name: sum(c[name] for c in counted) for name in ("contributions", "traces", "bytes", "saves")}

@@ -45,7 +45,7 @@ class TimeImage:
     classes : Classes
         Their offsets and azimuth sectors.
     grid : ImageGrid
-        Of the image.
+        Grid of the image.
     contributions : int
         Samples that were added, after aperture and mute.
     phases : dict
@@ -103,7 +103,7 @@ def migrate_time(
     threads : int, optional
         Threads; all processors of the process when None.
     device : {"auto", "cpu", "cuda"}
-        What sums the traces: a GPU when there is one; the processor; a GPU or nothing. The bytes are the same.
+        Device that sums the traces: a GPU when there is one; the processor; a GPU or nothing. The bytes are the same.
     progress : callable, optional
         ``progress(fraction)``.
 
@@ -191,12 +191,12 @@ def migrate_time(
 
 
 class TracesInMemory:
-    """What stands for the files of a table whose samples are an array.
+    """Samples in memory, in place of the files of a trace table.
 
     Parameters
     ----------
     samples : ndarray, (n, nt), float32
-        Of the traces, in the order of the table.
+        Samples of the traces, in the order of the table.
     """
 
     def __init__(self, samples: NDArray[np.float32]) -> None:

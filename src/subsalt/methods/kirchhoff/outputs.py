@@ -1,4 +1,4 @@
-"""What a finished time migration writes: image, gathers, hits and fold, in parallel and in pieces; then pictures.
+"""Files of a finished time migration: image, gathers, hits and fold, in parallel and in pieces; then pictures.
 
 SEG-Y and RSF are written by all ranks in pieces of locations. An image without content is refused, with what emptied
 it.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 
 
-#: what a file takes of a piece: (n, m, nt) or (n, m), as float32
+#: values that a file takes from a piece: (n, m, nt) or (n, m), as float32
 Values = Callable[[Piece], NDArray[np.float32]]
 
 
@@ -61,7 +61,7 @@ class OutputFile:
     data : callable
         Bytes of a piece.
     expected : Expectation or None
-        What a second reader must find, of SEG-Y.
+        For SEG-Y: contents that a second reader must find.
     header : Path and text, optional
         Published behind the file, of RSF.
     """
@@ -171,7 +171,7 @@ def cdp_numbers(grid: ImageGrid) -> NDArray[np.int64]:
 
 @dataclass
 class TimeContents:
-    """What a time migration has put into its files: image, gathers, and the samples that traces were added to."""
+    """Contents of the files of a time migration: image, gathers, and the samples that traces were added to."""
 
     image: Contents = field(default_factory=Contents)
     gathers: Contents = field(default_factory=Contents)
@@ -302,7 +302,7 @@ def write_outputs(
     run_id : str
         Hash of job and inputs; stands in the headers.
     assembly : Assembly
-        Of the finished blocks.
+        Assembly of the finished blocks.
 
     Notes
     -----

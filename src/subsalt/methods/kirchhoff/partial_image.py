@@ -146,7 +146,7 @@ class SumsFile:
     path : Path
         The file.
     sha256 : str, optional
-        What `write_sums` returned.
+        Checksum that `write_sums` returned.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def read_sums(path: Path, sha256: str | None = None, part: Block | None = None) 
     path : Path
         The file.
     sha256 : str, optional
-        What `write_sums` returned.
+        Checksum that `write_sums` returned.
     part : Block, optional
         Locations of the block, with all its classes.
 

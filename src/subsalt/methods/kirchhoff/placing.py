@@ -178,7 +178,7 @@ def from_numbers(
     points : ndarray, (n, 2)
         Map positions of bins or midpoints, m.
     what : str
-        What they are, for messages.
+        Name of the lines, for messages.
 
     Raises
     ------

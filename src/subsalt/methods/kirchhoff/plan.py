@@ -95,7 +95,7 @@ OF_THIS_MACHINE = ("E610", "E660")
 
 @dataclass(frozen=True)
 class BlocksBasis:
-    """What the plan of an image in blocks is made from.
+    """Inputs of the plan of an image in blocks.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class BlocksBasis:
     work : Contributions
         Contributions.
     share : Share
-        Of the busiest rank.
+        Share of the busiest rank.
     """
 
     world: World

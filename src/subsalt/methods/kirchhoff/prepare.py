@@ -330,7 +330,7 @@ def prepare(
     traces : ndarray, (n, nt), float32
         Samples; finite.
     time : TimeAxis
-        Of the traces, s.
+        Time axis of the traces, s.
     options : KirchhoffOptions
         Amplitude (phase), antialias, bands and interpolation count.
     threads : int
@@ -339,7 +339,7 @@ def prepare(
         Prepared before, or memory, of as many traces or more, no longer needed: it is used again. New memory costs
         as much as the filters.
     numbers : ndarray, (n,), int64, optional
-        What messages call the traces; their places in the block when None.
+        Numbers of the traces in messages; their places in the block when None.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the report says of a time migration: its numbers, and its parameters in the words of the field."""
+"""Section of the report on a time migration: its numbers, and its parameters in the words of the field."""
 
 from __future__ import annotations
 

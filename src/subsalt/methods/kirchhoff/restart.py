@@ -34,7 +34,7 @@ class BlockRestartPoint:
     file : str
         In the folder of restart points.
     sha256 : str
-        Of that file.
+        Checksum of that file.
     next : int
         First trace that is not in it.
     """
@@ -58,7 +58,7 @@ class BlockRestartPoints:
 
     def __init__(self, folder: Path, run_id: str) -> None:
         self.folder, self.run_id = Path(folder) / FOLDER, run_id
-        #: what was wrong with points that were dropped, for the log of events
+        #: messages on damaged points that were dropped, for the log of events
         self.dropped: list[str] = []
 
     def save(self, sums: Sums) -> None:

@@ -1,4 +1,4 @@
-"""What all blocks of a time migration share."""
+"""Setup that all blocks of a time migration share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class KirchhoffSetup:
     weights : ndarray, (n,), float32
         Midpoint area per trace, `trace_weights`.
     datum : FloatingDatum, optional
-        Of acquisition on topography; without it all lies on one plane.
+        Floating datum of acquisition on topography; without it all lies on one plane.
     """
 
     grid: ImageGrid

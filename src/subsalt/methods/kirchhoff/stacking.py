@@ -47,9 +47,9 @@ def live_classes(
     eta : ndarray or None, (n, nt), float32
         Anellipticity.
     time : TimeAxis
-        Of the image.
+        Time axis of the image.
     record : TimeAxis
-        Of the traces.
+        Time axis of the traces.
     options : KirchhoffOptions
         With the stretch mute.
     below : Below, optional

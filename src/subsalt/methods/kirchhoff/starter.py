@@ -44,7 +44,7 @@ CLASSES = 30
 #: nominal offsets up to which gathers have a trace for each
 MOST_OFFSETS = 240
 
-#: what a stranger finds below the filled-in tables: every line works when its # is removed
+#: further keys below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
 # Further keys of [kirchhoff], each with its default (subsalt explain kirchhoff.KEY tells more;
 # docs/reference/kirchhoff.md has all):
@@ -118,7 +118,7 @@ def write_time_job(
 
 
 class _Survey:
-    """What the files tell; a part that cannot be read leaves its default, and is said."""
+    """Survey as the files describe it; a part that cannot be read keeps its default, with a finding."""
 
     def __init__(
         self, paths: list[Path], preset: str, cdp_spacing: float | None, positions: Sequence[str]

@@ -25,7 +25,7 @@ from subsalt.view.time_volume import Gathers, TraceVolume, gathers_of
 
 @dataclass
 class TimeRun:
-    """What there is to draw of a run.
+    """Images of a run that can be drawn.
 
     Parameters
     ----------
@@ -36,13 +36,13 @@ class TimeRun:
     gathers : callable, optional
         The image gather of a location; None when the run makes one image alone.
     offsets : ndarray, (n,)
-        Of the offset classes, m.
+        Offsets of the classes, m.
     fold : ndarray, (ni, nj, n), optional
         Traces that reach a location, by offset class.
     hits : ndarray or Planes, (ni, nj, nt), optional
         Contributions to a sample.
     title, run_id : str
-        Of the run; the title says what is missing.
+        Title and id of the run; the title names what is missing.
     """
 
     grid: ImageGrid

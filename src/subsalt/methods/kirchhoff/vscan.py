@@ -38,7 +38,7 @@ QUIET = 1e-8
 
 @dataclass
 class Flatness:
-    """What is summed over the locations of one image: per sample, so that windows may be chosen later.
+    """Sums over the locations of one image, per sample, so that windows may be chosen later.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def best_scales(
     scales : ndarray, (ns,)
         Ascending.
     power, semblance : ndarray, (ns, nw)
-        What `Flatness.by_window` gave for each.
+        Results of `Flatness.by_window` for each scale.
 
     Returns
     -------
@@ -177,7 +177,7 @@ class Scanned:
 
 @dataclass
 class VelocityScan:
-    """What a scan says.
+    """Result of a velocity scan.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def migrate_scales(
     Parameters
     ----------
     job : BaseJob
-        What is migrated, with `[velocity]`.
+        Job that is migrated, with `[velocity]`.
     scales : sequence of float
         Factors on its velocity.
     folder : Path

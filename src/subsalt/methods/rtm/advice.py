@@ -37,7 +37,7 @@ WORTH = 0.02
 
 @dataclass(frozen=True)
 class ScratchPlace:
-    """What the checkpoints of the largest shot would do in one directory.
+    """Prediction for the checkpoints of the largest shot in one directory.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ class ScratchPlace:
     puts, gets : int
         Records (snapshots and states) of one rank for the largest shot.
     put_bytes, get_bytes : int
-        Of all ranks of the node that work at the same time, each taken as the one that has most.
+        Bytes of all ranks of the node that work at the same time, each counted as the one that has most.
     put_seconds, get_seconds : float
-        Of these bytes at the measured rates.
+        Seconds of these bytes at the measured rates.
     kernel_seconds, waits, again : float
         Time steps of the shot, what it stands still for its checkpoints, and what of the steps computes samples again
         because the disk gives them no faster.
@@ -94,7 +94,7 @@ class ScratchPlace:
 
     @property
     def rank(self) -> tuple[bool, bool, float, float]:
-        """What places are sorted by: usable, a disk, what the shot loses, how long its bytes are on their way."""
+        """Key that sorts places: usable, a disk, seconds that the shot loses, seconds of its transfers."""
         lost = 0.0 if self.hides else self.waits + self.again
         return bool(self.problem), self.in_memory, lost, self.put_seconds + self.get_seconds
 

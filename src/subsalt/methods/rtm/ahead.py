@@ -23,7 +23,7 @@ class ShotsAhead:
     Parameters
     ----------
     setup : MigrationSetup
-        What all shots share.
+        Setup that all shots share.
     traces : TracePrefetcher
         Gives their traces.
     group : Comm

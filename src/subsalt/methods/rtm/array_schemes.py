@@ -50,9 +50,9 @@ def device_room(setup: MigrationSetup, shots: list[Shot]) -> int:
 class ArraySchemes:
     """How each shot of a survey recovers its source wavefield."""
 
-    #: what all shots share
+    #: setup that all shots share
     setup: MigrationSetup
-    #: what the choices share; the seconds of a time step are those of a shot
+    #: inputs that the choices share; the seconds of a time step are those of a shot
     inputs: ChoiceInputs
     #: where files go
     scratch: Scratch | None

@@ -35,7 +35,7 @@ ALONE: Part = (0, 1)
 
 @dataclass(frozen=True)
 class RankArrays:
-    """What one rank of a group has of a shot, by array.
+    """Arrays that one rank of a group has of a shot.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ def smaller_setups(
     Parameters
     ----------
     setup : MigrationSetup
-        What does not fit.
+        Setup that does not fit.
     need : callable
         Bytes of the worst rank with another setup.
     limit : int

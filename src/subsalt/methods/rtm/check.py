@@ -151,7 +151,7 @@ def _propagation_model(job: Job, comm: Comm) -> ModelLike:
     return job.open_propagation_model()
 
 
-#: what rank 0 may ask of all ranks
+#: requests that rank 0 may send to all ranks
 ASKED: dict[str, Callable[[Job, Comm], object]] = {
     "summaries": _summaries,
     "model": _model,
@@ -210,7 +210,7 @@ def recomputing(choice: Choice | None) -> list[Finding]:
 
 #: shots whose traces are looked at: the first, the last and some between
 SAMPLED_SHOTS = 3
-#: what no grid can be chosen for: wavelet and model have rules, which know whether velocities and spacings are right
+#: errors for which no grid can be chosen: wavelet and model have rules, which check velocities and spacings
 SAID_BY_RULES = ("E160", "E162", "E531")
 #: bytes of traces of one shot above which it is not looked at
 SAMPLE_BYTES = 256 << 20
@@ -336,7 +336,7 @@ def _keep_new(load: Loader, quiet: Loader) -> None:
     load.codes += quiet.codes
 
 
-#: what the scan of all files says makes what three shots say superfluous
+#: findings of the scan of all files, each with the finding on three shots that it makes superfluous
 SAID_BY_SCAN = {"W282": "W233", "W286": "W234", "E284": "E250", "E285": "W252"}
 
 

@@ -36,7 +36,7 @@ class ImagingSums:
     fields : dict of ndarray, (planes, ny, nz), float64
         By accumulator name.
     grid : Grid
-        Of these planes.
+        Grid of these planes.
     normalise : float
         Stabilisation lambda, relative to the mean illumination.
     illumination : tuple of float and int
@@ -57,7 +57,7 @@ class Condition:
     kernels : module
         Kernels of the device.
     problem : Problem
-        Of the receiver wavefield.
+        Problem of the receiver wavefield.
     box : Box
         The imaged window, in indices of the computational grid.
     """

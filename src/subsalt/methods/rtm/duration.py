@@ -62,7 +62,7 @@ class RunTimes:
     decision : Grouping
         How ranks share shots, and what each shot does.
     rates : Rates
-        Of a node.
+        Rates of a node.
     around : Surroundings
         Network and files.
     """
@@ -186,7 +186,7 @@ class RunTimes:
         Parameters
         ----------
         writes : Writes
-            What the run writes beside partial images.
+            Files that the run writes in addition to partial images.
         shots : sequence of Shot
             Those that are left to be done.
         """
@@ -308,7 +308,7 @@ def prediction_of(
     machine : Machine or str
         With rates of kernels; or why there is none.
     writes : Writes
-        What the run writes at last.
+        Files that the run writes at the end.
     around : Surroundings, optional
         Network and files; the network as the machine was measured when None.
     shots : sequence of Shot, optional

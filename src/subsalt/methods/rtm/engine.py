@@ -43,7 +43,7 @@ Progress = Callable[[float], None]
 
 @dataclass
 class ShotImage:
-    """What one shot adds to the image.
+    """Contribution of one shot to the image.
 
     Parameters
     ----------
@@ -61,11 +61,11 @@ class ShotImage:
     seconds : float
         Wall time.
     traffic : HaloTraffic
-        What this rank's exchanges of ghost planes took.
+        Traffic and seconds of this rank's exchanges of ghost planes.
     counts : Counts
         Steps, states and snapshots of this rank; what `counts_of` says of its scheme unless something was damaged.
     storage : StoreCounts
-        What this rank moved to and from files.
+        Transfers of this rank to and from files.
     recomputed : int
         Time steps done again because something on disk was damaged.
     resumed : int
@@ -87,14 +87,14 @@ class ShotImage:
 
 @dataclass(frozen=True)
 class ReadyShot:
-    """What the host makes of a shot before its first time step.
+    """Shot that the host has prepared for its first time step.
 
     Parameters
     ----------
     prop : Propagator
-        Of both wavefields.
+        Propagator of both wavefields.
     source, receivers : Source
-        What is injected, of the receivers reversed in time.
+        Injected samples; those of the receivers are reversed in time.
     """
 
     prop: Propagator
@@ -249,7 +249,7 @@ def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) ->
     Parameters
     ----------
     window : Box
-        Of the shot, on the model grid.
+        Window of the shot, on the model grid.
     part : Box, optional
         The part of it that the weights are wanted for; all when None.
 
@@ -331,17 +331,17 @@ class TraceBytes:
 
     @property
     def came(self) -> int:
-        """As they come, in single precision."""
+        """Bytes of the recorded traces, in single precision."""
         return 4 * self.receivers * self.recorded
 
     @property
     def samples(self) -> int:
-        """What is injected, in double precision."""
+        """Bytes of the injected samples, in double precision."""
         return 8 * self.receivers * self.stepped
 
     @property
     def held(self) -> int:
-        """While wavefields propagate: beside these what is injected in single precision."""
+        """Bytes during propagation: traces, injected samples, and these again in single precision."""
         return self.came + self.samples + self.samples // 2
 
     @property

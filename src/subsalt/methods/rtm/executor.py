@@ -23,14 +23,14 @@ from subsalt.propagation.propagator import Propagator
 
 @dataclass
 class Done:
-    """What doing a shot took on this rank.
+    """Counts of a finished shot on this rank.
 
     Parameters
     ----------
     counts : Counts
         As counted; those of `checkpoint.schedule.tasks.counts_of` when nothing was damaged.
     storage : StoreCounts
-        Of all its stores.
+        Transfers of all its stores.
     recomputed : int
         Time steps done again because something on disk was damaged.
     resumed : int
@@ -122,7 +122,7 @@ def image_by_scheme(shooting: Shooting, task: ShotTask) -> Done:
     Parameters
     ----------
     shooting : Shooting
-        What is advanced.
+        Propagator, sources and condition of the shot.
     task : ShotTask
         How.
     """

@@ -1,4 +1,4 @@
-"""What run.json says of a migration before its first shot: grids, frame, time axes, and the model past its gate."""
+"""Facts in run.json about a migration before its first shot: grids, frame, time axes, and the model past its gate."""
 
 from __future__ import annotations
 

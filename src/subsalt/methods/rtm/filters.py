@@ -24,7 +24,7 @@ def laplacian(image: NDArray[np.float64], grid: Grid, order: int = ORDER) -> NDA
     grid : Grid
         Its spacing.
     order : int
-        Of the derivative.
+        Order of the derivative.
     """
     weights = second_derivative(order)
     radius = len(weights) - 1

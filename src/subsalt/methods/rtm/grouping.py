@@ -138,17 +138,17 @@ class Grouping:
     sizes : tuple of int
         Ranks of every group.
     need : RankNeed
-        Of the rank that takes most.
+        Need of the rank that needs most.
     reason : str
         Why this group size, one line.
     largest : int
         Ranks among which the narrowest shot can be cut.
     error : MemoryPlanError, DiskError or None
-        What a run would raise; None when it fits.
+        Error that a run would raise; None when it fits.
     budget : int
         Bytes for snapshots and states on every rank.
     needs : Needs, optional
-        What was decided on.
+        Needs from which the decision was made.
     """
 
     world: World
@@ -174,7 +174,7 @@ class Grouping:
 
     @property
     def choice(self) -> Choice | None:
-        """What the largest shot does to have its source wavefield again; None where nothing is chosen."""
+        """How the largest shot recovers its source wavefield; None where nothing is chosen."""
         return self.need.choice
 
     @property
@@ -226,7 +226,7 @@ def group_size(needs: Needs, world: World, size: GroupSize = "auto") -> Grouping
     Parameters
     ----------
     needs : Needs
-        Of the survey on the ranks of `world`; all snapshots are in memory where nothing decides between strategies.
+        Needs of the survey on the ranks of `world`; all snapshots are in memory where no strategy is chosen.
     world : World
         Ranks and their memory.
     size : int or "auto"

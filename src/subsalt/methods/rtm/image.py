@@ -34,7 +34,7 @@ def refuse_blank(
     total : ImageSum
         The sums over shots, on this rank's planes.
     image : ndarray
-        What became of them, on this rank's planes.
+        Stacked image on this rank's planes.
     light : float
         Illumination of the whole image.
     survey : Survey

@@ -35,7 +35,7 @@ class DotTest:
     error : float
         |difference| over the larger side.
     tolerance : float
-        What was asked for.
+        Tolerance of the test.
     """
 
     forward: float
@@ -60,7 +60,7 @@ def dot_test(operator: LinearOperator, *, seed: int = 0, tolerance: float = 1e-6
     operator : LinearOperator
         With `domain_shape`, `range_shape`, `forward`, `adjoint`.
     seed : int
-        Of the random numbers.
+        Seed of the random numbers.
     tolerance : float
         Relative to the larger side: 1e-6 suits float32, 1e-12 float64. In anisotropic media float32 may miss 1e-6 by
         rounding alone: 1e-5 was measured on 61 x 51 x 41 nodes, where a smaller case had 1e-15 in float64.

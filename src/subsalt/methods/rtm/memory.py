@@ -1,4 +1,4 @@
-"""What of the arrays of a shot lives at the same time: the memory of a rank, by array, before any is allocated."""
+"""Memory of a rank, by array, before any is allocated: the arrays of a shot that exist at the same time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def shot_memory(
     setup : MigrationSetup
         Shared choices.
     arrays : RankArrays
-        What the rank has of the shot.
+        Arrays of the shot on the rank.
     several : bool
         Other shots come before it, and the image, their snapshots' memory and last sums are held. The image of a single
         shot takes no memory before its fields are gone.
@@ -48,7 +48,7 @@ def shot_memory(
         The sums over shots are held meanwhile. A run keeps them and the parts of its shots in files, and reads the
         traces of the next shot while one is computed.
     snapshot_arrays : mapping of str to int, optional
-        What the strategy holds by array (`checkpoint.choice.footprint`); every snapshot when None.
+        Bytes that the strategy holds, by array (`checkpoint.choice.footprint`); every snapshot when None.
     on_device : bool
         Wavefields are in the memory of a GPU, and not counted; the model goes there from arrays of the host.
 
@@ -134,7 +134,7 @@ def modelled_shot_memory(
     Parameters
     ----------
     arrays : RankArrays
-        What the rank has of the shot.
+        Arrays of the shot on the rank.
     written, stepped : int
         Samples of a trace as written, and as recorded at every time step.
     on_device : bool
@@ -160,7 +160,7 @@ def sizes_of(
     setup : MigrationSetup
         Shared choices.
     ranks : sequence of RankArrays
-        What the ranks have of the shot.
+        Arrays of the shot on all ranks.
     on_device : bool
         Wavefields are in the memory of a GPU.
     halved : bool

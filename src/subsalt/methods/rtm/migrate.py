@@ -114,7 +114,7 @@ class ShotRunner:
     Parameters
     ----------
     setup : MigrationSetup
-        What all shots share.
+        Setup that all shots share.
     survey : Survey
         Shots and their traces.
     images : Path
@@ -128,11 +128,11 @@ class ShotRunner:
     crash : CrashNote, optional
         Where it is said which shot this rank begins.
     reuse : Reuse, optional
-        What the run has kept: shots that it serves are not propagated.
+        Kept wavefields and partial images of the run: shots that they serve are not propagated.
     schemes : RunSchemes, optional
         How shots have their source wavefields again; all snapshots in memory when None.
     by : str
-        What computes, in words.
+        Name of the device that computes, in prose.
     prepares_ahead : bool
         Memory has room for the next shot while one is computed (`ShotsAhead`).
     """
@@ -151,7 +151,7 @@ class ShotRunner:
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps, self.grid_point_steps = SnapshotPool(), 0, 0
-        #: what all exchanges of ghost planes took on this rank
+        #: traffic and seconds of all exchanges of ghost planes on this rank
         self.halo = HaloTraffic()
         reading = reading_of(self.io, self.groups.group)
         self.setup = with_input(self.setup, reading)

@@ -39,7 +39,7 @@ NOTE, LOCK = "modelling.json", ".model.lock"
 
 @dataclass
 class ModelResult:
-    """What `model_job` leaves behind.
+    """Result of `model_job`.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ModelResult:
     dt : float
         Time step, s.
     computed_by : str
-        What computed here: a GPU by its name, or the instruction set of the processor.
+        Device that computed: a GPU by its name, or the instruction set of the processor.
     grid_point_steps : int
         Grid points times time steps of this call.
     """

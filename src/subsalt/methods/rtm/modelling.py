@@ -25,7 +25,7 @@ from subsalt.propagation.propagator import Propagator
 
 @dataclass(frozen=True)
 class ModellingSetup:
-    """What all shots share: gated model, time axes, wavelet on the propagation axis."""
+    """Setup that all shots share: gated model, time axes, wavelet on the propagation axis."""
 
     model: ModelLike
     repaired: int
@@ -61,7 +61,7 @@ class ModellingSetup:
 
     @cached_property
     def trace_map(self) -> TraceMap:
-        """What carries recorded samples to the record's axis."""
+        """Map from recorded samples to the record's axis."""
         dispersion, fmax = self.propagation.time_dispersion, highest_frequency(self.wavelet, self.propagation)
         return to_record(self.axis, self.record, time_dispersion=dispersion, fmax=fmax)
 
@@ -72,7 +72,7 @@ class ModellingSetup:
 
 @dataclass(frozen=True)
 class ModelledTraces:
-    """What was recorded of a shot.
+    """Recorded traces of a shot.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def mapping_bytes(traces: int, written: int, stepped: int) -> int:
     Parameters
     ----------
     traces : int
-        Of the rank.
+        Traces of the rank.
     written, stepped : int
         Samples of a trace on the record axis, and of every time step.
     """

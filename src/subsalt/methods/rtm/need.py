@@ -1,4 +1,4 @@
-"""What one rank of a run takes, by array: the worst rank of the worst shot, for any size of a group."""
+"""Memory that one rank of a run needs, by array: the worst rank of the worst shot, for any size of a group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from subsalt.propagation.domain import Domain
 TAPERS = 15_000_000
 
 
-#: what the driver of a GPU maps in every process (assumed)
+#: bytes that the driver of a GPU maps in every process (assumed)
 CUDA = 300_000_000
 
 #: a trace in the survey: position of its receiver and number in the files
@@ -65,9 +65,9 @@ class RankNeed:
     shot : int
         Id of the shot.
     part : Domain or None
-        What it has of the shot; None when one rank does a shot alone.
+        Part of the shot on that rank; None when one rank processes a shot alone.
     choice : Choice or None
-        What the largest shot does to have its source wavefield again; None where nothing is imaged, or everything kept.
+        How the largest shot recovers its source wavefield; None where nothing is imaged, or all snapshots are kept.
     device : dict of str to int
         Bytes by array in the memory of a GPU, of the rank that takes most there.
     ahead : bool
@@ -105,15 +105,15 @@ class Needs:
     Parameters
     ----------
     setup : MigrationSetup or ModellingSetup
-        What is computed.
+        Setup of the computation.
     shots : sequence of Shot
-        Of the survey.
+        Shots of the survey.
     ranks : int
         All ranks; more than one read their planes alone, a single one holds the model.
     threads : int
-        Of each rank.
+        Threads of each rank.
     checkpointing : NodeInputs, optional
-        What decides between strategies; when None, all snapshots are in memory.
+        Inputs to the choice of a strategy; when None, all snapshots are in memory.
     streamed : bool
         One rank alone reads the planes of the model that it needs, too.
     gpu : PlannedGpu, optional

@@ -24,7 +24,7 @@ class NodeInputs:
 
     #: `[checkpoint]`
     options: CheckpointOptions
-    #: of a node, for time steps; of `gpu` where there is one
+    #: rates of a node, for time steps; those of `gpu` where there is one
     rates: Rates
     #: bytes per second of a node to and from the folders of its snapshots
     put: float = ASSUMED_DISK

@@ -1,4 +1,4 @@
-"""What runs have kept, for notebooks: wavefields as arrays, and new images of them."""
+"""Kept wavefields of runs as arrays for notebooks, and new images from them."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class ShotWavefields:
     source, receiver : Samples or None
         u, and w at the same times; None where it was not kept.
     times : ndarray, (samples,)
-        Of the samples on the axis of the propagation, s: 0 is that of the traces.
+        Times of the samples on the axis of the propagation, s: 0 is that of the traces.
     grid : Grid
-        Of the shot's window, in the local frame of the model.
+        Grid of the shot's window, in the local frame of the model.
     """
 
     def __init__(self, run: str | Path, shot: int) -> None:

@@ -1,4 +1,4 @@
-"""What a finished run writes: the image in the asked-for formats, its illumination, and pictures."""
+"""Files of a finished run: the image in the formats that the job names, its illumination, and pictures."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SUFFIX = {
 
 @dataclass(frozen=True)
 class RunOutputs:
-    """What a run writes at last, and where.
+    """Files that a run writes at the end, and their places.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class RunOutputs:
 
     @property
     def grid(self) -> Grid:
-        """Of the image."""
+        """Grid of the image."""
         grid = self.setup.image_grid
         return grid if self.region is None else grid.window(self.region)
 

@@ -204,12 +204,12 @@ TAIL = 0.25
 
 @dataclass(frozen=True)
 class ShotsBasis:
-    """What the plan of a survey of shots is made from.
+    """Inputs of the plan of a survey of shots.
 
     Parameters
     ----------
     shots : int
-        Of the survey.
+        Shots of the survey.
     decision : Grouping
         Ranks per shot and memory.
     reading : Reading

@@ -96,7 +96,7 @@ class Replay:
     Parameters
     ----------
     setup : MigrationSetup
-        Of the run.
+        Setup of the run.
     survey : Survey
         With the traces of the shot.
     shot : Shot
@@ -106,7 +106,7 @@ class Replay:
     cut : tuple of slice
         Which points of the window are wanted.
     folder : Path, optional
-        Of the unnamed files; that of the system for temporary files when None.
+        Folder of the unnamed files; that of the system for temporary files when None.
     """
 
     def __init__(

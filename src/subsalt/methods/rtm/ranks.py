@@ -33,13 +33,13 @@ def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Pat
     job : Job
         With `[parallel]` and `[checkpoint]`.
     setup : MigrationSetup or ModellingSetup
-        What is computed.
+        Setup of the computation.
     survey : Survey
         Its shots.
     world : Comm
         All ranks.
     run_dir : Path, optional
-        Of a migration: snapshots and states go there, unless [checkpoint] names folders.
+        Run directory of a migration: snapshots and states go there, unless [checkpoint] names folders.
 
     Raises
     ------

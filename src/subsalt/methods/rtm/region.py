@@ -24,7 +24,7 @@ def parse_region(text: str, grid: Grid) -> Box:
     text : str
         ``x0:x1,z0:z1`` in 2-D, ``x0:x1,y0:y1,z0:z1`` in 3-D, m; a limit may be left out: ``:2000`` is all up to 2000.
     grid : Grid
-        Of the image.
+        Grid of the image.
 
     Raises
     ------

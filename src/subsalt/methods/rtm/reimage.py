@@ -59,7 +59,7 @@ IMAGING = ("condition", "filter", "normalise", "top_mute", "illumination", "imag
 @documented
 @dataclass(frozen=True)
 class Wish:
-    """What is asked of a new image; None leaves it as the run had it."""
+    """Settings of a new image; None leaves a setting as the run had it."""
 
     condition: str | None = option(None, "imaging condition, as [imaging] condition of a job")
     filter: str | None = option(None, "filter of the summed image: none or laplacian")
@@ -91,7 +91,7 @@ class Wish:
 
     @property
     def beyond_a_job(self) -> dict[str, Any]:
-        """What no job can say, but the sums depend on."""
+        """Settings that no job file has, but on which the sums depend."""
         return {"times": list(self.times)} if self.times is not None else {}
 
     def said(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def reimage_run(
     target : Path
         Made when missing; refused when it belongs to something else.
     wish : Wish
-        What is to be different.
+        Settings that differ from those of the run.
     progress : callable, optional
         ``progress(done, total, message)``; called on rank 0.
     say : callable, optional
@@ -200,12 +200,12 @@ class ReimageRun(ImagingRun):
     Parameters
     ----------
     job : Job
-        Of the new image.
+        Job of the new image.
     state : RunState
     source : SourceRun
-        What the image is made from.
+        Run from which the image is made.
     wish : Wish
-        What is different.
+        Settings that differ from those of the run.
     """
 
     def __init__(self, job: Job, state: RunState, source: SourceRun, wish: Wish) -> None:

@@ -50,7 +50,7 @@ class ShotRestartPoint:
     places : list of StatePlace
         Slots that hold states.
     counts : Counts
-        What was done so far.
+        Counts of the work so far.
     """
 
     task: int
@@ -70,7 +70,7 @@ class ShotRestartPoints:
     shot : int
         Its id.
     scheme : Scheme
-        What is done; a point of another one is not used.
+        Scheme of the shot; a point of another one is not used.
     group : Comm, optional
         Ranks that share the shot: all use the same point.
     sums : mapping of str to ndarray
@@ -78,7 +78,7 @@ class ShotRestartPoints:
     states : tuple of State
         Source and receiver wavefield.
     copy : callable
-        Of arrays.
+        Copies arrays.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class ShotRestartPoints:
 
     @property
     def storage(self) -> StoreCounts:
-        """What its store moved."""
+        """Transfers of its store."""
         return self._pieces.store.counts
 
     def find(self, slots: StateSlots | None) -> ShotRestartPoint | None:

@@ -76,11 +76,11 @@ def sums_of_wavefields(
     setup : MigrationSetup
         Shared choices; its image step gives the weight of a sample.
     window : Box
-        Of the shot, on the model grid.
+        Window of the shot, on the model grid.
     names : sequence of str
         ``"correlation"``, ``"illumination"``: what is wanted.
     stored : StoredFields
-        What they are summed over.
+        Wavefields over which they are summed.
     progress : callable, optional
         Called with the fraction done.
 
@@ -141,12 +141,12 @@ PLURAL = {PARTIAL: "partial images", WAVEFIELDS: WAVEFIELDS}
 
 @dataclass
 class Reuse:
-    """What a run directory offers for the sums of its shots.
+    """Partial images and wavefields that a run directory offers for the sums of its shots.
 
     Parameters
     ----------
     setup : MigrationSetup
-        Of the new image: its condition, its image step.
+        Setup of the new image: its condition, its image step.
     run : Path
         Run directory that has the wavefields and the partial images.
     partials : mapping of int to str

@@ -73,14 +73,14 @@ class Backwards:
 
 @dataclass
 class Reversed:
-    """What a shot took.
+    """Counts of a shot by time reversal.
 
     Parameters
     ----------
     source_steps, receiver_steps : int
         Time steps done; of the source wavefield both ways.
     storage : StoreCounts
-        Of the shells.
+        Transfers of the shells.
     recomputed : int
         Time steps of attempts that met a damaged shell.
     """
@@ -97,7 +97,7 @@ def image_by_reversal(shooting: Shooting, task: ShotTask) -> Reversed:
     Parameters
     ----------
     shooting : Shooting
-        What is advanced; the receivers' source is in reversed time.
+        Propagator, sources and condition; the receivers' source is in reversed time.
     task : ShotTask
         Its scheme has `chunk` (samples of a chunk; 0: as many as stay in a cache), and says where the shells lie. The
         clock takes ``source`` (both ways), ``receivers`` and ``scratch``; what is left, memory and what is made in it,

@@ -33,22 +33,22 @@ class RunSchemes:
     Parameters
     ----------
     setup : MigrationSetup
-        What all shots share.
+        Setup that all shots share.
     decision : Grouping
         The plan of the run.
     group : Comm
         The ranks that share a shot.
     scratch : Scratch
-        Of this rank.
+        Scratch files of this rank.
     """
 
     setup: MigrationSetup
     decision: Grouping
     group: Comm
     scratch: Scratch
-    #: of the shot before
+    #: scheme of the previous shot
     _last: Scheme | None = None
-    #: of shots that go on from a restart point of another scheme than would be chosen now
+    #: choices for shots that resume from a restart point of another scheme than would be chosen now
     _left: dict[int, Choice] = field(default_factory=dict)
 
     @classmethod

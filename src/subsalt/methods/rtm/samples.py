@@ -62,9 +62,9 @@ class WavefieldFormat:
     Parameters
     ----------
     shape : tuple of int
-        Of the field.
+        Shape of the field.
     dtype : type
-        Of its numbers.
+        Type of its numbers.
     halved : bool
         It is kept in 16 bits (`subsalt.kernels.scaled16`).
     """
@@ -103,7 +103,7 @@ class SampleFile:
     store : Store
         Its records have the size of a sample; None of a rank beside the window, whose samples have no points.
     form : WavefieldFormat
-        Of a sample.
+        Format of a sample.
     """
 
     def __init__(self, store: Store | None, form: WavefieldFormat) -> None:
@@ -154,7 +154,7 @@ class BlockSamples:
     file : SampleFile, optional
         Where new samples go too.
     copy : callable
-        Of arrays.
+        Copies arrays.
     """
 
     def __init__(self, arrays: list[NDArray], file: SampleFile | None, copy: Copy) -> None:

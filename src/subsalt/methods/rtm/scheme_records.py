@@ -19,7 +19,7 @@ from subsalt.methods.rtm.grouping import Grouping
 #: counts that plan and run must agree on, in the order in which events keep them
 NAMES = tuple(f.name for f in fields(Counts))
 
-#: of a store, each of the rank with most
+#: seconds of a store, each of the rank with most
 SECONDS = ("stall_seconds", "put_seconds", "get_seconds")
 
 

@@ -53,7 +53,7 @@ def checkpointing_of(
     run_dir : Path
         Need not exist.
     formats : sequence of str
-        Of the image, which goes to the disk of the run directory.
+        Formats of the image, which goes to the disk of the run directory.
     machine : Machine, optional
         With what was measured.
     """

@@ -262,7 +262,7 @@ class OutputSection(Section):
 
 
 class RtmTables(BaseJob):
-    """What a job of reverse time migration says; `subsalt.methods.rtm.job.Job` opens what it names."""
+    """Tables of a job of reverse time migration; `subsalt.methods.rtm.job.Job` opens the files that they name."""
 
     method: ClassVar[str] = "rtm"
 

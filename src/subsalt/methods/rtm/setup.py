@@ -1,4 +1,4 @@
-"""What all shots of a migration share: model past the gate, time axes, image step, and the window of each shot."""
+"""Setup that all shots of a migration share: model past the gate, time axes, image step, window of each shot."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ class MigrationSetup:
     wavelet : Wavelet
         Source signature.
     record : TimeAxis
-        Of the traces.
+        Time axis of the traces.
     axis : TimeAxis
-        Of the propagation; the same dt for all shots.
+        Time axis of the propagation; the same dt for all shots.
     image_step : int
         Time steps between imaged samples.
     signature : ndarray, (nt,), float64
         Wavelet on the propagation axis, dispersed beforehand.
     image_grid : Grid
-        Of the image. Sums over shots stand on the grid of the model, where waves are computed.
+        Grid of the image. Sums over shots are on the grid of the model, where waves are computed.
     flow : TraceSteps, optional
         The steps that traces go through before they are injected.
     """
@@ -107,7 +107,7 @@ class MigrationSetup:
         model : ModelLike
             On the grid on which waves are computed.
         image_grid : Grid, optional
-            Of the image, which is summed on the grid of the model and carried to this one; that of the model when None.
+            Grid of the image, which is summed on the grid of the model and interpolated; that of the model when None.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class MigrationSetup:
 
     @cached_property
     def trace_map(self) -> TraceMap:
-        """What carries traces to the propagation axis."""
+        """Map from traces to the propagation axis."""
         return to_propagation(
             self.record,
             self.axis,

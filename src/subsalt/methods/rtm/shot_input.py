@@ -95,7 +95,7 @@ class BroadcastTraceReader(TracePrefetcher):
     rows_of : callable
         As of `TracePrefetcher`.
     reading : Broadcast
-        Of the group.
+        Broadcasts of the group.
     """
 
     def __init__(self, survey: Survey, rows_of: Callable[[Shot], Rows], reading: Broadcast) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SourceRun:
-    """What a run directory holds.
+    """Contents of a run directory.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class SourceRun:
     rows : list of dict
         State of every shot.
     wavefields : list of Wavefield
-        What is kept.
+        Kept wavefields.
     """
 
     folder: Path

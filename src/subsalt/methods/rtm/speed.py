@@ -20,7 +20,7 @@ from subsalt.plan.world import World
 
 @dataclass(frozen=True)
 class Cost:
-    """What one step costs per point in 3-D.
+    """Cost of one step per point in 3-D.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Cost:
     packed : int or None
         The same with model arrays of 16 bits; None where there are none.
     operations : callable
-        Of the stencil radius; a multiply-add counts two.
+        Function of the stencil radius; a multiply-add counts two.
     streams : str
         The arrays behind the bytes.
     """
@@ -106,7 +106,7 @@ def rates_for(needs: Needs, world: World, machine: Machine | str) -> Rates | str
     Parameters
     ----------
     needs : Needs
-        What is computed.
+        Needs of the computation.
     world : World
         Ranks.
     machine : Machine or str

@@ -42,7 +42,7 @@ from subsalt.methods.rtm.starter_choices import Choices, confirmed, steps_of
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.options import PropagationOptions
 
-#: what a stranger finds below the filled-in tables: every line works when its # is removed
+#: further keys below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
 # Further keys, each with its default (subsalt explain KEY tells more; docs/reference/job.md has all):
 # [propagation]
@@ -80,7 +80,7 @@ def dominant_frequency(traces: np.ndarray, dt: float) -> float:
 
 
 class _Guess:
-    """What the files tell about the survey; a part that cannot be read leaves its default."""
+    """Survey as the files describe it; a part that cannot be read keeps its default."""
 
     def __init__(self, paths: list[Path], preset: str, positions: Sequence[str]) -> None:
         from subsalt.io.scan.scan import scan

@@ -1,4 +1,4 @@
-"""What `subsalt init` chooses where the files do not say it: chosen first, then corrected by the rules of `check`.
+"""Choices of `subsalt init` that the files do not settle: chosen first, then corrected by the rules of `check`.
 
 A new job shall not be refused for something that nobody but `init` has chosen: a wavelet that the grid of the model
 does not carry, or that peaks at another time than the first breaks; noisy traces that a step would zero; a sea surface

@@ -29,16 +29,16 @@ from subsalt.timing import Phases
 
 @dataclass
 class Shooting:
-    """What the wavefields of a shot are made of.
+    """Propagator, sources and imaging condition of a shot.
 
     Parameters
     ----------
     prop : Propagator
-        Of both.
+        Propagator of both wavefields.
     source, receivers : Source
-        What makes them.
+        Sources of the two wavefields.
     condition : Condition
-        What adds up the image.
+        Condition that accumulates the image.
     scale : float
         k dt, the time that a sample stands for.
     group : Comm, optional
@@ -90,16 +90,16 @@ class ShotTask:
 
 @dataclass
 class ShotResources:
-    """What a shot holds while it is done.
+    """Buffers, states and files that a shot uses while it is processed.
 
     Parameters
     ----------
     samples : BlockSamples
-        Of the source wavefield.
+        Samples of the source wavefield.
     receiver_file : SampleFile or None
         Where the samples of the receiver wavefield go.
     slots : StateSlots or None
-        Of ``revolve``.
+        Slots of ``revolve``.
     states : tuple of State
         Source and receiver wavefield; the same one when the source is over before the receivers begin.
     points : ShotRestartPoints or None
@@ -119,7 +119,7 @@ class Sweeps:
     Parameters
     ----------
     shooting : Shooting
-        What is advanced.
+        Propagator, sources and condition of the shot.
     task : ShotTask
         By which scheme.
     resources : ShotResources
@@ -138,7 +138,7 @@ class Sweeps:
         self.receiving = False
         self.source_steps = self.receiver_steps = 0
         self._before = Counts()
-        #: what damage has cost
+        #: steps that were recomputed because of damage
         self.recomputed = 0
         self._spare: State | None = None
 

@@ -1,4 +1,4 @@
-"""What is injected: wavelets and recorded traces mapped to the time axis of the propagation."""
+"""Injected samples: wavelets and recorded traces mapped to the time axis of the propagation."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class Totals:
     Parameters
     ----------
     counts : Counts
-        Of one rank of a group; all do the same.
+        Counts of one rank of a group; they are the same on all ranks.
     written, read : int
         Bytes to and from scratch, of all ranks of the groups.
     scratch : int

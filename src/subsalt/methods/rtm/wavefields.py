@@ -62,7 +62,7 @@ def open_wavefield(run: Path, wavefield: Wavefield) -> StoredWavefield:
     return stored
 
 
-#: what to do about a wavefield that is damaged or gone
+#: the cure for a wavefield that is damaged or missing
 CURE = 'make it again: run the job with [checkpoint] keep = "both" in a new directory (subsalt migrate JOB --run NEW)'
 
 

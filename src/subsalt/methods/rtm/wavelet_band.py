@@ -71,14 +71,14 @@ def explained(
     sums : sequence of ShotSums
         With the spectra of their traces.
     fits : sequence of ShotFit
-        Of the same shots, in the same order.
+        Fits of the same shots, in the same order.
     size : int
         Samples of the transforms of these spectra.
 
     Returns
     -------
     modelled, recorded : ndarray, (size // 2 + 1,)
-        Of all shots that fit, each divided by its energy.
+        Spectra of all shots that fit, each divided by its energy.
     """
     power = np.abs(np.fft.rfft(shape, size)) ** 2
     modelled, recorded = np.zeros(len(power)), np.zeros(len(power))

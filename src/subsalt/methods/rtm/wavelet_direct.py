@@ -59,7 +59,7 @@ class _Survey:
     job : Job
         With `[data]`.
     options : WaveletOptions
-        What is given.
+        Options of the estimate.
     """
 
     def __init__(self, job: Job, options: WaveletOptions) -> None:
@@ -203,7 +203,7 @@ def _settle(its: _Survey) -> None:
 
 @dataclass(frozen=True)
 class _Look:
-    """What a shot of the sample says: dominant period, onsets after traveltimes, how long direct waves are alone."""
+    """Look at a shot of the sample: dominant period, onsets after traveltimes, how long direct waves are alone."""
 
     period: float
     onset: NDArray[np.float64]

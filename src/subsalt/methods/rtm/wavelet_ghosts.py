@@ -24,7 +24,7 @@ KEPT = 0.9
 
 @dataclass(frozen=True)
 class Both:
-    """What is left of direct waves with the ghost of a free surface and without.
+    """Residuals of direct waves with the ghost of a free surface and without.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def compared(fits: Sequence[ShotFit], others: Sequence[ShotSums], used: bool) ->
     Parameters
     ----------
     fits : sequence of ShotFit
-        Of the reading that is used.
+        Fits by the hypothesis that is used.
     others : sequence of ShotSums
-        Of the same shots by the other reading.
+        Sums of the same shots by the other hypothesis.
     used : bool
         The reading that is used has the ghost.
     """

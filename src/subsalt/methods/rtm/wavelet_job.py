@@ -57,12 +57,12 @@ Phase = Literal["zero", "minimum"]
 
 @dataclass(frozen=True)
 class WaveletOptions:
-    """What may be said of direct waves; what is None is found.
+    """Options for an estimate from direct waves; those that are None are estimated.
 
     Parameters
     ----------
     velocity : float, optional
-        Of the direct wave, m/s; that of the model at source and receivers when None.
+        Velocity of the direct wave, m/s; that of the model at source and receivers when None.
     offsets : (float, float), optional
         Smallest and largest horizontal offset of traces, m; those whose direct wave comes alone when None.
     start, length : float, optional
@@ -93,7 +93,7 @@ class SourceWavelet:
     way : str
         ``"direct waves"``, ``"signature"`` or ``"spectrum"``.
     facts : dict
-        What was found and used on the way.
+        Values that were estimated and used on the way.
     shots : list of ShotFit
         Quality per shot, of direct waves.
     example : DirectWaves, optional

@@ -38,7 +38,7 @@ def of_reflections(w: Wavelet, facts: dict[str, Any]) -> Wavelet:
     w : Wavelet
         The source function.
     facts : dict
-        What was found of it: ``spreading``, ``free_surface``, ``depths_m`` of source and receivers below the surface,
+        Estimates: ``spreading``, ``free_surface``, ``depths_m`` of source and receivers below the surface,
         ``velocity_m_per_s``.
     """
     size = 1 << math.ceil(math.log2(8 * w.nt))

@@ -41,7 +41,7 @@ SAMPLED, CELLS = 1000, 128
 
 @dataclass
 class KirchhoffContext:
-    """What the rules look at; a part that could not be had is None, and what failed was said where it failed.
+    """Inputs of the rules; a part that could not be read is None, and its reading has reported why.
 
     Parameters
     ----------
@@ -52,15 +52,15 @@ class KirchhoffContext:
     grid : ImageGrid or None
         The image.
     options : KirchhoffOptions or None
-        Of the sum.
+        Options of the sum.
     line : bool
         The traces are those of a 2-D line.
     classes : Classes or None
-        Of the gathers.
+        Classes of the gathers.
     velocity : FieldVelocity or None
-        Of the job.
+        Velocity of the job.
     datum : FloatingDatum or None
-        Of a survey on topography.
+        Floating datum of a survey on topography.
     facts : dict
         Numbers for people and programs.
     """

@@ -265,7 +265,7 @@ def velocity_findings(
     velocity : FieldVelocity
         As opened.
     grid : ImageGrid
-        Of the image.
+        Grid of the image.
     options : KirchhoffOptions, optional
         Aperture and stretch mute, for the rule on folded operators.
     unit_said : bool

@@ -138,7 +138,7 @@ class VolumeField(TimeField):
     volume : TimeVolume
         Opened; traces are read when points near them are asked for.
     grid : ImageGrid
-        Of the image: places the lines of the volume by their numbers.
+        Grid of the image: places the lines of the volume by their numbers.
     by_map : bool
         Place the volume by its map coordinates, not by line numbers.
     convert : callable
@@ -248,7 +248,7 @@ class Functions(TimeField):
     times, values : sequence of ndarray
         Nodes of every function: s, ascending, and the values there.
     grid : ImageGrid
-        Of the image.
+        Grid of the image.
     kind : str
         A key of `subsalt.methods.kirchhoff.velocity.rms.CONVERSIONS`.
     axes : tuple of bool

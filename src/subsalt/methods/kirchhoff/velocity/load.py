@@ -57,7 +57,7 @@ class SmoothedField(TimeField):
     field : TimeField
         The other field.
     grid : ImageGrid
-        Of the image: says where nodes stand.
+        Grid of the image: gives the positions of the nodes.
     time, inline, crossline : float
         Full lengths: s; m in the direction in which inlines, and in which crosslines, follow each other. 0: no average.
     """
@@ -167,11 +167,11 @@ def open_velocity(
     Parameters
     ----------
     section : VelocitySection
-        Of the job.
+        Section of the job.
     resolve : callable
         From the name of a file in the job to its path.
     grid : ImageGrid
-        Of the image: inline and crossline numbers are placed on the map by it.
+        Grid of the image: places inline and crossline numbers on the map.
     curved : bool
         ``[kirchhoff] traveltime = "curved"``.
 

@@ -13,7 +13,7 @@ from subsalt.job.units import NonNegativeLength, NonNegativeTime, Section
 
 #: two-way times beyond this are no seconds
 LONGEST = 60.0
-#: what a column of a velocity text can hold
+#: columns that a velocity text may have
 COLUMNS = ("cdp", "inline", "crossline", "x", "y", "t", "v", "eta", "skip")
 
 
