@@ -118,7 +118,7 @@ Threads = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Threads of each rank. Has no influence on the image.",
+        help="Threads of each rank. Does not change the result.",
         show_default="[parallel] threads of the job, OMP_NUM_THREADS, or all cores",
     ),
 ]
@@ -148,7 +148,7 @@ class ParallelOptions:
         int | None,
         typer.Option(
             min=1,
-            help="MPI ranks that share each shot. Has no influence on the image.",
+            help="MPI ranks that share each shot. Does not change the result.",
             show_default="[parallel] ranks_per_shot of the job, or the fewest whose memory suffices",
         ),
     ] = None

@@ -57,7 +57,7 @@ def _plain(text: str) -> str:
     text = re.sub(r"(; )?\brequired\]|(; )?x>=[01]\]|(; )?x>=0\.0\]", "]", text)
     text = re.sub(r"x>=([\w.]+)\]", r"at least \1]", text)
     text = re.sub(r"([\w.]+)<=x<=([\w.]+)\]", r"\1 to \2]", text)
-    text = re.sub(r"(default: \d+)\.0(?=[];])", r"\1", text)
+    text = re.sub(r"((?:default: |\[| to |; )\d+)\.0(?=[];]| to )", r"\1", text)
     return re.sub(r"\s*\[\]", "", text)
 
 

@@ -139,9 +139,9 @@ class KernelOptions:
 )
 @spread
 def kernels(given: KernelOptions, where: ForMachine) -> None:
-    """Measure grid points and time steps per second of every kernel, and its share of the limits of the machine.
+    """Measure the rate of every kernel: grid points times time steps per second, and its share of the limits.
 
-    The limits (memory bandwidth and arithmetic) are measured in the same run.
+    The limits of the machine (memory bandwidth and arithmetic) are measured in the same run.
     """
     if _on_gpu(given.device):
         _refuse_on_gpu({"--isa": given.isa, "--threads": given.threads, "--copies": given.copies})

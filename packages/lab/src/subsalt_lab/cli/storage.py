@@ -216,7 +216,7 @@ IoThreads = Annotated[
         "--threads",
         metavar="LIST",
         help="Numbers of threads that write and read, such as 1,4.",
-        show_default="1,4; with --quick 4",
+        show_default="1,4",
     ),
 ]
 Names = Annotated[
@@ -253,7 +253,10 @@ class StorageOptions:
     direct: Direct = None
     repeats: Annotated[int, typer.Option(min=1, max=1000, help="Measurements of writing and reading.")] = 3
     quick: Annotated[
-        bool, typer.Option("--quick", help="Write and read only snapshots, 256 MB, once: some seconds.")
+        bool,
+        typer.Option(
+            "--quick", help="Write and read only snapshots, 256 MB, once, with 4 threads: some seconds."
+        ),
     ] = False
     names: Names = None
     engine: Annotated[
