@@ -2,7 +2,8 @@
 
 Each pattern names what to write instead. Code, in blocks or between backquotes, is not looked at; nor are tables that
 scripts paste between markers. In Python files, docstrings and the entries of their sections must not begin with ``Of``
-or ``What``, and variables must not have a name of `NAMES`. ``python docs/check_words.py [FILE ...]`` ends with 1 when
+or ``What``, variables must not have a name of `NAMES`, and strings that users see are read for the same phrases and a
+few more. ``python docs/check_words.py [FILE ...]`` ends with 1 when
 it finds something.
 """
 
@@ -57,6 +58,18 @@ PHRASES = {
     r"\bstruck\b|\bstrikes\b": "killed, injected faults",
     r"\btold the truth\b|\blies? (about|that)\b|\bthat lie\b": "wrong",
 }
+#: what not to write in a text that a user sees, besides `PHRASES`
+SPOKEN_PHRASES = {
+    r"\bsomebody\b|\bnobody\b": "name who it is",
+    r"\bheld against\b": "compared with",
+    r"\btakes? on\b": "need, take over",
+    r"\blaid\b": "placed, cut",
+    r"\bsilences? (it|this) too\b": "name what is silenced",
+    r"; (that of )?[\w.]+\.$": "give the default as [default: ...]",
+}
+#: functions, besides classes of errors, whose texts users see, and arguments that hold such texts
+SPOKEN = {"ok", "error", "warning", "unchecked", "Finding", "say", "echo", "print", "option", "Field"}
+SPOKEN_ARGUMENTS = {"help", "short_help", "epilog", "description", "fix", "cure"}
 #: names of variables that say nothing of what they hold
 NAMES = {"found", "told", "asked", "kept", "ways", "feed"}
 #: how no docstring begins: with what it is of, before it says what it is
@@ -125,6 +138,34 @@ def names(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, name
 
 
+def spoken(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of the strings of a module that users see: help, findings, errors, output."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        texts = [keyword.value for keyword in node.keywords if keyword.arg in SPOKEN_ARGUMENTS]
+        if name in SPOKEN or name.endswith("Error"):
+            texts += node.args
+        for text in texts:
+            for part in ast.walk(text):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    yield part.lineno, re.sub(r"`[^`]*`", "``", part.value)
+
+
+def spoken_findings(tree: ast.Module, place: str) -> Iterator[str]:
+    """Yield the phrases to reword in the strings that users see."""
+    seen = set()
+    for line, text in spoken(tree):
+        for pattern, instead in (PHRASES | SPOKEN_PHRASES).items():
+            for match in re.finditer(pattern, text, re.IGNORECASE):
+                # a text may be an argument of two calls, one inside the other
+                if (line, match[0]) not in seen:
+                    seen.add((line, match[0]))
+                    yield f"{place}:{line}: '{match[0]}': {instead}"
+
+
 def python_findings(path: Path) -> Iterator[str]:
     """Yield the findings in a Python file, without those of the folders that are held."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -134,6 +175,8 @@ def python_findings(path: Path) -> Iterator[str]:
             yield f"{place}:{line}: '{text[:40]}': begin with a verb or with what the thing is"
     if not place.startswith(HELD_NAMES):
         yield from (f"{place}:{line}: variable '{name}': name what it holds" for line, name in names(tree))
+    if not place.startswith(("tests/", "benchmarks/")):
+        yield from spoken_findings(tree, place)
 
 
 def pages() -> Iterator[Path]:

@@ -157,7 +157,7 @@ def test_shells_put_back_are_advanced(ndim: int, put_back: bool) -> None:
 
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_what_is_not_reached_is_left_out(ndim: int) -> None:
-    """A medium that is no number far away spoils a field that is advanced there, and no other."""
+    """A medium that is not a number far away spoils a field that is advanced there, and no other."""
     problem = make_problem(SHAPES[ndim], "isotropic", "pml", 8, ndim=ndim)
     problem.layout.view(problem.params["m"])[..., 64:] = np.nan
     source = source_at(problem, (10, 9 if ndim == 3 else 0, 5), 1.0)

@@ -248,7 +248,7 @@ MISTAKES = {
     "reader's finding": (
         "W499",
         lambda: raw_parameter(
-            "vp", np.full((101, 81), 2000.0), findings=[Finding("W499", "warning", "odd", "mend it")]
+            "vp", np.full((101, 81), 2000.0), findings=[Finding("W499", "warning", "odd", "correct it")]
         ),
     ),
     "line on volume": ("E329", lambda: with_survey(context(), ndim=3)),

@@ -115,7 +115,7 @@ def late(gpu_device: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("medium", ["isotropic", "tti"])
 def test_a_state_from_the_middle(late: None, monkeypatch: pytest.MonkeyPatch, medium: str) -> None:
-    """How far it has come is found, by every call anew; a source that is silent by now does not count."""
+    """How far it has come is found, by every call again; a source that is silent by now does not count."""
     rng = np.random.default_rng(8)
     problem = make_problem(SHAPES[3], medium, "pml", 2, free_surface=True)
     sources = sources_at(problem, rng, 1.0)
@@ -165,7 +165,7 @@ def test_what_is_put_back_or_advanced_in_part_is_not_left_out(monkeypatch: pytes
 
 @pytest.mark.parametrize("ndim", [2, 3])
 def test_what_is_not_reached_is_left_out(monkeypatch: pytest.MonkeyPatch, ndim: int) -> None:
-    """A medium that is no number far away spoils a field that is advanced there, and no other."""
+    """A medium that is not a number far away spoils a field that is advanced there, and no other."""
     problem = make_problem(SHAPES[ndim], "isotropic", "pml", 4, ndim=ndim)
     problem.layout.view(problem.params["m"])[..., 44:] = np.nan
     rng = np.random.default_rng(1)

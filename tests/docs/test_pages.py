@@ -100,3 +100,15 @@ def test_docstrings_and_names_that_say_nothing_are_found(tmp_path, monkeypatch):
     monkeypatch.setattr(words, "HELD_DOCSTRINGS", ("source",))
     monkeypatch.setattr(words, "HELD_NAMES", ("source.py",))
     assert not list(words.findings(source))
+
+
+def test_strings_that_users_see_are_read(tmp_path, monkeypatch):
+    words = script("check_words")
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    source = tmp_path / "source.py"
+    source.write_text(
+        'option(1, help="Ranks on each node; 1.")\nsay(f"{n} traces; mend them")\nraise OddError("x", "copy it anew")\n'
+        'quiet("anew")\nsay("`mend`")\nok(text, fix="is held against the model")\n',
+        encoding="utf-8",
+    )
+    assert [int(line.split(":")[1]) for line in words.findings(source)] == [1, 2, 3, 6]

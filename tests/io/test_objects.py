@@ -176,7 +176,7 @@ def test_a_header_index_is_saved_in_a_folder(store, tmp_path):
     assert plain.n_traces == near.n_traces
     assert plain.source_box == near.source_box
     assert len(list(tmp_path.glob("shots.sgy.*.subsalt-index"))) == 1
-    with pytest.raises(ConfigError, match="no index can be saved beside it"):
+    with pytest.raises(ConfigError, match="its index cannot be saved in the same folder"):
         scan(http(store), fix=Fix(index="beside"))
 
 

@@ -1,4 +1,4 @@
-"""`subsalt lab machine`: every section with age and noise, and what is missing with the command that mends it."""
+"""`subsalt lab machine`: every section with age and noise, and what is missing with the command that repairs it."""
 
 import json
 from datetime import UTC, datetime

@@ -208,14 +208,14 @@ def run(
 def forked(
     words: Sequence[object], env: Mapping[str, str] | None = None, **more: Any
 ) -> subprocess.Popen[str]:
-    """Start the command in a process that is forked after the imports: what starts anew but for its interpreter.
+    """Start the command in a process that is forked after the imports: what starts again but for its interpreter.
 
     Parameters
     ----------
     words : sequence
         Of the command, without ``subsalt``.
     env : mapping, optional
-        Further variables; where one acts on the start of an interpreter or a library, it is started anew indeed.
+        Further variables; where one acts on the start of an interpreter or a library, it is started again indeed.
     **more
         Of `subprocess.Popen`.
     """

@@ -185,7 +185,7 @@ def test_the_run_of_0_7_goes_on_from_its_directory_and_not_with_another_job(tmp_
     # the cure
     done = migrate_job(Job.from_toml(tmp_path / "line" / "job.toml"), run)
     assert len(done.shots_done) == 5
-    assert path.read_text() != whole, "it is written anew"
+    assert path.read_text() != whole, "it is written again"
     assert job_of_run(run).resolved()["imaging"]["normalise"] == 0.01
 
 
@@ -298,7 +298,7 @@ def test_flips_in_kept_wavefields_and_in_a_new_image(tmp_path: Path) -> None:
 
 
 def test_a_restart_point_that_says_another_step_is_not_used(tmp_path: Path) -> None:
-    """Whichever number of its description changes: the shot goes on from a sound point, or begins anew."""
+    """Whichever number of its description changes: the shot goes on from a sound point, or begins again."""
     keys = '[checkpoint]\nstrategy = "store"\nplace = "disk"\nrestart_every = 20\n'
     job = Job.from_toml(make(tmp_path, keys + IMAGING))
     image = migrate_job(job, tmp_path / "whole").sha256

@@ -300,7 +300,7 @@ def test_differences_name_the_place() -> None:
 
 
 def test_a_run_of_an_older_version_goes_on(survey: Path, undisturbed: str, tmp_path: Path) -> None:
-    """Partial images in NPZ, hashed as a whole, as 0.2 left them: they are used, and the rest is written anew."""
+    """Partial images in NPZ, hashed as a whole, as 0.2 left them: they are used, and the rest is written again."""
     import hashlib
     import sqlite3
 

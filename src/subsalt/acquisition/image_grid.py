@@ -76,7 +76,7 @@ class ImageGrid:
             check_lines(name[:-1], getattr(self, name))
         values = [*self.corner, *self.per_inline, *self.per_crossline]
         if not all(math.isfinite(v) for v in values):
-            raise ConfigError(f"the image grid has a position that is no number: {values}", code="E760")
+            raise ConfigError(f"the image grid has a position that is not a number: {values}", code="E760")
         across = abs(self.per_inline[0] * self.per_crossline[1] - self.per_inline[1] * self.per_crossline[0])
         sides = math.hypot(*self.per_inline) * math.hypot(*self.per_crossline)
         # below a degree between them, inlines and crosslines are one direction
@@ -91,7 +91,7 @@ class ImageGrid:
             raise ConfigError(
                 f"an image of {self.shape[0]} x {self.shape[1]} locations and {self.time.nt} samples is more than any "
                 "memory holds",
-                "mend the numbers of its corners or bins, and the step of its time",
+                "correct the numbers of its corners or bins, and the step of its time",
                 code="E129",
             )
         if self.time.t0 < 0:

@@ -109,7 +109,7 @@ def channel_shift(context: Context) -> Iterator[Finding]:
         f"{abs(stations):.1f} stations of {step:g} m: channels are shifted against the places of their receivers "
         f"({named(context, [b for b, _ in centred])})",
         f"check which channel stands at which station (byte 13; bytes 81, 85); places by channel: [data] geometry; "
-        f"moving all receivers by {-middle:+.0f} m mends it",
+        f"moving all receivers by {-middle:+.0f} m repairs it",
         shift_m=middle,
     )
 

@@ -98,7 +98,7 @@ def model_storage(context: Context) -> Iterator[Finding]:
             "16-bit models hold {}: the slowest vp is {:g}, the fastest {:g} m/s".format(
                 off, *model.limits("vp")
             ),
-            'set [propagation] model_storage = "f32", or mend the slowest velocities',
+            'set [propagation] model_storage = "f32", or correct the slowest velocities',
             vp=off.vp,
         )
     else:

@@ -178,7 +178,7 @@ class RestartOptions(TalkOfRun):
 
     strict: Strict = False
     retry_quarantined: Annotated[
-        bool, typer.Option("--retry-quarantined", help="Retry the shots that failed and were set aside.")
+        bool, typer.Option("--retry-quarantined", help="Retry the shots that failed and were quarantined.")
     ] = False
     accept_changed_inputs: Annotated[
         bool,

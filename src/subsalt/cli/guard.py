@@ -251,7 +251,7 @@ def _usage_error(message: str, fix: str) -> SubsaltError:
 def _bug_report(error: Exception) -> str:
     """Write the traceback to a new file in the temporary folder, for this user alone; return how to refer to it.
 
-    Other users share the folder: the file has a name that nobody can guess, is made anew (O_EXCL, O_NOFOLLOW), and
+    Other users share the folder: the file has a name that nobody can guess, is made again (O_EXCL, O_NOFOLLOW), and
     holds no password, key or token of the command line or of an address.
     """
     import platform

@@ -275,7 +275,7 @@ def _ghosts(readings: dict[str, Any]) -> str:
     if both.wanted is None:
         return f"{both.said()}: the direct waves do not tell"
     if both.wanted == both.used:
-        return f"{both.said()}: the direct waves want it as it is"
+        return f"{both.said()}: the direct waves agree with the job"
     key, option = ("true", "--free-surface") if both.wanted else ("false", "--no-free-surface")
     return f"{both.said()}: the direct waves want [propagation] free_surface = {key}; set it, or use {option}"
 

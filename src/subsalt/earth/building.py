@@ -221,7 +221,7 @@ class Builder:
         raise ModelError(
             f"{name} has spacing {own.spacing} and origin {own.origin}, "
             f"vp has {grid.spacing} and {grid.origin}",
-            "mend the header, or add [grid] to interpolate all on one",
+            "correct the header, or add [grid] to interpolate all on one",
             code="E402",
         )
 

@@ -197,7 +197,7 @@ class InputFile:
             except OSError as e:
                 raise ResourceError(
                     f"cannot read {self.path} at byte {offset + done}: {e.strerror} (errno {e.errno})",
-                    "check the disk, or copy the file anew",
+                    "check the disk, or copy the file again",
                     code="E601",
                 ) from e
             if n == 0:
@@ -209,7 +209,7 @@ class InputFile:
         """Return the error for a file that is too short."""
         return SegyError(
             f"{self.path} ends at byte {byte}, {early} bytes early",
-            "copy the file anew; it is shorter than when it was opened",
+            "copy the file again; it is shorter than when it was opened",
             code="E213",
         )
 

@@ -26,7 +26,7 @@ def cache_file() -> Path:
 class TileCache:
     """A `kernels.tuning.Memory` on disk.
 
-    Damaged, absent or not writable it is no error: a cut is soon found anew.
+    Damaged, absent or not writable it is no error: a cut is soon found again.
     """
 
     def read(self) -> dict[str, tuning.Cut]:

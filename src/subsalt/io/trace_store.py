@@ -214,7 +214,7 @@ class _Store:
                 raise _refused(
                     self.path,
                     f"{name} is {array.shape}, its dimensions are {tuple(self.grid[i] for i in axes)}",
-                    "write the store anew",
+                    "write the store again",
                 )
             if array.dtype.names and name == "headers":
                 for part in array.dtype.names:
@@ -310,7 +310,7 @@ def damaged(path: object, error: Exception) -> SegyError:
         return SegyError(f"{path} is no Zarr store: {str(error)[:200]}", "check the name", code="E264")
     return SegyError(
         f"{path} cannot be read: {type(error).__name__} {str(error)[:200]}",
-        "copy the store anew",
+        "copy the store again",
         code="E234",
     )
 

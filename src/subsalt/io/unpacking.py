@@ -41,7 +41,7 @@ def too_large(codec: str, size: str, most: int) -> DataError:
     """Return the error for a piece that unpacks to more than it should."""
     return DataError(
         f"a {codec} piece unpacks to {size}, its part of the array has {human(most)}",
-        "copy or write the file anew",
+        "copy or write the file again",
         code="E237",
     )
 

@@ -72,11 +72,11 @@ def read_table(path: Path, keys: tuple[str, ...]) -> NDArray[np.float64]:
         except (ValueError, IndexError):
             raise ConfigError(
                 f"{path}, line {number}: {','.join(row)!r} does not hold {len(names)} numbers",
-                "mend the line",
+                "correct the line",
                 code="E107",
             ) from None
         if not np.isfinite(out[i, [k in names for k in keys]]).all():
-            raise ConfigError(f"{path}, line {number}: not finite", "mend the line", code="E107")
+            raise ConfigError(f"{path}, line {number}: not finite", "correct the line", code="E107")
     if not len(out):
         raise ConfigError(f"{path} holds no positions", f"add lines {needed}", code="E107")
     return out

@@ -324,7 +324,7 @@ def _load(path: Path) -> Any:
     if abi != ABI or built != __version__:
         raise DeviceError(
             f"the plug-in {path} is of version {built} ({abi}), subsalt of {__version__} ({ABI})",
-            "build it anew: make cuda",
+            "build it again: make cuda",
             code="E983",
         )
     for name, types in SIGNATURES.items():

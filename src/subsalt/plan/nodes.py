@@ -100,7 +100,7 @@ def points_of(path: Path) -> list[MeasuredPoint]:
         points, why = [], "neither the run.json of a finished run nor a result of subsalt lab scaling"
     if not points:
         raise DataError(
-            f"{path} cannot be held against the model: {why}",
+            f"{path} cannot be compared with the prediction: {why}",
             "give a run directory made by subsalt migrate behind subsalt plan, or subsalt lab scaling --out FILE",
             code="E972",
         )

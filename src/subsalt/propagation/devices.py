@@ -145,7 +145,7 @@ def no_gpu(device: str) -> list[Finding]:
             "W980",
             "warning",
             f"no GPU is used: {choice.note}",
-            f'{choice.fix}; [parallel] device = "cpu" wants none',
+            f'{choice.fix}; [parallel] device = "cpu" silences this',
         )
     ]
 

@@ -96,7 +96,7 @@ def pin_to_started_job(
     answer = everybody.bcast(list(astuple(place)) if isinstance(place, Frame) else place)
     if former:
         words = ", ".join(f"[{table}] {k} = {v!r}" for table, keys in former.items() for k, v in keys.items())
-        say(f"{folder} was begun with {words}, which the job does not name: it goes on so")
+        say(f"{folder} was begun with {words}; the job does not name it, and the run continues with it")
     job = _chosen(job, former)
     job.goes_on_at(Frame(*answer) if isinstance(answer, list) else answer)
     return job

@@ -11,7 +11,10 @@ from planted.mistakes_times import both, micro, rolled
 from planted.mistakes_traces import flipped, nmo
 
 #: what can be done in the files alone
-OUT = (r"check|correct|mend|again|replace|write|positions|reverse|coordinates", lambda case: case.restore())
+OUT = (
+    r"check|correct|again|replace|write|positions|reverse|coordinates",
+    lambda case: case.restore(),
+)
 
 # 52: swell of 20 % of the rms of a record hides no mistake
 

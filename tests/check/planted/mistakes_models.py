@@ -184,7 +184,7 @@ model(
     "delta",
     lambda v: np.where(np.arange(v.shape[-1]) > 60, 0.2, v),
     "delta > epsilon|delta[^|]*above",
-    deed=(r"correct the model|mend|delta", AGAIN),
+    deed=(r"correct|delta", AGAIN),
 )
 
 # 20

@@ -210,7 +210,7 @@ def strong_shot(case, which):
 
 
 def one_nan(x, f):
-    """Return the traces with one sample that is no number."""
+    """Return the traces with one sample that is not a number."""
     out = x.copy()
     out[:, 200] = np.nan
     return out

@@ -184,7 +184,7 @@ def without_places(text: str) -> str:
 
 
 def write_open(verdicts: dict[str, tuple[Form, Verdict]], alarms: dict[str, list[str]]) -> None:
-    """Write the lists of what is open anew, as far as it was looked at."""
+    """Write the lists of what is open again, as far as it was looked at."""
     names = [form.name for form in chosen() if form.name in open_forms() - set(verdicts)]
     lines = ["# forms that are not caught yet, one a line, with the reason above it"]
     old = OPEN.read_text(encoding="utf-8").splitlines()

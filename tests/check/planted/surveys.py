@@ -73,7 +73,7 @@ class Case:
         return self
 
     def volume(self, name: str, change: Callable[[np.ndarray], np.ndarray], grid: Grid | None = None) -> Case:
-        """Write a model volume anew, its values changed."""
+        """Write a model volume again, its values changed."""
         values = change(self.world.model[name].astype(np.float64))
         write_volume(self.folder / f"{name}.rsf", grid or self.world.grid, values)
         return self

@@ -131,7 +131,7 @@ def test_viking_needs_at_most_sixteen_lines(tmp_path):
 
 
 def test_what_is_recommended_is_written(tmp_path, monkeypatch):
-    """Receivers whose depths stand where elevations are to be: with z_sign the job has nothing to mend."""
+    """Receivers whose depths stand where elevations are to be: with z_sign the job has nothing to correct."""
     monkeypatch.chdir(tmp_path)
     line = survey()
     for shot in line.shots:

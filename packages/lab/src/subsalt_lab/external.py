@@ -140,7 +140,7 @@ def checked_expression(pattern: str) -> None:
     try:
         groups = re.compile(pattern).groups
     except re.error as error:
-        raise wrong_use(f"--time-from {pattern!r}: {error}", "mend the regular expression") from None
+        raise wrong_use(f"--time-from {pattern!r}: {error}", "correct the regular expression") from None
     if groups < 1:
         cure = rf"put the number in parentheses, such as 'elapsed: ({NUMBER[:5]}...)' or 'Total ([0-9.]+) s'"
         raise wrong_use(f"--time-from {pattern!r} has no group", cure)

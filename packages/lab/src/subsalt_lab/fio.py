@@ -113,7 +113,9 @@ class Fio:
 
 def failed(what: str, said: str) -> SubsaltError:
     """Return the error of a fio that did not do what it should."""
-    error = SubsaltError(f"{what}: {said}", "mend what fio complains about, or use --engine own", code="E961")
+    error = SubsaltError(
+        f"{what}: {said}", "correct what fio complains about, or use --engine own", code="E961"
+    )
     error.exit_code = 74
     return error
 

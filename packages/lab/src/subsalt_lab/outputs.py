@@ -91,7 +91,7 @@ class Outputs:
         try:
             re.compile(self.ignore or "")
         except re.error as error:
-            raise wrong(f"--ignore {self.ignore!r}: {error}", "mend the regular expression") from None
+            raise wrong(f"--ignore {self.ignore!r}: {error}", "correct the regular expression") from None
         if self.ignore is not None and self.globs:
             raise wrong(
                 "--ignore belongs to standard output, and --outputs names files", "leave one of them out"

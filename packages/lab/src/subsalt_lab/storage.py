@@ -295,7 +295,7 @@ def _measured(
         say(f"storage: {directory}, one stream against many, {storage.HOW[way]}")
         yield from streams(fio, directory, settings, direct=way, far=mount.in_memory)
     if settings.sustained:
-        say(f"storage: {directory}, writes that go on for {settings.sustained:g} s")
+        say(f"storage: {directory}, writes that continue for {settings.sustained:g} s")
         if fio is not None:
             yield storage_rows.sustained(fio, directory, settings, direct=direct)
         if own:

@@ -238,7 +238,7 @@ def notes(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         )
     short = [r for r in rows if r["pattern"] == "sustained" and len(r["per_second"]) < LONG]
     if short:
-        out.append(f"writes that go on for less than {LONG} s may not have left the burst behind")
+        out.append(f"writes that continue for less than {LONG} s may not have left the burst behind")
     partly = sum(r["reaches"] == "partly memory" for r in rows)
     if partly:
         out.append(

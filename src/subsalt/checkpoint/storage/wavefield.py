@@ -25,7 +25,7 @@ from subsalt.kernels.scaled16 import shape16, unpack16, words16
 
 FORMAT = 1
 
-_CURE = "make it anew with subsalt migrate, or remove the folder"
+_CURE = "make it again with subsalt migrate, or remove the folder"
 
 
 def shot_folder(directory: Path, shot: int) -> Path:

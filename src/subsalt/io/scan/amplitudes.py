@@ -141,7 +141,7 @@ class _Strong:
 
     def findings(self, t: MeasuredSet, fix: Fix) -> Iterator[Finding]:
         spoils = self.share > SPOILS and fix.noisy != "keep"
-        keep = '; to use them all the same: [data] noisy_traces = "keep"' if spoils else ""
+        keep = '; to use them anyway: [data] noisy_traces = "keep"' if spoils else ""
         if len(self.rows):
             worst = int(np.argmax(self.ratio))
             kind = "spikes" if self.spikes.all() else "noise" if not self.spikes.any() else "noise or spikes"
@@ -345,7 +345,7 @@ def _zero(t: MeasuredSet) -> Iterator[Finding]:
                 code,
                 "warning",
                 f"{len(rows)} of {len(m)} traces looked at are {what}: {t.name(rows)}",
-                "they add nothing to the image; if they should, copy the file anew and check its format; to leave "
+                "they add nothing to the image; if they should, copy the file again and check its format; to leave "
                 f"them out: {t.cure(rows)}",
                 t.evidence(rows),
             )

@@ -160,9 +160,9 @@ def odd_depths(scanned: Scanned, fix: Fix) -> Iterator[Finding]:
             "warning",
             f"{path}: source depth is {depth:.3g} m, {10.0**power:g} times the {usual:.3g} m of the other "
             f"{len(live) - len(odd)} files: the scalar of depths (byte 69) is {held[i]} there, {scalar} elsewhere",
-            f"if the scalar is wrong there: {mended}; else mend the headers of this file, or leave it out: {leave}"
+            f"if the scalar is wrong there: {mended}; else correct the headers of this file, or leave it out: {leave}"
             if mended
-            else f"mend bytes 49 and 69 of this file, or leave it out: {leave}",
+            else f"correct bytes 49 and 69 of this file, or leave it out: {leave}",
             {"file": path, "depth_m": depth, "usual_m": usual, "scalar": held[i]},
         )
 

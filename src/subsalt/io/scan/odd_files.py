@@ -170,7 +170,7 @@ def odd_files(t: TraceSet) -> Iterator[Finding]:
                 "warning",
                 f"{path}: stations do not lie as those of the other {len(files) - 1} files do (spread other by up to "
                 f"{spread:.4g} m, sources {away:.4g} m from the nearest): they lie as if {words} ({where})",
-                f"mend the headers of this file ({where}); {t.cure(np.flatnonzero(t.file == files[i]))} leaves it out",
+                f"correct the headers of the file ({where}); {t.cure(np.flatnonzero(t.file == files[i]))} excludes it",
                 {"file": path, "spread_off_m": spread, "sources_off_m": away, "cause": words},
             )
 

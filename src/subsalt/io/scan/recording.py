@@ -238,7 +238,7 @@ def unnamed_components(
         "warning",
         f"stations have two traces per shot, such as channels {t.channel[a[0]]} and {t.channel[b[0]]} of shot "
         f"{t.ffid[a[0]]}, and the second are {how}: two components, or two kinds "
-        f"of sensor, that byte 29 (trace id) does not tell apart ({len(a)} pairs)",
+        f"of sensor, that byte 29 (trace id) does not distinguish ({len(a)} pairs)",
         f"use one of them; for the first of each pair: {cures[0]}",
         {
             "pairs": len(a),

@@ -100,7 +100,7 @@ def _between_files(result: ScanResult, scanned: list[ScannedFile], fix: Fix) -> 
                     f"its sources reach {middle:,.0f} m",
                     f"if it is forgotten there: {mended}"
                     if mended
-                    else "mend the header of this file (byte 71)",
+                    else "correct the header of this file (byte 71)",
                 )
 
 

@@ -62,7 +62,7 @@ def without_coordinates(t: TraceSet) -> list[Finding]:
             f"{len(rows)} of {len(t)} traces have no coordinates (bytes 73 to 88 are zero), others have: "
             f"{t.where(rows)}; "
             "they would lie at map 0, 0",
-            f"mend their headers or copy the files anew; to leave them out: {t.cure(rows)}",
+            f"correct their headers or copy the files again; to leave them out: {t.cure(rows)}",
             {"count": len(rows), "traces": t.first(rows)},
         )
     ]
@@ -181,8 +181,8 @@ def far_finding(
         "E243",
         "error",
         f"{len(rows)} of {n} traces lie {distance / 1000:,.0f} km from the others: {where}",
-        "if they belong to this survey, their coordinates are in another zone or under another scalar (byte 71): mend "
-        f"their headers; to leave them out: {cure}",
+        "if they belong to this survey, their coordinates are in another zone or have another scalar (byte 71): "
+        f"correct their headers; to leave them out: {cure}",
         {"count": len(rows), "distance_m": distance, "traces": first},
     )
 

@@ -31,9 +31,9 @@ def refuse_text_copy(file: InputFile) -> None:
         ):
             name = file.path.name
             cure = (
-                f"copy the file anew as binary data, or take the mark off: tail -c +{len(mark) + 1} {name} > new-{name}"
+                f"copy the file again as binary data, or remove the mark: tail -c +{len(mark) + 1} {name} > new-{name}"
                 if len(mark) > 2
-                else "copy the file anew as binary data: its bytes were written as text"
+                else "copy the file again as binary data: its bytes were written as text"
             )
             raise SegyError(
                 f"{file.path} begins with a byte order mark ({encoding}, {len(mark)} bytes), as programs for texts "
@@ -45,7 +45,7 @@ def refuse_text_copy(file: InputFile) -> None:
         raise SegyError(
             f"{file.path}: {replaced} of the first {len(head)} bytes were replaced by the mark of UTF-8 for what is no "
             "text: a program for texts has copied it, and every byte above 127 is lost",
-            "copy the file anew as binary data",
+            "copy the file again as binary data",
             code="E291",
         )
 

@@ -44,7 +44,7 @@ def index_path(path: Path, folder: str | None) -> Path:
     """Return where the index of a file is: next to it, or in a folder under a name that identifies its place."""
     if folder in (None, BESIDE) and is_url(path):
         raise ConfigError(
-            f"{path} is an object in a store: no index can be saved beside it",
+            f"{path} is an object in a store: its index cannot be saved in the same folder",
             'name a folder: [data] index = "...", or --index-folder',
             code="E117",
         )

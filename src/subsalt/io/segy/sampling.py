@@ -93,7 +93,7 @@ def find_ns(
                 "W213",
                 "warning",
                 f"{layout.path} ends inside trace {layout.n_traces + 1}; {rest} bytes are left out",
-                "copy the file anew if it should be complete",
+                "copy the file again if it should be complete",
                 {"bytes_left_out": rest},
             )
         )
@@ -101,7 +101,7 @@ def find_ns(
     raise SegyError(
         f"{layout.path}: {available} bytes of traces do not divide into traces of {layout.trace_bytes} bytes "
         f"(samples per trace: {said}): {layout.n_traces} whole traces and {rest} bytes more",
-        "copy the file anew if it is truncated, or say how many samples a trace has: [data.fix] ns = ...",
+        "copy the file again if it is truncated, or say how many samples a trace has: [data.fix] ns = ...",
         code="E213",
     )
 
@@ -152,7 +152,7 @@ def _say_ns(layout: FileLayout, named: dict[str, int]) -> None:
             "W211",
             "warning",
             f"{layout.path}: samples per trace are {said}; the file's length fits {layout.ns}, which is used",
-            f"if that is wrong: [data.fix] ns = ...; it silences this too: ns = {layout.ns}",
+            f"if that is wrong: [data.fix] ns = ...; to confirm the number and silence this: ns = {layout.ns}",
             {"ns": layout.ns, **named},
         )
     )
@@ -211,13 +211,13 @@ def explained(
                     code="E213",
                 )
     if _aligned(file, layout, header, candidates, end):
-        cure = f"copy the file anew; {fix_text({'truncated': 'drop'})} uses the complete traces"
+        cure = f"copy the file again; {fix_text({'truncated': 'drop'})} uses the complete traces"
         at_limit = ends_at_limit(layout.path, file.size, cure)
         return at_limit or SegyError(f"{error.message}: it ends inside a trace", cure, code="E213")
     return SegyError(
         f"{error.message}; their headers do not follow one another at that distance: bytes are missing, or too many, "
         "somewhere inside",
-        "copy the file anew, or say how many samples a trace has: [data.fix] ns = ...",
+        "copy the file again, or say how many samples a trace has: [data.fix] ns = ...",
         code="E213",
     )
 

@@ -132,7 +132,7 @@ def open_netcdf(path: str | os.PathLike[str], request: VolumeRequest) -> OpenVol
     ) as e:  # SciPy raises many unrelated types on damaged files, whose words say nothing to anybody
         raise ModelError(
             f"{path} cannot be read: its header is damaged ({type(e).__name__})",
-            "copy the file anew; ncdump -h says what a good copy holds",
+            "copy the file again; ncdump -h says what a good copy holds",
             code="E233",
         ) from e
 
@@ -161,7 +161,7 @@ def _variable(path: str | os.PathLike[str], nc: Any, request: VolumeRequest) -> 
     if empty:
         raise ModelError(
             f"{path}: dimension {empty[0]} of {key} has length 0",
-            "write the file anew with values along it",
+            "write the file again with values along it",
             code="E233",
         )
     if v.dimensions[-1].lower() not in DEPTH:

@@ -84,7 +84,7 @@ def _open_array(name: Path) -> Planes:
         if have < need:
             raise ModelError(
                 f"{name} announces {need} bytes of data ({' x '.join(map(str, shape))} {dtype}) and holds {have}",
-                "copy the file anew",
+                "copy the file again",
                 code="E223",
             )
         _real(dtype, name)
@@ -127,7 +127,7 @@ _DAMAGED = Exception
 
 
 def _unreadable(name: str, error: Exception) -> ModelError:
-    return ModelError(f"{name} cannot be read: {str(error)[:200]}", "copy the file anew", code="E224")
+    return ModelError(f"{name} cannot be read: {str(error)[:200]}", "copy the file again", code="E224")
 
 
 class MemberBytes:
@@ -271,10 +271,10 @@ class NpzFile:
         name = f"{self.path}[{key}]"
         # of other methods a few bytes may unpack to gigabytes, which Python's zipfile does at one time
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ModelError(f"{name} is neither stored nor deflated", "store the array anew", code="E224")
+            raise ModelError(f"{name} is neither stored nor deflated", "store the array again", code="E224")
         # deflate cannot expand more than about 1030 times: anything beyond is a lie or a bomb
         if member.file_size > 2000 * max(member.compress_size, 1) + 1000:
-            raise ModelError(f"{name} claims {human(member.file_size)}", "store the array anew", code="E224")
+            raise ModelError(f"{name} claims {human(member.file_size)}", "store the array again", code="E224")
         try:
             with self._zip.open(member) as stream:
                 # a header may say that it has gigabytes
@@ -283,7 +283,7 @@ class NpzFile:
                 if need > member.file_size:
                     raise ModelError(
                         f"{name} announces {need} bytes and holds {member.file_size}",
-                        "store it anew",
+                        "store it again",
                         code="E223",
                     )
                 if header_only:
@@ -383,13 +383,13 @@ def read_grid_file(path: str | os.PathLike[str], shape: tuple[int, ...]) -> dict
     except (ValueError, TypeError, KeyError, RecursionError) as e:
         raise ModelError(
             f"{beside} does not say where {path} lies: {str(e)[:200]}",
-            "export the array anew, or remove this file and give spacing and origin in the job",
+            "export the array again, or remove this file and give spacing and origin in the job",
             code="E224",
         ) from e
     if tuple(like) != shape or len(facts["frame"]) != 4:
         raise ModelError(
-            f"{beside} tells of an array {tuple(like)}, {path} holds {shape}",
-            "export the array anew, or remove this file and give spacing and origin in the job",
+            f"{beside} describes an array {tuple(like)}, {path} holds {shape}",
+            "export the array again, or remove this file and give spacing and origin in the job",
             code="E224",
         )
     return facts

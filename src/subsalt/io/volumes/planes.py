@@ -41,7 +41,7 @@ def frame_from(values: Sequence[float], path: object) -> Frame:
     """Return the frame that a file describes; refuse numbers that are not finite."""
     x0, y0, azimuth, flip = (float(v) for v in values)
     if not all(math.isfinite(v) and abs(v) < 1e12 for v in (x0, y0, azimuth, flip)):
-        raise ModelError(f"{path}: the frame {x0}, {y0}, {azimuth} is not finite", "mend it", code="E230")
+        raise ModelError(f"{path}: the frame {x0}, {y0}, {azimuth} is not finite", "correct it", code="E230")
     return Frame(x0, y0, azimuth, bool(flip))
 
 

@@ -88,5 +88,5 @@ class VolumeRequest:
         try:
             return Grid(shape, tuple(spacing), tuple(origin) if origin is not None else ())
         except ConfigError as e:  # of a file, it is the data that are wrong
-            cure = e.fix or "mend the file, or say spacing and origin in the job"
+            cure = e.fix or "correct the file, or say spacing and origin in the job"
             raise ModelError(f"{path}: {e.message}", cure, code="E230") from e

@@ -126,7 +126,7 @@ def read_header(
 def _resolve(header: Path, value: str, allow_outside: bool) -> Path:
     """Return the path of the data file; inside the header's folder unless told otherwise."""
     if "\0" in value or len(value) > 4000:
-        raise ModelError(f"{header}: in= is not the name of a file", "mend the header", code="E220")
+        raise ModelError(f"{header}: in= is not the name of a file", "correct the header", code="E220")
     target = Path(value)
     if allow_outside:
         return target if target.is_absolute() else header.parent / target
@@ -153,10 +153,10 @@ def _axes(name: Path, keys: dict[str, str]) -> list[RsfAxis]:
             d, o = float(keys.get(f"d{i}", "1")), float(keys.get(f"o{i}", "0"))
         except ValueError as e:
             raise ModelError(
-                f"{name}: axis {i} has a value that is not a number ({e})", "mend it", code="E220"
+                f"{name}: axis {i} has a value that is not a number ({e})", "correct it", code="E220"
             ) from e
         if n < 1 or not math.isfinite(d) or not math.isfinite(o):
-            raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "mend it", code="E220")
+            raise ModelError(f"{name}: axis {i} has n={n}, d={d}, o={o}", "correct it", code="E220")
         axes.append(RsfAxis(n, d, o, keys.get(f"label{i}", ""), keys.get(f"unit{i}", "")))
     return axes
 
@@ -200,7 +200,7 @@ def open_rsf(
                 kind = "double"
             else:
                 raise ModelError(
-                    f"{path}: esize = {esize} does not fit {form}", "mend the header", code="E222"
+                    f"{path}: esize = {esize} does not fit {form}", "correct the header", code="E222"
                 )
         need = count * np.dtype(types[kind]).itemsize
         if file.size - header.offset != need:
@@ -268,7 +268,7 @@ def _parsed(file: InputFile, words: list[bytes]) -> NDArray[np.float64]:
         return np.array(words, dtype=np.float64)
     except ValueError as e:
         raise ModelError(
-            f"{file.path} holds something that is not a number", "check data_format", code="E222"
+            f"{file.path} contains something that is not a number", "check data_format", code="E222"
         ) from e
 
 
@@ -297,7 +297,9 @@ def open_rsf_volume(path: str | os.PathLike[str], request: VolumeRequest) -> Ope
         try:
             frame = frame_from([float(header.keys[n]) for n in _FRAME], path)
         except ValueError as e:
-            raise ModelError(f"{path}: the frame is not four numbers", "mend the header", code="E220") from e
+            raise ModelError(
+                f"{path}: the frame is not four numbers", "correct the header", code="E220"
+            ) from e
     grid = request.grid(path, a.shape, spacing, origin)
     return OpenVolume(grid, frame, a, header.keys.get("unit", ""))
 

@@ -186,7 +186,9 @@ def read_handvel(path: str, text: str) -> TextFunctions:
         if words[0].upper() == "HANDVEL":
             place = to_number(words[1]) if len(words) > 1 else None
             if place is None:
-                raise ModelError(f"{path}, line {number}: HANDVEL names no CDP", "mend the card", code="E741")
+                raise ModelError(
+                    f"{path}, line {number}: HANDVEL names no CDP", "correct the card", code="E741"
+                )
             cdps, lines, numbers = [*cdps, place], [*lines, number], [*numbers, []]
             continue
         values = [to_number(w) for w in words]
@@ -237,7 +239,7 @@ def read_parameters(path: str, text: str) -> TextFunctions:
     for i, ((number, t), (_, v)) in enumerate(zip(times, values, strict=True)):
         if len(t) != len(v):
             raise ModelError(
-                f"{path}, line {number}: {len(t)} times and {len(v)} velocities", "mend them", code="E741"
+                f"{path}, line {number}: {len(t)} times and {len(v)} velocities", "correct them", code="E741"
             )
         rows += [(number, [*([cdps[i]] if cdps else []), a, b]) for a, b in zip(t, v, strict=True)]
     out = group_rows(path, [*(["cdp"] if cdps else []), "t", "v"], rows)
@@ -252,7 +254,9 @@ def _assignments(path: str, text: str) -> Iterator[tuple[int, str, list[float]]]
             values = [to_number(w) for w in listed.split(",") if w]
             if key in ("cdp", "tnmo", "vnmo") and any(x is None for x in values):
                 raise ModelError(
-                    f"{path}, line {number}: {key}= holds something that is no number", "mend it", code="E741"
+                    f"{path}, line {number}: {key}= contains something that is not a number",
+                    "correct it",
+                    code="E741",
                 )
             yield number, key, [x for x in values if x is not None]
 
@@ -376,7 +380,7 @@ def _numbers(path: object, number: int, line: str, names: list[str], value: str)
             return [x for x in values if x is not None]
     raise ModelError(
         f"{path}, line {number}: {line.strip()[:60]!r} does not hold the {len(names)} numbers {' '.join(names)}",
-        "mend the line, or name the columns: columns = "
+        "correct the line, or name the columns: columns = "
         f'"{" ".join(BY_NUMBER.get(len(words), BY_NUMBER[3]))} {value}"',
         code="E741",
     )

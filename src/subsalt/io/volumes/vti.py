@@ -203,9 +203,9 @@ class Base64Bytes:
         try:
             data = base64.b64decode(text, validate=True)[offset - 3 * first :]
         except (ValueError, binascii.Error) as e:
-            raise ModelError(f"{self._path}: base64 data are damaged", "copy it anew", code="E223") from e
+            raise ModelError(f"{self._path}: base64 data are damaged", "copy it again", code="E223") from e
         if len(data) < len(out):
-            raise ModelError(f"{self._path}: base64 data end early", "copy it anew", code="E223")
+            raise ModelError(f"{self._path}: base64 data end early", "copy it again", code="E223")
         out[:] = data[: len(out)]
         return moved
 
@@ -216,22 +216,26 @@ def _payload(
     """Return the bytes of one appended array and where its values begin; their number must be what the extent asks."""
     if encoding == "raw":
         if start < 0 or file.size - start < 8 + need:
-            raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
+            raise ModelError(
+                f"{path} is shorter than its extent ({need} bytes)", "copy it again", code="E223"
+            )
         said = int.from_bytes(file.read_at(start, 8), "little")
         payload: tuple[Bytes, int] = FileBytes(path), start + 8
     else:
         if start < 0 or file.size - start < 4 * (-(-need // 3)):
-            raise ModelError(f"{path} is shorter than its extent ({need} bytes)", "copy it anew", code="E223")
+            raise ModelError(
+                f"{path} is shorter than its extent ({need} bytes)", "copy it again", code="E223"
+            )
         head = file.read_at(start, 12)
         try:
             said = int.from_bytes(base64.b64decode(head)[:8], "little")
         except (ValueError, binascii.Error) as e:
-            raise ModelError(f"{path}: base64 data are damaged", "copy it anew", code="E223") from e
+            raise ModelError(f"{path}: base64 data are damaged", "copy it again", code="E223") from e
         # header and data are encoded apart by some writers, together by others
         payload = (Base64Bytes(path, start + 12), 0) if head.endswith(b"=") else (Base64Bytes(path, start), 8)
     if said != need:
         raise ModelError(
-            f"{path}: the array has {said} bytes, its extent needs {need}", "copy it anew", code="E223"
+            f"{path}: the array has {said} bytes, its extent needs {need}", "copy it again", code="E223"
         )
     return payload
 

@@ -125,7 +125,7 @@ def _along(path: object, arrays: dict[str, Any], array: Any) -> tuple[list[float
 
 
 def _damaged(path: object, error: Exception) -> ModelError:
-    return ModelError(f"{path} cannot be read: {str(error)[:200]}", "copy the store anew", code="E234")
+    return ModelError(f"{path} cannot be read: {str(error)[:200]}", "copy the store again", code="E234")
 
 
 class ZarrPlanes(FilePlanes):

@@ -147,7 +147,7 @@ class _Steps(ctypes.Structure):
         ("finite_every", ctypes.c_int64),
         ("check_last", ctypes.c_int32),
         ("front", ctypes.c_int32),
-        ("anew", ctypes.c_int32),
+        ("again", ctypes.c_int32),
         ("finite", ctypes.c_int32),
         ("whole", ctypes.c_int32),
         ("unused", ctypes.c_int32),

@@ -177,7 +177,7 @@ def recut(
     ranks: int,
     fits: Callable[[Block], bool] = lambda block: True,
 ) -> list[Block]:
-    """Cut what is left of a run anew, so that `ranks` have something to do and every block fits into memory.
+    """Cut what is left of a run again, so that `ranks` have something to do and every block fits into memory.
 
     Parameters
     ----------

@@ -69,7 +69,7 @@ def image_grid(section: KirchhoffSection, table: TraceTable) -> ImageGrid:
     )
     # positions and numbers of locations, and what rules and plan make of them
     ni, nj = grid.shape
-    cure = "image fewer lines, or mend their numbers"
+    cure = "image fewer lines, or correct their numbers"
     require(PLACE_BYTES * grid.size, f"the image grid of {ni} x {nj} locations", cure)
     return grid
 
@@ -191,7 +191,7 @@ def _unknown(table: TraceTable, why: str) -> GeometryError:
 
 
 def _seconds(section: TimesSection, record: TimeAxis) -> str:
-    """Return the cure of times that were written in milliseconds; empty where that does not mend them."""
+    """Return the cure of times that were written in milliseconds; empty where that does not correct them."""
     given = {k: getattr(section, k) for k in ("first", "last", "step") if getattr(section, k) is not None}
     if not 0 < 1e-3 * section.first < record.duration:
         return ""

@@ -352,7 +352,7 @@ class BlocksRun(ImagingRun):
         self.layout = layout_for(job, self.setup, everybody, self.sharing)
 
     def units(self) -> Sequence[Block]:
-        """Return the blocks: those of the layout, or those of an earlier start, what is left of them cut anew."""
+        """Return the blocks: those of the layout, or those of an earlier start, what is left of them cut again."""
         state = self.state
         table = self.setup.table
         self.signal = signal_facts(table, state.world, state.clock, state.stored_marks(), state.request.say)
@@ -481,7 +481,7 @@ def blocks_of_run(
     images: Path,
     everybody: Comm,
 ) -> list[Block]:
-    """Return the blocks of the run: those of the layout, or those of an earlier start, what is left of them cut anew.
+    """Return the blocks of the run: those of the layout, or those of an earlier start, what is left of them cut again.
 
     Finished blocks whose sums are damaged are planned again. Collective.
     """

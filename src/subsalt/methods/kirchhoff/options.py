@@ -28,7 +28,7 @@ def _part(name: str, value: object) -> None:
     """Refuse what is no part of a limit."""
     if not _is_number(value) or not 0 <= value <= 1:
         raise ConfigError(
-            f"{name} = {value!r} is no part of the limit that it belongs to",
+            f"{name} = {value!r} is not a fraction of its limit",
             "use a number from 0 (a sharp end) to 1",
             code="E104",
         )

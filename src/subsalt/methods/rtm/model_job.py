@@ -198,7 +198,7 @@ class ShotsFolder:
         remove_leftovers(folder)
 
     def begin(self, stack: ExitStack) -> None:
-        """Do nothing: shots that are not there are modelled anew."""
+        """Do nothing: shots that are not there are modelled again."""
 
     def left(self, units: Sequence[Shot]) -> list[Shot]:
         """Return the shots that have no file."""

@@ -38,7 +38,7 @@ def expand(positions: Positions) -> NDArray[np.float64]:
     first = _xyz(positions.first)
     counts = positions.n if isinstance(positions.n, list) else [positions.n or 1]
     if math.prod(counts) > MOST_POINTS:
-        raise ConfigError(f"{' x '.join(map(str, counts))} positions", "mend n", code="E104")
+        raise ConfigError(f"{' x '.join(map(str, counts))} positions", "correct n", code="E104")
     if isinstance(positions.n, list):
         return _patch(positions, first)
     step = None if positions.step is None else _step(positions, first)
@@ -56,7 +56,7 @@ def expand(positions: Positions) -> NDArray[np.float64]:
         last = first + (n - 1) * step
     if not 1 <= n <= MOST_POINTS:
         raise ConfigError(
-            f"a line from {positions.first} to {positions.last} would have {n} points", "mend n or step"
+            f"a line from {positions.first} to {positions.last} would have {n} points", "correct n or step"
         )
     if n == 1:
         return first[None]
@@ -178,7 +178,7 @@ def _refuse_too_many(shots: int, traces: int) -> None:
     require(
         SHOT_BYTES * shots + TRACE_BYTES * traces,
         f"[acquisition] has {shots} shots and {traces} traces",
-        "model fewer at a time, or mend n, step and the tables",
+        "model fewer at a time, or correct n, step and the tables",
     )
 
 

@@ -73,5 +73,5 @@ def _number(text: str, region: str, form: str) -> float | None:
     except ValueError:
         value = math.nan
     if value is not None and not math.isfinite(value):
-        raise ConfigError(f"--region {region!r}: {text!r} is no number", f"write {form} in m", code="E862")
+        raise ConfigError(f"--region {region!r}: {text!r} is not a number", f"write {form} in m", code="E862")
     return value

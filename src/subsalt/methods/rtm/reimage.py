@@ -1,6 +1,6 @@
 """A new image from what a run has kept: other conditions, filters, samples or a part of the image; no propagation.
 
-Sums that the partial images of the run hold are taken from them, all others are summed anew from the kept wavefields:
+Sums that the partial images of the run hold are taken from them, all others are summed again from the kept wavefields:
 by the same kernels in the same order, so that the image has the bytes of a fresh run with that job. It goes into a run
 directory of its own, with a ledger: stopped, it goes on; started under mpiexec, every rank takes shots.
 """
@@ -256,7 +256,7 @@ class ReimageRun(ImagingRun):
         }
 
     def units(self) -> Sequence[Shot]:
-        """Return the shots; those that failed are tried anew, for the run may have gone on since."""
+        """Return the shots; those that failed are tried again, for the run may have gone on since."""
         state, ledger, shots = self.state, self.state.ledger, self.survey.shots
         if ledger is not None:
             ledger.plan([s.id for s in shots])
@@ -269,7 +269,7 @@ class ReimageRun(ImagingRun):
         state.request.say(_said(self.origins, len(done), len(self.survey)))
         if self.lossy != "none":
             state.request.say(
-                f"the wavefields were compressed by {self.lossy}: the image is that of a fresh run but for what it lost"
+                f"the wavefields were compressed by {self.lossy}: the image differs from that of a new run by the loss"
             )
         return shots
 
@@ -329,7 +329,7 @@ def _check_source(run: SourceRun, wish: Wish, setup: MigrationSetup, numerics: d
         raise ConfigError(
             f"{run.folder} was computed with the numerics {run.numerics}, here are {numerics['class']}: the sums would "
             "mix both",
-            "use the instruction set of the run (SUBSALT_ISA), or migrate anew",
+            "use the instruction set of the run (SUBSALT_ISA), or migrate again",
             code="E864",
         )
     kept_step = run_facts_of(run.folder).get("image_step")

@@ -287,7 +287,7 @@ def scheme_left(scratch: Scratch, shot: int) -> Scheme | None:
 def _read(path: Path) -> dict[str, Any]:
     """Return the description of a point; ValueError when it does not have its checksum.
 
-    Those of before 0.9 have none: nothing says that a point is where they put it, and the shot begins anew.
+    Those of before 0.9 have none: nothing says that a point is where they put it, and the shot begins again.
     """
     description = dict(json.loads(own.read_text(path)))
     if description.pop("check", None) != _check_of(description):

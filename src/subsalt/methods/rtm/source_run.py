@@ -84,7 +84,7 @@ class SourceRun:
         except (OSError, sqlite3.Error, ValueError, TypeError) as error:
             raise CorruptionError(
                 f"{folder / NAME} cannot be read: {error}",
-                "the same `subsalt migrate` command again mends it",
+                "the same `subsalt migrate` command again repairs it",
                 code="E641",
             ) from error
 

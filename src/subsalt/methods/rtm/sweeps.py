@@ -356,7 +356,7 @@ class Sweeps:
         return self._make_samples_again(numbers)
 
     def _make_samples_again(self, numbers: range) -> dict[int, NDArray]:
-        """Return samples computed anew from the start; the ones before them are written anew on the way.
+        """Return samples computed again from the start; the ones before them are written again on the way.
 
         One more sweep then mends a whole file, however much of it is damaged. What is asked for comes from memory:
         should the device spoil what it is given again, the next piece meets it.

@@ -203,7 +203,7 @@ def ranks(given: Sequence[str] | None) -> list[int]:
     Raises
     ------
     ConfigError
-        When one is no number from 2 on.
+        When one is not a number from 2 on.
     """
     if given is None:
         return sorted({2, max(2, usable_cores())})

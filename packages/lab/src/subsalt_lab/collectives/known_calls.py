@@ -176,7 +176,7 @@ def refuse_without(mpi: MpiInUse, step: Step, folder: Path) -> None:
     if answers.failed is not None or answers.ended:
         raise DeviceError(
             f"{mpi.name} fails without any choice of ours: {answers.text()}",
-            "mend that first: mpiexec -n 2 hostname shows whether it starts programs",
+            "correct that first: mpiexec -n 2 hostname shows whether it starts programs",
             code="E943",
         )
 

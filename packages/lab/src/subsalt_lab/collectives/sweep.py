@@ -67,7 +67,7 @@ def refused(what: str) -> SubsaltError:
     """Return the error of ranks without room."""
     error = SubsaltError(
         f"{what}: ranks that take turns measure nothing",
-        "use a smaller --np, or wait; --oversubscribe-ok measures all the same, and nothing of it is applied",
+        "use a smaller --np, or wait; --oversubscribe-ok measures anyway, and nothing of it is applied",
         code="E930",
     )
     error.exit_code = 69
@@ -223,7 +223,7 @@ def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[st
     if not any(known.values()):
         has = ", ".join(v.name for v in variables[:6]) or "none of the variables that are known"
         raise SubsaltError(
-            f"{mpi.name} lets nobody choose an algorithm of {', '.join(request.collectives)}: it has {has}",
+            f"{mpi.name} does not allow choosing an algorithm of {', '.join(request.collectives)}: it has {has}",
             "use MPICH 4 or newer, Open MPI 4.1 or newer, or Intel MPI; or leave collectives to the library",
             code="E931",
         )

@@ -269,7 +269,7 @@ def read(folder: Path) -> Written:
     except (ValueError, KeyError, TypeError) as error:
         raise SubsaltError(
             f"{path} is not a record of choices: {error!r}",
-            "write it anew with subsalt lab collectives",
+            "write it again with subsalt lab collectives",
             code="E941",
         ) from None
 

@@ -81,7 +81,7 @@ def preprocessed(mpi: MpiInUse) -> str:
     """
     if mpi.include is None:
         raise DeviceError(
-            f"{mpi.name} ({mpi.library}) has no mpi.h beside it", PACKAGES[mpi.family], code="E905"
+            f"{mpi.name} ({mpi.library}) has no mpi.h in its folder", PACKAGES[mpi.family], code="E905"
         )
     words = [str(compiler()), "-E", "-P", *_header_flags(mpi), str(mpi.include / "mpi.h")]
     return programs.run(words, what="reading mpi.h").stdout

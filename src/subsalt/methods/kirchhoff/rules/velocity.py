@@ -79,7 +79,7 @@ def reach_in_time(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]
     who = f"{short} of {ends.size} functions end" if ends.size > 1 else "the function ends"
     yield ok(
         f"velocity of {base.source}: {who} before the image does, at {ends.min():.4g} s of {last:.4g} s; "
-        "the last velocity goes on",
+        "the last velocity is continued",
         first_end=float(ends.min()),
         image_end=last,
     )
@@ -121,7 +121,9 @@ def reach_on_map(velocity: FieldVelocity, grid: ImageGrid) -> Iterator[Finding]:
             ),
         )
     elif any(at[:, k].min() < low[k] - 0.5 or at[:, k].max() > high[k] + 0.5 for k in axes):
-        yield ok(f"{base.source}: the image goes beyond the velocities, whose nearest ones go on: {text}")
+        yield ok(
+            f"{base.source}: the image goes beyond the velocities, the nearest ones are continued: {text}"
+        )
 
 
 def _ranges(base: TimeField, grid: ImageGrid) -> str:

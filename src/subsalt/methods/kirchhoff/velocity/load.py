@@ -322,7 +322,7 @@ def _volume(
     if volume.depth:
         raise ModelError(
             f"{path}: {volume.depth}; a time migration needs velocities in two-way time",
-            "convert the velocity to time first; if it is in time, mend what the file says",
+            "convert the velocity to time first; if it is in time, correct what the file says",
             code="E746",
         )
     in_ms = section.time_unit == "ms" if section.time_unit else bool(volume.in_ms)
