@@ -27,7 +27,7 @@ from facts import machine
 from plan_against_measured import BIN, write_case
 
 from subsalt.report.table import Column, render
-from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.pmpi.records import MpiProfile
 from subsalt_lab.pmpi.run import profile
 
 AGREE, COST = 0.05, 0.02
@@ -49,7 +49,7 @@ AGREEMENT = (
 )
 
 
-def once(way: str, words: list[str], folder: Path) -> tuple[float, list[Profile]]:
+def once(way: str, words: list[str], folder: Path) -> tuple[float, list[MpiProfile]]:
     """Migrate in one of the ways; return the seconds of the command, and the profiles that came of it."""
     out = folder / "own.json"
     own = {"SUBSALT_MPI_PROFILE": str(out)} if way in ("built in", "both") else {}
@@ -62,17 +62,17 @@ def once(way: str, words: list[str], folder: Path) -> tuple[float, list[Profile]
             subprocess.run(words, check=True, stdout=nowhere, stderr=nowhere, env=os.environ | own)
         seconds = time.perf_counter() - begin
     if own:
-        calls.append(Profile.from_dict(json.loads(out.read_text("utf-8"))))
+        calls.append(MpiProfile.from_dict(json.loads(out.read_text("utf-8"))))
     shutil.rmtree(folder / "run")
     return seconds, calls
 
 
-def in_mpi(profile: Profile) -> float:
+def in_mpi(profile: MpiProfile) -> float:
     """Return the mean seconds in MPI, without what the run's own profile calls for itself."""
     return profile.mpi_time - sum(r.seconds for r in profile.calls if r.phase == "profile") / profile.ranks
 
 
-def same_counts(outer: Profile, own: Profile) -> bool:
+def same_counts(outer: MpiProfile, own: MpiProfile) -> bool:
     """Return whether the run counted what the interposer did, but for what only the latter sees."""
     by_outer = {(r.call, r.comm, r.phase): (r.calls, r.bytes) for r in outer.calls if r.phase != "profile"}
     return all(by_outer.get((r.call, r.comm, r.phase)) == (r.calls, r.bytes) for r in own.calls)

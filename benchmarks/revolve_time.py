@@ -31,14 +31,14 @@ from subsalt import __version__  # noqa: E402
 from subsalt.checkpoint.schedule.scheme import Scheme  # noqa: E402
 from subsalt.checkpoint.schedule.tasks import counts_of  # noqa: E402
 from subsalt.methods.rtm.samples import SnapshotPool  # noqa: E402
-from subsalt_lab.checkpoint_case import Case  # noqa: E402
+from subsalt_lab.checkpoint_case import CheckpointCase  # noqa: E402
 
 BAR = 0.15
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return measured and predicted seconds of every round."""
-    case = Case(tuple(options.grid), options.samples, "revolve", options.threads)
+    case = CheckpointCase(tuple(options.grid), options.samples, "revolve", options.threads)
     everything = Scheme("store", options.samples, options.image_step)
     few = Scheme(
         "revolve", options.samples, options.image_step, block=options.block, memory_slots=options.slots

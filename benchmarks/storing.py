@@ -35,13 +35,13 @@ from subsalt.machine.storage import measure_directory  # noqa: E402
 from subsalt.methods.rtm.engine import ShotImage, migrate_shot  # noqa: E402
 from subsalt.methods.rtm.samples import SnapshotPool  # noqa: E402
 from subsalt.timing import Phases  # noqa: E402
-from subsalt_lab.checkpoint_case import Case  # noqa: E402
+from subsalt_lab.checkpoint_case import CheckpointCase  # noqa: E402
 
 BAR = 1.05
 
 
 def shot(
-    case: Case, scheme: Scheme, pool: SnapshotPool, scratch: Scratch | None
+    case: CheckpointCase, scheme: Scheme, pool: SnapshotPool, scratch: Scratch | None
 ) -> tuple[float, dict[str, float], ShotImage]:
     """Migrate the shot once; return seconds, seconds by phase, and the image."""
     setup, traces, clock = case.setup(scheme.image_step), case.traces(), Phases()
@@ -52,7 +52,7 @@ def shot(
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures; the two ways take turns, every other round the other way round."""
-    case = Case(tuple(options.grid), options.samples, "store", options.threads)
+    case = CheckpointCase(tuple(options.grid), options.samples, "store", options.threads)
     schemes = {d: case.scheme(options.checkpoints, on_disk=d) for d in (False, True)}
     pools = {d: SnapshotPool() for d in (False, True)}
     seconds, images, counts = {False: [], True: []}, {}, None

@@ -1,6 +1,6 @@
 """Makes choices of algorithms by hand, for the tests of what is written from them."""
 
-from subsalt_lab.collectives.choice import Algorithm, Choice
+from subsalt_lab.collectives.choice import Algorithm, AlgorithmChoice
 
 OPENMPI = {
     "allreduce": {"basic_linear": 1, "recursive_doubling": 3, "ring": 4, "rabenseifner": 6},
@@ -33,4 +33,4 @@ def intel(collective, number, ranks=2, begin=1024, end=4097):
 def _choice(algorithm, ranks, begin, end):
     if algorithm.collective == "barrier":
         begin, end = 0, None
-    return Choice(algorithm.collective, ranks, begin, end, algorithm, 20.0, 10.0, 1.8, 2.2)
+    return AlgorithmChoice(algorithm.collective, ranks, begin, end, algorithm, 20.0, 10.0, 1.8, 2.2)

@@ -7,8 +7,8 @@ import numpy as np
 
 from subsalt.errors import SubsaltError
 from subsalt_lab.collectives.choice import DEFAULT, Algorithm
-from subsalt_lab.collectives.plan import Answer
-from subsalt_lab.collectives.sweep import Samples
+from subsalt_lab.collectives.plan import StartAnswer
+from subsalt_lab.collectives.sweep import AlgorithmSamples
 
 SIZES = (8, 32, 128, 512, 2048, 8192, 32768, 131072)
 NAMES = ("nb", "ring", "tree", "binomial", "bruck", "recexch")
@@ -48,7 +48,7 @@ def samples(seed, kind, *, faster=None, starts=5, rounds=15, collectives=("allre
             for k, a in enumerate(algorithms):
                 time = model(nbytes) / (faster(collective, nbytes, a.name) if faster else 1.0)
                 lines = tuple(tuple(float(v) for v in time * f[k]) for f in factors)
-                out.append(Samples(collective, 2, nbytes, a, lines))
+                out.append(AlgorithmSamples(collective, 2, nbytes, a, lines))
     return out
 
 
@@ -90,7 +90,7 @@ class Machine:
         if self.stop_at is not None and len(self.starts) == self.stop_at:
             raise KeyboardInterrupt
         self.starts.append((ranks, what, dict(variables)))
-        answer = Answer(ranks, ("a",) * ranks, {"a": self.cores}, floor=1e-7)
+        answer = StartAnswer(ranks, ("a",) * ranks, {"a": self.cores}, floor=1e-7)
         if what.what == "list":
             return dataclasses.replace(answer, variables=self.variables)
         places = [

@@ -13,7 +13,7 @@ from subsalt_lab.barriers import audit as attempt
 from subsalt_lab.barriers.audit import Site, chosen, phases_of, read_sites, sites_of, time_steps, variable
 from subsalt_lab.barriers.records import BarrierRecord, Follow
 from subsalt_lab.pmpi import run as pmpi
-from subsalt_lab.pmpi.records import CallRow, PhaseRow, Profile
+from subsalt_lab.pmpi.records import CallRow, MpiProfile, PhaseRow
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def profile(barrier, allreduce, other=0.0, n=10, audit=None):
     rows = [("MPI_Barrier", barrier), ("MPI_Allreduce", allreduce), ("MPI_Send", other)]
     calls = tuple(CallRow(c, "", "world", 2, "", n, s, 0, (s / 2, s / 2)) for c, s in rows)
     each = (barrier + allreduce + other) / 2
-    return Profile("c", "MPICH", 2, ("node 1",) * 2, (9.0, 9.0), (each, each), calls, audit=audit or {})
+    return MpiProfile("c", "MPICH", 2, ("node 1",) * 2, (9.0, 9.0), (each, each), calls, audit=audit or {})
 
 
 def test_the_table_before_and_after_shows_where_the_time_went():
@@ -178,7 +178,7 @@ def test_barriers_of_the_phases_of_our_own_runs():
     phases = tuple(PhaseRow(p, (2.0, 2.0)) for p in ("", "setup", "source", "receivers"))
     phases += (PhaseRow("setup, waiting", (1.0, 0.0), True),)
     phase_rows = phases_of(
-        Profile("c", "MPICH", 2, ("node 1",) * 2, (8.0, 8.0), (1.0, 1.0), calls, phases=phases)
+        MpiProfile("c", "MPICH", 2, ("node 1",) * 2, (8.0, 8.0), (1.0, 1.0), calls, phases=phases)
     )
     assert [(p["phase"], p["barrier_calls"]) for p in phase_rows] == [
         ("outside of phases", 0),

@@ -13,15 +13,15 @@ from subsalt_lab.collectives import knobs
 from subsalt_lab.collectives.calls import Call
 from subsalt_lab.collectives.choice import COLLECTIVES, DEFAULT, Algorithm
 from subsalt_lab.collectives.mpit import Variable, loaded_library, named_values
-from subsalt_lab.collectives.plan import Answer, Cell, Start
-from subsalt_lab.collectives.request import Request, everything
+from subsalt_lab.collectives.plan import Cell, StartAnswer, SweepStart
+from subsalt_lab.collectives.request import TuningRequest, everything
 from subsalt_lab.collectives.sweep import Sweep, algorithms, starter, sweep, tried
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 
 def request(ranks, collectives, sizes=(8, 4096), **more):
     small = {"rounds": 2, "starts": 1, "oversubscribe": True, "timeout": 100.0}
-    return Request(everything((ranks,), collectives, sizes), **{**small, **more})
+    return TuningRequest(everything((ranks,), collectives, sizes), **{**small, **more})
 
 
 @pytest.fixture(scope="module")
@@ -193,14 +193,14 @@ def test_open_mpi_on_several_nodes_sets_han_aside():
 
 
 def test_what_a_start_does_and_says_travels_as_text():
-    start = Start(
+    start = SweepStart(
         "measure", (Cell("bcast", 8, (Algorithm("bcast", "chain", 2, {"a": "b"}),)),), 3, wanted=("x",)
     )
-    assert Start.read(start.text()) == start
-    answer = Answer(
+    assert SweepStart.read(start.text()) == start
+    answer = StartAnswer(
         2, ("a", "b"), {"a": 1, "b": 1}, [{"name": "x"}], wrong=[(0, 1)], seconds={"0,0": [1e-6]}, floor=1e-7
     )
-    assert Answer.read(answer.text()) == answer
+    assert StartAnswer.read(answer.text()) == answer
 
 
 def test_the_library_is_the_one_that_is_mapped(tmp_path):

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from fake_collectives import SIZES, samples
 
-from subsalt_lab.collectives.choice import Algorithm, Choice
+from subsalt_lab.collectives.choice import Algorithm, AlgorithmChoice
 from subsalt_lab.collectives.decide import choices, decide, verdicts
 from thorough import sample
 
@@ -41,7 +41,7 @@ def test_a_choice_tells_times_and_the_widest_interval():
     # medians of 75 samples with 5 % of noise are within 4 * 1.25 * 5 % / sqrt(75) = 2.9 % of the truth, over 4 sizes
     assert got.default_us / got.chosen_us == pytest.approx(1.4, rel=0.06)
     assert 1.05 < got.ratio_low < 1.4 < got.ratio_high
-    assert Choice.from_dict(got.to_dict()) == got
+    assert AlgorithmChoice.from_dict(got.to_dict()) == got
 
 
 def test_a_loser_is_never_chosen():

@@ -10,7 +10,7 @@ from openmpi_environment import openmpi as openmpi_fixture
 
 from subsalt.errors import DeviceError, SubsaltError
 from subsalt_lab.collectives import known_calls, openmpi_rules, proof, writers
-from subsalt_lab.collectives.known_calls import Step
+from subsalt_lab.collectives.known_calls import CallSeries
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 pytestmark = MPI
@@ -104,7 +104,7 @@ def test_open_mpi_says_nothing_about_a_file_that_it_does_not_read(open_mpi, tmp_
         path = tmp_path / "rules.json"
         path.write_text(json.dumps({"collectives": {"bcast": [{"comm_size_min": 0, "rules": [rule]}]}}))
         answers = known_calls.run(
-            open_mpi, [Step("bcast", 2, 2048)], written.environment | {name: str(path)}, folder=tmp_path
+            open_mpi, [CallSeries("bcast", 2, 2048)], written.environment | {name: str(path)}, folder=tmp_path
         )
         assert answers.failed is None
 

@@ -8,8 +8,8 @@ from fake_collectives import MPI, NAMES, Machine, variable
 from subsalt.errors import ConfigError, SubsaltError
 from subsalt.machine.launcher import Launcher
 from subsalt_lab.collectives.decide import decide
-from subsalt_lab.collectives.plan import Answer, Start
-from subsalt_lab.collectives.request import Request, everything, ranks_of, size_text, sizes_of
+from subsalt_lab.collectives.plan import StartAnswer, SweepStart
+from subsalt_lab.collectives.request import TuningRequest, everything, ranks_of, size_text, sizes_of
 from subsalt_lab.collectives.sweep import cores_of_others, crowded, plain, starter
 from subsalt_lab.collectives.sweep import sweep as real_sweep
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -22,7 +22,7 @@ def sweep(mpi, wanted, start, others=0.0):
 
 
 def request(ranks=(2,), collectives=("allreduce",), sizes=SIZES, **more):
-    return Request(everything(ranks, collectives, sizes), **{"starts": 3, **more})
+    return TuningRequest(everything(ranks, collectives, sizes), **{"starts": 3, **more})
 
 
 def test_every_start_does_all_algorithms_in_another_order():
@@ -156,10 +156,10 @@ def test_more_ranks_than_idle_cores_are_refused_or_marked(cores, others, words):
 
 
 def test_cores_count_by_host():
-    answer = Answer(4, ("a", "a", "b", "b"), {"a": 2, "b": 2})
+    answer = StartAnswer(4, ("a", "a", "b", "b"), {"a": 2, "b": 2})
     # what others use of this host says nothing of two hosts
     assert crowded(answer, others=3.0) == ""
-    assert crowded(Answer(4, ("a", "b", "b", "b"), {"a": 2, "b": 2}), 0.0) == "3 ranks on 2 cores"
+    assert crowded(StartAnswer(4, ("a", "b", "b", "b"), {"a": 2, "b": 2}), 0.0) == "3 ranks on 2 cores"
     assert cores_of_others() >= 0
 
 
@@ -174,7 +174,7 @@ def test_ranks_load_the_library_that_is_to_be_measured(monkeypatch):
     monkeypatch.setattr("subsalt.machine.programs.run", run)
     mpi = MpiInUse("openmpi", "4.1.4", Path("/nowhere/libmpi.so.40"), None, None, Launcher(("mpiexec",)))
     with pytest.raises(SubsaltError, match="stop here"):
-        starter(mpi, request())(2, Start("list", ()), {"coll_tuned_x": "1"})
+        starter(mpi, request())(2, SweepStart("list", ()), {"coll_tuned_x": "1"})
     assert "MPI4PY_LIBMPI=/nowhere/libmpi.so.40" in started[0]
     # control variables of Open MPI have a prefix in the environment
     assert "OMPI_MCA_coll_tuned_x=1" in started[0]

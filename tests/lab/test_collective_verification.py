@@ -7,7 +7,7 @@ from collective_choices import mpich, openmpi
 from subsalt.errors import SubsaltError
 from subsalt.machine.stats import paired
 from subsalt_lab.collectives import verify
-from subsalt_lab.collectives.writers import Written
+from subsalt_lab.collectives.writers import TuningFiles
 from subsalt_lab.outputs import Difference
 from subsalt_lab.trials import Settings, Trials
 
@@ -16,7 +16,7 @@ QUIET = {"noisy": False}
 
 def written(tmp_path, *choices):
     environment = {"MPIR_CVAR_X": "/a/table.json"} if choices else {}
-    return Written("mpich", tmp_path, choices, (), environment, ())
+    return TuningFiles("mpich", tmp_path, choices, (), environment, ())
 
 
 def trial(before, after, differences=(), load=QUIET, oversubscribed=False):

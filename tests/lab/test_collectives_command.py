@@ -13,11 +13,11 @@ from subsalt.errors import SubsaltError
 from subsalt_lab.cli import collectives as commands
 from subsalt_lab.collectives import tuning
 from subsalt_lab.collectives import writers as real_writers
-from subsalt_lab.collectives.proof import Outcome
+from subsalt_lab.collectives.proof import TuningOutcome
 from subsalt_lab.collectives.request import Wanted, heavy, wanted
-from subsalt_lab.collectives.writers import Written
+from subsalt_lab.collectives.writers import TuningFiles
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
-from subsalt_lab.pmpi.records import CallRow, Profile, SizeBin
+from subsalt_lab.pmpi.records import CallRow, MpiProfile, SizeBin
 
 
 class Quiet:
@@ -49,11 +49,11 @@ class Files:
 
     def write(self, mpi, choices, folder, *, threads, as_variables):
         self.asked.append(("write", len(choices), threads, as_variables))
-        return Written(mpi.family, folder, tuple(choices), (), {"X": "1"} if choices else {}, ())
+        return TuningFiles(mpi.family, folder, tuple(choices), (), {"X": "1"} if choices else {}, ())
 
     def proven_and_safe(self, mpi, written, say, *, built_in_only):
         self.asked.append(("prove", len(written.choices), built_in_only))
-        return Outcome(written, ("a call",) if written.choices else (), len(written.choices))
+        return TuningOutcome(written, ("a call",) if written.choices else (), len(written.choices))
 
     def verify(self, words, written, settings, **more):
         self.asked.append(("verify", words, settings.rounds, settings.time_from))
@@ -61,7 +61,7 @@ class Files:
 
     def proven(self, mpi, written, say):
         self.asked.append(("prove", len(written.choices)))
-        return Outcome(written, ("a call",))
+        return TuningOutcome(written, ("a call",))
 
 
 class Verdict:
@@ -134,7 +134,7 @@ def test_switches_are_written_proven_and_verified_in_this_order(run, files):
 def test_what_was_written_is_verified_again_without_measuring(run, files, tmp_path):
     folder = tmp_path / "collectives"
     folder.mkdir()
-    real_writers.record(Written("mpich", folder, (), (), {}, ()))
+    real_writers.record(TuningFiles("mpich", folder, (), (), {}, ()))
     machine = Machine()
     got = run("--apply", "collectives", "--", "mpiexec", "-n", "2", "program", machine=machine)
     assert got.exit_code == 0, got.output
@@ -234,7 +234,7 @@ def row(call, size, seconds, sizes=(), site=""):
 
 def profile(*rows):
     """Return a profile of 2 ranks of 50 s each: 1 % of the wall time is 1 s over the ranks."""
-    return Profile("program", "MPICH 5.0.2", 2, ("node 1",) * 2, (50.0, 50.0), (9.0, 9.0), rows)
+    return MpiProfile("program", "MPICH 5.0.2", 2, ("node 1",) * 2, (50.0, 50.0), (9.0, 9.0), rows)
 
 
 MADE = profile(

@@ -100,9 +100,9 @@ def test_copies_for_real(subsalt_command, tmp_path):
 
 @pytest.mark.parametrize("how", ["raises", "dies"])
 def test_a_copy_that_fails_ends_the_measurement(how):
-    work = copies_worker.Work("isotropic", 8, "v2", 40, [1], [[]], {ALONE: [0]}, 1, 0.01)
+    work = copies_worker.CopyWork("isotropic", 8, "v2", 40, [1], [[]], {ALONE: [0]}, 1, 0.01)
     if how == "raises":
-        work = copies_worker.Work("granite", 8, "v2", 40, [1], [[]], {ALONE: [0]}, 1, 0.01)
+        work = copies_worker.CopyWork("granite", 8, "v2", 40, [1], [[]], {ALONE: [0]}, 1, 0.01)
         with pytest.raises(SubsaltError, match="copy 1") as error:
             copies.run(work, 60.0)
         assert error.value.code == "E781"

@@ -12,8 +12,8 @@ from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.machine.launcher import Launcher
 from subsalt_lab.cli import collectives as command
 from subsalt_lab.collectives import hint_programs, io_hints
-from subsalt_lab.collectives.hint_programs import DEFAULT, Hints, Request
-from subsalt_lab.collectives.io_hints import Compared, decide
+from subsalt_lab.collectives.hint_programs import DEFAULT, HintRequest, Hints
+from subsalt_lab.collectives.io_hints import HintTimes, decide
 from subsalt_lab.collectives.io_hints_worker import part_of, values
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
@@ -31,7 +31,7 @@ def file(tmp_path):
 
 
 def request(file, **more):
-    return Request(file, 2, file.parent / "hints", rounds=more.pop("rounds", 8), **more)
+    return HintRequest(file, 2, file.parent / "hints", rounds=more.pop("rounds", 8), **more)
 
 
 class Fake:
@@ -88,7 +88,7 @@ def test_noise_chooses_nothing_in_95_of_100_seeds(fake, file):
     for seed in range(100):
         noise = np.random.default_rng(seed)
         rounds = [{"write_slabs": float(t)} for t in np.exp(0.2 * noise.standard_t(3, 40))]
-        some = [Compared(h, tuple(rounds[i::4]), {}) for i, h in enumerate((DEFAULT, FAST, SLOW, DEAF))]
+        some = [HintTimes(h, tuple(rounds[i::4]), {}) for i, h in enumerate((DEFAULT, FAST, SLOW, DEAF))]
         chosen += any(c.switch for c in decide(some))
     assert chosen <= 5
 
@@ -191,7 +191,7 @@ class TestLibraryInUse:
         if mpi.family == "openmpi":
             pytest.skip("its own MPI-IO takes no file of hints")
         wanted = request(file)
-        chosen = Compared(Hints("two", {"romio_cb_write": "enable", "cb_buffer_size": "1048576"}), (), {})
+        chosen = HintTimes(Hints("two", {"romio_cb_write": "enable", "cb_buffer_size": "1048576"}), (), {})
         environment, files = io_hints.write(mpi, wanted, chosen)
         assert files == [wanted.folder / "mpiio.hints"]
         assert files[0].read_text() == "romio_cb_write enable\ncb_buffer_size 1048576\n"
@@ -199,7 +199,7 @@ class TestLibraryInUse:
         # none chosen: those of before go
         assert io_hints.write(mpi, wanted, None) == ({}, [])
         assert not files[0].exists()
-        deaf = Compared(Hints("deaf", {"no_such_hint": "1"}), (), {})
+        deaf = HintTimes(Hints("deaf", {"no_such_hint": "1"}), (), {})
         with pytest.raises(DeviceError, match="no_such_hint 1 was asked, nothing came back") as wrong:
             io_hints.write(mpi, wanted, deaf)
         assert wrong.value.code == "E945"
@@ -209,6 +209,6 @@ class TestLibraryInUse:
     def test_open_mpi_tells_its_variables(self, openmpi, monkeypatch, file):
         for name, value in openmpi.environment.items():
             monkeypatch.setenv(name, value)
-        chosen = Compared(Hints("one", {}, {"io_ompio_num_aggregators": "1"}), (), {})
+        chosen = HintTimes(Hints("one", {}, {"io_ompio_num_aggregators": "1"}), (), {})
         environment, files = io_hints.write(openmpi.mpi, request(file), chosen)
         assert (environment, files) == ({"OMPI_MCA_io_ompio_num_aggregators": "1"}, [])

@@ -12,18 +12,18 @@ from subsalt.machine.records import Passed
 from subsalt.machine.storage import Mount
 from subsalt.methods.rtm.engine import migrate_shot
 from subsalt_lab import checkpoint
-from subsalt_lab.checkpoint_case import Case
+from subsalt_lab.checkpoint_case import CheckpointCase
 from subsalt_lab.cli import checkpoint as checkpoint_tables
 
 GRID, SAMPLES = (40, 40, 44), 60
 
 
 def case(strategy="store"):
-    return Case(GRID, SAMPLES, strategy, 1)
+    return CheckpointCase(GRID, SAMPLES, strategy, 1)
 
 
 def short_of_states():
-    return Case(GRID, 24, "revolve", 1)
+    return CheckpointCase(GRID, 24, "revolve", 1)
 
 
 @pytest.fixture(scope="module", params=["store", "revolve"])

@@ -10,7 +10,7 @@ from subsalt_lab import io as measurement
 from subsalt_lab import io_case
 from subsalt_lab.cli.io import tables
 from subsalt_lab.io import notes, rows_of
-from subsalt_lab.io_case import VOLUMES, Case
+from subsalt_lab.io_case import VOLUMES, ReadingCase
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def run(subsalt_command):
 
 
 def settings(directory, **changes):
-    case = Case((40, 18, 16), 12, changes.pop("compute", 1.0), changes.pop("suffix", ".rsf"))
+    case = ReadingCase((40, 18, 16), 12, changes.pop("compute", 1.0), changes.pop("suffix", ".rsf"))
     plain = {"ranks": [1], "caches": ["warm"], "repeats": 1, "directory": directory}
     return measurement.Settings(case, **(plain | changes))
 
@@ -93,7 +93,7 @@ def test_rows_are_medians_of_rounds_and_ratios_within_a_round():
         for k, slow in enumerate((1.0, 2.0, 1.5))
         for way, seconds in (("broadcast", 8.0), ("per-rank", 2.0))
     ]
-    rows = rows_of(Case((64, 8, 8), 4), launched(*made), 2)
+    rows = rows_of(ReadingCase((64, 8, 8), 4), launched(*made), 2)
     init, trace, total = rows
     assert (init["broadcast_s"], init["per_rank_s"], init["ratio"], init["ratio_spread"]) == (
         12.0,
@@ -113,7 +113,7 @@ def test_rows_are_medians_of_rounds_and_ratios_within_a_round():
     assert init["broadcast_from_storage"] == 0.5
     assert "broadcast_from_storage" not in trace
     assert all(r["oversubscribed"] for r in rows)
-    assert not any(r["oversubscribed"] for r in rows_of(Case((64, 8, 8), 4), launched(*made), 4))
+    assert not any(r["oversubscribed"] for r in rows_of(ReadingCase((64, 8, 8), 4), launched(*made), 4))
     text = "\n".join(tables(rows, "text"))
     for words in ("Initialisation", "Trace input", "Total", "original s", "per-rank s", "oversubscribed"):
         assert words in text
@@ -125,13 +125,13 @@ def test_rows_are_medians_of_rounds_and_ratios_within_a_round():
 def test_no_time_is_given_for_images_that_differ():
     two = launched(sample("broadcast", 1.0), sample("per-rank", 1.0, image="b"))
     with pytest.raises(SubsaltError, match="depends on how input was read") as e:
-        rows_of(Case((64, 8, 8), 4), two, 2)
+        rows_of(ReadingCase((64, 8, 8), 4), two, 2)
     assert e.value.code == "E710"
 
 
 def test_the_formula_is_that_of_the_founding_document():
     # 1243 x 1151 x 1231 on 24 nodes, 2 x 800 slices: 10.57 GB by all nodes, against 24 times 9.16 GB
-    case = Case((1243, 1151, 1231), 800)
+    case = ReadingCase((1243, 1151, 1231), 800)
     assert case.formula("per-rank", 24)["trace"] == pytest.approx(10.57e9, rel=1e-3)
     assert case.formula("broadcast", 24)["trace"] == pytest.approx(24 * 9.16e9, rel=1e-3)
     assert case.formula("per-rank", 1) == case.formula("broadcast", 1) == case.wanted(1)
@@ -139,7 +139,7 @@ def test_the_formula_is_that_of_the_founding_document():
 
 
 def test_files_are_what_the_case_says(tmp_path):
-    case = Case((20, 17, 16), 5, suffix=".sgy")
+    case = ReadingCase((20, 17, 16), 5, suffix=".sgy")
     with io_case.files(tmp_path, case, keep=True) as folder:
         taken = sum(p.stat().st_size for p in folder.iterdir())
         # the image is not there yet

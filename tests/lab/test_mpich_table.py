@@ -11,7 +11,7 @@ from launch import MPI
 from subsalt.errors import DeviceError
 from subsalt_lab.collectives import mpich_files as files
 from subsalt_lab.collectives import mpich_table as table
-from subsalt_lab.collectives.mpich_files import Source
+from subsalt_lab.collectives.mpich_files import MpichLibrary
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 
 #: parts of the general table of MPICH 5, with the conditions that matter
@@ -93,7 +93,7 @@ LIBRARY = b"\0".join(
 def source(tmp_path):
     library = tmp_path / "libmpi.so.12"
     library.write_bytes(LIBRARY)
-    return Source.of(library, VALUES)
+    return MpichLibrary.of(library, VALUES)
 
 
 def walk(tree, collective, ranks, nbytes, *, threads="multiple", **call):
@@ -241,9 +241,11 @@ def test_what_cannot_be_written_is_refused(source):
     with pytest.raises(DeviceError, match="know no such algorithm") as unknown:
         files.leaf_of(source, mpich("bcast", "by_pigeon").algorithm)
     with pytest.raises(DeviceError, match="TREE_TYPE") as parameter:
-        files.leaf_of(Source(source.tables, source.text, {}), mpich("bcast", "pipelined_tree").algorithm)
+        files.leaf_of(
+            MpichLibrary(source.tables, source.text, {}), mpich("bcast", "pipelined_tree").algorithm
+        )
     with pytest.raises(DeviceError, match="has no table") as empty:
-        files.leaf_of(Source({}, source.text, VALUES), mpich("bcast", "binomial").algorithm)
+        files.leaf_of(MpichLibrary({}, source.text, VALUES), mpich("bcast", "binomial").algorithm)
     assert {e.value.code for e in (unknown, parameter, empty)} == {"E940"}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from subsalt.errors import SubsaltError
-from subsalt_lab.network.lines import Block, Rank, name_of, read
+from subsalt_lab.network.lines import MessageBlock, Rank, name_of, read
 from subsalt_lab.network.places import Pairs, choose, of_all, oversubscribed
 
 TEXT = """\
@@ -27,7 +27,10 @@ def test_lines_are_read_and_those_of_others_passed_over():
         Rank("alpha", 8, frozenset(range(8)), (0, 1)),
         Rank("beta", 8, frozenset({4, 5, 7}), (1,)),
     )
-    assert answer.blocks == (Block(0, "latency", 8, 100, 2.5e-6), Block(-1, "barrier", 0, 7, 1e-6))
+    assert answer.blocks == (
+        MessageBlock(0, "latency", 8, 100, 2.5e-6),
+        MessageBlock(-1, "barrier", 0, 7, 1e-6),
+    )
     assert answer.left == ((0, "stream", 4096),)
 
 

@@ -176,7 +176,7 @@ def test_the_blas_is_named(monkeypatch, tmp_path, file, name, slow):
 def test_the_tables_of_our_own_run():
     lines = imb_output.read(IMB)
     by = {(x.benchmark, x.nbytes): x for x in lines}
-    assert by["PingPong", 8] == imb_output.Line(
+    assert by["PingPong", 8] == imb_output.ImbLine(
         "PingPong", 2, 8, pytest.approx(0.85e-6), pytest.approx(9.37e6)
     )
     assert by["Uniband", 64].rate == pytest.approx(68.52e6)

@@ -7,7 +7,7 @@ from subsalt.machine import machine_file as machine
 from subsalt_lab.cli import network
 from subsalt_lab.cli import network as tables
 from subsalt_lab.network import rows
-from subsalt_lab.network.lines import Answer, Block, Rank
+from subsalt_lab.network.lines import MessageBlock, MessageTimes, Rank
 from subsalt_lab.network.messages import Settings
 from subsalt_lab.network.places import Pairs
 from subsalt_lab.network.rows import for_machine, measure
@@ -17,7 +17,7 @@ SETS = [Pairs("socket", ((0, 1),)), Pairs("socket", ((0, 1), (2, 3)))]
 
 
 def answer(*blocks):
-    return Answer("MPICH Version: 5.0.2", "multiple", RANKS, tuple(Block(*b) for b in blocks))
+    return MessageTimes("MPICH Version: 5.0.2", "multiple", RANKS, tuple(MessageBlock(*b) for b in blocks))
 
 
 def test_values_are_medians_of_blocks():

@@ -3,7 +3,7 @@
 import pytest
 from collective_choices import openmpi
 
-from subsalt_lab.collectives.openmpi_rules import MINE, Rule, chosen, factor, read, rules_of, text_of
+from subsalt_lab.collectives.openmpi_rules import MINE, SizeRule, chosen, factor, read, rules_of, text_of
 
 CHOICES = [
     openmpi("bcast", "pipeline", 2, 1000, 2001),
@@ -57,12 +57,12 @@ def test_lists_begin_at_zero_and_ascend():
 
 def test_sizes_of_allgather_and_alltoall_are_those_of_all_ranks():
     assert [factor(c, 4) for c in ("allgather", "alltoall", "allreduce", "bcast")] == [4, 4, 1, 1]
-    assert Rule(400, 4, 4, 0) in rules_of(CHOICES)["allgather"][4]
+    assert SizeRule(400, 4, 4, 0) in rules_of(CHOICES)["allgather"][4]
 
 
 def test_shape_is_the_one_that_was_measured():
     one = openmpi("bcast", "pipeline", coll_tuned_bcast_algorithm_segmentsize="8192")
-    assert rules_of([one])["bcast"][2][1] == Rule(1024, 3, 4, 8192)
+    assert rules_of([one])["bcast"][2][1] == SizeRule(1024, 3, 4, 8192)
 
 
 def test_mine_takes_the_place_of_one_choice():

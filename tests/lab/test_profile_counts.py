@@ -7,7 +7,7 @@ import numpy as np
 from subsalt.timing import number_of
 from subsalt_lab.pmpi.raw import SCHEMA, profile_of
 from subsalt_lab.pmpi.records import SizeBin
-from subsalt_lab.pmpi.wrapper import BLOCKING, POSTED, Counts, size_of
+from subsalt_lab.pmpi.wrapper import BLOCKING, POSTED, CallCounts, size_of
 
 WORLD = ("world", 2)
 
@@ -25,7 +25,7 @@ class Clock:
 def counted():
     """Counts of a rank that was in three phases, for 2, 4 and 1 s."""
     clock = Clock()
-    counts = Counts(clock)
+    counts = CallCounts(clock)
     clock.now += 2.0
     counts.tell(number_of("source"))
     counts.add("MPI_Allreduce", WORLD, 0.5, 8)
@@ -71,7 +71,7 @@ def test_calls_and_phases_of_a_rank_become_a_profile():
 
 def test_waiting_is_a_phase_of_its_own_and_on_top_of_the_time_in_mpi():
     clock = Clock()
-    counts = Counts(clock)
+    counts = CallCounts(clock)
     for seconds in (1.0, 2.0):
         counts.tell(number_of("source"))
         clock.now += seconds
@@ -90,7 +90,7 @@ def test_waiting_is_a_phase_of_its_own_and_on_top_of_the_time_in_mpi():
 
 def test_probes_say_what_cold_calls_take_around_mpi():
     clock = Clock()
-    counts = Counts(clock)
+    counts = CallCounts(clock)
     for number in range(20):
         if number % 2:
             counts.probed("MPI_Testall", ("", 0), 2.0**-20)

@@ -7,7 +7,7 @@ import pytest
 
 from job_files import MIGRATE, write_files
 from subsalt_lab.cli import profile as founding
-from subsalt_lab.pmpi.records import CallRow, Profile
+from subsalt_lab.pmpi.records import CallRow, MpiProfile
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_profile_stands_below_the_founding_cases():
         CallRow("MPI_Barrier", "a.c:9", "world", 2, "", 20, 1.0, 0, (0.5, 0.5)),
         CallRow("MPI_Bcast", "", "world", 2, "", 2, 2.0, 16, (1.0, 1.0)),
     )
-    profiled = Profile("./a", "MPICH", 2, ("node 1",) * 2, (10.0, 10.0), (1.75, 2.25), calls)
+    profiled = MpiProfile("./a", "MPICH", 2, ("node 1",) * 2, (10.0, 10.0), (1.75, 2.25), calls)
     row = founding.rows(profiled)[-1]
     assert (row["mpi_percent"], row["barrier_seconds"], row["barrier_calls"]) == (20.0, 2.0, 40)
     assert (row["barrier_part"], row["barrier_wall"], row["barrier_us"]) == (50.0, 10.0, 50000.0)

@@ -10,7 +10,7 @@ import pytest
 from subsalt.errors import DataError, MissingInputError
 from subsalt_lab.pmpi.places import shown
 from subsalt_lab.pmpi.raw import profile_of
-from subsalt_lab.pmpi.records import Profile, load
+from subsalt_lab.pmpi.records import MpiProfile, load
 from subsalt_lab.pmpi.tables import clock, size_text, tables, whole_rows
 
 
@@ -198,7 +198,7 @@ def test_long_runs_are_told_as_document_002_does(profile):
         "6:09:31",
     ]
     values = profile.to_dict() | {"wall": [12505.0, 12505.0], "mpi_seconds": [4098.0, 4098.0]}
-    (long,) = whole_rows(Profile.from_dict(values))
+    (long,) = whole_rows(MpiProfile.from_dict(values))
     assert (long["wall_text"], long["mpi_text"], f"{long['mpi_percent']:.2f}") == (
         "3:28:25",
         "1:08:18",

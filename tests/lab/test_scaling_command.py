@@ -275,7 +275,7 @@ def test_weak_scaling_of_time_steps_grows_the_grid_with_the_ranks():
 @pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
 def test_the_model_made_in_pieces_is_one_model(medium):
     """Any window, inside or across the edges, has the values of the whole; its few numbers are those of the whole."""
-    made = scaling_worker.MadeModel(scaling_worker.Work((60, 34, 44), medium, 1, 1, 1))
+    made = scaling_worker.MadeModel(scaling_worker.RankWork((60, 34, 44), medium, 1, 1, 1))
     whole_model = made.window(made.grid.box)
     assert whole_model.grid.shape == (36, 10, 20)
     assert made.medium == whole_model.medium == medium
@@ -299,7 +299,7 @@ def test_whole_migrations_from_known_phases(tmp_path):
         phases["wall"] = 10.0 / k + slow - 0.25
         assert case.key["grid"] == "40 x 32 x 32"
         assert {f.name for f in case.files} >= {"vp.rsf", "shots.sgy"}
-        return migrations.Answer(10.0 / k + slow, phases, 4_000, "same")
+        return migrations.MigrationResult(10.0 / k + slow, phases, 4_000, "same")
 
     settings = whole.Settings(
         LAYOUTS, "isotropic", (40, 32, 32), 20, 2, repeats=3, directory=tmp_path / "a", against=tmp_path / "b"

@@ -12,8 +12,8 @@ from subsalt.io.prestack.table import open_traces
 from subsalt_lab import migrations
 from subsalt_lab.cli import scaling as scaling_tables
 from subsalt_lab.layouts import RankLayout
-from subsalt_lab.migrations import Answer
-from subsalt_lab.scaling_request import Request
+from subsalt_lab.migrations import MigrationResult
+from subsalt_lab.scaling_request import ScalingRequest
 from subsalt_lab.time_migrations import GivenJob, MadeTraces, Settings
 
 LAYOUTS = [
@@ -66,11 +66,11 @@ def test_a_job_must_leave_its_threads_open_and_be_a_time_migration(run, tmp_path
         assert words in error["message"]
 
 
-def request(**given: object) -> Request:
+def request(**given: object) -> ScalingRequest:
     usual = {"command": [], "ranks": ["1"], "threads": ["1"], "grid": None, "medium": "vti", "steps": None}
     usual |= dict.fromkeys(("weak", "whole", "cached", "pin", "hyperthreads"), False)
     usual |= dict.fromkeys(("shots", "directory", "against", "launcher", "time_from"))
-    return Request(**{**usual, "ranks_per_shot": "auto", "repeats": 1, "timeout": 9.0, **given})
+    return ScalingRequest(**{**usual, "ranks_per_shot": "auto", "repeats": 1, "timeout": 9.0, **given})
 
 
 def test_the_build_in_use_stands_beside_the_oldest(monkeypatch):
@@ -95,7 +95,7 @@ def test_the_figures_of_known_phases(tmp_path):
         total = 0.125 + sum(phases.values())
         assert (case.key["grid"], case.key["traces_in"]) == ("2 x 6 x 50", 48)
         assert {f.name for f in case.files} == {"traces.sgy"}
-        return Answer(total, phases | {"wall": total - 0.125}, 6_000, case.build, 100)
+        return MigrationResult(total, phases | {"wall": total - 0.125}, 6_000, case.build, 100)
 
     settings = Settings(LAYOUTS, (2, 6, 50), builds=("v4", "v2"), repeats=3, directory=tmp_path)
     result = migrations.measure(settings, run=answer)
@@ -123,7 +123,7 @@ def test_the_figures_of_known_phases(tmp_path):
 def test_builds_may_differ_and_layouts_may_not(tmp_path):
     def answer(wrong, settings, case):
         bits = "other" if case.layout.ranks == 2 and case.build == wrong else "same"
-        return Answer(1.0, {"wall": 1.0, "sum": 0.5}, 10, bits + case.build)
+        return MigrationResult(1.0, {"wall": 1.0, "sum": 0.5}, 10, bits + case.build)
 
     settings = Settings(LAYOUTS, (2, 3, 50), builds=("v4", "v2"), repeats=1, directory=tmp_path)
     migrations.measure(settings, run=partial(answer, "none"))
@@ -138,7 +138,7 @@ def test_a_job_of_ones_own_stands_in_the_title_and_nothing_is_made(tmp_path):
 
     def answer(settings, case):
         seen.append((case.job, case.files, case.key["grid"]))
-        return Answer(1.0, {"wall": 1.0, "sum": 0.5}, 10, "same")
+        return MigrationResult(1.0, {"wall": 1.0, "sum": 0.5}, 10, "same")
 
     given = GivenJob(Path("/data/line.toml"), "line", (Path("/data/line.sgy"),))
     settings = Settings(LAYOUTS[:1], job=given, repeats=1, directory=tmp_path)

@@ -12,8 +12,8 @@ from subsalt.machine import programs
 from subsalt_lab import trials
 from subsalt_lab.outputs import STDOUT, Outputs, bytes_differ, lines_differ
 
-A = trials.Way("as it is", ["a", "{folder}"])
-B = trials.Way("changed", ["b", "{folder}"])
+A = trials.TrialCommand("as it is", ["a", "{folder}"])
+B = trials.TrialCommand("changed", ["b", "{folder}"])
 
 
 class Program:
@@ -246,7 +246,8 @@ def test_a_real_command_whose_file_is_compared():
         "import pathlib, sys; pathlib.Path(sys.argv[1], 'x.bin').write_bytes(bytes([int(sys.argv[2])]) * 9)"
     )
     both = [
-        trials.Way(n, [sys.executable, "-c", code, "{folder}", v]) for n, v in (("one", "1"), ("two", "2"))
+        trials.TrialCommand(n, [sys.executable, "-c", code, "{folder}", v])
+        for n, v in (("one", "1"), ("two", "2"))
     ]
     result = trials.trials(*both, trials.Settings(rounds=5, outputs=FILES))
     assert [d.what for d in result.differences] == ["first differing byte 0 of 9 bytes"]

@@ -12,7 +12,7 @@ from patience import PATIENCE
 from subsalt.errors import SubsaltError
 from subsalt_lab.cli.profile import profile_built_in
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
-from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.pmpi.records import MpiProfile
 from subsalt_lab.pmpi.run import interposer, profile
 
 pytestmark = MPI
@@ -93,7 +93,7 @@ def both(folder, words, **variables):
     out = folder / "own.json"
     extra = {"SUBSALT_MPI_PROFILE": str(out), "OMP_NUM_THREADS": "1", **variables}
     by_interposer = profile(words, extra=extra, timeout=PATIENCE).profile
-    return by_interposer, Profile.from_dict(json.loads(out.read_text()))
+    return by_interposer, MpiProfile.from_dict(json.loads(out.read_text()))
 
 
 def counts_of(profiled):

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from subsalt_lab.pmpi.page import page, stacked, write
-from subsalt_lab.pmpi.records import CallRow, PhaseRow, Profile, SizeBin
+from subsalt_lab.pmpi.records import CallRow, MpiProfile, PhaseRow, SizeBin
 
 SIZES = (SizeBin(0, 2, 0.0, 0), SizeBin(1024, 6, 0.5, 8192))
 
@@ -44,7 +44,7 @@ def profile(**more):
             PhaseRow("output", (0.75, 0.25)),
         ),
     }
-    return Profile(**(known | more))
+    return MpiProfile(**(known | more))
 
 
 class Reader(HTMLParser):

@@ -28,7 +28,7 @@ from subsalt.machine.records import Passed, folder_in, refuse, room_needed, tria
 from subsalt.machine.storage import HOW, Mount, mount_of, reached
 from subsalt.methods.rtm.engine import ShotImage, migrate_shot
 from subsalt.methods.rtm.samples import SnapshotPool
-from subsalt_lab.checkpoint_case import Case
+from subsalt_lab.checkpoint_case import CheckpointCase
 from subsalt_lab.result import Result, Say
 
 
@@ -38,7 +38,7 @@ class Settings:
 
     Parameters
     ----------
-    case : Case
+    case : CheckpointCase
         The shot.
     directories : sequence of Path
         Compared with the first.
@@ -56,7 +56,7 @@ class Settings:
         Names of the directories in the result; their paths when left out.
     """
 
-    case: Case
+    case: CheckpointCase
     directories: Sequence[Path]
     checkpoints: Sequence[int]
     threads: Sequence[int]

@@ -35,7 +35,7 @@ PER_POINT = 64
 
 
 @dataclass(frozen=True)
-class Case:
+class CheckpointCase:
     """The shot that is migrated.
 
     Parameters

@@ -20,7 +20,7 @@ from subsalt.machine.load import Watch
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
 from subsalt.report.table import Column, render
-from subsalt_lab.copies_worker import ANSWER, Work
+from subsalt_lab.copies_worker import ANSWER, CopyWork
 from subsalt_lab.kernel_bench import bytes_needed
 from subsalt_lab.result import Result, Say
 from subsalt_lab.topology import Topology
@@ -88,7 +88,7 @@ class Settings:
     timeout: float = 3600.0
 
 
-def run(work: Work, timeout: float) -> dict[str, Any]:
+def run(work: CopyWork, timeout: float) -> dict[str, Any]:
     """Return the answer of one start of the copies.
 
     Raises
@@ -109,7 +109,7 @@ def measure(
     settings: Settings,
     *,
     say: Say = lambda text: None,
-    run: Callable[[Work, float], dict[str, Any]] = run,
+    run: Callable[[CopyWork, float], dict[str, Any]] = run,
     topology: Topology | None = None,
 ) -> Result:
     """Measure every combination.
@@ -168,7 +168,7 @@ def _refuse_too_large(settings: Settings) -> None:
         )
 
 
-def _work(settings: Settings, medium: str, order: int, isa: str, count: int, there: Topology) -> Work:
+def _work(settings: Settings, medium: str, order: int, isa: str, count: int, there: Topology) -> CopyWork:
     """Return what one start runs: the copies, and behind them one process with the threads of all."""
     each, together = settings.threads, count * settings.threads
     places = there.place(count, each) or [[] for _ in range(count)]
@@ -177,7 +177,7 @@ def _work(settings: Settings, medium: str, order: int, isa: str, count: int, the
         cases |= {TOGETHER: list(range(count)), THREADS: [count]}
         threads.append(together)
         places = [*places, sorted(c for p in places for c in p)]
-    return Work(medium, order, isa, settings.n, threads, places, cases, settings.rounds, settings.seconds)
+    return CopyWork(medium, order, isa, settings.n, threads, places, cases, settings.rounds, settings.seconds)
 
 
 def window_rates(answers: Sequence[Mapping[str, Any]], point_steps: float) -> list[float]:
@@ -207,7 +207,7 @@ def window_rates(answers: Sequence[Mapping[str, Any]], point_steps: float) -> li
 
 
 def _rows(
-    work: Work, settings: Settings, count: int, answer: Mapping[str, Any], there: Topology
+    work: CopyWork, settings: Settings, count: int, answer: Mapping[str, Any], there: Topology
 ) -> list[Row]:
     """Return a row for each case of one start."""
     facts = answer["facts"]

@@ -25,7 +25,7 @@ AWAKE = 0.002
 
 
 @dataclass(frozen=True)
-class Work:
+class CopyWork:
     """The calls that a copy runs.
 
     Parameters
@@ -96,7 +96,7 @@ class Copy:
 
 
 @contextlib.contextmanager
-def started(work: Work) -> Iterator[list[Copy]]:
+def started(work: CopyWork) -> Iterator[list[Copy]]:
     """Start one process per entry of `threads`; all have ended in the end."""
     copies: list[Copy] = []
     try:
@@ -111,7 +111,7 @@ def started(work: Work) -> Iterator[list[Copy]]:
             os.waitpid(copy.pid, 0)
 
 
-def _fork(work: Work, number: int, others: Sequence[Copy]) -> Copy:
+def _fork(work: CopyWork, number: int, others: Sequence[Copy]) -> Copy:
     to_copy, from_copy = os.pipe(), os.pipe()
     pid = os.fork()
     if pid:
@@ -132,7 +132,7 @@ def _fork(work: Work, number: int, others: Sequence[Copy]) -> Copy:
         os._exit(status)
 
 
-def serve(work: Work, number: int, orders: IO[str], answers: IO[str]) -> None:
+def serve(work: CopyWork, number: int, orders: IO[str], answers: IO[str]) -> None:
     """Be a copy: run on every command, until no more commands come."""
 
     def reply(words: Mapping[str, Any]) -> None:
@@ -159,13 +159,13 @@ class Kernel:
 
     Parameters
     ----------
-    work : Work
+    work : CopyWork
         The calls to run.
     number : int
         Number of this copy.
     """
 
-    def __init__(self, work: Work, number: int) -> None:
+    def __init__(self, work: CopyWork, number: int) -> None:
         import numpy as np
 
         from subsalt import kernels
@@ -175,7 +175,7 @@ class Kernel:
         from subsalt.propagation.propagator import Propagator
         from subsalt_lab.kernel_bench import STEPS_PER_CALL
         from subsalt_lab.scaling_worker import MadeModel
-        from subsalt_lab.scaling_worker import Work as Made
+        from subsalt_lab.scaling_worker import RankWork as Made
 
         threads = work.threads[number]
         kernels.prepare("cpu", threads)
@@ -234,7 +234,7 @@ class Kernel:
 
 def main(text: str) -> None:
     """Start the copies, run every case in every round, print what happened."""
-    work = Work(**json.loads(text))
+    work = CopyWork(**json.loads(text))
     with started(work) as copies:
         facts = []
         for threads in dict.fromkeys(work.threads):

@@ -68,14 +68,14 @@ class Settings:
     cached: bool = False
 
     @property
-    def starts(self) -> list[Start]:
+    def starts(self) -> list[LayoutStart]:
         """Starts that take turns: every layout with every case, in the first place, then in the second."""
         places = self.places or [Path()]
-        return [Start(x, case, p) for p in places for case in self.cases for x in self.layouts]
+        return [LayoutStart(x, case, p) for p in places for case in self.cases for x in self.layouts]
 
 
 @dataclass(frozen=True)
-class Start:
+class LayoutStart:
     """One layout with one case, in one place."""
 
     layout: RankLayout
@@ -89,7 +89,7 @@ class Start:
         return ", ".join([self.layout.name, *filter(None, [self.case]), *place])
 
 
-def words_of(settings: Settings, start: Start, per_socket: int = 1) -> list[str]:
+def words_of(settings: Settings, start: LayoutStart, per_socket: int = 1) -> list[str]:
     """Return the command with the numbers of a layout, the case and the directory in it."""
     values = {
         "{ranks}": str(start.layout.ranks),
@@ -181,7 +181,7 @@ def printed_time(text: str, pattern: str) -> tuple[float, float]:
     return float(digits), 0.5 * 10.0 ** (int(exponent or 0) - decimals)
 
 
-def once(settings: Settings, start: Start, per_socket: int = 1) -> tuple[float, float]:
+def once(settings: Settings, start: LayoutStart, per_socket: int = 1) -> tuple[float, float]:
     """Run the command once; return its seconds and how far off they may be.
 
     Raises
@@ -212,7 +212,7 @@ def measure(
     settings: Settings,
     *,
     say: Say = lambda text: None,
-    run: Callable[[Settings, Start], tuple[float, float]] | None = None,
+    run: Callable[[Settings, LayoutStart], tuple[float, float]] | None = None,
     topology: Topology | None = None,
 ) -> Result:
     """Measure a command with every layout, every case, and from one directory or two.
@@ -234,7 +234,7 @@ def measure(
     most = max(x.ranks * x.threads for x in settings.layouts)
     campaign = Campaign(settings.repeats, min(node.threads, most), say)
 
-    def sample(start: Start) -> tuple[float, float]:
+    def sample(start: LayoutStart) -> tuple[float, float]:
         return once(settings, start, node.per_socket) if run is None else run(settings, start)
 
     answers = campaign.samples(settings.starts, sample, lambda start: start.name)

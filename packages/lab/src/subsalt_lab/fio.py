@@ -71,7 +71,7 @@ class Fio:
             Path(program), version[1], frozenset(w for line in known.splitlines()[1:] for w in line.split())
         )
 
-    def run(self, folder: Path, what: str, options: Mapping[str, object], seconds: float = 0.0) -> Answer:
+    def run(self, folder: Path, what: str, options: Mapping[str, object], seconds: float = 0.0) -> FioResult:
         """Run one test.
 
         Parameters
@@ -141,7 +141,7 @@ def _said(file: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FioResult:
     """Result of one test of fio.
 
     Parameters
@@ -191,7 +191,7 @@ class Answer:
         return 0.0
 
 
-def parse(text: str, what: str, fetched: int | None = None) -> Answer:
+def parse(text: str, what: str, fetched: int | None = None) -> FioResult:
     """Return what a report of fio says about its one test.
 
     Parameters
@@ -228,7 +228,7 @@ def parse(text: str, what: str, fetched: int | None = None) -> Answer:
         for side in sides:
             services.update({int(k): int(n) for k, n in side["clat_ns"].get("bins", {}).items()})
         reads, writes = sides[::2], sides[1::2]
-        answer = Answer(
+        answer = FioResult(
             1e-3 * max(int(side["runtime"]) for side in sides),
             sum(int(side["io_bytes"]) for side in reads),
             sum(int(side["io_bytes"]) for side in writes),

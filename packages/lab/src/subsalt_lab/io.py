@@ -25,7 +25,7 @@ from subsalt.machine.programs import run
 from subsalt.machine.records import wrong_answer
 from subsalt.machine.stats import ratio, summary
 from subsalt.parallel.decomp import largest_group
-from subsalt_lab.io_case import GHOSTS, WAYS, Case, files, refuse_too_large
+from subsalt_lab.io_case import GHOSTS, WAYS, ReadingCase, files, refuse_too_large
 from subsalt_lab.option_values import wrong
 from subsalt_lab.result import Result, Say
 
@@ -60,12 +60,12 @@ def key_of(way: str) -> str:
     return way.replace("-", "_")
 
 
-def rows_of(case: Case, launched: Mapping[str, Any], cores: int) -> list[dict[str, Any]]:
+def rows_of(case: ReadingCase, launched: Mapping[str, Any], cores: int) -> list[dict[str, Any]]:
     """Return the rows of one number of ranks.
 
     Parameters
     ----------
-    case : Case
+    case : ReadingCase
         Case that was read.
     launched : mapping
         Output of `io_worker`: ranks, nodes, samples.
@@ -91,7 +91,7 @@ def rows_of(case: Case, launched: Mapping[str, Any], cores: int) -> list[dict[st
     return out
 
 
-def _row(case: Case, table: str, ranks: int, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _row(case: ReadingCase, table: str, ranks: int, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     seconds_key, phase = TABLES[table]
     row: dict[str, Any] = {"table": table, "ranks": ranks}
     taken: dict[str, list[float]] = {}
@@ -115,7 +115,7 @@ def _row(case: Case, table: str, ranks: int, samples: Sequence[Mapping[str, Any]
 
 
 def _bytes(
-    case: Case, way: str, ranks: int, phase: str | None, sample: Mapping[str, Any], seconds: float
+    case: ReadingCase, way: str, ranks: int, phase: str | None, sample: Mapping[str, Any], seconds: float
 ) -> dict[str, Any]:
     """Return what one way moved in a phase, or in all of them."""
     name, phases = key_of(way), ("init", "steps") if phase is None else (phase,)
@@ -190,7 +190,7 @@ class Settings:
 
     Parameters
     ----------
-    case : Case
+    case : ReadingCase
         Grid, steps, format.
     ranks : sequence of int
         Numbers of ranks, ascending.
@@ -208,7 +208,7 @@ class Settings:
         Seconds that one start may take.
     """
 
-    case: Case
+    case: ReadingCase
     ranks: Sequence[int]
     caches: Sequence[str]
     repeats: int

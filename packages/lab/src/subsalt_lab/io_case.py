@@ -36,7 +36,7 @@ BLOCK = 10
 
 
 @dataclass(frozen=True)
-class Case:
+class ReadingCase:
     """The files to read, and the work and output of every rank.
 
     Parameters
@@ -112,7 +112,7 @@ class Case:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Case:
+    def from_dict(cls, values: Mapping[str, Any]) -> ReadingCase:
         """Return the case that `to_dict` described."""
         return cls(tuple(values["grid"]), values["steps"], values["compute"], values["suffix"])
 
@@ -126,12 +126,12 @@ DT = 0.8e-3
 FOLDER = "subsalt-lab-io"
 
 
-def grid_of(case: Case) -> Grid:
+def grid_of(case: ReadingCase) -> Grid:
     """Return the grid of the model."""
     return Grid(case.grid, (SPACING,) * 3)
 
 
-def model_planes(name: str, case: Case, lo: int, hi: int) -> NDArray[np.float32]:
+def model_planes(name: str, case: ReadingCase, lo: int, hi: int) -> NDArray[np.float32]:
     """Return the values of a volume on the planes lo ... hi - 1: every plane has its own."""
     _, ny, nz = case.grid
     low, high = RANGES[name]
@@ -141,13 +141,13 @@ def model_planes(name: str, case: Case, lo: int, hi: int) -> NDArray[np.float32]
     return (low + (high - low) * (0.75 * depth[None, None, :] + 0.25 * place[:, :, None])).astype(np.float32)
 
 
-def slice_of(name: str, case: Case, it: int) -> NDArray[np.float32]:
+def slice_of(name: str, case: ReadingCase, it: int) -> NDArray[np.float32]:
     """Return one slice of a set: noise that differs from slice to slice."""
     nx, ny, _ = case.grid
     return np.random.default_rng((SETS.index(name), it)).standard_normal((nx, ny), dtype=np.float32)
 
 
-def volume_path(folder: Path, name: str, case: Case) -> Path:
+def volume_path(folder: Path, name: str, case: ReadingCase) -> Path:
     """Return the file of a volume."""
     return folder / f"{name}{case.suffix}"
 
@@ -157,7 +157,7 @@ def slices_path(folder: Path, name: str) -> Path:
     return folder / f"{name}.rsf"
 
 
-def inputs(folder: Path, case: Case) -> list[Path]:
+def inputs(folder: Path, case: ReadingCase) -> list[Path]:
     """Return the files that hold samples."""
     volumes = [volume_path(folder, n, case) for n in VOLUMES]
     if case.suffix == ".rsf":
@@ -165,7 +165,7 @@ def inputs(folder: Path, case: Case) -> list[Path]:
     return [*volumes, *(p.with_name(p.name + "@") for p in (slices_path(folder, n) for n in SETS))]
 
 
-def refuse_too_large(directory: Path, case: Case, ranks: int) -> None:
+def refuse_too_large(directory: Path, case: ReadingCase, ranks: int) -> None:
     """Refuse files that the disk, or slabs that the memory, has no room for; before anything is written.
 
     Raises
@@ -191,7 +191,7 @@ def refuse_too_large(directory: Path, case: Case, ranks: int) -> None:
 
 
 @contextmanager
-def files(directory: Path, case: Case, *, keep: bool) -> Iterator[Path]:
+def files(directory: Path, case: ReadingCase, *, keep: bool) -> Iterator[Path]:
     """Make the files, yield their folder, and remove it in the end unless it is to be kept.
 
     Raises
@@ -216,7 +216,7 @@ def files(directory: Path, case: Case, *, keep: bool) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _make(folder: Path, case: Case) -> None:
+def _make(folder: Path, case: ReadingCase) -> None:
     nx, ny, _ = case.grid
     grid = grid_of(case)
     for name in VOLUMES:

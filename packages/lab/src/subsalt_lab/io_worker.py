@@ -48,7 +48,7 @@ from subsalt_lab.io_case import (
     SPACING,
     VOLUMES,
     WAYS,
-    Case,
+    ReadingCase,
     grid_of,
     inputs,
     slices_path,
@@ -61,7 +61,7 @@ class HeldModel:
 
     Parameters
     ----------
-    case : Case
+    case : ReadingCase
         The whole grid.
     first : int
         First plane held.
@@ -71,7 +71,7 @@ class HeldModel:
 
     medium = "vti"
 
-    def __init__(self, case: Case, first: int, volumes: dict[str, NDArray[np.float32]]) -> None:
+    def __init__(self, case: ReadingCase, first: int, volumes: dict[str, NDArray[np.float32]]) -> None:
         self.grid = grid_of(case)
         self.first = first
         last = first + len(volumes["vp"])
@@ -94,7 +94,7 @@ class Steps:
 
     Parameters
     ----------
-    case : Case
+    case : ReadingCase
         Grid, number of steps, and the share of them that is computed.
     comm : Comm
         All ranks: the group of the shot.
@@ -110,7 +110,7 @@ class Steps:
 
     def __init__(
         self,
-        case: Case,
+        case: ReadingCase,
         comm: Comm,
         slab: Slab,
         model: dict[str, NDArray[np.float32]],
@@ -158,12 +158,12 @@ class Steps:
 PHASES = ("init", "steps", "image")
 
 
-class Volume:
+class VolumeReading:
     """A model volume, opened by the rank that reads it."""
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, path: Path, case: Case) -> None:
+    def __init__(self, path: Path, case: ReadingCase) -> None:
         self.shape, self._path = case.grid, path
         self._planes: Planes | None = None
 
@@ -193,20 +193,20 @@ class Clock:
         self.storage[name] = None if last is None or fetched is None else last - fetched
 
 
-class Worker:
+class ReadingWorker:
     """The part of a case on this rank.
 
     Parameters
     ----------
     comm : Comm
         All ranks of the run: they share one shot.
-    case : Case
+    case : ReadingCase
         Case that is read and computed.
     folder : Path
         The files.
     """
 
-    def __init__(self, comm: Comm, case: Case, folder: Path) -> None:
+    def __init__(self, comm: Comm, case: ReadingCase, folder: Path) -> None:
         self.comm, self.case, self.folder = comm, case, folder
         nx = case.grid[0]
         self.slab: Slab = cut(nx, comm.size, medium="vti", radius=GHOSTS)[comm.rank]
@@ -248,7 +248,9 @@ class Worker:
         return all(self.comm.allgather(done))
 
     def _volume(self, name: str, reading: InputReading) -> NDArray[np.float32]:
-        return reading.planes(Volume(volume_path(self.folder, name, self.case), self.case), *self.range)
+        return reading.planes(
+            VolumeReading(volume_path(self.folder, name, self.case), self.case), *self.range
+        )
 
     def _step(
         self, model: dict[str, NDArray[np.float32]], reading: InputReading
@@ -311,7 +313,7 @@ def reduced(samples: list[dict[str, Any]]) -> dict[str, Any]:
 
 def samples(comm: Comm, request: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the samples of a request: one untimed round, then every way and state of the cache in each round."""
-    worker = Worker(comm, Case.from_dict(request["case"]), Path(request["folder"]))
+    worker = ReadingWorker(comm, ReadingCase.from_dict(request["case"]), Path(request["folder"]))
     out = []
     prepare("cpu", request["threads"])
     worker.sample(WAYS[-1], cold=False)  # touches what the first run touches

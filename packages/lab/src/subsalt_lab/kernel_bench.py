@@ -154,7 +154,7 @@ class Bench(KernelModel):
 
 
 @dataclass(frozen=True)
-class Case:
+class KernelCase:
     """One thing that is timed.
 
     Parameters
@@ -187,7 +187,7 @@ class Case:
     tile_rows: int | None = None
 
 
-def cases(bench: Bench, isa: str) -> list[Case]:
+def cases(bench: Bench, isa: str) -> list[KernelCase]:
     """Return what is timed; the core step is called ``core``."""
 
     def forced(run: Callable[[], Any]) -> Work:
@@ -198,9 +198,9 @@ def cases(bench: Bench, isa: str) -> list[Case]:
         return work
 
     def add(name: str, kind: str, run: Callable[[], Any], boundary: str = "none") -> None:
-        out.append(Case(name, kind, boundary, forced(run)))
+        out.append(KernelCase(name, kind, boundary, forced(run)))
 
-    out: list[Case] = []
+    out: list[KernelCase] = []
     for boundary, width in LAYERS.items():
         name = "core" if boundary == "none" else f"{boundary} {width}"
         add(name, "step", partial(bench.step, boundary), boundary)
@@ -208,7 +208,9 @@ def cases(bench: Bench, isa: str) -> list[Case]:
             rows, per_pass = bench.settle(boundary)
         run = forced(partial(bench.segment, boundary))
         out.append(
-            Case(f"{name}, segment", "step", boundary, run, "segment", bench.steps_per_call, per_pass, rows)
+            KernelCase(
+                f"{name}, segment", "step", boundary, run, "segment", bench.steps_per_call, per_pass, rows
+            )
         )
     if bench.has_plain_loop:
         add("plain loop", "yardstick", bench.plain)

@@ -41,7 +41,7 @@ from subsalt.methods.kirchhoff.prepare import Prepared, prepare
 from subsalt.methods.rtm.speed import bytes_of, cost, pass_bytes
 from subsalt.numerics.stencil import radius_of
 from subsalt_lab import sweeps
-from subsalt_lab.kernel_bench import Bench, Case, bytes_needed, cases
+from subsalt_lab.kernel_bench import Bench, KernelCase, bytes_needed, cases
 from subsalt_lab.kernel_models import LAYERS
 from subsalt_lab.memory import MULTIPLY_ADDS
 from subsalt_lab.result import Result, Say
@@ -205,7 +205,7 @@ class Variant:
         Medium, order, threads, storage.
     isa : str
         Instruction set.
-    samples : mapping of str to (Case, list of float)
+    samples : mapping of str to (KernelCase, list of float)
         Cases by name, with the seconds of one step (or call) in every round.
     plain : Variant, optional
         The same with float32 models, of the same rounds.
@@ -213,7 +213,7 @@ class Variant:
 
     bench: Bench
     isa: str
-    samples: Mapping[str, tuple[Case, list[float]]]
+    samples: Mapping[str, tuple[KernelCase, list[float]]]
     plain: Variant | None = None
 
     def seconds(self, name: str) -> list[float]:
@@ -259,7 +259,7 @@ class Variant:
             row |= self._step(case, seconds)
         return row
 
-    def _rates(self, case: Case, seconds: list[float]) -> Row:
+    def _rates(self, case: KernelCase, seconds: list[float]) -> Row:
         """Return point-steps per second, and what they are to the plain loop and to float32 models."""
         bench, middle = self.bench, summary(seconds).median
         inside = math.prod(n - 2 * LAYERS[case.boundary] for n in bench.layout.shape3)
@@ -276,7 +276,7 @@ class Variant:
             row["x_f32"] = ratio(self.plain.seconds(case.name), seconds).median
         return row
 
-    def _step(self, case: Case, seconds: list[float]) -> Row:
+    def _step(self, case: KernelCase, seconds: list[float]) -> Row:
         """Return how a step is done, and its shares of the roofs."""
         bench = self.bench
         operations = cost(bench.medium).operations(radius_of(bench.order)) * bench.n**3
@@ -516,7 +516,7 @@ def notes(rows: Sequence[dict[str, Any]]) -> list[str]:
 
 def _measure_one(benches: Sequence[Bench], settings: Settings, clock: Clock, seconds: float) -> list[Row]:
     """Return the rows of benches that share their wavefields, timed in the same rounds."""
-    timed: dict[tuple[str, str, str], Case] = {}
+    timed: dict[tuple[str, str, str], KernelCase] = {}
     for bench in benches:
         for isa in settings.isas:
             verify(bench, isa)

@@ -44,7 +44,7 @@ Input = TypeVar("Input", bound=Made)
 
 
 @dataclass(frozen=True)
-class Case:
+class MigrationCase:
     """One layout on one side of a comparison.
 
     Parameters
@@ -75,7 +75,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Answer:
+class MigrationResult:
     """Result of one migration.
 
     Parameters
@@ -137,12 +137,15 @@ class Migrations(ABC):
     units: ClassVar[Mapping[str, str]] = UNITS
 
     @abstractmethod
-    def cases(self, layouts: Sequence[RankLayout], say: Say) -> AbstractContextManager[list[Case]]:
+    def cases(self, layouts: Sequence[RankLayout], say: Say) -> AbstractContextManager[list[MigrationCase]]:
         """Make the files that are needed, which are removed at the end; all cases of the first side come first."""
 
     @abstractmethod
     def beside(
-        self, table: Sequence[dict[str, Any]], first: Sequence[list[Answer]], second: Sequence[list[Answer]]
+        self,
+        table: Sequence[dict[str, Any]],
+        first: Sequence[list[MigrationResult]],
+        second: Sequence[list[MigrationResult]],
     ) -> None:
         """Add the second side to the rows of the first."""
 
@@ -162,7 +165,7 @@ class Migrations(ABC):
         """Return plain values for a result, without folders: they say much about a machine."""
         return {k: v for k, v in plain(self).items() if k not in ("directory", "against")}
 
-    def seconds(self, column: str, answers: Sequence[Answer]) -> list[float]:
+    def seconds(self, column: str, answers: Sequence[MigrationResult]) -> list[float]:
         """Return the seconds of a column, of each answer."""
         return [
             (a.total - a.phases["wall"] if column == "init" else 0.0)
@@ -211,7 +214,7 @@ def _folder_in(directory: Path | None, need: int, what: str) -> Iterator[Path]:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def migrate(settings: Migrations, case: Case) -> Answer:
+def migrate(settings: Migrations, case: MigrationCase) -> MigrationResult:
     """Migrate once, in a run directory that is removed."""
     if not settings.cached:
         records.drop_from_cache(case.files)
@@ -230,14 +233,14 @@ def migrate(settings: Migrations, case: Case) -> Answer:
     said, spent = json.loads(lines[0]), facts["over_ranks"]
     slowest = {name: float(seconds["max"]) for name, seconds in spent["phases"].items()}
     read = int(spent["input"]["all"]["read"])
-    return Answer(ran.seconds, slowest, int(said[settings.work]), said["sha256"], read)
+    return MigrationResult(ran.seconds, slowest, int(said[settings.work]), said["sha256"], read)
 
 
 def measure(
     settings: Migrations,
     *,
     say: Say = lambda text: None,
-    run: Callable[[Any, Case], Answer] = migrate,
+    run: Callable[[Any, MigrationCase], MigrationResult] = migrate,
 ) -> Result:
     """Measure migrations with every layout, and on both sides where two are compared.
 
@@ -258,7 +261,7 @@ def measure(
     layouts = located(settings, say) if run is migrate else list(settings.layouts)
     campaign = Campaign(settings.repeats, max(x.cores for x in layouts), say)
 
-    def name(case: Case) -> str:
+    def name(case: MigrationCase) -> str:
         return ", ".join(filter(None, [case.layout.name, case.side]))
 
     with settings.cases(layouts, say) as cases:
@@ -278,7 +281,7 @@ def measure(
 
 
 def _rows(
-    settings: Migrations, cases: Sequence[Case], answers: Sequence[Sequence[Answer]]
+    settings: Migrations, cases: Sequence[MigrationCase], answers: Sequence[Sequence[MigrationResult]]
 ) -> list[dict[str, Any]]:
     """Return a row for each layout: scaling of the total and of the kernel, medians of the phases."""
     timed, kernels = [], []

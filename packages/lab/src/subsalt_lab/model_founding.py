@@ -35,7 +35,7 @@ GHOST = 4
 
 
 @dataclass(frozen=True)
-class Measured:
+class FoundingTime:
     """Document 001, Lustre columns: seconds of a run on some nodes."""
 
     nodes: int
@@ -61,29 +61,29 @@ GRIDS: dict[str, Shape] = {
     "2486": (2486, 1151, 1231),
 }
 
-MEASURED: dict[str, tuple[Measured, ...]] = {
+MEASURED: dict[str, tuple[FoundingTime, ...]] = {
     "125": (
-        Measured(1, 4.54, 892.4, 484.89),
-        Measured(2, 2.54, 605.62, 238.8),
-        Measured(4, 1.57, 341.14, 124.66),
-        Measured(8, 1.4, 223.38, 62.34),
-        Measured(12, 1.54, 217.77, 49.53),
-        Measured(16, 1.58, 227.91, 41.76),
-        Measured(20, 1.6, 232.0, 35.02),
-        Measured(24, 1.59, 251.48, 35.38),
+        FoundingTime(1, 4.54, 892.4, 484.89),
+        FoundingTime(2, 2.54, 605.62, 238.8),
+        FoundingTime(4, 1.57, 341.14, 124.66),
+        FoundingTime(8, 1.4, 223.38, 62.34),
+        FoundingTime(12, 1.54, 217.77, 49.53),
+        FoundingTime(16, 1.58, 227.91, 41.76),
+        FoundingTime(20, 1.6, 232.0, 35.02),
+        FoundingTime(24, 1.59, 251.48, 35.38),
     ),
     "1243": (
-        Measured(8, 10.02, 1200.71, 645.27),
-        Measured(12, 9.35, 884.27, 422.17),
-        Measured(16, 8.97, 826.37, 317.96),
-        Measured(20, 8.93, 658.54, 255.27),
-        Measured(24, 8.9, 553.75, 210.82),
+        FoundingTime(8, 10.02, 1200.71, 645.27),
+        FoundingTime(12, 9.35, 884.27, 422.17),
+        FoundingTime(16, 8.97, 826.37, 317.96),
+        FoundingTime(20, 8.93, 658.54, 255.27),
+        FoundingTime(24, 8.9, 553.75, 210.82),
     ),
     "2486": (
-        Measured(12, 22.5, 1579.95, 853.37),
-        Measured(16, 17.39, 1309.32, 646.22),
-        Measured(20, 16.91, 1143.47, 517.03),
-        Measured(24, 15.63, 1107.66, 427.4),
+        FoundingTime(12, 22.5, 1579.95, 853.37),
+        FoundingTime(16, 17.39, 1309.32, 646.22),
+        FoundingTime(20, 16.91, 1143.47, 517.03),
+        FoundingTime(24, 15.63, 1107.66, 427.4),
     ),
 }
 

@@ -13,7 +13,7 @@ from subsalt.machine.launcher import Launcher
 from subsalt.machine.programs import Ran
 from subsalt_lab.layouts import RankLayout
 from subsalt_lab.result import Say
-from subsalt_lab.scaling_worker import ANSWER, Work
+from subsalt_lab.scaling_worker import ANSWER, RankWork
 
 
 class Started(Protocol):
@@ -65,7 +65,7 @@ def run_ranks(
     )
 
 
-def start(settings: Started, layout: RankLayout, work: Work) -> dict[str, Any]:
+def start(settings: Started, layout: RankLayout, work: RankWork) -> dict[str, Any]:
     """Run the worker with a layout and return its answer.
 
     Raises
@@ -100,6 +100,6 @@ def located(settings: Started, say: Say) -> list[RankLayout]:
     out = []
     for layout in settings.layouts:
         say(f"scaling: where do {layout.name} run")
-        facts = start(settings, layout, Work((0, 0, 0), "", 0, 0, layout.threads))
+        facts = start(settings, layout, RankWork((0, 0, 0), "", 0, 0, layout.threads))
         out.append(layout.where(facts["where"]))
     return out

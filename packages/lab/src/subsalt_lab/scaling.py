@@ -12,7 +12,7 @@ from subsalt_lab.layouts import RankLayout
 from subsalt_lab.rank_programs import located, start
 from subsalt_lab.result import Result, Say
 from subsalt_lab.scaling_rows import Timed, add_rates, add_sockets, rows
-from subsalt_lab.scaling_worker import Work
+from subsalt_lab.scaling_worker import RankWork
 from subsalt_lab.topology import Topology
 
 #: steps before the timed ones: the cut into tiles is chosen by trial in them
@@ -77,7 +77,7 @@ def measure(settings: Settings, *, say: Say = lambda text: None, run: Callable[.
     campaign = Campaign(settings.repeats, max(x.cores for x in layouts), say)
 
     def once(layout: RankLayout) -> dict[str, Any]:
-        work = Work(settings.grid_of(layout), settings.medium, settings.steps, WARM, layout.threads)
+        work = RankWork(settings.grid_of(layout), settings.medium, settings.steps, WARM, layout.threads)
         answer: dict[str, Any] = run(settings, layout, work)
         return answer
 

@@ -37,7 +37,7 @@ MOST = 65536
 
 
 @dataclass(frozen=True)
-class Request:
+class ScalingRequest:
     """The options as they came; `kernel`, `migrations`, `time_migrations` and `program` make settings of them."""
 
     command: Annotated[
@@ -235,7 +235,7 @@ class Request:
     def _refuse(self, names: str, reason: str, cure: str) -> None:
         """Refuse those of some options that were given."""
         for name in names.split():
-            if getattr(self, name) not in (getattr(Request, name), []):
+            if getattr(self, name) not in (getattr(ScalingRequest, name), []):
                 option = "a command" if name == "command" else f"--{name.replace('_', '-')}"
                 raise wrong(f"{option} {reason}", cure)
 

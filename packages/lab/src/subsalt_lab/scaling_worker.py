@@ -1,6 +1,6 @@
 """One rank of ``subsalt lab scaling``: time steps of a shot cut into slabs, and nothing else.
 
-``python -m subsalt_lab.scaling_worker SETTINGS`` with SETTINGS one JSON object (`Work`; with 0 steps only where the
+``python -m subsalt_lab.scaling_worker SETTINGS`` with SETTINGS one JSON object (`RankWork`; with 0 steps only where the
 ranks are is told). Rank 0 prints one JSON object: seconds of the slowest rank, point-steps, a hash of the field, where
 the ranks run.
 """
@@ -40,7 +40,7 @@ RECEIVERS_EVERY = 4
 
 
 @dataclass(frozen=True)
-class Work:
+class RankWork:
     """The propagation that every rank runs.
 
     Parameters
@@ -78,11 +78,11 @@ class MadeModel:
 
     Parameters
     ----------
-    work : Work
+    work : RankWork
         Its grid and medium.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: RankWork) -> None:
         shape = tuple(n - 2 * work.layer for n in work.grid)
         self.grid = Grid(shape, (SPACING,) * 3)
         self.kind = work.medium
@@ -110,7 +110,7 @@ class MadeModel:
         return EarthModel(grid, vp, **values)
 
 
-def measure(work: Work, world: comm.Comm) -> dict[str, Any]:
+def measure(work: RankWork, world: comm.Comm) -> dict[str, Any]:
     """Return what rank 0 prints; collective."""
     kernels.prepare("cpu", work.threads)
     remember_tiles()
@@ -165,7 +165,7 @@ def field_hash(prop: Propagator, state: Any, world: comm.Comm) -> str:
 def main(text: str) -> None:
     """Measure and print."""
     given = json.loads(text)
-    work = Work(**{**given, "grid": tuple(given["grid"])})
+    work = RankWork(**{**given, "grid": tuple(given["grid"])})
     world = comm.world()
     answer = measure(work, world)
     if world.is_root:

@@ -22,7 +22,7 @@ from subsalt.machine.records import folder_in, wrong_answer
 from subsalt.machine.stats import fit_line, ratio, summary
 from subsalt.machine.storage import HOW, Row, reached
 from subsalt.report.table import Column, render
-from subsalt_lab.fio import Answer, Fio, unreadable
+from subsalt_lab.fio import Fio, FioResult, unreadable
 from subsalt_lab.storage_settings import MIB, OUTSTANDING, SIZES, Settings
 from subsalt_lab.transfers import Taken
 
@@ -107,7 +107,7 @@ def row(test: Transfers, taken: Sequence[Taken]) -> Row:
     }
 
 
-def fio_row(test: Transfers, answer: Answer) -> Row:
+def fio_row(test: Transfers, answer: FioResult) -> Row:
     """Return the row of one test by fio."""
     return _tested("fio", test, [answer]) | {
         "service_median": answer.service(0.5),
@@ -115,7 +115,7 @@ def fio_row(test: Transfers, answer: Answer) -> Row:
     }
 
 
-def _tested(engine: str, test: Transfers, taken: Sequence[Taken | Answer]) -> Row:
+def _tested(engine: str, test: Transfers, taken: Sequence[Taken | FioResult]) -> Row:
     """Return what rows of both engines have in common."""
     shares = [t.from_storage for t in taken if t.from_storage is not None]
     reads = test.what == "read"
@@ -254,7 +254,7 @@ MODULES = (80, 40, 20, 1)
 
 
 @dataclass(frozen=True)
-class Test:
+class StorageTest:
     """One row of the document's first table.
 
     Parameters
@@ -280,12 +280,14 @@ class Test:
 
 
 TESTS = (
-    Test("random read 4K", "K IOPS", (1591, 796, 397, 21), "random", "read", "requests_per_s"),
-    Test("random write 4K", "K IOPS", (1217, 610, 304, 15), "random", "write", "requests_per_s"),
-    Test("50-50 read and write 4K", "K IOPS", (850, 426, 213, 11), "random", "mix", "requests_per_s"),
-    Test("sequential read 1M", "GB/s", (12.8, 6.4, 3.2, 0.265), "sequential", "read", "rate"),
-    Test("sequential write 1M", "GB/s", (9.7, 4.8, 2.4, 0.118), "sequential", "write", "rate"),
-    Test("random write 4K sustained", "K IOPS", (311, 169, 86, 4.4), "sustained", "write", "sustained_per_s"),
+    StorageTest("random read 4K", "K IOPS", (1591, 796, 397, 21), "random", "read", "requests_per_s"),
+    StorageTest("random write 4K", "K IOPS", (1217, 610, 304, 15), "random", "write", "requests_per_s"),
+    StorageTest("50-50 read and write 4K", "K IOPS", (850, 426, 213, 11), "random", "mix", "requests_per_s"),
+    StorageTest("sequential read 1M", "GB/s", (12.8, 6.4, 3.2, 0.265), "sequential", "read", "rate"),
+    StorageTest("sequential write 1M", "GB/s", (9.7, 4.8, 2.4, 0.118), "sequential", "write", "rate"),
+    StorageTest(
+        "random write 4K sustained", "K IOPS", (311, 169, 86, 4.4), "sustained", "write", "sustained_per_s"
+    ),
 )
 
 #: KiB of a transfer -> ms of a read and of a write
@@ -302,7 +304,7 @@ SERVICE_MS: Mapping[int, tuple[float, float]] = {
 }
 
 
-def best(rows: Sequence[Mapping[str, Any]], directory: str, test: Test) -> float | None:
+def best(rows: Sequence[Mapping[str, Any]], directory: str, test: StorageTest) -> float | None:
     """Return the best figure of a directory for a test that reached its storage; None when it was not made.
 
     A speed of the page cache is none of a disk, and is left out; that of a file system in memory is labelled there.
@@ -446,7 +448,7 @@ class FioFile:
         # through the page cache no call returns before it is done: as many threads
         return {"ioengine": "psync", "numjobs": count}
 
-    def run(self, what: str, options: Mapping[str, object], seconds: float = 0.0) -> Answer:
+    def run(self, what: str, options: Mapping[str, object], seconds: float = 0.0) -> FioResult:
         """Run one test on the file; what is not said is the usual."""
         usual: dict[str, object] = {
             "filename": self.folder / "trial",
@@ -460,7 +462,7 @@ class FioFile:
         label = f"fio in {self.folder.parent}, {what}"
         return self.fio.run(self.folder, label, usual | dict(options), seconds)
 
-    def timed(self, what: str, rw: str, size: int, count: int, seconds: float, **more: object) -> Answer:
+    def timed(self, what: str, rw: str, size: int, count: int, seconds: float, **more: object) -> FioResult:
         """Run a test of `seconds` with `count` transfers of `size` bytes in flight."""
         options = {"rw": rw, "bs": size, "runtime": f"{max(1, round(1e3 * seconds))}ms"} | more
         return self.run(what, options | dict(self.outstanding(count)), seconds)

@@ -22,7 +22,7 @@ from subsalt.io.segy.trace_writing import write_traces
 from subsalt.machine.stats import ratio, summary
 from subsalt_lab.campaign import UNITS, key_of
 from subsalt_lab.layouts import RankLayout
-from subsalt_lab.migrations import Answer, Case, Migrations, written
+from subsalt_lab.migrations import MigrationCase, MigrationResult, Migrations, written
 from subsalt_lab.result import Say
 
 #: m between bins; m/s; s between samples; peak frequency in Hz
@@ -191,7 +191,7 @@ class Settings(Migrations):
         return MadeTraces(ni, nj * (layout.ranks if self.weak else 1), nt, self.offsets)
 
     @contextmanager
-    def cases(self, layouts: Sequence[RankLayout], say: Say) -> Iterator[list[Case]]:
+    def cases(self, layouts: Sequence[RankLayout], say: Say) -> Iterator[list[MigrationCase]]:
         """Make the files that are needed."""
         builds: Sequence[str | None] = self.builds or [None]
         surveys = [] if self.job else [self.survey_of(layout) for layout in layouts]
@@ -206,13 +206,16 @@ class Settings(Migrations):
                     for x, made, (folder, some) in zip(layouts, surveys, files, strict=True)
                 ]
             yield [
-                Case(layout, key, job, some, root / "measure.run", build or "", build)
+                MigrationCase(layout, key, job, some, root / "measure.run", build or "", build)
                 for build in builds
                 for layout, (job, some, key) in zip(layouts, jobs, strict=True)
             ]
 
     def beside(
-        self, table: Sequence[dict[str, Any]], first: Sequence[list[Answer]], second: Sequence[list[Answer]]
+        self,
+        table: Sequence[dict[str, Any]],
+        first: Sequence[list[MigrationResult]],
+        second: Sequence[list[MigrationResult]],
     ) -> None:
         """Add the second build to the rows of the first; gains are medians over rounds, as both shared each round."""
         for row, ours, other in zip(table, first, second, strict=True):

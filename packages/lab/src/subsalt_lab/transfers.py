@@ -62,7 +62,7 @@ class Taken:
         return None if self.fetched is None else min(1.0, self.fetched / max(1, self.nbytes))
 
 
-class Buffer:
+class TransferBuffer:
     """Whole pages of memory on a page boundary, for one thread."""
 
     def __init__(self, nbytes: int) -> None:
@@ -182,7 +182,7 @@ class TrialFile:
         """
         pending = iter(requests)  # taking from it is one step of the interpreter: no two threads get the same
 
-        def work(buffer: Buffer) -> list[float]:
+        def work(buffer: TransferBuffer) -> list[float]:
             services = []
             for offset, write in pending:
                 if write:
@@ -197,7 +197,7 @@ class TrialFile:
                     break
             return services
 
-        buffers = [Buffer(size) for _ in range(threads)]
+        buffers = [TransferBuffer(size) for _ in range(threads)]
         fetched = storage_bytes()
         with ThreadPoolExecutor(threads) as pool:
             started = clock()
@@ -227,13 +227,13 @@ class TrialFile:
         SubsaltError
             When one differs.
         """
-        buffer = Buffer(size)
+        buffer = TransferBuffer(size)
         for offset in range(0, self.nbytes, size):
             self._transfer(buffer, offset, size, write=False)
             if not buffer.is_of(offset, size, whole=True):
                 raise wrong_answer(f"reading {self.directory}")
 
-    def _transfer(self, buffer: Buffer, offset: int, size: int, write: bool) -> None:
+    def _transfer(self, buffer: TransferBuffer, offset: int, size: int, write: bool) -> None:
         """Move all of `size` bytes, whatever the system splits them into."""
         view = memoryview(buffer.memory)[:size]
         done = 0

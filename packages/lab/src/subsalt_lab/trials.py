@@ -33,7 +33,7 @@ LEAST_PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
-class Way:
+class TrialCommand:
     """One of the two ways in which the command is run.
 
     Parameters
@@ -149,8 +149,8 @@ class Trials:
 
 
 def trials(
-    a: Way,
-    b: Way,
+    a: TrialCommand,
+    b: TrialCommand,
     settings: Settings,
     *,
     after: Callable[[str, programs.Ran], None] | None = None,
@@ -161,7 +161,7 @@ def trials(
 
     Parameters
     ----------
-    a, b : Way
+    a, b : TrialCommand
         The command as it is, and changed.
     settings : Settings
         Rounds, outputs, limits.
@@ -222,7 +222,7 @@ class _Bench:
         self.timeout = settings.timeout
         self.runs = 0
 
-    def reference(self, way: Way) -> None:
+    def reference(self, way: TrialCommand) -> None:
         """Run the first time and keep the outputs."""
         with self._place() as place:
             before = self.settings.outputs.stamps(place)
@@ -231,14 +231,14 @@ class _Bench:
         if self.timeout is None:
             self.timeout = max(LEAST_PATIENCE, PATIENCE * ran.seconds)
 
-    def changed(self, a: Way, b: Way) -> list[Difference]:
+    def changed(self, a: TrialCommand, b: TrialCommand) -> list[Difference]:
         """Run B once and return how its outputs differ; what differs must not differ between runs of A."""
         differing = self.once(b, is_changed=True)[2]
         if differing and (own := self.once(a, is_changed=False)[2]):
             raise _unsteady(own[0])
         return differing
 
-    def once(self, way: Way, is_changed: bool) -> tuple[programs.Ran, float, list[Difference]]:
+    def once(self, way: TrialCommand, is_changed: bool) -> tuple[programs.Ran, float, list[Difference]]:
         """Run a way; return what it printed, its seconds, and the differences from the first run."""
         with self._place() as place:
             before = self.settings.outputs.stamps(place)
@@ -251,7 +251,7 @@ class _Bench:
             return ran, ran.seconds, differing
         return ran, printed_time(ran.stdout + "\n" + ran.stderr, self.settings.time_from)[0], differing
 
-    def _start(self, way: Way, place: Path) -> programs.Ran:
+    def _start(self, way: TrialCommand, place: Path) -> programs.Ran:
         return self.run(
             way.in_folder(place),
             what=f"the run {way.name}",

@@ -22,7 +22,7 @@ from subsalt.io.volumes import volume
 from subsalt.machine.stats import summary
 from subsalt_lab.campaign import key_of
 from subsalt_lab.layouts import RankLayout
-from subsalt_lab.migrations import Answer, Case, Migrations, written
+from subsalt_lab.migrations import MigrationCase, MigrationResult, Migrations, written
 from subsalt_lab.result import Say
 
 #: m between grid points, and between receivers along x and y
@@ -239,7 +239,7 @@ class Settings(Migrations):
         return layout.ranks if self.ranks_per_shot == "all" else min(int(self.ranks_per_shot), layout.ranks)
 
     @contextmanager
-    def cases(self, layouts: Sequence[RankLayout], say: Say) -> Iterator[list[Case]]:
+    def cases(self, layouts: Sequence[RankLayout], say: Say) -> Iterator[list[MigrationCase]]:
         """Make the files of all layouts in all directories."""
         surveys = [self.survey_of(layout) for layout in layouts]
         places = {"": self.directory}
@@ -255,11 +255,14 @@ class Settings(Migrations):
                     job = folder / f"measure-{k}.toml"
                     survey.write_job(job, layout.threads, self.group_of(layout))
                     key = key_of(layout, survey.grid) | {"shots": survey.shots}
-                    out.append(Case(layout, key, job, some, folder / "measure.run", side))
+                    out.append(MigrationCase(layout, key, job, some, folder / "measure.run", side))
             yield out
 
     def beside(
-        self, table: Sequence[dict[str, Any]], first: Sequence[list[Answer]], second: Sequence[list[Answer]]
+        self,
+        table: Sequence[dict[str, Any]],
+        first: Sequence[list[MigrationResult]],
+        second: Sequence[list[MigrationResult]],
     ) -> None:
         """Add the times of the second directory to the rows of the first."""
         for row, given in zip(table, second, strict=True):

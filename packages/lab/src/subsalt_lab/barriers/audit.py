@@ -20,9 +20,9 @@ from subsalt_lab.barriers.classes import Judgement, bound, judge
 from subsalt_lab.barriers.records import BarrierRecord
 from subsalt_lab.pmpi import run as pmpi
 from subsalt_lab.pmpi.places import shown
-from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.pmpi.records import MpiProfile
 from subsalt_lab.result import Result, Say
-from subsalt_lab.trials import Settings, Trials, Way, trials
+from subsalt_lab.trials import Settings, TrialCommand, Trials, trials
 
 #: phases of our own runs in which time steps are made
 TIME_STEPS = ("source", "receivers", "propagation")
@@ -132,12 +132,12 @@ def _in_text(site: str) -> tuple[str, int]:
     return site, 0
 
 
-def result_of(profile: Profile, watch: Watch, command: str) -> tuple[Result, list[Site]]:
+def result_of(profile: MpiProfile, watch: Watch, command: str) -> tuple[Result, list[Site]]:
     """Return the audit of a profile, and its sites.
 
     Parameters
     ----------
-    profile : Profile
+    profile : MpiProfile
         Profile that the interposer recorded.
     watch : Watch
         Who else used the processor meanwhile.
@@ -171,7 +171,7 @@ def result_of(profile: Profile, watch: Watch, command: str) -> tuple[Result, lis
     return result, sites
 
 
-def phases_of(profile: Profile) -> list[dict[str, Any]]:
+def phases_of(profile: MpiProfile) -> list[dict[str, Any]]:
     """Return seconds, those of it waiting between looks at MPI, those in MPI, and barriers of every phase.
 
     Nothing of a program that tells no phases.
@@ -379,8 +379,8 @@ def attempt(
                 _reached(profiles["b"].taken[-1], sites)
 
         compared = trials(
-            Way("with all barriers", with_all.words, with_all.environment),
-            Way(f"without the barriers of {named}", without.words, without.environment),
+            TrialCommand("with all barriers", with_all.words, with_all.environment),
+            TrialCommand(f"without the barriers of {named}", without.words, without.environment),
             replace(settings, oversubscribed_ok=True),
             after=after,
             run=run,
@@ -397,16 +397,16 @@ def attempt(
 class Profiles:
     """The profiles of the runs of one way, in their order."""
 
-    def __init__(self, read: Callable[[], Profile]) -> None:
+    def __init__(self, read: Callable[[], MpiProfile]) -> None:
         self.read = read
-        self.taken: list[Profile] = []
+        self.taken: list[MpiProfile] = []
 
     def take(self) -> None:
         """Read the profile of the run that has just ended."""
         self.taken.append(self.read())
 
 
-def _reached(profile: Profile, sites: Sequence[Site]) -> None:
+def _reached(profile: MpiProfile, sites: Sequence[Site]) -> None:
     """Refuse a trial that left nothing out: it would say that barriers cost nothing."""
     skipped = {r.site for r in profile.barriers if any(r.skipped)}
     for s in sites:
@@ -418,19 +418,21 @@ def _reached(profile: Profile, sites: Sequence[Site]) -> None:
             )
 
 
-def bound_of(profiles: Sequence[Profile], sites: Sequence[Site]) -> float | None:
+def bound_of(profiles: Sequence[MpiProfile], sites: Sequence[Site]) -> float | None:
     """Return the seconds that leaving out these sites together saves at most, median over runs; None without a run."""
     names = {s.name for s in sites}
     bounds = [bound([r for r in p.barriers if r.site in names], names) for p in profiles]
     return statistics.median(bounds) if bounds else None
 
 
-def moved(before: Sequence[Profile], after: Sequence[Profile], sites: Sequence[Site]) -> list[dict[str, Any]]:
+def moved(
+    before: Sequence[MpiProfile], after: Sequence[MpiProfile], sites: Sequence[Site]
+) -> list[dict[str, Any]]:
     """Return the rows of the table before and after: barriers, what follows them, and what changed most beside.
 
     Parameters
     ----------
-    before, after : sequence of Profile
+    before, after : sequence of MpiProfile
         Profiles of every round with all barriers, and without some.
     sites : sequence of Site
         Whose barriers were left out.
@@ -450,8 +452,8 @@ def moved(before: Sequence[Profile], after: Sequence[Profile], sites: Sequence[S
     return [*(rows[n] for n in chosen), total]
 
 
-def _row(name: str, before: Sequence[Profile], after: Sequence[Profile]) -> dict[str, Any]:
-    def middle(profiles: Sequence[Profile]) -> tuple[float, float, int]:
+def _row(name: str, before: Sequence[MpiProfile], after: Sequence[MpiProfile]) -> dict[str, Any]:
+    def middle(profiles: Sequence[MpiProfile]) -> tuple[float, float, int]:
         each = [[c for c in p.calls if c.call == name] for p in profiles]
         seconds = [sum(c.seconds for c in some) for some in each]
         shares = [
@@ -464,8 +466,8 @@ def _row(name: str, before: Sequence[Profile], after: Sequence[Profile]) -> dict
     return _pair(name, middle(before), middle(after))
 
 
-def _total(before: Sequence[Profile], after: Sequence[Profile]) -> dict[str, Any]:
-    def middle(profiles: Sequence[Profile]) -> tuple[float, float, int]:
+def _total(before: Sequence[MpiProfile], after: Sequence[MpiProfile]) -> dict[str, Any]:
+    def middle(profiles: Sequence[MpiProfile]) -> tuple[float, float, int]:
         seconds = [sum(p.mpi_seconds) for p in profiles]
         calls = [sum(c.calls for c in p.calls) for p in profiles]
         return statistics.median(seconds), 100.0, int(statistics.median(calls))

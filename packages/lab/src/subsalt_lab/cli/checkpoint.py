@@ -143,14 +143,14 @@ def _settings(options: CheckpointCaseOptions) -> Settings:
     """
     from subsalt.host import usable_cores
     from subsalt_lab import checkpoint as measurement
-    from subsalt_lab.checkpoint_case import Case
+    from subsalt_lab.checkpoint_case import CheckpointCase
     from subsalt_lab.cli.storage import io_threads, names_of
     from subsalt_lab.option_values import choices
 
     strategy = choices("--strategy", [options.strategy], STRATEGIES, ())[0]
     places = list(dict.fromkeys(options.directories or [Path(".")]))
     return measurement.Settings(
-        Case(_grid(options.grid), options.samples, strategy, usable_cores()),
+        CheckpointCase(_grid(options.grid), options.samples, strategy, usable_cores()),
         places,
         _checkpoints(options.checkpoints, options.samples),
         io_threads(options.threads),

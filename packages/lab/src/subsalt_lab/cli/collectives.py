@@ -23,11 +23,11 @@ from subsalt_lab.collectives import hint_programs, io_hints, proof, tuning, writ
 from subsalt_lab.collectives import request as requests
 from subsalt_lab.collectives import verify as verification
 from subsalt_lab.collectives.choice import Algorithm
-from subsalt_lab.collectives.io_hints import Compared
+from subsalt_lab.collectives.io_hints import HintTimes
 from subsalt_lab.collectives.knobs import Threads
-from subsalt_lab.collectives.request import LEAST_SHARE, Heavy, Request, heavy, wanted
+from subsalt_lab.collectives.request import LEAST_SHARE, Heavy, TuningRequest, heavy, wanted
 from subsalt_lab.collectives.tuning import Tuning
-from subsalt_lab.collectives.writers import Written
+from subsalt_lab.collectives.writers import TuningFiles
 from subsalt_lab.external import checked_expression
 from subsalt_lab.launch_line import LaunchLine
 from subsalt_lab.option_values import choices, wrong
@@ -260,7 +260,7 @@ class CollectiveOptions:
         if self.time_from is not None:
             checked_expression(self.time_from)
 
-    def request(self) -> tuple[Request, list[Heavy] | None]:
+    def request(self) -> tuple[TuningRequest, list[Heavy] | None]:
         """Return what is measured, and with a profile what of it takes time.
 
         Raises
@@ -286,7 +286,7 @@ class CollectiveOptions:
             sizes = self.sizes or [requests.QUICK_SIZES if self.quick else requests.SIZES]
             ranks = requests.ranks_of(self.np, usable_cores())
             what = requests.everything(ranks, names, requests.sizes_of(sizes))
-        request = Request(
+        request = TuningRequest(
             what,
             self.rounds,
             self.starts or (requests.LEAST_STARTS if self.quick else 5),
@@ -401,7 +401,7 @@ def _brought_about(
     return more
 
 
-def _verified(given: CollectiveOptions, written: Written) -> verification.Verdict:
+def _verified(given: CollectiveOptions, written: TuningFiles) -> verification.ProgramVerdict:
     settings = Settings(
         rounds=given.runs,
         outputs=Outputs(tuple(given.outputs or ()), given.ignore),
@@ -412,7 +412,7 @@ def _verified(given: CollectiveOptions, written: Written) -> verification.Verdic
     return verification.verify(given.launch, written, settings, tolerance=given.tolerance, say=progress)
 
 
-def _say_verdict(out: Out, verdict: verification.Verdict, how: str) -> None:
+def _say_verdict(out: Out, verdict: verification.ProgramVerdict, how: str) -> None:
     if how != "csv":
         out.say()
         for line in verdict.lines():
@@ -436,13 +436,13 @@ def _apply(given: CollectiveOptions, folder: Path, how: str, file: Path | None, 
 
 def _hints(given: CollectiveOptions, like: Path, how: str, file: Path | None, as_json: bool) -> None:
     """Search hints of MPI-IO."""
-    request = hint_programs.Request(
+    request = hint_programs.HintRequest(
         like,
         requests.ranks_of(given.np, usable_cores())[-1],
         given.folder,
         hint_programs.LEAST_ROUNDS if given.quick else hint_programs.ROUNDS,
         oversubscribe=given.oversubscribe_ok,
-        timeout=given.timeout or hint_programs.Request.timeout,
+        timeout=given.timeout or hint_programs.HintRequest.timeout,
     )
     hints(mpi_for((), given.launcher, given.mpi), request, how, file, as_json)
 
@@ -518,8 +518,8 @@ HINT_COLUMNS = (
 
 
 def hints(
-    mpi: MpiInUse, request: hint_programs.Request, how: str, file: Path | None, as_json: bool
-) -> Compared | None:
+    mpi: MpiInUse, request: hint_programs.HintRequest, how: str, file: Path | None, as_json: bool
+) -> HintTimes | None:
     """Search hints of MPI-IO, print the table, write and prove what is faster; return it."""
     possible(file, how)
     out = Out(as_json)
@@ -538,7 +538,7 @@ def hints(
     return chosen
 
 
-def hint_lines(chosen: Compared | None, environment: dict[str, str], files: Sequence[Path]) -> list[str]:
+def hint_lines(chosen: HintTimes | None, environment: dict[str, str], files: Sequence[Path]) -> list[str]:
     """Return the lines about hints for the user."""
     own = "subsalt itself writes by positioned writes, not by MPI-IO: hints are for other programs"
     if chosen is None:

@@ -149,12 +149,12 @@ def _settings(options: InputOptions) -> Settings:
         When one of them asks for something impossible.
     """
     from subsalt_lab import io as measurement
-    from subsalt_lab.io_case import Case
+    from subsalt_lab.io_case import ReadingCase
     from subsalt_lab.option_values import choices
 
     formats = choices("--format", [options.suffix], ("rsf", "sgy"), ())
     return measurement.Settings(
-        Case(_grid(options.grid), options.steps, options.compute, f".{formats[0]}"),
+        ReadingCase(_grid(options.grid), options.steps, options.compute, f".{formats[0]}"),
         _ranks(options.ranks),
         choices("--cache", options.cache, measurement.CACHES, measurement.CACHES),
         options.repeats,

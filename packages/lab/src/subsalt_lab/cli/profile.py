@@ -25,7 +25,7 @@ from subsalt.parallel.mpi_library import COUNTING
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.launch_line import LaunchLine
-from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.pmpi.records import MpiProfile
 from subsalt_lab.pmpi.run import Profiled, programs_name, warnings_of
 from subsalt_lab.pmpi.tables import clock, whole_rows
 from subsalt_lab.result import Say
@@ -87,7 +87,7 @@ def profile_built_in(
                 "leave --built-in out: the interposer profiles any MPI program, where a C compiler is",
                 code="E911",
             )
-        profiled = Profile.from_dict(json.loads(out.read_text("utf-8")))
+        profiled = MpiProfile.from_dict(json.loads(out.read_text("utf-8")))
     command = shlex.join([Path(words[0]).name, *words[1:]])
     return Profiled(replace(profiled, command=command, notes=tuple(notes)), ended.seconds)
 
@@ -133,12 +133,12 @@ def _row(
     }
 
 
-def rows(profile: Profile | None = None) -> list[dict[str, Any]]:
+def rows(profile: MpiProfile | None = None) -> list[dict[str, Any]]:
     """Return the document's cases, and a profile below them: T1 beside the barriers' row of T2.
 
     Parameters
     ----------
-    profile : Profile, optional
+    profile : MpiProfile, optional
         Profile of a program of today.
     """
     table = [_row(*case) for case in CASES]
@@ -150,7 +150,7 @@ def rows(profile: Profile | None = None) -> list[dict[str, Any]]:
     return table
 
 
-def founding_table(profile: Profile, how: str) -> str:
+def founding_table(profile: MpiProfile, how: str) -> str:
     """Return the table, as text, Markdown or CSV."""
     return f"Beside the founding document 002\n{render(rows(profile), COLUMNS, how)}"
 

@@ -12,7 +12,7 @@ from subsalt.cli.output import spread
 from subsalt.report.table import Column, render
 from subsalt_lab.cli.lab import Json, Table, command
 from subsalt_lab.result import Result
-from subsalt_lab.scaling_request import Request
+from subsalt_lab.scaling_request import ScalingRequest
 
 WHERE = (
     Column("ranks", "ranks", "d"),
@@ -220,7 +220,7 @@ def _time_migration_title(s: Mapping[str, Any]) -> str:
 )
 @spread
 def scaling(
-    request: Request,
+    request: ScalingRequest,
     table: Table = "text",
     out: Annotated[
         Path | None,
@@ -232,7 +232,7 @@ def scaling(
     _measure(request, table, out, json)
 
 
-def _measure(request: Request, how: str, file: Path | None, as_json: bool) -> None:
+def _measure(request: ScalingRequest, how: str, file: Path | None, as_json: bool) -> None:
     """Measure time steps, whole migrations of either method, or a command."""
     from subsalt.cli.output import Out
     from subsalt_lab import external, job_queue, migrations

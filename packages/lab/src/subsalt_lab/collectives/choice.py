@@ -56,7 +56,7 @@ class Algorithm:
 
 
 @dataclass(frozen=True)
-class Choice:
+class AlgorithmChoice:
     """One switch that the measurements carry: use this algorithm for these ranks and sizes.
 
     Parameters
@@ -103,6 +103,6 @@ class Choice:
         }
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Choice:
+    def from_dict(cls, plain: Mapping[str, Any]) -> AlgorithmChoice:
         """Return what `to_dict` gave."""
         return cls(**{**plain, "algorithm": Algorithm.from_dict(plain["algorithm"])})

@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any
 
 from subsalt.machine.stats import Paired, holm, paired, t_test
-from subsalt_lab.collectives.choice import DEFAULT, Algorithm, Choice
+from subsalt_lab.collectives.choice import DEFAULT, Algorithm, AlgorithmChoice
 from subsalt_lab.collectives.request import LEAST_ROUNDS, LEAST_STARTS
-from subsalt_lab.collectives.sweep import Samples
+from subsalt_lab.collectives.sweep import AlgorithmSamples
 
 #: the interval must lie above this
 LEAST_RATIO = 1.05
@@ -34,19 +34,19 @@ Writable = Callable[[Algorithm], str]
 
 
 @dataclass(frozen=True)
-class Compared:
+class CandidateComparison:
     """A candidate against the library's own choice at one place.
 
     Parameters
     ----------
-    default, candidate : Samples
+    default, candidate : AlgorithmSamples
         Samples of the library's own choice and of the candidate.
     p : float
         Chance of such a difference, corrected for all candidates of the place.
     """
 
-    default: Samples
-    candidate: Samples
+    default: AlgorithmSamples
+    candidate: AlgorithmSamples
     p: float
 
     @property
@@ -88,7 +88,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PlaceVerdict:
     """Verdict on the algorithms at one place.
 
     Parameters
@@ -97,7 +97,7 @@ class Verdict:
         The place.
     default_us : float
         Median time of a call with the library's own choice, microseconds.
-    best : Compared or None
+    best : CandidateComparison or None
         The candidate that was looked at last: what is switched to, or else the fastest; None when there is none.
     switch : bool
         Whether it is proposed.
@@ -109,7 +109,7 @@ class Verdict:
     comm_size: int
     nbytes: int
     default_us: float
-    best: Compared | None
+    best: CandidateComparison | None
     switch: bool
     why: str
 
@@ -137,17 +137,17 @@ class Verdict:
         return columns
 
 
-def compared(default: Samples, candidates: Sequence[Samples]) -> list[Compared]:
+def compared(default: AlgorithmSamples, candidates: Sequence[AlgorithmSamples]) -> list[CandidateComparison]:
     """Compare the candidates of one place with the library's own choice; those with too few samples are left out."""
     usable = [
         c for c in candidates if len(c.seconds) >= LEAST_STARTS and min(map(len, c.seconds)) >= LEAST_ROUNDS
     ]
     # one number a start, since rounds of a start are no independent draws
     chances = holm([t_test(_ratios(default, c)) for c in usable])
-    return [Compared(default, c, p) for c, p in zip(usable, chances, strict=True)]
+    return [CandidateComparison(default, c, p) for c, p in zip(usable, chances, strict=True)]
 
 
-def _ratios(default: Samples, candidate: Samples) -> list[float]:
+def _ratios(default: AlgorithmSamples, candidate: AlgorithmSamples) -> list[float]:
     """Return the median of log(default / candidate) of each start."""
     return [
         math.log(statistics.median(x / y for x, y in zip(b, a, strict=False)))
@@ -156,24 +156,24 @@ def _ratios(default: Samples, candidate: Samples) -> list[float]:
 
 
 def verdicts(
-    samples: Sequence[Samples], floor: float = 0.0, writable: Writable = lambda algorithm: ""
-) -> list[Verdict]:
+    samples: Sequence[AlgorithmSamples], floor: float = 0.0, writable: Writable = lambda algorithm: ""
+) -> list[PlaceVerdict]:
     """Return what was found at every place, in the order of the samples.
 
     Parameters
     ----------
-    samples : sequence of Samples
+    samples : sequence of AlgorithmSamples
         Samples of all places; at each the library's own choice and the candidates.
     floor : float
         Time that reading the clock adds to a block, s.
     writable : callable
         Says why an algorithm cannot be switched to; such a one is never proposed.
     """
-    by_place: dict[Place, list[Samples]] = {}
+    by_place: dict[Place, list[AlgorithmSamples]] = {}
     for s in samples:
         by_place.setdefault(s.place, []).append(s)
-    defaults: dict[Place, Samples] = {}
-    compared_at: dict[Place, list[Compared]] = {}
+    defaults: dict[Place, AlgorithmSamples] = {}
+    compared_at: dict[Place, list[CandidateComparison]] = {}
     for place, some in by_place.items():
         own = [s for s in some if s.algorithm.is_default]
         if own:
@@ -191,18 +191,18 @@ def _neighbours(place: Place, places: Mapping[Place, Any]) -> list[Place]:
 
 def _verdict(
     place: Place,
-    default: Samples,
-    by_place: Mapping[Place, Sequence[Compared]],
+    default: AlgorithmSamples,
+    by_place: Mapping[Place, Sequence[CandidateComparison]],
     floor: float,
     writable: Writable,
-) -> Verdict:
+) -> PlaceVerdict:
     collective, ranks, nbytes = place
     beside = _neighbours(place, by_place)
 
-    def verdict(best: Compared | None, why: str, switch: bool = False) -> Verdict:
-        return Verdict(collective, ranks, nbytes, default.us, best, switch, why)
+    def verdict(best: CandidateComparison | None, why: str, switch: bool = False) -> PlaceVerdict:
+        return PlaceVerdict(collective, ranks, nbytes, default.us, best, switch, why)
 
-    def agrees(c: Compared) -> bool:
+    def agrees(c: CandidateComparison) -> bool:
         # a barrier has one size: there is no choice
         return not beside or any(
             o.algorithm.name == c.algorithm.name and o.paired.ratio_low > 1.0
@@ -236,13 +236,13 @@ def _verdict(
     return verdict(best, "no change: less than the clock can tell")
 
 
-def choices(decided: Sequence[Verdict]) -> list[Choice]:
+def choices(decided: Sequence[PlaceVerdict]) -> list[AlgorithmChoice]:
     """Return the switches, neighbouring sizes with the same algorithm joined.
 
     The border between two sizes is their geometric mean. Nothing is said of sizes below the smallest measured one (but
     8 bytes stand for all that is smaller) and above the largest.
     """
-    groups: dict[tuple[str, int], list[Verdict]] = {}
+    groups: dict[tuple[str, int], list[PlaceVerdict]] = {}
     for v in decided:
         groups.setdefault((v.collective, v.comm_size), []).append(v)
     out = []
@@ -263,7 +263,7 @@ def choices(decided: Sequence[Verdict]) -> list[Choice]:
     return out
 
 
-def _name(v: Verdict) -> str:
+def _name(v: PlaceVerdict) -> str:
     return v.best.algorithm.name if v.best is not None else DEFAULT
 
 
@@ -280,9 +280,9 @@ def _between(a: int, b: int) -> int:
     return round(math.sqrt(a * b))
 
 
-def _choice(some: Sequence[Verdict], low: int, high: int | None) -> Choice:
+def _choice(some: Sequence[PlaceVerdict], low: int, high: int | None) -> AlgorithmChoice:
     best = [v.best for v in some if v.best is not None]
-    return Choice(
+    return AlgorithmChoice(
         some[0].collective,
         some[0].comm_size,
         low,
@@ -296,7 +296,7 @@ def _choice(some: Sequence[Verdict], low: int, high: int | None) -> Choice:
 
 
 def decide(
-    samples: Sequence[Samples], floor: float = 0.0, writable: Writable = lambda algorithm: ""
-) -> list[Choice]:
+    samples: Sequence[AlgorithmSamples], floor: float = 0.0, writable: Writable = lambda algorithm: ""
+) -> list[AlgorithmChoice]:
     """Return the switches that the samples carry; none is a result too."""
     return choices(verdicts(samples, floor, writable))

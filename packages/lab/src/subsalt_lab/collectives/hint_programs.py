@@ -35,7 +35,7 @@ PATTERNS = ("slabs", "columns")
 
 
 @dataclass(frozen=True)
-class Request:
+class HintRequest:
     """The measurement to run.
 
     Parameters
@@ -87,7 +87,7 @@ def shape_of(nbytes: int, ranks: int) -> tuple[int, int, int]:
     return nx, ny, NZ
 
 
-def check(request: Request) -> tuple[int, int, int]:
+def check(request: HintRequest) -> tuple[int, int, int]:
     """Return the volume that is written, after what cannot be measured was refused.
 
     Raises
@@ -124,7 +124,7 @@ def check(request: Request) -> tuple[int, int, int]:
 class Programs:
     """Starts the programs of one measurement."""
 
-    def __init__(self, mpi: MpiInUse, request: Request, shape: Sequence[int], scratch: Path) -> None:
+    def __init__(self, mpi: MpiInUse, request: HintRequest, shape: Sequence[int], scratch: Path) -> None:
         self.mpi, self.request, self.shape, self.scratch = mpi, request, shape, scratch
 
     def run(self, hints: Hints, *, ours: bool = False) -> dict[str, Any]:

@@ -26,9 +26,9 @@ from subsalt_lab.collectives.hint_programs import (
     LEAST_BYTES,
     LINES,
     NZ,
+    HintRequest,
     Hints,
     Programs,
-    Request,
     beside,
     candidates,
     check,
@@ -41,13 +41,13 @@ from subsalt_lab.result import Result, Say
 
 
 def measure(
-    mpi: MpiInUse, request: Request, *, say: Say = lambda text: None
-) -> tuple[list[Compared], dict[str, Any], list[str]]:
+    mpi: MpiInUse, request: HintRequest, *, say: Say = lambda text: None
+) -> tuple[list[HintTimes], dict[str, Any], list[str]]:
     """Run every set of hints in every round, in a new random order.
 
     Returns
     -------
-    compared : list of Compared
+    compared : list of HintTimes
         The library's own first; those that could not be compared say why.
     load : dict
         `Watch.facts`.
@@ -56,7 +56,7 @@ def measure(
     """
     shape = check(request)
     usable = candidates(mpi.family, request.ranks, mount_of(request.file).kind, mpi.version)
-    left_out: list[Compared] = []
+    left_out: list[HintTimes] = []
     seconds: dict[str, list[dict[str, float]]] = {h.name: [] for h in usable}
     back: dict[str, dict[str, str]] = {}
     order = random.Random(request.seed)
@@ -73,7 +73,7 @@ def measure(
                 except SubsaltError as error:
                     if hints.is_default or number:
                         raise
-                    left_out.append(Compared(hints, (), {}, why=f"left out: {_short(error)}"))
+                    left_out.append(HintTimes(hints, (), {}, why=f"left out: {_short(error)}"))
                     usable.remove(hints)
                     continue
                 if ran["wrong"]:
@@ -83,25 +83,25 @@ def measure(
                     continue
                 back[hints.name] = said(hints, ran)
                 if not hints.is_default and (why := not_taken(hints, back[hints.name])):
-                    left_out.append(Compared(hints, (), back[hints.name], why=why))
+                    left_out.append(HintTimes(hints, (), back[hints.name], why=why))
                     usable.remove(hints)
     facts = dict(watch.facts())
     if request.ranks > usable_cores():
         facts["oversubscribed"] = facts["noisy"] = True
-    done = [Compared(h, tuple(seconds[h.name]), back[h.name]) for h in usable]
+    done = [HintTimes(h, tuple(seconds[h.name]), back[h.name]) for h in usable]
     return decide(done) + left_out, facts, [watch.text()] if watch.text() else []
 
 
-def write(mpi: MpiInUse, request: Request, chosen: Compared | None) -> tuple[dict[str, str], list[Path]]:
+def write(mpi: MpiInUse, request: HintRequest, chosen: HintTimes | None) -> tuple[dict[str, str], list[Path]]:
     """Write the hints that were chosen and show that programs get them; nothing of an earlier choice stays.
 
     Parameters
     ----------
     mpi : MpiInUse
         Which MPI.
-    request : Request
+    request : HintRequest
         Request that was measured.
-    chosen : Compared, optional
+    chosen : HintTimes, optional
         The hints; none: the library's own stay.
 
     Returns
@@ -155,7 +155,7 @@ def _short(error: SubsaltError) -> str:
 
 
 @dataclass(frozen=True)
-class Compared:
+class HintTimes:
     """A set of hints and what came of it.
 
     Parameters
@@ -187,12 +187,12 @@ class Compared:
         return [sum(s for part, s in one.items() if not part.startswith("ours")) for one in self.seconds]
 
 
-def decide(compared: Sequence[Compared]) -> list[Compared]:
+def decide(compared: Sequence[HintTimes]) -> list[HintTimes]:
     """Compare each set of hints with the library's own choice, by the rule that collectives have.
 
     Parameters
     ----------
-    compared : sequence of Compared
+    compared : sequence of HintTimes
         The library's own first, of as many rounds as the others.
     """
     default, others = compared[0], compared[1:]
@@ -220,8 +220,8 @@ def decide(compared: Sequence[Compared]) -> list[Compared]:
 
 def result_of(
     mpi: MpiInUse,
-    request: Request,
-    compared: Sequence[Compared],
+    request: HintRequest,
+    compared: Sequence[HintTimes],
     load: Mapping[str, Any],
     notes: Sequence[str],
 ) -> Result:

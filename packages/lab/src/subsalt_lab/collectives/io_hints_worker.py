@@ -44,7 +44,7 @@ def part_of(pattern: str, shape: tuple[int, int, int], rank: int, size: int) -> 
     return slice(0, nx), slice(rank * ny // size, (rank + 1) * ny // size)
 
 
-class Worker:
+class HintWorker:
     """The part of this rank.
 
     Parameters
@@ -150,7 +150,7 @@ def main() -> None:
     """Run a request."""
     request = json.loads(Path(sys.argv[1]).read_text())
     comm = world()
-    answer = Worker(comm, request).run()
+    answer = HintWorker(comm, request).run()
     if comm.is_root:
         print(json.dumps(answer | {"process": os.getpid()}), flush=True)
 

@@ -20,9 +20,9 @@ from subsalt.errors import DeviceError, SubsaltError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.machine import programs
 from subsalt_lab.collectives import writers
-from subsalt_lab.collectives.choice import Choice
+from subsalt_lab.collectives.choice import AlgorithmChoice
 from subsalt_lab.collectives.known_calls_worker import ELEMENT
-from subsalt_lab.collectives.writers import Written
+from subsalt_lab.collectives.writers import TuningFiles
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.result import Say
 
@@ -33,7 +33,7 @@ BACKTRACE = re.compile(r"\S*\(\S*\+0x[0-9a-f]+\) \[0x[0-9a-f]+\](?: \| )?")
 
 
 @dataclass(frozen=True)
-class Step:
+class CallSeries:
     """Some calls of one kind.
 
     Parameters
@@ -43,7 +43,7 @@ class Step:
     ranks : int
         Size of the communicator.
     bytes : int
-        As `Choice` counts them; whole elements of 8 bytes.
+        As `AlgorithmChoice` counts them; whole elements of 8 bytes.
     comm : str
         ``"world"``, or ``"part"``: the last ranks in the opposite order.
     operation : str
@@ -81,7 +81,7 @@ class Answers:
 
     Parameters
     ----------
-    steps : tuple of Step
+    steps : tuple of CallSeries
         Steps in their order.
     said : tuple of str
         Answer to each step: ``"right"``, ``"wrong: ..."``, ``"raised: ..."``; ``"not reached"`` after its end.
@@ -91,7 +91,7 @@ class Answers:
         Output of the program when it ended by itself.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[CallSeries, ...]
     said: tuple[str, ...]
     ended: str = ""
     printed: str = ""
@@ -112,7 +112,7 @@ class Answers:
 
 def run(
     mpi: MpiInUse,
-    steps: Sequence[Step],
+    steps: Sequence[CallSeries],
     environment: Mapping[str, str],
     *,
     ranks: int | None = None,
@@ -125,7 +125,7 @@ def run(
     ----------
     mpi : MpiInUse
         Which MPI.
-    steps : sequence of Step
+    steps : sequence of CallSeries
         One after the other; all on as many ranks, and all of them on the world or on a part.
     environment : mapping of str to str
         Variables for the ranks.
@@ -164,7 +164,7 @@ def run(
     return Answers(tuple(steps), tuple(said), ended, printed)
 
 
-def refuse_without(mpi: MpiInUse, step: Step, folder: Path) -> None:
+def refuse_without(mpi: MpiInUse, step: CallSeries, folder: Path) -> None:
     """Refuse to blame files and variables for a call that fails without them too.
 
     Raises
@@ -209,13 +209,13 @@ class Removed:
 
     Parameters
     ----------
-    choice : Choice
+    choice : AlgorithmChoice
         Which.
     reason : str
         The call that failed, and how.
     """
 
-    choice: Choice
+    choice: AlgorithmChoice
     reason: str
 
 
@@ -225,7 +225,7 @@ class Safety:
 
     Parameters
     ----------
-    written : Written
+    written : TuningFiles
         Files and variables of the choices that were right everywhere.
     checked : int
         Calls with right answers under it.
@@ -233,13 +233,13 @@ class Safety:
         Choices that were removed.
     """
 
-    written: Written
+    written: TuningFiles
     checked: int
     removed: tuple[Removed, ...]
 
 
 def safety(
-    mpi: MpiInUse, written: Written, *, built_in_only: bool = False, say: Say = lambda text: None
+    mpi: MpiInUse, written: TuningFiles, *, built_in_only: bool = False, say: Say = lambda text: None
 ) -> Safety:
     """Try what was written at every edge, and write it again without what fails until nothing does.
 
@@ -283,7 +283,9 @@ def safety(
         )
 
 
-def _responsible(choices: Sequence[Choice], origin: Choice, step: Step) -> Choice:
+def _responsible(
+    choices: Sequence[AlgorithmChoice], origin: AlgorithmChoice, step: CallSeries
+) -> AlgorithmChoice:
     """Return the choice that a call came to: at the edge of one its neighbour may begin."""
     for c in choices:
         end = c.bytes_below if c.bytes_below is not None else step.bytes + 1
@@ -292,12 +294,12 @@ def _responsible(choices: Sequence[Choice], origin: Choice, step: Step) -> Choic
     return origin
 
 
-def steps(choice: Choice, comm: str, *, built_in_only: bool = False) -> list[Step]:
+def steps(choice: AlgorithmChoice, comm: str, *, built_in_only: bool = False) -> list[CallSeries]:
     """Return the calls at the edges of a choice: both ends and one element to each side, and the middle.
 
     Parameters
     ----------
-    choice : Choice
+    choice : AlgorithmChoice
         Choice that is tried.
     comm : str
         ``"world"`` or ``"part"``.
@@ -313,7 +315,7 @@ def steps(choice: Choice, comm: str, *, built_in_only: bool = False) -> list[Ste
             for in_place in (False, True) if choice.collective not in ("bcast", "barrier") else (False,):
                 for root in ("first", "last") if rooted else ("first",):
                     out.append(
-                        Step(
+                        CallSeries(
                             choice.collective,
                             choice.comm_size,
                             nbytes,
@@ -328,12 +330,12 @@ def steps(choice: Choice, comm: str, *, built_in_only: bool = False) -> list[Ste
     return [*out[:-1], replace(out[-1], calls=12)]
 
 
-def sizes(choice: Choice) -> list[int]:
+def sizes(choice: AlgorithmChoice) -> list[int]:
     """Return the bytes at the edges of a choice, whole elements, ascending.
 
     Parameters
     ----------
-    choice : Choice
+    choice : AlgorithmChoice
         A barrier has no size.
     """
     if choice.collective == "barrier":

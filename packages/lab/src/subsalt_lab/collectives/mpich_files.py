@@ -9,12 +9,12 @@ from pathlib import Path
 
 from subsalt.errors import DeviceError
 from subsalt_lab.collectives import mpich_table as table
-from subsalt_lab.collectives.choice import Algorithm, Choice
+from subsalt_lab.collectives.choice import Algorithm, AlgorithmChoice
 from subsalt_lab.collectives.mpich_table import Place, Tree
 
 
 @dataclass(frozen=True)
-class Source:
+class MpichLibrary:
     """The library that choices are written for.
 
     Parameters
@@ -32,7 +32,7 @@ class Source:
     values: Mapping[str, str]
 
     @classmethod
-    def of(cls, library: Path, values: Mapping[str, str]) -> Source:
+    def of(cls, library: Path, values: Mapping[str, str]) -> MpichLibrary:
         """Read a library.
 
         Parameters
@@ -54,7 +54,7 @@ def level_of(algorithm: Algorithm) -> str:
     return "general" if intra in algorithm.settings else "node"
 
 
-def leaf_of(source: Source, algorithm: Algorithm) -> Tree:
+def leaf_of(source: MpichLibrary, algorithm: Algorithm) -> Tree:
     """Return the node of an algorithm with its parameters.
 
     Raises
@@ -97,19 +97,22 @@ def leaf_of(source: Source, algorithm: Algorithm) -> Tree:
 
 
 def trees(
-    source: Source, choices: Sequence[Choice], threads: str, mined: Choice | None = None
+    source: MpichLibrary,
+    choices: Sequence[AlgorithmChoice],
+    threads: str,
+    mined: AlgorithmChoice | None = None,
 ) -> dict[str, Tree]:
     """Return the whole tables by level, those that differ from the default ones.
 
     Parameters
     ----------
-    source : Source
+    source : MpichLibrary
         The library.
-    choices : sequence of Choice
+    choices : sequence of AlgorithmChoice
         Choices to write.
     threads : str
         ``"multiple"`` or ``"single"``: the level of thread support they were measured at, and hold for.
-    mined : Choice, optional
+    mined : AlgorithmChoice, optional
         The one that is replaced by a node which ends the program.
     """
     for c in choices:
@@ -124,12 +127,12 @@ def trees(
 
 
 def _put(
-    source: Source,
+    source: MpichLibrary,
     out: dict[str, Tree],
     level: str,
-    choices: Sequence[Choice],
+    choices: Sequence[AlgorithmChoice],
     threads: str,
-    mined: Choice | None,
+    mined: AlgorithmChoice | None,
 ) -> None:
     """Splice the choices of one collective into the table of one level."""
     collective = choices[0].collective
@@ -156,7 +159,7 @@ def _put(
         _replace(source, out, "node", collective, tree)
 
 
-def _replace(source: Source, out: dict[str, Tree], level: str, collective: str, intra: Tree) -> None:
+def _replace(source: MpichLibrary, out: dict[str, Tree], level: str, collective: str, intra: Tree) -> None:
     whole = dict(out.get(level, source.tables[level]))
     of = dict(whole[f"collective={collective}"])
     of["comm_type=intra"] = intra
@@ -164,7 +167,7 @@ def _replace(source: Source, out: dict[str, Tree], level: str, collective: str, 
     out[level] = whole
 
 
-def needed(choices: Sequence[Choice]) -> list[str]:
+def needed(choices: Sequence[AlgorithmChoice]) -> list[str]:
     """Return the control variables whose values the tables need."""
     out: list[str] = []
     for c in choices:

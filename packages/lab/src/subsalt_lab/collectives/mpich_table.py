@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import DeviceError, SubsaltError
-from subsalt_lab.collectives.choice import Choice
+from subsalt_lab.collectives.choice import AlgorithmChoice
 
 Tree = dict[str, Any]
 #: ranks and smallest size of a choice: what tells it from the others of its collective
@@ -230,19 +230,19 @@ def _holds(key: str, ranks: int) -> bool:
     return ranks <= int(value) if sign == "<=" else ranks < int(value)
 
 
-def place(choice: Choice) -> Place:
+def place(choice: AlgorithmChoice) -> Place:
     """Return what tells a choice from the others of its collective."""
     return choice.comm_size, choice.bytes_from
 
 
-def splice(tree: Tree, choices: Sequence[Choice], nodes: Mapping[Place, Tree]) -> Tree:
+def splice(tree: Tree, choices: Sequence[AlgorithmChoice], nodes: Mapping[Place, Tree]) -> Tree:
     """Return the tree of one collective with other nodes at the tuned ranks and sizes.
 
     Parameters
     ----------
     tree : dict
         Tree below ``comm_type=intra``.
-    choices : sequence of Choice
+    choices : sequence of AlgorithmChoice
         Choices for this collective.
     nodes : mapping
         Nodes that replace those of the tree, by `place`.
@@ -256,7 +256,9 @@ def splice(tree: Tree, choices: Sequence[Choice], nodes: Mapping[Place, Tree]) -
     return {**out, "comm_size=any": tree}
 
 
-def _sizes(default: Tree, ranks: int, choices: Sequence[Choice], nodes: Mapping[Place, Tree]) -> Tree:
+def _sizes(
+    default: Tree, ranks: int, choices: Sequence[AlgorithmChoice], nodes: Mapping[Place, Tree]
+) -> Tree:
     if choices[0].collective == "barrier":
         return nodes[place(choices[0])]
     # of the allgather, MPICH tells only the bytes of all ranks

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from subsalt_lab.collectives.choice import Choice
+from subsalt_lab.collectives.choice import AlgorithmChoice
 
 FILE = "openmpi-collectives.rules"
 #: numbers of the collectives in the file
@@ -24,7 +24,7 @@ FAN_OUT = 4
 
 
 @dataclass(frozen=True)
-class Rule:
+class SizeRule:
     """Algorithm that is used from some size on.
 
     Parameters
@@ -43,7 +43,7 @@ class Rule:
     segment: int = 0
 
 
-Rules = dict[str, dict[int, list[Rule]]]
+Rules = dict[str, dict[int, list[SizeRule]]]
 
 
 def factor(collective: str, ranks: int) -> int:
@@ -51,43 +51,45 @@ def factor(collective: str, ranks: int) -> int:
     return ranks if collective in ("allgather", "alltoall") else 1
 
 
-def rules_of(choices: Sequence[Choice], mined: Choice | None = None) -> Rules:
+def rules_of(choices: Sequence[AlgorithmChoice], mined: AlgorithmChoice | None = None) -> Rules:
     """Return the rules by collective and size of the communicator, every range closed.
 
     Parameters
     ----------
-    choices : sequence of Choice
+    choices : sequence of AlgorithmChoice
         Choices to write; ranges of one collective and size must not overlap.
-    mined : Choice, optional
+    mined : AlgorithmChoice, optional
         The one that gets `MINE` for an algorithm.
     """
     out: Rules = {}
     for collective in sorted({c.collective for c in choices}, key=IDS.__getitem__):
-        of_comm: dict[int, list[Rule]] = {0: [Rule(0, 0)]}
+        of_comm: dict[int, list[SizeRule]] = {0: [SizeRule(0, 0)]}
         for ranks in sorted({c.comm_size for c in choices if c.collective == collective}):
             here = [c for c in choices if (c.collective, c.comm_size) == (collective, ranks)]
             of_comm[ranks] = _messages(sorted(here, key=lambda c: c.bytes_from), ranks, mined)
-            of_comm.setdefault(ranks + 1, [Rule(0, 0)])
+            of_comm.setdefault(ranks + 1, [SizeRule(0, 0)])
         # a size that follows the one before it takes the place of its end
         out[collective] = dict(sorted(of_comm.items()))
     return out
 
 
-def _messages(choices: Sequence[Choice], ranks: int, mined: Choice | None) -> list[Rule]:
-    rules: list[Rule] = []
+def _messages(
+    choices: Sequence[AlgorithmChoice], ranks: int, mined: AlgorithmChoice | None
+) -> list[SizeRule]:
+    rules: list[SizeRule] = []
     end: int | None = 0
     for c in choices:
         if end is None or c.bytes_from < end:
             raise ValueError(f"two choices for {c.collective} of {c.bytes_from} bytes on {ranks} ranks")
         times = factor(c.collective, ranks)
         if c.bytes_from > end or (not rules and c.bytes_from > 0):
-            rules.append(Rule(end * times, 0))
+            rules.append(SizeRule(end * times, 0))
         fan_out, segment = _shape(c.collective, c.algorithm.settings)
         number = MINE if c is mined else c.algorithm.number
-        rules.append(Rule(c.bytes_from * times, number, fan_out, segment))
+        rules.append(SizeRule(c.bytes_from * times, number, fan_out, segment))
         end = c.bytes_below
     if end is not None:
-        rules.append(Rule(end * factor(choices[0].collective, ranks), 0))
+        rules.append(SizeRule(end * factor(choices[0].collective, ranks), 0))
     return rules
 
 
@@ -136,7 +138,7 @@ def read(text: str) -> Rules:
             for _ in range(next(numbers)):
                 messages = of_comm.setdefault(next(numbers), [])
                 for _ in range(next(numbers)):
-                    messages.append(Rule(next(numbers), next(numbers), next(numbers), next(numbers)))
+                    messages.append(SizeRule(next(numbers), next(numbers), next(numbers), next(numbers)))
     except StopIteration:
         raise ValueError("the rules end too early") from None
     if next(numbers, None) is not None:
@@ -144,7 +146,7 @@ def read(text: str) -> Rules:
     return out
 
 
-def chosen(rules: Rules, collective: str, ranks: int, nbytes: int) -> Rule:
+def chosen(rules: Rules, collective: str, ranks: int, nbytes: int) -> SizeRule:
     """Return the rule that the library takes for a call.
 
     Parameters
@@ -156,11 +158,11 @@ def chosen(rules: Rules, collective: str, ranks: int, nbytes: int) -> Rule:
     ranks : int
         Ranks of its communicator.
     nbytes : int
-        As `Choice` counts them.
+        As `AlgorithmChoice` counts them.
     """
     of_comm = rules.get(collective)
     if not of_comm:
-        return Rule(0, 0)
+        return SizeRule(0, 0)
     sizes = list(of_comm)
     size = max((s for s in sizes if s <= ranks), default=sizes[0])
     messages = of_comm[size]

@@ -35,7 +35,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Start:
+class SweepStart:
     """Tasks of the ranks of one start.
 
     Parameters
@@ -75,7 +75,7 @@ class Start:
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
-    def read(cls, text: str) -> Start:
+    def read(cls, text: str) -> SweepStart:
         """Return what `text` carried."""
         plain: dict[str, Any] = json.loads(text)
         cells = tuple(
@@ -90,7 +90,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StartAnswer:
     """Answer of one start.
 
     Parameters
@@ -124,7 +124,7 @@ class Answer:
         return ANSWER + json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
-    def read(cls, line: str) -> Answer:
+    def read(cls, line: str) -> StartAnswer:
         """Return what a line carried."""
         plain = json.loads(line[len(ANSWER) :])
         return cls(**plain | {"hosts": tuple(plain["hosts"]), "wrong": [(i, k) for i, k in plain["wrong"]]})

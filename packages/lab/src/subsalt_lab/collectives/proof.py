@@ -15,10 +15,10 @@ from typing import Any
 from subsalt.errors import DeviceError
 from subsalt.io.publish import publish_text
 from subsalt_lab.collectives import known_calls, writers
-from subsalt_lab.collectives.choice import Choice
-from subsalt_lab.collectives.known_calls import Removed, Step
+from subsalt_lab.collectives.choice import AlgorithmChoice
+from subsalt_lab.collectives.known_calls import CallSeries, Removed
 from subsalt_lab.collectives.known_calls_worker import ELEMENT
-from subsalt_lab.collectives.writers import Written
+from subsalt_lab.collectives.writers import TuningFiles
 from subsalt_lab.option_values import wrong
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.result import Say
@@ -48,7 +48,7 @@ class Proof:
     failed: str = ""
 
 
-def prove(mpi: MpiInUse, written: Written, *, say: Say = lambda text: None) -> Proof:
+def prove(mpi: MpiInUse, written: TuningFiles, *, say: Say = lambda text: None) -> Proof:
     """Show that calls come to what was written.
 
     Raises
@@ -63,7 +63,7 @@ def prove(mpi: MpiInUse, written: Written, *, say: Say = lambda text: None) -> P
     return proof
 
 
-def _not_used(mpi: MpiInUse, written: Written, why: str) -> DeviceError:
+def _not_used(mpi: MpiInUse, written: TuningFiles, why: str) -> DeviceError:
     where = ", ".join(f"{n}={v}" for n, v in written.environment.items())
     return DeviceError(
         f"{mpi.name} does not use what was written ({where}): {why}",
@@ -72,7 +72,7 @@ def _not_used(mpi: MpiInUse, written: Written, why: str) -> DeviceError:
     )
 
 
-def refuse_no_start(mpi: MpiInUse, written: Written) -> None:
+def refuse_no_start(mpi: MpiInUse, written: TuningFiles) -> None:
     """Refuse files with which programs do not even start: no single rule of theirs is to blame.
 
     Raises
@@ -84,18 +84,18 @@ def refuse_no_start(mpi: MpiInUse, written: Written) -> None:
     folder = written.folder
     answers = known_calls.run(mpi, [], written.environment, ranks=ranks, folder=folder)
     if answers.ended:
-        known_calls.refuse_without(mpi, Step("barrier", ranks, 0), folder)
+        known_calls.refuse_without(mpi, CallSeries("barrier", ranks, 0), folder)
         raise _not_used(mpi, written, f"programs do not start with it: {answers.ended}")
 
 
-def examine(mpi: MpiInUse, written: Written, *, say: Say = lambda text: None) -> Proof:
+def examine(mpi: MpiInUse, written: TuningFiles, *, say: Say = lambda text: None) -> Proof:
     """Try whether calls come to what was written.
 
     Parameters
     ----------
     mpi : MpiInUse
         Which MPI.
-    written : Written
+    written : TuningFiles
         Files and variables, as `writers.write` returned them.
     say : callable
         Callback for progress text.
@@ -126,17 +126,17 @@ def examine(mpi: MpiInUse, written: Written, *, say: Say = lambda text: None) ->
     return Proof(True, tuple(tried))
 
 
-def representatives(choices: Sequence[Choice]) -> list[Choice]:
+def representatives(choices: Sequence[AlgorithmChoice]) -> list[AlgorithmChoice]:
     """Return one choice of each collective and number of ranks: the file is read whole, or not at all."""
     return list({(c.collective, c.comm_size): c for c in reversed(choices)}.values())[::-1]
 
 
-def _has_rule(choice: Choice) -> bool:
+def _has_rule(choice: AlgorithmChoice) -> bool:
     """Return whether a choice is a rule for calls; to set a component of Open MPI aside is none."""
     return list(choice.algorithm.settings) != ["coll_han_priority"]
 
 
-def mine(mpi: MpiInUse, written: Written, choice: Choice) -> Written:
+def mine(mpi: MpiInUse, written: TuningFiles, choice: AlgorithmChoice) -> TuningFiles:
     """Write what was written once more, under other names, with a mine in the place of one choice."""
     texts = writers.compose(
         mpi, written.choices, threads=written.level, as_variables=written.as_variables, mined=choice
@@ -153,7 +153,7 @@ def mine(mpi: MpiInUse, written: Written, choice: Choice) -> Written:
     return replace(written, files=tuple(files), environment=environment)
 
 
-def _inside(choice: Choice) -> Step:
+def _inside(choice: AlgorithmChoice) -> CallSeries:
     """Return calls in the middle of a choice: the smallest whole number of elements, one or more, that is inside."""
     # calls without any data return before an algorithm is looked for
     least = 0 if choice.collective == "barrier" else max(choice.bytes_from, 1)
@@ -161,24 +161,24 @@ def _inside(choice: Choice) -> Step:
     if choice.collective in ("allreduce", "reduce"):
         # shorter vectors than ranks go the library's way, see mpich_table.guarded
         nbytes = max(nbytes, choice.comm_size * ELEMENT)
-    return Step(choice.collective, choice.comm_size, nbytes)
+    return CallSeries(choice.collective, choice.comm_size, nbytes)
 
 
-def _run(mpi: MpiInUse, written: Written, step: Step) -> known_calls.Answers:
+def _run(mpi: MpiInUse, written: TuningFiles, step: CallSeries) -> known_calls.Answers:
     other = "bcast" if step.collective == "barrier" else "barrier"
-    before = Step(other, step.ranks, 0 if other == "barrier" else ELEMENT, calls=CALLS)
+    before = CallSeries(other, step.ranks, 0 if other == "barrier" else ELEMENT, calls=CALLS)
     return known_calls.run(
         mpi, [before, step], written.environment, folder=written.folder, threads=written.level
     )
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TuningOutcome:
     """Files and variables that were written, and the checks that they passed.
 
     Parameters
     ----------
-    written : Written
+    written : TuningFiles
         Files and variables of the choices that are left.
     tried : tuple of str
         Calls that were shown to reach them.
@@ -188,7 +188,7 @@ class Outcome:
         Choices that were wrong somewhere.
     """
 
-    written: Written
+    written: TuningFiles
     tried: tuple[str, ...] = ()
     checked: int = 0
     removed: tuple[Removed, ...] = ()
@@ -217,14 +217,16 @@ class Outcome:
         }
 
 
-def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only: bool = False) -> Outcome:
+def proven_and_safe(
+    mpi: MpiInUse, written: TuningFiles, say: Say, *, built_in_only: bool = False
+) -> TuningOutcome:
     """Take out what is not safe of what was written, and show that the MPI uses the rest.
 
     Parameters
     ----------
     mpi : MpiInUse
         Which MPI.
-    written : Written
+    written : TuningFiles
         Choices of the sweep; none is a result too.
     say : callable
         Callback for progress text.
@@ -237,7 +239,7 @@ def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only:
         When the MPI does not use what was written (E942), or cannot be told (E940); then nothing stays.
     """
     if written.empty:
-        return Outcome(written)
+        return TuningOutcome(written)
     try:
         refuse_no_start(mpi, written)
         safe = known_calls.safety(mpi, written, built_in_only=built_in_only, say=say)
@@ -249,10 +251,10 @@ def proven_and_safe(mpi: MpiInUse, written: Written, say: Say, *, built_in_only:
         # what is not known to be used and to be right is left out
         writers.remove(written.folder)
         raise
-    return Outcome(safe.written, proof.tried, safe.checked, safe.removed)
+    return TuningOutcome(safe.written, proof.tried, safe.checked, safe.removed)
 
 
-def proven(mpi: MpiInUse, written: Written, say: Say) -> Outcome:
+def proven(mpi: MpiInUse, written: TuningFiles, say: Say) -> TuningOutcome:
     """Show that an MPI uses what an earlier measurement wrote.
 
     Raises
@@ -263,10 +265,10 @@ def proven(mpi: MpiInUse, written: Written, say: Say) -> Outcome:
         When it is not used (E942).
     """
     if written.empty:
-        return Outcome(written)
+        return TuningOutcome(written)
     if mpi.family != written.family:
         raise wrong(
             f"{written.folder} was written for an MPI of the family {written.family}, this is {mpi.name}",
             "measure with the MPI of the program, and use another --folder",
         )
-    return Outcome(written, prove(mpi, written, say=say).tried)
+    return TuningOutcome(written, prove(mpi, written, say=say).tried)

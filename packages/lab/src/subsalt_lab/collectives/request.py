@@ -14,7 +14,7 @@ from subsalt_lab.collectives.knobs import Threads
 from subsalt_lab.option_values import choices, words, wrong
 
 if TYPE_CHECKING:
-    from subsalt_lab.pmpi.records import Profile
+    from subsalt_lab.pmpi.records import MpiProfile
 
 
 #: sizes when nothing is asked for
@@ -45,7 +45,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Request:
+class TuningRequest:
     """The measurement to run.
 
     Parameters
@@ -207,7 +207,7 @@ class Heavy:
     share: float
 
 
-def heavy(profile: Profile, least: float = LEAST_SHARE) -> list[Heavy]:
+def heavy(profile: MpiProfile, least: float = LEAST_SHARE) -> list[Heavy]:
     """Return the places that take more than `least` of the wall time, the heaviest first.
 
     Notes

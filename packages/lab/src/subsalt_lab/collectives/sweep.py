@@ -26,8 +26,8 @@ from subsalt.machine.load import TOLERATED_CORES, Watch
 from subsalt_lab.collectives import knobs
 from subsalt_lab.collectives.choice import DEFAULT, Algorithm
 from subsalt_lab.collectives.mpit import Variable
-from subsalt_lab.collectives.plan import ANSWER, WHY, Answer, Cell, Start
-from subsalt_lab.collectives.request import Request
+from subsalt_lab.collectives.plan import ANSWER, WHY, Cell, StartAnswer, SweepStart
+from subsalt_lab.collectives.request import TuningRequest
 from subsalt_lab.result import Say
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def cores_of_others() -> float:
     return watch.others if watch.others is not None else watch.average
 
 
-def crowded(answer: Answer, others: float) -> str:
+def crowded(answer: StartAnswer, others: float) -> str:
     """Return what is wrong with the room of these ranks, in words; empty when each has an idle core.
 
     Parameters
     ----------
-    answer : Answer
+    answer : StartAnswer
         Where the ranks were found.
     others : float
         Cores that others use, if all ranks are on this host; of other hosts nothing is known.
@@ -75,14 +75,14 @@ def refused(what: str) -> SubsaltError:
 
 
 #: gives what a start said: ranks, what they do, variables of the environment
-Starter = Callable[[int, Start, Mapping[str, str]], Answer]
+Starter = Callable[[int, SweepStart, Mapping[str, str]], StartAnswer]
 
 #: seconds that a start without timing may take, and what each thing it tries adds
 TRY_SECONDS, TRY_EACH = 60.0, 0.1
 
 
 @dataclass(frozen=True)
-class Samples:
+class AlgorithmSamples:
     """Times of one algorithm at one place.
 
     Parameters
@@ -150,7 +150,7 @@ class Sweep:
 
     Parameters
     ----------
-    samples : list of Samples
+    samples : list of AlgorithmSamples
         The library's own choice first at every place.
     left_out : list of LeftOut
         Algorithms that were not timed.
@@ -162,17 +162,17 @@ class Sweep:
         Reason why ranks had too little room; such times are never applied. Empty when they had enough.
     """
 
-    samples: list[Samples] = field(default_factory=list)
+    samples: list[AlgorithmSamples] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
     floor: float = 0.0
     hosts: dict[int, int] = field(default_factory=dict)
     crowded: str = ""
 
 
-def starter(mpi: MpiInUse, request: Request) -> Starter:
+def starter(mpi: MpiInUse, request: TuningRequest) -> Starter:
     """Return what starts the worker under the launcher of an MPI."""
 
-    def start(ranks: int, what: Start, variables: Mapping[str, str]) -> Answer:
+    def start(ranks: int, what: SweepStart, variables: Mapping[str, str]) -> StartAnswer:
         program = [request.python, "-m", "subsalt_lab.collectives.worker", what.text()]
         limit = request.timeout
         if what.what != "measure":
@@ -187,7 +187,7 @@ def starter(mpi: MpiInUse, request: Request) -> Starter:
         lines = [line for line in ran.stdout.splitlines() if line.startswith(ANSWER)]
         if not lines:
             raise programs.failed(f"the start of {ranks} ranks printed no answer", ran.stderr)
-        answer = Answer.read(lines[-1])
+        answer = StartAnswer.read(lines[-1])
         if answer.ranks != ranks:
             raise _not_together(ranks, len(lines), mpi.launcher)
         return answer
@@ -205,7 +205,9 @@ def _not_together(ranks: int, worlds: int, by: Launcher) -> SubsaltError:
     return error
 
 
-def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[str, list[Algorithm]], Answer]:
+def algorithms(
+    mpi: MpiInUse, request: TuningRequest, start: Starter
+) -> tuple[dict[str, list[Algorithm]], StartAnswer]:
     """Return the algorithms by collective, the library's own choice first, and what the largest start told.
 
     Raises
@@ -214,7 +216,7 @@ def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[st
         E931: this MPI offers no choice for any of the requested collectives.
     """
     wanted = tuple(knobs.patterns(mpi.family, request.collectives))
-    answer = start(request.ranks[-1], Start("list", threads=request.threads, wanted=wanted), {})
+    answer = start(request.ranks[-1], SweepStart("list", threads=request.threads, wanted=wanted), {})
     variables = [Variable(**v) for v in answer.variables]
     known = {
         c: knobs.algorithms(mpi.family, variables, c, threads=request.threads, nodes=len(set(answer.hosts)))
@@ -232,7 +234,7 @@ def algorithms(mpi: MpiInUse, request: Request, start: Starter) -> tuple[dict[st
 
 def sweep(
     mpi: MpiInUse,
-    request: Request,
+    request: TuningRequest,
     *,
     start: Starter | None = None,
     others: Callable[[], float] = cores_of_others,
@@ -244,7 +246,7 @@ def sweep(
     ----------
     mpi : MpiInUse
         The MPI.
-    request : Request
+    request : TuningRequest
         The measurement to run.
     start : callable, optional
         Starts ranks; the worker when left out.
@@ -299,7 +301,7 @@ def sweep(
                 got = times.get((ranks, cell.collective, cell.nbytes, a.name), [])
                 # one wrong answer is one too many
                 if len(got) == request.starts:
-                    out.samples.append(Samples(cell.collective, ranks, cell.nbytes, a, tuple(got)))
+                    out.samples.append(AlgorithmSamples(cell.collective, ranks, cell.nbytes, a, tuple(got)))
     return out
 
 
@@ -307,8 +309,8 @@ def _add(
     out: Sweep,
     times: dict[tuple[int, str, int, str], list[tuple[float, ...]]],
     ranks: int,
-    what: Start,
-    answer: Answer,
+    what: SweepStart,
+    answer: StartAnswer,
 ) -> None:
     """Take the times of one start; an algorithm with a wrong answer gets none."""
     wrong = set(answer.wrong)
@@ -325,14 +327,14 @@ def _add(
 
 
 def orders(
-    cells: Sequence[Cell], request: Request, number: int, switches: bool
-) -> list[tuple[Start, Mapping[str, str]]]:
+    cells: Sequence[Cell], request: TuningRequest, number: int, switches: bool
+) -> list[tuple[SweepStart, Mapping[str, str]]]:
     """Return what is started for one sample of everything, with the variables of its environment.
 
     One start does when algorithms change while the program runs. Otherwise each start has one algorithm of every
     collective, and their order is random.
     """
-    whole = Start(
+    whole = SweepStart(
         "measure",
         tuple(cells),
         request.rounds,
@@ -345,9 +347,9 @@ def orders(
     return _one_each(whole, random.Random(request.seed + number))
 
 
-def _one_each(whole: Start, order: random.Random) -> list[tuple[Start, Mapping[str, str]]]:
+def _one_each(whole: SweepStart, order: random.Random) -> list[tuple[SweepStart, Mapping[str, str]]]:
     """Return a start for the first algorithm of every cell, one for the second, ..."""
-    out: list[tuple[Start, Mapping[str, str]]] = []
+    out: list[tuple[SweepStart, Mapping[str, str]]] = []
     for n in range(max(len(c.algorithms) for c in whole.cells)):
         cells = tuple(replace(c, algorithms=(c.algorithms[n],)) for c in whole.cells if n < len(c.algorithms))
         variables = {k: v for c in cells for a in c.algorithms for k, v in a.settings.items()}
@@ -359,7 +361,7 @@ def _one_each(whole: Start, order: random.Random) -> list[tuple[Start, Mapping[s
 def tried(
     ranks: int,
     cells: Sequence[Cell],
-    request: Request,
+    request: TuningRequest,
     start: Starter,
     out: Sweep,
     switches: bool,
@@ -377,7 +379,7 @@ def tried(
     good = {(c.collective, c.nbytes): list(c.algorithms) for c in cells}
     with tempfile.TemporaryDirectory(prefix="subsalt-collectives-") as folder:
         log = Path(folder, "begun")
-        whole = Start("probe", tuple(cells), threads=request.threads, switches=switches, log=str(log))
+        whole = SweepStart("probe", tuple(cells), threads=request.threads, switches=switches, log=str(log))
         waiting = [(whole, {})] if switches else _one_each(whole, random.Random(request.seed))
         while waiting:
             what, variables = waiting.pop(0)
@@ -412,7 +414,7 @@ def tried(
     return [Cell(c, n, tuple(some)) for (c, n), some in good.items()]
 
 
-def _rest(what: Start, number: int, good: Mapping[tuple[str, int], list[Algorithm]]) -> Start:
+def _rest(what: SweepStart, number: int, good: Mapping[tuple[str, int], list[Algorithm]]) -> SweepStart:
     """Return what a start that ended had not come to, without what is left out by now."""
     after: dict[int, list[Algorithm]] = {}
     for i, k in what.work()[number + 1 :]:
@@ -455,7 +457,7 @@ def _no_default(ranks: int, cell: Cell, cause: SubsaltError | None) -> SubsaltEr
     )
 
 
-def plain(samples: Sequence[Samples]) -> list[dict[str, Any]]:
+def plain(samples: Sequence[AlgorithmSamples]) -> list[dict[str, Any]]:
     """Return all samples, for JSON."""
     return [
         {

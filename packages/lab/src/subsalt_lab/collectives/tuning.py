@@ -11,9 +11,9 @@ from subsalt.host import usable_cores
 from subsalt.machine.load import Watch
 from subsalt.report.table import Column
 from subsalt.view import style
-from subsalt_lab.collectives.choice import Algorithm, Choice
-from subsalt_lab.collectives.decide import LEAST_RATIO, Verdict, choices, verdicts
-from subsalt_lab.collectives.request import Request
+from subsalt_lab.collectives.choice import Algorithm, AlgorithmChoice
+from subsalt_lab.collectives.decide import LEAST_RATIO, PlaceVerdict, choices, verdicts
+from subsalt_lab.collectives.request import TuningRequest
 from subsalt_lab.collectives.sweep import Sweep, sweep
 from subsalt_lab.result import Result, Say
 
@@ -52,7 +52,7 @@ class Tuning(Result):
 
     Parameters
     ----------
-    choices : sequence of Choice
+    choices : sequence of AlgorithmChoice
         The switches that the measurements carry.
     applicable : bool
         Whether they may be applied: every rank had a core, and nothing else used it.
@@ -60,7 +60,7 @@ class Tuning(Result):
         Algorithms that were not timed, and why.
     """
 
-    choices: Sequence[Choice] = ()
+    choices: Sequence[AlgorithmChoice] = ()
     applicable: bool = True
     left_out: Sequence[str] = ()
 
@@ -82,7 +82,7 @@ class Tuning(Result):
 
 def tune(
     mpi: MpiInUse,
-    request: Request,
+    request: TuningRequest,
     *,
     writable: Callable[[Algorithm], str] = lambda algorithm: "",
     measure: Callable[..., Sweep] = sweep,
@@ -94,7 +94,7 @@ def tune(
     ----------
     mpi : MpiInUse
         The MPI.
-    request : Request
+    request : TuningRequest
         The measurement to run.
     writable : callable
         Says why an algorithm cannot be chosen for a program; empty: it can.
@@ -126,7 +126,7 @@ def tune(
     )
 
 
-def rows(swept: Sweep, decided: Sequence[Verdict]) -> list[dict[str, Any]]:
+def rows(swept: Sweep, decided: Sequence[PlaceVerdict]) -> list[dict[str, Any]]:
     """Return one row per place, with the samples of all of its algorithms."""
     out = []
     for v in decided:
@@ -144,7 +144,7 @@ def rows(swept: Sweep, decided: Sequence[Verdict]) -> list[dict[str, Any]]:
     return out
 
 
-def _said(name: str, switches: Sequence[Choice], noisy: str) -> list[str]:
+def _said(name: str, switches: Sequence[AlgorithmChoice], noisy: str) -> list[str]:
     """Return the lines that sum up."""
     if not switches:
         said = [
@@ -162,7 +162,7 @@ def _said(name: str, switches: Sequence[Choice], noisy: str) -> list[str]:
     return said
 
 
-def switch_text(c: Choice) -> str:
+def switch_text(c: AlgorithmChoice) -> str:
     """Return a line about one switch."""
     sizes = "" if c.bytes_below is None else f" from {c.bytes_from:,} to {c.bytes_below - 1:,} bytes"
     return (

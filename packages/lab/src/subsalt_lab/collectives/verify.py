@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from subsalt.errors import SubsaltError
-from subsalt_lab.collectives.writers import RECORD, Written
+from subsalt_lab.collectives.writers import RECORD, TuningFiles
 from subsalt_lab.launch_line import LaunchLine
 from subsalt_lab.outputs import bytes_differ
 from subsalt_lab.result import Result, Say
-from subsalt_lab.trials import Settings, Trials, Way, trials
+from subsalt_lab.trials import Settings, TrialCommand, Trials, trials
 
 #: what another order of additions may change
 REDUCTIONS = ("allreduce", "reduce")
@@ -25,7 +25,7 @@ ROUNDS = 10
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProgramVerdict:
     """Verdict on choices by runs of a program.
 
     Parameters
@@ -73,20 +73,20 @@ class Verdict:
 
 def verify(
     words: Sequence[str],
-    written: Written,
+    written: TuningFiles,
     settings: Settings,
     *,
     tolerance: float = 0.0,
     say: Say = lambda text: None,
     run: Callable[..., Trials] = trials,
-) -> Verdict:
+) -> ProgramVerdict:
     """Run a program with and without choices.
 
     Parameters
     ----------
     words : sequence of str
         Its launch line.
-    written : Written
+    written : TuningFiles
         The choices; not empty.
     settings : trials.Settings
         Rounds, outputs, time-out.
@@ -112,13 +112,13 @@ def verify(
     changed, around = line.with_variables(written.environment)
     outputs = replace(settings.outputs, compare=comparison(tolerance))
     compared = run(
-        Way("as it is", list(words)),
-        Way("with the choices", changed, around),
+        TrialCommand("as it is", list(words)),
+        TrialCommand("with the choices", changed, around),
         replace(settings, outputs=outputs, goes_on=True, ranks=settings.ranks or line.ranks),
         say=say,
     )
     changes = any(c.collective in REDUCTIONS for c in written.choices)
-    return Verdict(compared, changes, tolerance)
+    return ProgramVerdict(compared, changes, tolerance)
 
 
 def comparison(tolerance: float) -> Callable[[Path, Path], str]:
@@ -178,7 +178,7 @@ def _arrays_differ(one: Any, other: Any, tolerance: float) -> str:
     return "" if worst <= tolerance else f"largest difference {worst:.3g} of the largest value"
 
 
-def result_of(words: Sequence[str], written: Written, verdict: Verdict) -> Result:
+def result_of(words: Sequence[str], written: TuningFiles, verdict: ProgramVerdict) -> Result:
     """Return the record of a verification."""
     t = verdict.trials
     rows = [

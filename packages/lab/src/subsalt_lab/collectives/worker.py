@@ -1,7 +1,7 @@
 """One rank of ``subsalt lab collectives``: lists what the MPI has, tries it, or times it.
 
-``python -m subsalt_lab.collectives.worker START`` with START one JSON object (`plan.Start`); rank 0 prints one line
-(`plan.Answer`). Needs NumPy and mpi4py only, so that any Python with an MPI can be measured.
+``python -m subsalt_lab.collectives.worker START`` with START one JSON object (`plan.SweepStart`); rank 0 prints one
+line (`plan.StartAnswer`). Needs NumPy and mpi4py only, so that any Python with an MPI can be measured.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from subsalt.io.publish import show_text
 from subsalt_lab.collectives.calls import Call
 from subsalt_lab.collectives.choice import Algorithm
 from subsalt_lab.collectives.mpit import Tool, loaded_library
-from subsalt_lab.collectives.plan import WHY, Answer, Cell, Start
+from subsalt_lab.collectives.plan import WHY, Cell, StartAnswer, SweepStart
 
 #: calls before the first timed one of an algorithm: connections are made, pages touched
 WARM = 3
@@ -83,18 +83,18 @@ class Switch:
         self.before.clear()
 
 
-class Worker:
+class SweepWorker:
     """State that the ranks of one start share.
 
     Parameters
     ----------
     mpi : module
         mpi4py.MPI.
-    start : Start
+    start : SweepStart
         Tasks of this start.
     """
 
-    def __init__(self, mpi: Any, start: Start) -> None:
+    def __init__(self, mpi: Any, start: SweepStart) -> None:
         self.mpi, self.start = mpi, start
         self.world = mpi.COMM_WORLD
         self.rank, self.ranks = self.world.Get_rank(), self.world.Get_size()
@@ -106,7 +106,7 @@ class Worker:
         self.wrong: list[tuple[int, int]] = []
         self.log = start.log if self.rank == 0 else ""
 
-    def answer(self, **more: Any) -> Answer | None:
+    def answer(self, **more: Any) -> StartAnswer | None:
         """Return what rank 0 prints, None elsewhere; collective."""
         self.select.reset()
         facts = self.control.gather((os.uname().nodename, sorted(os.sched_getaffinity(0))), 0)
@@ -114,7 +114,7 @@ class Worker:
             return None
         hosts = tuple(host for host, _ in facts)
         cores = {host: len({c for h, cpus in facts if h == host for c in cpus}) for host in hosts}
-        return Answer(self.ranks, hosts, cores, wrong=self.wrong, **more)
+        return StartAnswer(self.ranks, hosts, cores, wrong=self.wrong, **more)
 
     def begin(self, number: int) -> None:
         """Note what is begun, where it survives an end of the program."""
@@ -142,7 +142,7 @@ class Worker:
         """Return the buffers of a cell."""
         return Call(self.mpi, cell.collective, cell.nbytes, self.ranks, self.rank)
 
-    def names(self) -> Answer | None:
+    def names(self) -> StartAnswer | None:
         """Tell which control variables there are; collective."""
         variables = self.tool.variables(self.start.wanted) if self.tool is not None else []
         return self.answer(
@@ -158,7 +158,7 @@ class Worker:
             ]
         )
 
-    def probe(self) -> Answer | None:
+    def probe(self) -> StartAnswer | None:
         """Do everything once; collective."""
         for number, (i, k) in enumerate(self.start.work()):
             self.begin(number)
@@ -166,7 +166,7 @@ class Worker:
             self.tried(self.call(cell), i, k, cell.algorithms[k])
         return self.answer()
 
-    def measure(self) -> Answer | None:
+    def measure(self) -> StartAnswer | None:
         """Time everything; collective."""
         # the same on all ranks
         order = random.Random(self.start.seed)
@@ -228,14 +228,14 @@ class Worker:
 
 def main(text: str) -> None:
     """Do what is asked for and print what came of it."""
-    start = Start.read(text)
+    start = SweepStart.read(text)
     import mpi4py
 
     mpi4py.rc.thread_level = start.threads
     from mpi4py import MPI
 
     try:
-        worker = Worker(MPI, start)
+        worker = SweepWorker(MPI, start)
         answer = {"list": worker.names, "probe": worker.probe, "measure": worker.measure}[start.what]()
     except BaseException as error:
         # the other ranks wait in a call that will never end; what the launcher says about that hides this

@@ -26,7 +26,7 @@ from subsalt.errors import DeviceError, MissingInputError, SubsaltError
 from subsalt.io.publish import make_folder, publish_text
 from subsalt.machine import programs
 from subsalt_lab.collectives import mpich_files, mpich_table, openmpi_rules
-from subsalt_lab.collectives.choice import Algorithm, Choice
+from subsalt_lab.collectives.choice import Algorithm, AlgorithmChoice
 from subsalt_lab.collectives.mpit import Tool
 from subsalt_lab.option_values import wrong
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -40,12 +40,12 @@ def name(collective: str) -> str:
     return f"I_MPI_ADJUST_{collective.upper()}"
 
 
-def variables(choices: Sequence[Choice]) -> dict[str, str]:
+def variables(choices: Sequence[AlgorithmChoice]) -> dict[str, str]:
     """Return the variables that bring choices about.
 
     Parameters
     ----------
-    choices : sequence of Choice
+    choices : sequence of AlgorithmChoice
         Sizes that no choice covers are left to the library.
     """
     out: dict[str, list[str]] = {}
@@ -87,7 +87,7 @@ SHELL = "collectives.sh"
 
 
 @dataclass(frozen=True)
-class Written:
+class TuningFiles:
     """Files and variables that bring choices about.
 
     Parameters
@@ -96,7 +96,7 @@ class Written:
         Family of the MPI that the files are for.
     folder : path
         Where the files are.
-    choices : tuple of Choice
+    choices : tuple of AlgorithmChoice
         Choices that the files contain.
     files : tuple of path
         Files that the library reads; they must be seen by all nodes.
@@ -112,7 +112,7 @@ class Written:
 
     family: str
     folder: Path
-    choices: tuple[Choice, ...]
+    choices: tuple[AlgorithmChoice, ...]
     files: tuple[Path, ...]
     environment: Mapping[str, str]
     arguments: tuple[str, ...]
@@ -172,19 +172,19 @@ class Texts:
 
 def write(
     mpi: MpiInUse,
-    choices: Sequence[Choice],
+    choices: Sequence[AlgorithmChoice],
     folder: Path,
     *,
     threads: str = "multiple",
     as_variables: bool = False,
-) -> Written:
+) -> TuningFiles:
     """Write what brings choices about in programs of an MPI.
 
     Parameters
     ----------
     mpi : MpiInUse
         Whose files.
-    choices : sequence of Choice
+    choices : sequence of AlgorithmChoice
         Choices to write; ranges of sizes of one collective and number of ranks do not overlap. None: nothing is
         written but the record that says so.
     folder : path
@@ -206,7 +206,7 @@ def write(
     for name, text in texts.files.items():
         publish_text(folder / name, text)
     environment = {n: v.replace("{folder}", str(folder)) for n, v in texts.environment.items()}
-    written = Written(
+    written = TuningFiles(
         mpi.family,
         folder,
         tuple(choices),
@@ -220,7 +220,7 @@ def write(
     return written
 
 
-def record(written: Written) -> None:
+def record(written: TuningFiles) -> None:
     """Write the record of what was written, and the lines for a shell."""
     lines = [f"export {n}={shlex.quote(v)}" for n, v in written.environment.items()]
     if lines:
@@ -235,7 +235,7 @@ def remove(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def read(folder: Path) -> Written:
+def read(folder: Path) -> TuningFiles:
     """Return what was written into a folder.
 
     Raises
@@ -250,10 +250,10 @@ def read(folder: Path) -> Written:
         plain = json.loads(path.read_text())
         if plain["schema"] != SCHEMA:
             raise ValueError(f"its schema is {plain['schema']}")
-        return Written(
+        return TuningFiles(
             plain["family"],
             folder.absolute(),
-            tuple(Choice.from_dict(c) for c in plain["choices"]),
+            tuple(AlgorithmChoice.from_dict(c) for c in plain["choices"]),
             tuple(folder.absolute() / n for n in plain["files"]),
             plain["environment"],
             tuple(plain["arguments"]),
@@ -276,11 +276,11 @@ def read(folder: Path) -> Written:
 
 def compose(
     mpi: MpiInUse,
-    choices: Sequence[Choice],
+    choices: Sequence[AlgorithmChoice],
     *,
     threads: str = "multiple",
     as_variables: bool = False,
-    mined: Choice | None = None,
+    mined: AlgorithmChoice | None = None,
 ) -> Texts:
     """Return what `write` writes, without writing it.
 
@@ -288,7 +288,7 @@ def compose(
     ----------
     mpi, choices, threads, as_variables
         See `write`.
-    mined : Choice, optional
+    mined : AlgorithmChoice, optional
         The one that is written such that every call that reaches it fails: a proof that calls reach it.
     """
     if not choices:
@@ -303,8 +303,10 @@ def compose(
     return _openmpi(mpi, choices, mined) if mpi.family == "openmpi" else _mpich(mpi, choices, threads, mined)
 
 
-def _mpich(mpi: MpiInUse, choices: Sequence[Choice], threads: str, mined: Choice | None) -> Texts:
-    source = mpich_files.Source.of(mpi.library, values(mpi, mpich_files.needed(choices)))
+def _mpich(
+    mpi: MpiInUse, choices: Sequence[AlgorithmChoice], threads: str, mined: AlgorithmChoice | None
+) -> Texts:
+    source = mpich_files.MpichLibrary.of(mpi.library, values(mpi, mpich_files.needed(choices)))
     trees = mpich_files.trees(source, choices, threads, mined)
     files = {mpich_table.FILES[level]: mpich_table.text_of(tree) for level, tree in trees.items()}
     named = {mpich_table.VARIABLES[level]: f"{{folder}}/{mpich_table.FILES[level]}" for level in trees}
@@ -312,7 +314,7 @@ def _mpich(mpi: MpiInUse, choices: Sequence[Choice], threads: str, mined: Choice
     return Texts(files, named, (f"holds for programs that start MPI with {other}, as it was measured",))
 
 
-def _openmpi(mpi: MpiInUse, choices: Sequence[Choice], mined: Choice | None) -> Texts:
+def _openmpi(mpi: MpiInUse, choices: Sequence[AlgorithmChoice], mined: AlgorithmChoice | None) -> Texts:
     remark = f"algorithms of {mpi.name}, chosen by subsalt {__version__}; 0 is the choice of the library"
     tuned = [c for c in choices if _tuned_number(c.algorithm)]
     environment = {}
@@ -343,7 +345,7 @@ def _bare(settings: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix("OMPI_MCA_"): value for name, value in settings.items()}
 
 
-def _as_variables(mpi: MpiInUse, choices: Sequence[Choice], mined: Choice | None) -> Texts:
+def _as_variables(mpi: MpiInUse, choices: Sequence[AlgorithmChoice], mined: AlgorithmChoice | None) -> Texts:
     """Return variables: one algorithm of each collective, whatever size and communicator."""
     prefix = "OMPI_MCA_" if mpi.family == "openmpi" else ""
     environment: dict[str, str] = {}
@@ -382,7 +384,7 @@ def writable(mpi: MpiInUse, algorithm: Algorithm) -> str:
     algorithm : Algorithm
         Algorithm that would be chosen.
     """
-    sample = Choice(algorithm.collective, 2, 0, None, algorithm, 1.0, 1.0, 1.0, 1.0)
+    sample = AlgorithmChoice(algorithm.collective, 2, 0, None, algorithm, 1.0, 1.0, 1.0, 1.0)
     try:
         compose(mpi, [sample])
     except DeviceError as error:

@@ -27,7 +27,7 @@ SPREAD = ["#bytes", "#repetitions", "t_min[usec]", "t_max[usec]", "t_avg[usec]"]
 
 
 @dataclass(frozen=True)
-class Line:
+class ImbLine:
     """One line of a table.
 
     Parameters
@@ -51,7 +51,7 @@ class Line:
     rate: float | None
 
 
-def read(text: str) -> list[Line]:
+def read(text: str) -> list[ImbLine]:
     """Return the lines of all tables; a size that ran out of time ends its table.
 
     Parameters
@@ -66,7 +66,7 @@ def read(text: str) -> list[Line]:
     """
     if "Intel(R) MPI Benchmarks" not in text:
         raise _unusable("its first lines do not name the Intel(R) MPI Benchmarks")
-    lines: list[Line] = []
+    lines: list[ImbLine] = []
     benchmark, ranks = "", 0
     columns: list[str] = []
     for line in text.splitlines():
@@ -91,7 +91,7 @@ def read(text: str) -> list[Line]:
     return lines
 
 
-def _line(benchmark: str, ranks: int, columns: list[str], words: list[str]) -> Line:
+def _line(benchmark: str, ranks: int, columns: list[str], words: list[str]) -> ImbLine:
     try:
         if len(words) != len(columns) or not ranks:
             raise ValueError
@@ -101,7 +101,7 @@ def _line(benchmark: str, ranks: int, columns: list[str], words: list[str]) -> L
         raise _unusable(f"{benchmark} has the line {' '.join(words)!r}") from None
     micro = value.get("t_max[usec]", value.get("t[usec]"))
     rate = value.get("Mbytes/sec")
-    return Line(
+    return ImbLine(
         benchmark,
         ranks,
         nbytes,
@@ -213,14 +213,14 @@ def start(run: Run, mpi: MpiInUse) -> str:
     return programs.run(words, what="IMB-MPI1", timeout=PATIENCE).stdout
 
 
-def beside(rows: Iterable[Mapping[str, Any]], lines: Iterable[Line]) -> list[dict[str, Any]]:
+def beside(rows: Iterable[Mapping[str, Any]], lines: Iterable[ImbLine]) -> list[dict[str, Any]]:
     """Return a row for each case that both measured, with the ratio.
 
     Parameters
     ----------
     rows : iterable of mapping
         Ours.
-    lines : iterable of Line
+    lines : iterable of ImbLine
         Lines of the output of IMB.
     """
     ours = {(r["what"], r["ranks"], r["bytes"]): r for r in rows if "value" in r}

@@ -35,7 +35,7 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Block:
+class MessageBlock:
     """One block of calls: seconds of one call on the slowest rank.
 
     Parameters
@@ -60,7 +60,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Answer:
+class MessageTimes:
     """All that one run of the program said.
 
     Parameters
@@ -71,7 +71,7 @@ class Answer:
         ``"multiple"`` when any thread may call MPI.
     ranks : tuple of Rank
         By number.
-    blocks : tuple of Block
+    blocks : tuple of MessageBlock
         In the order of time.
     left : tuple
         (set, test, bytes) from where on messages were left out, for they take too long.
@@ -80,11 +80,11 @@ class Answer:
     mpi: str
     level: str
     ranks: tuple[Rank, ...]
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[MessageBlock, ...] = ()
     left: tuple[tuple[int, str, int], ...] = field(default=())
 
 
-def read(text: str, ranks: int) -> Answer:
+def read(text: str, ranks: int) -> MessageTimes:
     """Return what the program printed; lines of other programs are skipped.
 
     Parameters
@@ -113,7 +113,7 @@ def read(text: str, ranks: int) -> Answer:
         )
     mpi = level = ""
     by_rank: dict[int, Rank] = {}
-    blocks: list[Block] = []
+    blocks: list[MessageBlock] = []
     left: list[tuple[int, str, int]] = []
     try:
         for word, *rest in said[:-1]:
@@ -127,7 +127,7 @@ def read(text: str, ranks: int) -> Answer:
                 left.append((int(rest[0]), rest[1], int(rest[2])))
             elif word == "block":
                 group, test, nbytes, calls, seconds = rest
-                blocks.append(Block(int(group), test, int(nbytes), int(calls), float(seconds)))
+                blocks.append(MessageBlock(int(group), test, int(nbytes), int(calls), float(seconds)))
             else:
                 raise ValueError(word)
     except (ValueError, IndexError) as error:
@@ -138,7 +138,7 @@ def read(text: str, ranks: int) -> Answer:
             "let --launcher start as many as {ranks} says, or leave {ranks} out of it",
             code="E782",
         )
-    return Answer(mpi, level, tuple(by_rank[r] for r in range(ranks)), tuple(blocks), tuple(left))
+    return MessageTimes(mpi, level, tuple(by_rank[r] for r in range(ranks)), tuple(blocks), tuple(left))
 
 
 def _rank(words: Sequence[str]) -> Rank:

@@ -13,7 +13,7 @@ from subsalt.machine import programs
 from subsalt_lab.compiled import compiled
 from subsalt_lab.launch_line import kind_of
 from subsalt_lab.network import rows as make
-from subsalt_lab.network.lines import Answer, Rank, name_of, read
+from subsalt_lab.network.lines import MessageTimes, Rank, name_of, read
 from subsalt_lab.network.places import choose, oversubscribed
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
 from subsalt_lab.result import Say
@@ -233,7 +233,7 @@ def _fits(settings: Settings, ranks: Sequence[Rank]) -> None:
         )
 
 
-def _notes(answer: Answer, ranks: int, taking_turns: bool) -> list[str]:
+def _notes(answer: MessageTimes, ranks: int, taking_turns: bool) -> list[str]:
     """Return what a reader of the figures of one start must know."""
     out = []
     if taking_turns:

@@ -17,7 +17,7 @@ from subsalt.host import machine_facts, usable_cores
 from subsalt.machine.load import Watch
 from subsalt.machine.stats import fit_line, summary
 from subsalt_lab.network import balance, hpcc, imb
-from subsalt_lab.network.lines import Answer, Block
+from subsalt_lab.network.lines import MessageBlock, MessageTimes
 from subsalt_lab.network.messages import Settings, Start, messages, starts
 from subsalt_lab.network.places import Pairs, of_all
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse
@@ -150,12 +150,12 @@ UNITS = {
 }
 
 
-def between_two(answer: Answer, sets: Sequence[Pairs], **more: object) -> list[Row]:
+def between_two(answer: MessageTimes, sets: Sequence[Pairs], **more: object) -> list[Row]:
     """Return the rows of messages between two ranks.
 
     Parameters
     ----------
-    answer : Answer
+    answer : MessageTimes
         Times that the ranks measured.
     sets : sequence of Pairs
         In the order of their numbers.
@@ -182,7 +182,7 @@ def between_two(answer: Answer, sets: Sequence[Pairs], **more: object) -> list[R
     return table
 
 
-def among_all(answer: Answer, **more: object) -> list[Row]:
+def among_all(answer: MessageTimes, **more: object) -> list[Row]:
     """Return the rows of operations of all ranks; bytes are those of one rank, of alltoall those for one other."""
     where = of_all(answer.ranks)
     return [
@@ -197,8 +197,8 @@ def among_all(answer: Answer, **more: object) -> list[Row]:
     ]
 
 
-def _cases(blocks: Sequence[Block]) -> list[tuple[tuple[int, str, int], list[Block]]]:
-    def key(b: Block) -> tuple[int, str, int]:
+def _cases(blocks: Sequence[MessageBlock]) -> list[tuple[tuple[int, str, int], list[MessageBlock]]]:
+    def key(b: MessageBlock) -> tuple[int, str, int]:
         return b.group, b.test, b.nbytes
 
     return [(k, list(some)) for k, some in groupby(sorted(blocks, key=key), key)]
@@ -223,7 +223,7 @@ def _row(
 
 
 @dataclass(frozen=True)
-class Step:
+class TimeJump:
     """Where the time of a message jumps.
 
     Parameters
@@ -261,13 +261,13 @@ def line(sizes: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
     return float(a), float(1.0 / slope), float(np.abs(np.expm1(off(fit.x))).max())
 
 
-def step(sizes: Sequence[int], seconds: Sequence[float]) -> Step | None:
+def step(sizes: Sequence[int], seconds: Sequence[float]) -> TimeJump | None:
     """Return where two lines fit so much better than one that there is a jump between them, None where there is none.
 
     A library sends short messages at once, and asks first before it sends long ones (eager, rendezvous): that shows as
     a jump of the time at one size. A bend without a jump, as from a cache, is none.
     """
-    best: tuple[float, Step] | None = None
+    best: tuple[float, TimeJump] | None = None
     for k in range(PIECE, len(sizes) - PIECE + 1):
         low, high = fit_line(sizes[:k], seconds[:k]), fit_line(sizes[k:], seconds[k:])
         worst = max(low.worst, high.worst)
@@ -277,7 +277,7 @@ def step(sizes: Sequence[int], seconds: Sequence[float]) -> Step | None:
         )
         before = low.intercept + sizes[k] * low.slope
         if before > 0 and jump > STEP * before and (best is None or worst < best[0]):
-            best = worst, Step(sizes[k - 1], sizes[k], jump)
+            best = worst, TimeJump(sizes[k - 1], sizes[k], jump)
     if best is None or best[0] > line(sizes, seconds)[2] / 2:
         return None
     return best[1]

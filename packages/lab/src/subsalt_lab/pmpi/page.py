@@ -14,7 +14,7 @@ from subsalt_lab.barriers.audit import sites_of
 from subsalt_lab.barriers.records import barriers as barriers_of
 from subsalt_lab.pmpi import tables
 from subsalt_lab.pmpi.places import shown
-from subsalt_lab.pmpi.records import CallRow, Profile
+from subsalt_lab.pmpi.records import CallRow, MpiProfile
 
 render.add_templates(Path(__file__).parents[1] / "templates")
 
@@ -29,12 +29,12 @@ FEWEST = 8
 KINDS = {"work": "not in MPI", "mpi": "in MPI", "wait": "waiting between looks at MPI"}
 
 
-def write(profile: Profile, path: str | Path) -> Path:
+def write(profile: MpiProfile, path: str | Path) -> Path:
     """Write the page of a profile.
 
     Parameters
     ----------
-    profile : Profile
+    profile : MpiProfile
         MPI profile of a program.
     path : path
         HTML file.
@@ -46,7 +46,7 @@ def write(profile: Profile, path: str | Path) -> Path:
     return out
 
 
-def page(profile: Profile) -> str:
+def page(profile: MpiProfile) -> str:
     """Return the page as HTML."""
     contents = [(key, title, content(profile)) for key, title, content in SECTIONS]
     sections = [
@@ -59,7 +59,7 @@ def page(profile: Profile) -> str:
     return render.page(title, header, sections, __version__, styles=["mpi.css"])
 
 
-def _header(profile: Profile) -> dict[str, Any]:
+def _header(profile: MpiProfile) -> dict[str, Any]:
     how = {"interposer": "by the interposer", "wrapper": "by the run itself"}[profile.source]
     nodes = len(set(profile.hosts))
     ranks = f"{profile.ranks} rank{'s' * (profile.ranks != 1)} on {nodes} node{'s' * (nodes != 1)}"
@@ -70,7 +70,7 @@ def _header(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _whole(profile: Profile) -> list[tuple[str, str]]:
+def _whole(profile: MpiProfile) -> list[tuple[str, str]]:
     """T1 as cards."""
     cards = [
         (in_words(profile.mean_wall), "wall, MPI_Init to MPI_Finalize, mean over ranks"),
@@ -91,7 +91,7 @@ def _whole(profile: Profile) -> list[tuple[str, str]]:
     ]
 
 
-def _ranks(profile: Profile) -> dict[str, Any]:
+def _ranks(profile: MpiProfile) -> dict[str, Any]:
     """One bar for each rank; who waits least is the one that others wait for."""
     waits = profile.waiting
     away = [a + b for a, b in zip(profile.mpi_seconds, waits, strict=True)]
@@ -138,12 +138,12 @@ def stacked(parts: Sequence[tuple[str, float]], whole: float) -> Any:
     return render.part("mpi.html", "stacked", drawn)
 
 
-def _calls(profile: Profile) -> dict[str, Any]:
+def _calls(profile: MpiProfile) -> dict[str, Any]:
     """T2 with bars."""
     return _calls_table(profile, profile.by_call(), "call", "call")
 
 
-def _sites(profile: Profile) -> dict[str, Any] | None:
+def _sites(profile: MpiProfile) -> dict[str, Any] | None:
     """Return the call sites, where they were distinguished."""
     known = [r for r in profile.by_site() if r.site]
     if all(r.call in ("MPI_Barrier", "MPI_Ibarrier") for r in known):
@@ -151,7 +151,7 @@ def _sites(profile: Profile) -> dict[str, Any] | None:
     return _calls_table(profile, known, "called from", "place")
 
 
-def _calls_table(profile: Profile, calls: Sequence[CallRow], head: str, name: str) -> dict[str, Any]:
+def _calls_table(profile: MpiProfile, calls: Sequence[CallRow], head: str, name: str) -> dict[str, Any]:
     rows = tables.rows(calls, profile)
     most = max((r["seconds"] for r in rows), default=0.0) or 1.0
     n = _shown([r["mpi_part"] or 0.0 for r in rows])
@@ -175,7 +175,7 @@ def _calls_table(profile: Profile, calls: Sequence[CallRow], head: str, name: st
     return {"head": head, "rows": body, "foot": foot}
 
 
-def _phases(profile: Profile) -> dict[str, Any] | None:
+def _phases(profile: MpiProfile) -> dict[str, Any] | None:
     """Phases of the program: what of each is in MPI, and waiting."""
     if not any(p.phase for p in profile.phases):
         return None
@@ -201,7 +201,7 @@ def _phases(profile: Profile) -> dict[str, Any] | None:
     return {"kinds": _kinds(profile), "rows": rows, "foot": foot}
 
 
-def _sums_of_phases(profile: Profile) -> list[tuple[str, list[float]]]:
+def _sums_of_phases(profile: MpiProfile) -> list[tuple[str, list[float]]]:
     """Return phases, the longest first, with their mean seconds: all, in MPI, and waiting.
 
     The waiting of a phase is counted as a phase of its own: here they stand in one row.
@@ -219,7 +219,7 @@ def _sums_of_phases(profile: Profile) -> list[tuple[str, list[float]]]:
     return sorted(sums.items(), key=lambda item: -item[1][0])
 
 
-def _sizes(profile: Profile) -> list[dict[str, Any]] | None:
+def _sizes(profile: MpiProfile) -> list[dict[str, Any]] | None:
     """One picture of calls by size for each function that carries bytes."""
     return [_columns(r) for r in profile.by_call() if r.sizes][:MOST_SIZES] or None
 
@@ -247,7 +247,7 @@ def _columns(r: CallRow) -> dict[str, Any]:
     }
 
 
-def _files(profile: Profile) -> list[tuple[str, ...]] | None:
+def _files(profile: MpiProfile) -> list[tuple[str, ...]] | None:
     """MPI-IO."""
     return [
         (
@@ -261,7 +261,7 @@ def _files(profile: Profile) -> list[tuple[str, ...]] | None:
     ] or None
 
 
-def _barriers(profile: Profile) -> list[dict[str, Any]] | None:
+def _barriers(profile: MpiProfile) -> list[dict[str, Any]] | None:
     """Return the audit's verdict on every place that calls a barrier."""
     if not profile.audit:
         return None
@@ -287,7 +287,7 @@ def _barriers(profile: Profile) -> list[dict[str, Any]] | None:
     return sites
 
 
-def _background(profile: Profile) -> list[tuple[str, ...]] | None:
+def _background(profile: MpiProfile) -> list[tuple[str, ...]] | None:
     """Calls of other threads than the one that started MPI."""
     rows = tables.background_rows(profile)
     return [(r["call"], f"{r['calls']:,}", f"{r['seconds']:,.4f}") for r in rows] or None
@@ -297,7 +297,7 @@ def _parts(wall: float, called: float, waits: float) -> list[tuple[str, float]]:
     return [("work", max(0.0, wall - called - waits)), ("mpi", called), ("wait", waits)]
 
 
-def _kinds(profile: Profile) -> list[tuple[str, str]]:
+def _kinds(profile: MpiProfile) -> list[tuple[str, str]]:
     """Return the kinds of time that bars of this profile show."""
     return [(k, v) for k, v in KINDS.items() if k != "wait" or any(p.waiting for p in profile.phases)]
 

@@ -8,13 +8,13 @@ from typing import Any
 from subsalt.errors import DataError
 from subsalt.timing import phase_label, phase_of
 from subsalt_lab.pmpi.places import places
-from subsalt_lab.pmpi.records import CallRow, PhaseRow, Profile, SizeBin, add_sizes
+from subsalt_lab.pmpi.records import CallRow, MpiProfile, PhaseRow, SizeBin, add_sizes
 
 #: name and version of the format of write.c
 SCHEMA = "subsalt-pmpi-raw-1"
 
 
-def profile_of(raw: Mapping[str, Any], command: str, mpi: str, notes: Sequence[str] = ()) -> Profile:
+def profile_of(raw: Mapping[str, Any], command: str, mpi: str, notes: Sequence[str] = ()) -> MpiProfile:
     """Return the profile of all ranks.
 
     Parameters
@@ -39,7 +39,7 @@ def profile_of(raw: Mapping[str, Any], command: str, mpi: str, notes: Sequence[s
         ranks = sorted(raw["ranks"], key=lambda r: r["rank"])
         # names of machines are private; that two ranks share one is not
         nodes = list(dict.fromkeys(r["host"] for r in ranks))
-        return Profile(
+        return MpiProfile(
             command=command,
             mpi=mpi,
             ranks=len(ranks),

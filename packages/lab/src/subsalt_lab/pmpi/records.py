@@ -102,7 +102,7 @@ class PhaseRow:
 
 
 @dataclass(frozen=True)
-class Profile:
+class MpiProfile:
     """MPI profile of a program.
 
     Parameters
@@ -223,7 +223,7 @@ class Profile:
         return {"schema": SCHEMA, "mpi_percent": self.mpi_percent, "calls": calls, **own}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Profile:
+    def from_dict(cls, values: Mapping[str, Any]) -> MpiProfile:
         """Return the profile of `to_dict`, or that in a result of `subsalt lab profile`.
 
         Raises
@@ -326,7 +326,7 @@ def add_sizes(bins: Iterable[SizeBin]) -> tuple[SizeBin, ...]:
     return tuple(sums[k] for k in sorted(sums))
 
 
-def load(path: Path) -> Profile:
+def load(path: Path) -> MpiProfile:
     """Return the profile in a file that ``subsalt lab profile --out`` wrote.
 
     Raises
@@ -346,4 +346,4 @@ def load(path: Path) -> Profile:
         values = json.loads(text)
     except ValueError:
         values = None
-    return Profile.from_dict(values)
+    return MpiProfile.from_dict(values)

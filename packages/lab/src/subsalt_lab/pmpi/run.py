@@ -29,7 +29,7 @@ from subsalt_lab.pmpi import generate
 from subsalt_lab.pmpi import program as mpi_program
 from subsalt_lab.pmpi.mpi_in_use import MpiInUse, no_mpi
 from subsalt_lab.pmpi.raw import profile_of
-from subsalt_lab.pmpi.records import Profile
+from subsalt_lab.pmpi.records import MpiProfile
 from subsalt_lab.result import Say
 
 HERE = Path(__file__).parent
@@ -141,7 +141,7 @@ class Profiled:
 
     Parameters
     ----------
-    profile : Profile
+    profile : MpiProfile
         MPI profile of the program.
     seconds : float
         From the start of the launcher to its end.
@@ -149,7 +149,7 @@ class Profiled:
         Its exit code; not 0 only of a program that ended MPI first.
     """
 
-    profile: Profile
+    profile: MpiProfile
     seconds: float
     code: int = 0
 
@@ -246,7 +246,7 @@ class Arranged:
     mpi: MpiInUse
     notes: tuple[str, ...]
 
-    def read(self) -> Profile:
+    def read(self) -> MpiProfile:
         """Return the profile of the run that has ended, once.
 
         Raises
@@ -258,7 +258,7 @@ class Arranged:
         self.out.unlink(missing_ok=True)
         return self.profile_of(raw)
 
-    def profile_of(self, raw: Mapping | None) -> Profile:
+    def profile_of(self, raw: Mapping | None) -> MpiProfile:
         """Return the profile of what rank 0 wrote."""
         if raw is None:
             name = programs_name(LaunchLine.of(self.line))

@@ -8,7 +8,7 @@ from typing import Any
 
 from subsalt.report.table import Column, render
 from subsalt_lab.pmpi.places import shown
-from subsalt_lab.pmpi.records import CallRow, Profile, SizeBin, add_sizes, merged
+from subsalt_lab.pmpi.records import CallRow, MpiProfile, SizeBin, add_sizes, merged
 
 #: rows of a table before the rest is summed into one
 MOST = 16
@@ -100,7 +100,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
-def whole_rows(profile: Profile) -> list[dict[str, Any]]:
+def whole_rows(profile: MpiProfile) -> list[dict[str, Any]]:
     """Return the row of T1: ranks, wall time, time in MPI."""
     parts = [100 * m / w for m, w in zip(profile.mpi_seconds, profile.wall, strict=True) if w > 0] or [0.0]
     row: dict[str, Any] = {
@@ -128,14 +128,14 @@ def _case(command: str) -> str:
     return command if len(command) <= 60 else command[:28] + " ... " + command[-27:]
 
 
-def rows(calls: Sequence[CallRow], profile: Profile, folder: Path | None = None) -> list[dict[str, Any]]:
+def rows(calls: Sequence[CallRow], profile: MpiProfile, folder: Path | None = None) -> list[dict[str, Any]]:
     """Return rows of calls with their parts of the times in MPI and of the wall.
 
     Parameters
     ----------
     calls : sequence of CallRow
         Calls of the profile, distinguished in any way.
-    profile : Profile
+    profile : MpiProfile
         Gives the sums.
     folder : path, optional
         The working folder, for the names of files of Python.
@@ -164,7 +164,7 @@ def rows(calls: Sequence[CallRow], profile: Profile, folder: Path | None = None)
     ]
 
 
-def phase_rows(profile: Profile) -> list[dict[str, Any]]:
+def phase_rows(profile: MpiProfile) -> list[dict[str, Any]]:
     """Return the rows of the phases: seconds, mean over ranks, and what of them is in MPI."""
     in_mpi: dict[str, list[CallRow]] = {}
     for r in merged(profile.calls, site=False, comm=False):
@@ -193,7 +193,7 @@ def phase_rows(profile: Profile) -> list[dict[str, Any]]:
     return sorted(table, key=lambda r: -r["seconds"])
 
 
-def size_rows(profile: Profile) -> list[dict[str, Any]]:
+def size_rows(profile: MpiProfile) -> list[dict[str, Any]]:
     """Return the rows of the message sizes: all calls together, then the most expensive by themselves."""
     carrying = [r for r in profile.by_call() if r.sizes]
     together = add_sizes(b for r in carrying for b in r.sizes)
@@ -228,7 +228,7 @@ def size_text(bytes_from: int) -> str:
     return f"{bytes_from}-{2 * bytes_from - 1}"
 
 
-def file_rows(profile: Profile) -> list[dict[str, Any]]:
+def file_rows(profile: MpiProfile) -> list[dict[str, Any]]:
     """Return the rows of MPI-IO; the rate is that of one rank while it is in such a call."""
     some = [r for r in profile.by_call() if r.is_io]
     table = rows(some, profile)
@@ -237,7 +237,7 @@ def file_rows(profile: Profile) -> list[dict[str, Any]]:
     return table
 
 
-def background_rows(profile: Profile) -> list[dict[str, Any]]:
+def background_rows(profile: MpiProfile) -> list[dict[str, Any]]:
     """Return the rows of calls of other threads than the one that started MPI."""
     return rows(merged(profile.background, site=False, comm=False, phase=False), profile)
 
@@ -264,12 +264,12 @@ def _large_phases(phases: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [r for r in phases if r not in small] + [{"phase": f"{len(small)} more", **sums, "mpi_part": part}]
 
 
-def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
+def tables(profile: MpiProfile, how: str, *, sites: bool = False) -> list[str]:
     """Return the tables of a profile; as CSV one, with everything that is distinguished.
 
     Parameters
     ----------
-    profile : Profile
+    profile : MpiProfile
         Profile to show.
     how : str
         ``"text"``, ``"markdown"`` or ``"csv"``.
@@ -300,7 +300,7 @@ def tables(profile: Profile, how: str, *, sites: bool = False) -> list[str]:
     return [title + below + render(content, columns, how) for title, content, columns in parts]
 
 
-def calls_for_programs(profile: Profile) -> list[Mapping[str, Any]]:
+def calls_for_programs(profile: MpiProfile) -> list[Mapping[str, Any]]:
     """Return one entry for each function, for JSON: T2 with plain numbers."""
     table = rows(profile.by_call(), profile)
     return [{**{k: v for k, v in r.items() if k not in _EMPTY}, "bytes": r["bytes"] or 0} for r in table]

@@ -32,7 +32,7 @@ ENOUGH, INTERRUPTED = 8, 50e-6
 
 
 @dataclass(slots=True)
-class Row:
+class CounterRow:
     """Calls of one function on one communicator in one phase."""
 
     calls: int = 0
@@ -68,7 +68,7 @@ class Row:
             bin_[2] += size
 
 
-class Counts:
+class CallCounts:
     """The calls of this rank, by thread, function, communicator and phase, and the seconds of its phases.
 
     Parameters
@@ -83,7 +83,7 @@ class Counts:
         self.phase, self._phases = 0, dict[int, float]()
         # every thread has rows of its own: nothing is locked
         self._main = threading.main_thread().ident
-        self._rows: dict[int | None, dict[tuple[str, str, int, int], Row]] = {self._main: {}}
+        self._rows: dict[int | None, dict[tuple[str, str, int, int], CounterRow]] = {self._main: {}}
 
     def tell(self, number: int) -> None:
         """Begin a phase, as `MPI_Pcontrol` does; of the main thread."""
@@ -126,13 +126,13 @@ class Counts:
             row.probes += 1
             row.beyond += beyond
 
-    def _row(self, call: str, comm: tuple[str, int]) -> Row:
+    def _row(self, call: str, comm: tuple[str, int]) -> CounterRow:
         thread = threading.get_ident()
         rows = self._rows.setdefault(thread, {})
         key = (call, *comm, self.phase if thread == self._main else 0)
         row = rows.get(key)
         if row is None:
-            row = rows[key] = Row()
+            row = rows[key] = CounterRow()
         return row
 
     def raw(self, rank: int, host: str) -> dict[str, Any]:
@@ -297,7 +297,7 @@ class Wrapper:
     ) -> None:
         self.path, self.mpi, self.version = Path(path), mpi, version
         self.aside = aside or (lambda number: None)
-        self.counts = Counts()
+        self.counts = CallCounts()
         self.world: Any = None
         self._refused = False
         self._calls, self._main = 0, threading.main_thread().ident
