@@ -70,7 +70,7 @@ class Method(Protocol):
         """Return memory, disk and time of a run."""
 
     def nodes_model(self, job: Any, run_dir: Path | None) -> Any:
-        """Return a `plan.nodes.NodesModel`: what the run takes on many nodes."""
+        """Return a `plan.nodes.NodesModel`: predictions for the run on many nodes."""
 
     def open_run(self, job: Any, state: Any) -> Any:
         """Return a `run.method_run.ImagingRun`: what a run of this method does beside `run.engine`."""

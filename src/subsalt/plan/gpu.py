@@ -1,4 +1,4 @@
-"""The GPU that a plan is made for: the one that is there, or one that somebody names to size a job elsewhere.
+"""The GPU that a plan is made for: the one that is there, or one that is named to size a job elsewhere.
 
 Its speed is what ``subsalt lab machine`` knows of it, else what is assumed of its kind; a plan says which.
 """

@@ -510,7 +510,7 @@ class Surroundings:
         folder : Path
             Where the run writes; need not exist.
         link : Link, optional
-            Between nodes, where somebody says it.
+            Link between nodes, where it is given.
         limit : float
             Bytes per second that files take and give to all ranks together.
         """

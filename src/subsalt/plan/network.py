@@ -12,7 +12,7 @@ from subsalt.machine.machine_file import Machine
 
 #: how to get it
 HOW = "subsalt lab network"
-#: latency that goes with a rate that somebody gave, s: that of a cluster's network, not of one made of plain Ethernet
+#: latency that is assumed with a rate that the user gave, s: that of a cluster's network, not of plain Ethernet
 GIVEN_LATENCY = 2e-6
 #: places in the order in which one stands for another: ranks of a socket are no slower than those of a node
 NEARER = {"socket": ("socket", "node"), "node": ("node", "socket"), "across": ("across",)}
@@ -112,7 +112,7 @@ def _points(machine: Machine, line: Mapping[str, Any]) -> tuple[tuple[float, flo
 
 
 def given(text: str, option: str = "--network") -> Link:
-    """Return the link between nodes that somebody gives as a rate, such as ``12.5`` (GB/s) or ``"100 Gbit/s"``.
+    """Return the link between nodes that the user gives as a rate, such as ``12.5`` (GB/s) or ``"100 Gbit/s"``.
 
     A latency may stand behind a comma, in microseconds: ``"20 GB/s, 2 us"``.
 

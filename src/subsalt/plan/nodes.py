@@ -86,7 +86,7 @@ def points_of(path: Path) -> list[MeasuredPoint]:
     MissingInputError
         When it is not there.
     DataError
-        When it is none of these, or holds nothing that the model could be held against (E972).
+        When it is none of these, or holds nothing that the model could be compared with (E972).
     """
     file = path / "run.json" if path.is_dir() else path
     content = _read(file)
@@ -258,7 +258,7 @@ CHECKPOINTS = ("snapshots", "states")
 
 @dataclass(frozen=True)
 class PlannedNodes:
-    """The nodes that somebody asks about.
+    """The nodes that a table is made for.
 
     Parameters
     ----------
@@ -269,11 +269,11 @@ class PlannedNodes:
     memory_per_rank : int
         Bytes.
     given : bool
-        The memory is what somebody asked to keep to.
+        The memory is a limit that the user gave.
     link : Link or None
-        Between nodes, where somebody says it.
+        Link between nodes, where it is given.
     files : float
-        Bytes per second that files take and give to all nodes together; infinite when nobody says it.
+        Bytes per second that files take and give to all nodes together; infinite when it is not given.
     """
 
     counts: Sequence[int]
@@ -302,7 +302,7 @@ class Row:
     Parameters
     ----------
     nodes, ranks, per_shot, groups : int
-        How many, ranks that share a shot (1 where blocks are dealt), and what is under way at the same time.
+        How many, ranks that share a shot (1 where blocks are distributed), and groups that work at the same time.
     lost : float
         Part of the ranks' time that is lost behind the last shots, and of ranks without any.
     kernel, halo, checkpoint, io, image_sum, rest : float or None
@@ -342,7 +342,7 @@ class NodesPlan:
     Parameters
     ----------
     job, method, units : str
-        Which job, by which method, and what is dealt to the nodes.
+        Which job, by which method, and the units that are distributed to the nodes.
     rows : list of Row
         By nodes.
     assumptions : list of str
@@ -385,7 +385,7 @@ class NodesPlan:
 
 
 def cluster_of(request: NodesRequest, machine: Machine | None, threads: int | None) -> PlannedNodes:
-    """Return nodes like the machine that was measured, this one when none was; `threads` where nobody asks for some.
+    """Return nodes like the machine that was measured, this one when none was; `threads` where none are given.
 
     Raises
     ------
@@ -448,7 +448,7 @@ def measured_points(seen: Sequence[Path], folder: Path) -> list[MeasuredPoint]:
         try:
             points = points_of(folder)
         except SubsaltError:
-            points = []  # nobody asked for it
+            points = []  # not needed
     return points
 
 

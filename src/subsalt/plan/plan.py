@@ -1,4 +1,4 @@
-"""The plan of a run, whatever its method: what it takes, whether it may start, as lines and as plain values."""
+"""The plan of a run, whatever its method: its needs, whether it may start, as lines and as plain values."""
 
 from __future__ import annotations
 

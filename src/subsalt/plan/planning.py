@@ -63,11 +63,11 @@ class NodesRequest:
     machine, run_dir, measure, say
         As of `PlanRequest`.
     seen : sequence of Path
-        Runs and results of `subsalt lab scaling` that the model is held against.
+        Runs and results of `subsalt lab scaling` with which the model is compared.
     ranks_per_node, threads, memory_per_rank : int
         Ranks of a node, threads and bytes of each; what the machine that was measured has of them when None.
     link : Link, optional
-        Between nodes, where somebody says it.
+        Link between nodes, where it is given.
     files : float
         Bytes per second that files take and give to all nodes together.
     """

@@ -102,7 +102,7 @@ class Prediction:
         }
 
     def for_run(self) -> dict[str, Any]:
-        """Return what a run keeps of it, to be held against what it takes.
+        """Return the record that a run keeps of it, to be compared with the real seconds.
 
         Returns
         -------

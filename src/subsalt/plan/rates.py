@@ -97,7 +97,7 @@ class Rates:
 def worth_again(row: Mapping[str, Any]) -> bool:
     """Return whether a rate should be measured again: it was disturbed, is of another version, or old.
 
-    What disturbed it may be over; a rate that was kept would be wrong by times for good.
+    What disturbed it may be over; a rate that was kept would stay wrong by a factor.
     """
     days = days_since(str(row.get("date", "")), datetime.now(UTC))
     if days is None or row.get("version") != __version__ or days > OLD:

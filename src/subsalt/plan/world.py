@@ -44,7 +44,7 @@ class World:
     ranks_per_node : int
         Ranks that share one node, its memory and its cores.
     given : bool
-        The memory is what somebody asked to keep to, not what was found free.
+        The memory is a limit that the user gave, not the free memory.
     running : bool
         The ranks run: their memory is free beside what they hold already.
     gpu : PlannedGpu or None
@@ -104,7 +104,7 @@ class World:
 
     @property
     def comfortable(self) -> int:
-        """Bytes per rank that leave room beside them; all that was given when somebody said how much."""
+        """Bytes per rank that leave room beside them; all of it when the user gave a limit."""
         return self.memory_per_rank if self.given else int(COMFORT * self.memory_per_rank)
 
 

@@ -231,7 +231,7 @@ def with_slots(scheme: Scheme, place: str, sizes: Sizes, inputs: ChoiceInputs) -
             return _if_both_is_meant(replace(scheme, memory_slots=memory), options)
         return _on_disk(replace(scheme, disk_slots=max(0, min(1, left))), left > 0)
     write, read = (not_hidden(scheme, sizes, inputs, rate) / inputs.step for rate in (inputs.put, inputs.get))
-    # slots that somebody asked for are used; others where they are worth their time
+    # slots that the user asked for are used; others where they are worth their time
     costs = (0, 0) if options.disk_slots is not None else (round(100 * write), round(100 * read))
     spread = replace(scheme, memory_slots=memory, disk_slots=disk, disk_costs=costs)
     if place == "both" and not spread.moves.disk:

@@ -1,4 +1,4 @@
-"""The memory and disk that a scheme takes on a rank, by array, and what it moves to disk and over the link of a GPU.
+"""The memory and disk that a scheme needs on a rank, by array, and its traffic to disk and over the link of a GPU.
 
 `Sizes` is a shot as a schedule sees it: numbers of steps, and bytes of what can be kept of a wavefield.
 
@@ -114,7 +114,7 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         )
         disk = reversal_disk(chunks_of(scheme, sizes), sizes.shell) if on_disk else 0
     elif scheme.strategy == "revolve":
-        # both wavefields are under way at the same time
+        # both wavefields are propagated at the same time
         arrays["second wavefield"] = sizes.state_memory
         moves = scheme.moves
         arrays["states"] = moves.memory * sizes.state_memory
@@ -129,7 +129,7 @@ def footprint(scheme: Scheme, sizes: Sizes) -> Footprint:
         disk += files if scheme.writes_source and not stays else 0
     if scheme.restart_every:
         buffers += sizes.state_buffers
-        # two points: the state under way with the accumulators, and the states of memory slots
+        # two points: the current state with the accumulators, and the states of memory slots
         disk += (4 + 2 * scheme.memory_slots) * sizes.state_file
     if buffers:
         arrays["buffers of files"] = buffers
@@ -252,7 +252,7 @@ def link_traffic(scheme: Scheme, counts: Counts, sizes: Sizes, sums: int = 0) ->
 
     Notes
     -----
-    Exact but for restart points, whose states are counted as if all came from the device.
+    Exact except for restart points, whose states are counted as if all came from the device.
     """
     if not sizes.on_device:
         return LinkTraffic()

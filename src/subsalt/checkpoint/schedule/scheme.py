@@ -152,7 +152,7 @@ class Scheme:
 
     @property
     def writes_source(self) -> bool:
-        """Whether the samples of the source wavefield go to a file: to be read back, kept, or to go on from."""
+        """Whether the samples of the source wavefield go to a file: to be read back, kept, or resumed from."""
         on_file = self.snapshots_on == "disk" or self.keep != "none"
         return on_file or (self.strategy == "store" and self.restart_every > 0)
 

@@ -67,7 +67,7 @@ def receiver_time(scheme: Scheme, sample: int) -> int:
 
 
 def _tasks(scheme: Scheme) -> Iterator[tuple[Task, bool]]:
-    """Yield tasks, and whether a restart point may follow: where no snapshots in memory are under way."""
+    """Yield tasks, and whether a restart point may follow: where no snapshots are in memory."""
     here = reached = 0
     for action in schedule_of(scheme):
         if action.kind == "image":
@@ -133,7 +133,7 @@ class Counts:
     snapshots_read: int = 0
     #: restart points written on the way
     restart_points: int = 0
-    #: states written with them: that of the wavefield under way, and those of memory slots
+    #: states written with them: that of the current wavefield, and those of memory slots
     restart_states: int = 0
 
     def __add__(self, other: Counts) -> Counts:

@@ -123,7 +123,7 @@ class Move(NamedTuple):
 def reversal(length: int, slots: int) -> Iterator[Move]:
     """Yield how to visit `length` states in reverse; `forward_steps` counts the advances.
 
-    The working state begins as x_0, which stands in the slot of depth 0 for good: it is loaded, but neither stored nor
+    The working state begins as x_0, which stays in the slot of depth 0: it is loaded, but neither stored nor
     dropped here. A move costs O(log l), and nothing is done before the first.
     """
     starts, end, here = [0], length, 0

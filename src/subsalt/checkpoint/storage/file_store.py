@@ -237,7 +237,7 @@ class FileStore:
             raise self._flight.failure
 
     def _spare(self) -> Buffer:
-        """Return a buffer; what is under way brings one, else what is read ahead makes place."""
+        """Return a buffer: one that a transfer in flight frees, else one of a record that was read ahead."""
         while (buffer := self._flight.take()) is None:
             if not self._flight.wait_for_any():
                 if not self._flight.reading:

@@ -104,7 +104,7 @@ class PackedStore:
     Parameters
     ----------
     inner : FileStore
-        Takes them; used by nobody else from now on.
+        Takes them; used by no other from now on.
     shapes : sequence of tuple
         Shapes of the arrays of a record, in their order.
     tolerance : float

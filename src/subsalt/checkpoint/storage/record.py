@@ -49,7 +49,7 @@ class RecordLayout:
 
     @classmethod
     def of(cls, record: int, block: int = BLOCK) -> RecordLayout:
-        """Return the layout of `record` floats; a rank that owns no point of a window stores one all the same."""
+        """Return the layout of `record` floats; a rank that owns no point of a window stores one anyway."""
         return cls(max(4, 4 * record), block)
 
     @property
@@ -75,7 +75,7 @@ class RecordLayout:
 
 @dataclass(frozen=True)
 class Identity:
-    """The owner of a record, as a reader must meet it in the header, but for what changes with every put."""
+    """The owner of a record, as a reader must meet it in the header, except for what changes with every put."""
 
     #: at most 64 characters
     run_id: str

@@ -151,7 +151,7 @@ class Scratch:
         records : int
             Records that will be held at a time, if known: room for them is reserved now.
         resume : bool
-            Go on with the records of an earlier process; else its files are replaced.
+            Resume with the records of an earlier process; else its files are replaced.
 
         Raises
         ------
@@ -219,8 +219,8 @@ class Scratch:
     def remove_strays(self, restart: bool = True) -> int:
         """Remove what earlier processes of this run left; return how many bytes that frees.
 
-        Kept wavefields stay, and on request the shots that can go on in the middle. To be called before any rank opens
-        a store; by one of each host, or by all.
+        Kept wavefields stay, and on request the shots that can be resumed in the middle. To be called before any rank
+        opens a store; by one rank of each host, or by all.
         """
         for directory in self.directories:
             scratch.refuse_others(Path(directory))
@@ -256,7 +256,7 @@ class Scratch:
         return [scratch.own_folder(folder) for folder in self.folders(shot)]
 
     def _clear(self, folders: Sequence[Path], restart: bool) -> int:
-        """Empty the folders of a shot but for what stays; return the bytes that were freed."""
+        """Empty the folders of a shot except for what stays; return the bytes that were freed."""
         names = _names(folders[0])
         if restart and any(n.startswith("restart") and n.endswith(".json") for n in names):
             return 0

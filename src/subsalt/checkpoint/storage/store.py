@@ -167,7 +167,7 @@ class MemoryStore:
         self._free.append(self._kept.pop(key))
 
     def flush(self, durable: bool = False) -> None:
-        """Need nothing: nothing is under way."""
+        """Do nothing: no transfer is in flight."""
 
     def close(self, remove: bool | None = None) -> None:
         """Give the memory back."""
@@ -188,7 +188,7 @@ def store_memory(record: int, buffers: int, compression: str = "none") -> int:
     record : int
         Floats per record.
     buffers : int
-        Records that are under way, read ahead, or in the hands of the caller.
+        Records that are in flight, read ahead, or in the hands of the caller.
     compression : {"none", "zfp", "f16"}
         With zfp five more records pass through memory.
     """

@@ -1,6 +1,6 @@
 """Records on their way between buffers and files: the face of the compiled threads (native/snapshot).
 
-The files of a store: one per directory, records dealt out in turn, at offsets that follow from their number.
+The files of a store: one per directory, records distributed in turn, at offsets that follow from their number.
 
 The buffers of a store, and the transfers that use them.
 """
@@ -179,7 +179,7 @@ PIECE = 64 << 20
 
 
 class Stripes:
-    """Files over which the slots of a store are dealt: slot i is the (i // n)-th of file i mod n.
+    """Files over which the slots of a store are distributed: slot i is the (i // n)-th of file i mod n.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ class Slot:
 
 @dataclass
 class Moving:
-    """A transfer under way; `frees` is a slot that comes free with it."""
+    """A transfer in flight; `frees` is a slot that becomes free with it."""
 
     ticket: Ticket
     buffer: Buffer
@@ -341,7 +341,7 @@ class Flight:
         self.free_slots: list[int] = []
         self.writing: dict[int, Moving] = {}
         self.reading: dict[int, Moving] = {}
-        #: transfers whose outcome nobody wants: buffer and slot come free when they are over
+        #: transfers whose outcome is not needed: buffer and slot come free when they are over
         self._left: list[Moving] = []
         self.failure: SubsaltError | None = None
 
@@ -426,7 +426,7 @@ class Flight:
             self._landed(moving)
 
     def drain(self) -> None:
-        """Wait for everything under way, whatever becomes of it, and leave all buffers to the next store."""
+        """Wait for all transfers in flight, whatever their outcome, and leave all buffers to the next store."""
         for moving in [*self.writing.values(), *self.reading.values(), *self._left]:
             self.pool.wait(moving.ticket)
         self.reap()

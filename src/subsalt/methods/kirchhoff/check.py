@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.rules.image import KirchhoffContext
 
 
-#: traces whose offsets are held against the mutes of `[[signal]]`
+#: traces whose offsets are compared with the mutes of `[[signal]]`
 OFFSETS = 2000
 
 

@@ -185,7 +185,7 @@ def migrate_block(
         try:
             _add_all(setup, sums, adder, traces, threads, phases, after, whole)
         finally:
-            # also of a sum that is stopped: it is stored, and goes on from there
+            # also for a sum that is stopped: it is stored, and resumed from there
             sums.settle = _nothing
             settle()
 

@@ -96,7 +96,7 @@ class KirchhoffTimeMigration:
         return plan_kirchhoff(job, request)
 
     def nodes_model(self, job: KirchhoffJob, run_dir: Path | None) -> NodesModel:
-        """Return what the run takes on many nodes."""
+        """Return predictions for the run on many nodes."""
         from subsalt.methods.kirchhoff.nodes import BlocksOnNodes
 
         return BlocksOnNodes(job, run_dir)

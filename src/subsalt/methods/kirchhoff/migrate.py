@@ -4,8 +4,8 @@ Beside it: what a time migration says of itself in run.json, and the prediction 
 
 The blocks of a time migration: every rank takes the next one that is not done, and sums the traces in its reach.
 
-A block counts as done only after its sums are published. While it is summed, restart points are published now and then,
-and once more when somebody stops the run, so that the next start goes on from there.
+A block counts as done only after its sums are published. While it is summed, restart points are published at intervals,
+and once more when the run is stopped, so that the next start resumes from there.
 
 A signal waits until the traces being summed are in the sums (`HeldSignals`).
 """
@@ -214,7 +214,7 @@ class BlockRunner:
                     self.setup, sums, blocks, self.threads, self.clock, after, HeldSignals, self.device
                 )
             except BaseException as error:
-                # somebody wants the end: what was summed since the last point is kept as well
+                # the run is to stop: the sums since the last point are kept as well
                 if not isinstance(error, Exception) and self.save_every and sums.next > stored:
                     self._save(sums)
                 raise

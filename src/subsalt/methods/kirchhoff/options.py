@@ -25,7 +25,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 def _part(name: str, value: object) -> None:
-    """Refuse what is no part of a limit."""
+    """Refuse values that are no part of a limit."""
     if not _is_number(value) or not 0 <= value <= 1:
         raise ConfigError(
             f"{name} = {value!r} is not a fraction of its limit",

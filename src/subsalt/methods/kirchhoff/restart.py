@@ -83,7 +83,7 @@ class BlockRestartPoints:
     def load(self, block: Block) -> Sums | None:
         """Return the sums of a block from the point that is farthest, None when there is none.
 
-        A damaged point is passed over, and said in `dropped`.
+        A damaged point is skipped, and named in `dropped`.
         """
         fitting = [p for p in self.points() if p.block.contains(block) and p.block.classes == block.classes]
         for point in sorted(fitting, key=lambda p: p.next, reverse=True):

@@ -149,7 +149,7 @@ def _so_far(
         try:
             sums = read_sums(path)
         except (SubsaltError, OSError) as error:
-            # a run that goes on replaces its restart points
+            # a run in progress replaces its restart points
             if path in begun:
                 continue
             raise CorruptionError(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from subsalt.methods.kirchhoff.vscan import VelocityScan
 
 
-#: locations whose gathers are drawn when nobody says where
+#: locations whose gathers are drawn when no location is given
 PLACES = 1
 
 

@@ -48,7 +48,7 @@ class ScratchPlace:
     in_memory : bool
         It is no disk.
     free, needed : int
-        Bytes that checkpoints may take there, and that those under way at the same time take.
+        Bytes that checkpoints may take there, and bytes of those that exist at the same time.
     threads : int
         Advised.
     direct : bool

@@ -42,7 +42,7 @@ class ShotsAhead:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        # an error need not wait before it is told
+        # an error need not wait before it is reported
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
         self._next = None
 

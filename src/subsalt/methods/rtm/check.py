@@ -52,7 +52,7 @@ class ModelAccess:
         self.job = job
 
     def parameters(self) -> dict[str, Parameter]:
-        """Return the parameters of the model, summarised when somebody asks."""
+        """Return the parameters of the model, summarised on the first request."""
         given: dict[str, Parameter] = self.job.remember("parameters", lambda: load_parameters(self.job))
         return given
 

@@ -200,7 +200,7 @@ def frame_of_model(job: RtmTables, given: dict[str, Parameter]) -> Frame:
 
 
 def line_numbers(job: RtmTables, grid: Grid) -> LineNumbers | None:
-    """Return how the lines of an image on `grid` are numbered; None where nobody says it.
+    """Return how the lines of an image on `grid` are numbered; None where no numbers are given.
 
     `[output]` says it for an axis, or the SEG-Y file of vp for both, where the nodes of `grid` lie on its lines.
     """

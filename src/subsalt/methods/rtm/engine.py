@@ -154,10 +154,10 @@ def migrate_shot(
     phases : Phases, optional
         Takes the seconds of `setup`, `traces`, `source`, `receivers`.
     progress : callable, optional
-        Called now and then with the fraction done.
+        Called at intervals with the fraction done.
     scheme : Scheme, optional
         How the source wavefield comes to meet the receiver wavefield; all snapshots in memory when None. The image has
-        the same bits whatever it is, but for ``boundary`` and scratch compressed by zfp.
+        the same bits whatever it is, except for ``boundary`` and scratch compressed by zfp.
     scratch : Scratch, optional
         Where the scheme writes. With restart points its files stay, for the caller to remove once the result is safe.
     halved : bool

@@ -191,7 +191,7 @@ class Grouping:
 
     @property
     def groups(self) -> int:
-        """Shots that are under way at the same time."""
+        """Number of shots in progress at the same time."""
         return len(self.sizes)
 
     @property

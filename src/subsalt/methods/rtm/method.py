@@ -96,7 +96,7 @@ class ReverseTimeMigration:
         return plan_rtm(job, request)
 
     def nodes_model(self, job: Job, run_dir: Path | None) -> NodesModel:
-        """Return what the run takes on many nodes."""
+        """Return predictions for the run on many nodes."""
         from subsalt.methods.rtm.nodes import ShotsOnNodes
 
         return ShotsOnNodes(job, run_dir)

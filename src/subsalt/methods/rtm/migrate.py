@@ -221,7 +221,7 @@ class ShotRunner:
             return reused(self.reuse, shot, self.groups.group, lambda fraction: report(shot, fraction))
 
     def _published(self, shot: Shot, part: ShotImage) -> Outcome:
-        """Publish the partial image of a shot and return what is told of it. Collective over the group."""
+        """Publish the partial image of a shot and return its record for the ledger. Collective over the group."""
         with self.clock("partial image"):
             sha = write_partial(self.images, part, self.setup.window(shot), self.groups.group)
         self.point_steps += part.point_steps

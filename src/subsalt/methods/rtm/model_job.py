@@ -1,4 +1,4 @@
-"""Model the survey of a job to SEG-Y; shots that are already there are kept, so that a stopped run goes on."""
+"""Model the survey of a job to SEG-Y; shots that are already there are kept, so that a stopped run can be resumed."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ class ShotsFolder:
         return Bookkeeping(self.state.clock, progress=self.state.request.progress)
 
     def end_of_units(self, more: bool = False) -> None:
-        """Do nothing: nobody asks modelling to stop but by a signal."""
+        """Do nothing: modelling is stopped by signals alone."""
 
     def end(self, groups: RankGroups, meter: Meter) -> None:
         """Sum what was computed."""

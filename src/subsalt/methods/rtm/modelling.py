@@ -108,7 +108,7 @@ def model_shot(
     shot : Shot
         Positions.
     progress : callable, optional
-        Called now and then with the fraction done.
+        Called at intervals with the fraction done.
     group : Comm, optional
         The ranks that share the shot; the traces have the bits of one process.
 

@@ -432,7 +432,7 @@ def on_slabs(setup: Setup) -> Setup:
 def distinct(parts: Sequence[Domain]) -> list[Domain]:
     """Return the parts of which one may be the largest: the ends with the layer, their neighbours, the thickest.
 
-    Those between are alike, but for receivers; of groups of eight and fewer all are returned.
+    Those between are alike, except for receivers; of groups of eight and fewer all are returned.
     """
     if len(parts) <= 8:
         return list(parts)

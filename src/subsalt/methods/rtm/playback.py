@@ -229,7 +229,7 @@ def movie_of(
     progress : callable, optional
         ``progress(done, total, message)``.
     say : callable, optional
-        Callback for progress text: what it takes, when the shot has to be propagated again.
+        Callback for progress text: the cost, when the shot has to be propagated again.
 
     Raises
     ------
@@ -335,7 +335,7 @@ def _shot(survey: Survey, source: SourceRun, wanted: int | None) -> Shot:
 
 
 def _said(replay: Replay, names: Sequence[str], source: SourceRun) -> str:
-    """Return in words what it takes to propagate a shot again."""
+    """Return the cost of propagating a shot again, in words."""
     steps = sum(replay.steps(n) for n in names)
     whole = 2 * (replay.setup.axis.nt - 1)
     took = next((r["seconds"] for r in source.rows if r["id"] == replay.shot.id), None)

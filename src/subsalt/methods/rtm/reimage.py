@@ -2,7 +2,7 @@
 
 Sums that the partial images of the run hold are taken from them, all others are summed again from the kept wavefields:
 by the same kernels in the same order, so that the image has the bytes of a fresh run with that job. It goes into a run
-directory of its own, with a ledger: stopped, it goes on; started under mpiexec, every rank takes shots.
+directory of its own, with a ledger: stopped, it can be resumed; started under mpiexec, every rank takes shots.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def reimage_run(
     progress: Progress | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> RunResult:
-    """Make a new image from a run directory into another one; the same call goes on where it was stopped. Collective.
+    """Make a new image from a run directory into another one; the same call resumes where it was stopped. Collective.
 
     Parameters
     ----------

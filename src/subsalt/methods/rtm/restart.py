@@ -1,6 +1,6 @@
-"""Restart points inside a shot: what an interrupted shot goes on from, with the bits of one that was not.
+"""Restart points inside a shot: an interrupted shot resumes from them, with the same bits as without a stop.
 
-A point holds the wavefield under way, the accumulators, the states of memory slots, and where in the schedule it was;
+A point holds the current wavefield, the accumulators, the states of memory slots, and where in the schedule it was;
 samples and states on disk are there already. The last two points are kept, in records of their own, so that a newer one
 that was not finished, or is damaged, leaves the older one. A point counts when its description, published last, and all
 its records say so on every rank of the group.
@@ -44,9 +44,9 @@ class ShotRestartPoint:
     task : int
         The last task that is done.
     receiving : bool
-        Whether the receiver wavefield is under way.
+        Whether the receiver wavefield is being propagated.
     it : int
-        Time index of the wavefield under way.
+        Time index of the current wavefield.
     places : list of StatePlace
         Slots that hold states.
     counts : Counts

@@ -5,7 +5,7 @@ Without damping the leapfrog scheme is symmetric in time::
     u[n+1] = 2 u[n] - u[n-1] + m L u[n] + s[n]      =>      u[n-1] = 2 u[n] - u[n+1] + m L u[n] + s[n]
 
 so the same kernels run it backwards, with the source samples of the same sign. In the absorbing layer it is not, and
-there the field is gone for good. What stands between is the shell: the cells within reach of the layer, in the part of
+there the field is lost. What stands between is the shell: the cells within reach of the layer, in the part of
 the grid that does not absorb. They are kept at every step and put back at every step; inside them the field comes back
 to rounding. The reach is M cells, the radius of the stencil: the terms of a PML act in the M cells inside its edge, and
 the first cell beyond them reads all M. In tilted media, whose derivatives are composed, it is 2 M.
@@ -143,7 +143,7 @@ def image_by_reversal(shooting: Shooting, task: ShotTask) -> Reversed:
         try:
             reversal.run()
         except SnapshotDamaged:
-            # what lies before a damaged shell cannot be reached: the way begins anew
+            # what lies before a damaged shell cannot be reached: the shot begins again
             if not left:
                 raise
             done.recomputed += reversal.source_steps + reversal.receiver_steps

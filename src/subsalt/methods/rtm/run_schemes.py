@@ -22,7 +22,7 @@ from subsalt.methods.rtm.scheme_records import NAMES, SECONDS
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 
-#: threads that write and read, where nobody says how many
+#: threads that write and read, where their number is not given
 THREADS = 2
 
 
@@ -90,7 +90,7 @@ class RunSchemes:
         return choice
 
     def of(self, shot: Shot) -> dict[str, Any]:
-        """Return what `migrate_shot` is told of it. Collective over the group."""
+        """Return the arguments of `migrate_shot` that depend on it. Collective over the group."""
         self._go_on(shot)
         scheme = self.choice(shot).scheme
         if scheme != self._last:

@@ -145,7 +145,7 @@ class SampleFile:
 
 
 class BlockSamples:
-    """The source samples of the block in hand, in memory or in a file.
+    """The source samples of the current block, in memory or in a file.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class BlockSamples:
         Parameters
         ----------
         wanted : bool
-            The block in hand needs them.
+            The current block needs them.
         new : bool
             They are made for the first time, and so go to the file.
         """
@@ -192,7 +192,7 @@ class BlockSamples:
             self.file.put(i)
 
     def take(self, sample: int) -> NDArray:
-        """Return an array in memory for one sample of the block in hand."""
+        """Return an array in memory for one sample of the current block."""
         self._held[sample] = self._free.pop()
         return self._held[sample]
 

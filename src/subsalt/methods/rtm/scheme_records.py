@@ -24,7 +24,7 @@ SECONDS = ("stall_seconds", "put_seconds", "get_seconds")
 
 
 def records_of_shots(folder: Path, done: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Return what finished shots said of their strategy, by id, from the events of the run, whoever did them."""
+    """Return the records of finished shots on their strategy, by id, from the events of the run."""
     events = done_events(folder, done)
     return {
         shot: event["checkpoint"] for shot, event in events.items() if _is_record(event.get("checkpoint"))

@@ -53,7 +53,7 @@ class TracePrefetcher:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        # an error need not wait for a slow file server before it is told
+        # an error need not wait for a slow file server before it is reported
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
     def prepare(self, shot: Shot) -> None:

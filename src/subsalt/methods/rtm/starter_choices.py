@@ -1,6 +1,6 @@
 """Choices of `subsalt init` that the files do not settle: chosen first, then corrected by the rules of `check`.
 
-A new job shall not be refused for something that nobody but `init` has chosen: a wavelet that the grid of the model
+A new job shall not be refused for something that `init` itself has chosen: a wavelet that the grid of the model
 does not carry, or that peaks at another time than the first breaks; noisy traces that a step would zero; a sea surface
 whose ghosts are in the traces.
 """

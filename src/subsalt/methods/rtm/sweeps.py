@@ -358,7 +358,7 @@ class Sweeps:
     def _make_samples_again(self, numbers: range) -> dict[int, NDArray]:
         """Return samples computed again from the start; the ones before them are written again on the way.
 
-        One more sweep then mends a whole file, however much of it is damaged. What is asked for comes from memory:
+        One more sweep then repairs a whole file, however much of it is damaged. What is asked for comes from memory:
         should the device spoil what it is given again, the next piece meets it.
         """
         prop, file, k = self.shooting.prop, self.samples.file, self.scheme.image_step

@@ -102,7 +102,7 @@ def noisy_to(
     """Return the frequency, Hz, up to which an estimate from `traces` is noise; None where it is signal throughout.
 
     Only what lies below half of the frequency at which most is modelled counts: noise above it is for the steps of
-    the job. Half a cycle in the `length` of the wavelet, s, is told from none.
+    the job. Half a cycle in the `length` of the wavelet, s, is distinguished from none.
     """
     half = int(np.argmax(modelled)) // 2
     noisy = modelled[:half] < min(0.5, NOISE / traces) * recorded[:half]

@@ -115,7 +115,7 @@ def _read(table: TraceTable, rows: NDArray[np.int64]) -> NDArray[np.float32] | N
     try:
         data: NDArray[np.float32] = table.files.read(table.number[rows])
     except SubsaltError:
-        return None  # somebody else's finding
+        return None  # another rule reports it
     treat = getattr(table.treatment, "picked", None)
     return data if treat is None else treat(rows, data)
 

@@ -29,7 +29,7 @@ _EXPLAINS, _BETTER = 0.9, 0.25
 _MOST, _COVERED = 0.5, 0.75
 #: share of the midpoints that lie on the grid of their own numbers: all but those beside its outermost bins
 _OWN = 0.9
-#: cells along each side of a grid by which its cover is told: bins may be smaller than midpoints are apart
+#: cells along each side of a grid by which its cover is measured: bins may be smaller than midpoints are apart
 _CELLS = 16
 #: half the width of a line: share of its length, and at least so many crosslines
 _WIDE = (0.1, 20)

@@ -258,7 +258,7 @@ def one_source(table: TraceTable) -> Iterator[Finding]:
 
 
 def traces_apart(table: TraceTable) -> Iterator[Finding]:
-    """Yield what is to be said of traces that lie far from all others, and of shots that lack channels."""
+    """Yield findings on traces that lie far from all others, and on shots that lack channels."""
     t = table.trace_set()
     if table.notes.get("positions", {}).get("from") == "coordinates":
         none = ~(table.src.any(axis=1) | table.rcv.any(axis=1))

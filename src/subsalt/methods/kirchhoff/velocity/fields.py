@@ -10,7 +10,7 @@ Functions of time at scattered places, interpolated over the map.
 
 Along a line, and over functions that stand on lines (several on each inline, or on each crossline, as velocities are
 picked), interpolation is linear: along the lines first, then from line to line; a regular set of functions gives the
-bilinear interpolation. Beyond the first and last function of a line, and beyond the first and last line, values go on.
+bilinear interpolation. Beyond the first and last function of a line, and the first and last line, values are constant.
 Functions without such an order are weighted by inverse distances, ``((R - d) / (R d))^2`` over the eight nearest with R
 the distance of the ninth (Franke and Nielson 1980, Int. J. Numer. Meth. Engng. 15, 1691): continuous, exact at every
 function, and never outside the range of the values around. A triangulation would be linear between three functions, but

@@ -71,7 +71,7 @@ def rms_of_interval(times: Array, values: Array, at: Array) -> Array:
 def rms_of_layers(times: Array, values: Array, at: Array) -> Array:
     """Return rms velocities of layers of constant velocity; arrays as in `linear`.
 
-    The value of a node is the velocity of the layer that ends there, as Dix's formula gives it; the last layer goes on.
+    The value of a node is the velocity of the layer that ends there, by Dix's formula; the last layer continues.
     """
     i = np.minimum(np.searchsorted(times, at, side="left"), times.size - 1)
     begin = np.concatenate([[0.0], times[:-1]])
