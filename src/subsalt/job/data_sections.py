@@ -79,7 +79,7 @@ class GeometrySection(Section):
     )
     join: Literal["auto", "record", "point"] | None = Field(
         None,
-        description="traces are known by field record (byte 9), or by shot point (byte 17) and line; and by channel",
+        description="identify shots by field record (byte 9), or by shot point (byte 17) and line; traces by channel",
     )
     lines: dict[str, str] | None = Field(
         None,
@@ -120,9 +120,11 @@ class ExcludeSection(Section):
     shot: int | list[int] | str | None = Field(
         None, description='field record numbers (byte 9): 7, [7, 9] or ranges such as "7-9"'
     )
-    channels: int | list[int] | str | None = Field(None, description="channel numbers (byte 13), likewise")
+    channels: int | list[int] | str | None = Field(
+        None, description="channel numbers (byte 13); a number, a list or ranges"
+    )
     traces: int | list[int] | str | None = Field(
-        None, description="numbers of traces in the file, from 1, likewise"
+        None, description="trace numbers in the file, from 1; a number, a list or ranges"
     )
 
     @model_validator(mode="after")
@@ -188,7 +190,7 @@ class TracesSection(Section):
     bytes: dict[str, Word] = Field(
         {},
         description="header bytes that differ from the preset, 1-based, with a type where it differs: "
-        '{channel = {byte = 125, type = "i2"}}; of a store of traces also names',
+        '{channel = {byte = 125, type = "i2"}}; for a store of traces, also names of its header values',
     )
     fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
     bad_traces: Literal["error", "zero"] = Field(

@@ -19,7 +19,7 @@ def schema_text() -> str:
         schema = method_of(method).job_class().model_json_schema(by_alias=True)
         merged["$defs"] |= schema.pop("$defs")
         properties = schema["properties"]
-        properties["method"] = {"const": method, "description": "how the image is made"}
+        properties["method"] = {"const": method, "description": "migration method"}
         if method == DEFAULT:
             merged["properties"] = {k: v for k, v in properties.items() if k != "method"}
         else:

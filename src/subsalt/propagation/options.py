@@ -46,7 +46,7 @@ class PropagationOptions(CheckedOptions):
     topography: Topography | None = option(
         None, "free surface inside the model: isotropic media on a processor, one rank per shot"
     )
-    time_dispersion: bool = option(True, "exact correction of time dispersion on wavelet and traces")
+    time_dispersion: bool = option(True, "correct time dispersion exactly, on wavelet and traces")
     source_taper: float | None = option(
         6.0,
         "cells around a source made elliptical, against its S wave; 0: off",
@@ -54,7 +54,11 @@ class PropagationOptions(CheckedOptions):
         more="in anisotropic media",
         or_none=True,
     )
-    anisotropy: AnisotropyRule = option("lower-delta", "where delta > epsilon", one_of(AnisotropyRule))
+    anisotropy: AnisotropyRule = option(
+        "lower-delta",
+        "treatment of nodes with delta > epsilon, where VTI equations are unstable",
+        one_of(AnisotropyRule),
+    )
     model_storage: ModelStorage = option(
         "f32",
         "model arrays of the step: f32, or u16 (16 bits, half the bytes; not for tti)",
@@ -141,7 +145,7 @@ class ImagingOptions(CheckedOptions):
 
     mode: Mode = option(
         "reflectivity",
-        "what is injected at the receivers",
+        "quantity injected at the receivers",
         one_of(Mode),
         more="reflectivity: the scaled time derivative, so that reflectors image as zero-phase peaks at their depth, "
         "about as high as their reflection coefficient over the cosine of the angle of incidence; adjoint: the data "
@@ -168,13 +172,17 @@ class ImagingOptions(CheckedOptions):
         more="it returns to its value over half that depth below",
         unit="m",
     )
-    image_step: int | None = option(None, "time steps between imaged samples; auto: from Nyquist", whole(1))
+    image_step: int | None = option(
+        None,
+        "time steps between imaged samples; auto: the largest that the Nyquist criterion allows",
+        whole(1),
+    )
     normalise: float = option(
         0.01, "stabilisation of the division, relative to the mean illumination", number
     )
     illumination: Illumination = option(
         "survey",
-        "divide by the sum over shots, or add the quotients of the shots",
+        "survey: divide the image by the illumination of all shots; shot: divide each shot by its own",
         one_of(Illumination),
         more="with shot the image grows with the number of shots",
     )

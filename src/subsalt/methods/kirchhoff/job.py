@@ -56,7 +56,7 @@ class KirchhoffJob(BaseJob):
     )
     velocity: VelocitySection = Field(description="rms velocity in two-way time")
     kirchhoff: KirchhoffSection = Field(
-        default_factory=KirchhoffSection, description="output grid, gathers, and how traces are summed"
+        default_factory=KirchhoffSection, description="output grid, gathers and summation of a time migration"
     )
     parallel: KirchhoffParallelSection = Field(
         default_factory=KirchhoffParallelSection, description="threads and device"

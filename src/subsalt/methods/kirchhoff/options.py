@@ -41,7 +41,7 @@ class KirchhoffOptions(CheckedOptions):
 
     amplitude: Amplitude = option(
         "3d",
-        "amplitude and phase correction; auto: 3d, and 2.5d for the data of a line",
+        "amplitude and phase correction; auto: 2.5d for a line, otherwise 3d",
         one_of(Amplitude),
         more="3d: the weight W3 and the derivative -d/dt of a 3-D survey; 2.5d: the weight W2 and the half derivative "
         "of one line over a 3-D earth; none: weight 1, phase as recorded",
@@ -63,7 +63,7 @@ class KirchhoffOptions(CheckedOptions):
     )
     antialias: Antialias = option(
         "bands",
-        "pre-filtered alias bands, a continuous triangle filter, or none",
+        "antialias filter: pre-filtered bands, a continuous triangle filter, or none",
         one_of(Antialias),
         more="bands: copies of every trace low-passed at some corners; triangle: as long as the operator is steep",
     )

@@ -40,7 +40,7 @@ class SlicesSection(Section):
     """Shots recorded on every node of a plane: one file of time slices (RSF) each, in the order of `files`."""
 
     sources: list[list[Length]] = Field(
-        min_length=1, description="(x, y, z), or (x, z), of the source of each file"
+        min_length=1, description="position of the source of each file, (x, y, z) or (x, z)"
     )
     depth: Length = Field(0.0, description="depth of the nodes")
 
@@ -73,7 +73,7 @@ class DataSection(TracesSection):
     mute: MuteSection | None = Field(None, description="zero the direct arrival")
     gathers: Literal["shot", "receiver"] | None = Field(
         None,
-        description="receiver: migrate common-receiver gathers, by reciprocity: one shot for each receiver (pressure)",
+        description="receiver: migrate common-receiver gathers by reciprocity, one migration per receiver (pressure)",
     )
     duplicates: Literal["error", "first", "keep"] | None = Field(
         None, description="duplicate traces: stop with an error, use the first, or use all"

@@ -105,13 +105,13 @@ class ModelSection(Section):
     """The earth model."""
 
     vp: ValueSection = Field(description="P velocity: a number, a file, or {z = [...], value = [...]}")
-    epsilon: ValueSection | None = Field(None, description="Thomsen epsilon, a fraction; as vp")
-    delta: ValueSection | None = Field(None, description="Thomsen delta, a fraction; as vp")
+    epsilon: ValueSection | None = Field(None, description="Thomsen epsilon, a fraction; same forms as vp")
+    delta: ValueSection | None = Field(None, description="Thomsen delta, a fraction; same forms as vp")
     theta: ValueSection | None = Field(
-        None, description="tilt of the symmetry axis from the downward vertical, degrees; as vp"
+        None, description="tilt of the symmetry axis from the downward vertical, degrees; same forms as vp"
     )
     phi: ValueSection | None = Field(
-        None, description="azimuth of the tilt from x towards y, degrees (3-D); as vp"
+        None, description="azimuth of the tilt from x towards y, degrees (3-D); same forms as vp"
     )
     smoothing: NonNegativeLength = Field(
         0.0, description="sigma of a Gaussian on slowness, epsilon, delta, axis; 0: none"

@@ -164,7 +164,7 @@ class SourceSection(Section):
     f3: NonNegativeFrequency | None = Field(None, description="Ormsby: start of the high ramp")
     f4: NonNegativeFrequency | None = Field(None, description="Ormsby: end of the high ramp")
     fmax: AutoFrequency = Field(
-        "auto", description="highest frequency that counts for dispersion; auto: of the wavelet"
+        "auto", description="highest frequency for the dispersion check; auto: that of the wavelet"
     )
     t0: AutoSignedTime = Field(
         "auto", description="time of the peak after the start of the record; auto: 1.5 / f0"
@@ -275,11 +275,11 @@ class RtmTables(BaseJob):
     grid: GridSection | None = Field(None, description="model grid, if no file defines it")
     source: SourceSection = Field(description="the source wavelet")
     propagation: PropagationSection = Field(
-        default_factory=PropagationSection, description="how wavefields are computed"
+        default_factory=PropagationSection, description="computation of wavefields"
     )
-    imaging: ImagingSection = Field(default_factory=ImagingSection, description="how the image is made")
+    imaging: ImagingSection = Field(default_factory=ImagingSection, description="imaging condition and image")
     checkpoint: CheckpointSection = Field(
-        default_factory=CheckpointSection, description="how the source wavefield is stored or recomputed"
+        default_factory=CheckpointSection, description="storing or recomputing the source wavefield"
     )
     parallel: ParallelSection = Field(default_factory=ParallelSection, description="threads and device")
     output: OutputSection = Field(default_factory=OutputSection, description="what is written")
