@@ -42,7 +42,7 @@ class PrestackDataSection(TracesSection):
         None, description="read positions from SPS, P1/90, P1/11 or CSV files, not from the headers"
     )
     cdp_line: CdpLineSection | None = Field(
-        None, description="compute compute 2-D positions from CDP numbers and offsets, not from coordinates"
+        None, description="compute 2-D positions from CDP numbers and offsets, not from coordinates"
     )
     bins: BinsSection | None = Field(
         None, description="compute positions from bin positions and offsets, not from coordinates"
