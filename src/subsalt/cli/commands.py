@@ -19,6 +19,7 @@ from subsalt.errors import (
     FindingsError,
     MissingInputError,
 )
+from subsalt.missing_files import missing_file
 
 if TYPE_CHECKING:
     from subsalt.cli.app_root import ParallelOptions, RestartOptions
@@ -146,6 +147,6 @@ def end_with_holes(out: Out, result: Any, cure: str) -> None:
 def must_exist(path: Path) -> None:
     """Refuse a path that is not there or may not be read."""
     if not path.exists():
-        raise MissingInputError(f"{path} does not exist", "check the name", code="E110")
+        raise missing_file(path, "check the name and the folder")
     if not os.access(path, os.R_OK):
         raise MissingInputError(f"{path} cannot be read", "check its permissions", code="E111")

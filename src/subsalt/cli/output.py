@@ -120,7 +120,7 @@ class Out:
             code = f"{f.code}  " if f.is_fault else ""
             print(f"{word} {code}{printable(f.message)}", file=stream)
             if f.fix:
-                fix = f.fix if self.verbose else f.short_fix
+                fix = (f.fix if self.verbose else f.short_fix).replace("\n", f"\n{'':<12} ")
                 print(f"{'':<7} {paint('fix:', 'fix', stream)} {printable(fix)}", file=stream)
             for name, value in plain(f.evidence).items() if self.verbose else ():
                 print(f"{'':<7} {printable(f'{name}: {short_value(value)}')}", file=stream)

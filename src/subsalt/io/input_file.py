@@ -25,6 +25,7 @@ from subsalt.io.faults import ask, is_fault_set
 from subsalt.io.input_traffic import COUNTED
 from subsalt.io.objects import StoredObject, as_path, is_url
 from subsalt.io.trace_store import StoreFile, is_store
+from subsalt.missing_files import missing_file
 
 
 def _object(path: Path) -> StoredObject | StoreFile | None:
@@ -86,7 +87,7 @@ class InputFile:
         except CannotCreateError:
             raise  # a link in a run directory
         except (FileNotFoundError, NotADirectoryError) as e:
-            raise MissingInputError(f"{self.path} does not exist", "check the name and the folder") from e
+            raise missing_file(self.path, "check the name and the folder") from e
         except (OSError, ValueError) as e:
             why = getattr(e, "strerror", None) or str(e)
             raise MissingInputError(

@@ -21,6 +21,7 @@ from subsalt.io.regular_files import read_regular
 from subsalt.job import errors as job_errors
 from subsalt.job.units import Section, shown
 from subsalt.methods import DEFAULT, METHODS, method_of
+from subsalt.missing_files import missing_file
 
 
 def read_job(path: str | Path) -> BaseJob:
@@ -110,6 +111,8 @@ class BaseJob(Section):
         """
         path = Path(path)
         text = _read_text(path)
+        if path.suffix.lower() in _DATA:
+            raise _no_job(path, "")
         try:
             raw = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, tables in tables
@@ -298,19 +301,31 @@ def _read_text(path: Path) -> str:
     try:
         data = read_regular(path, MOST_TEXT)
     except FileNotFoundError:
-        raise MissingInputError(
-            f"{path} does not exist", "`subsalt init JOB.toml --from FILES` writes one", code="E110"
-        ) from None
+        raise missing_file(path, "`subsalt init JOB.toml --from FILES` writes one") from None
     except OSError as error:
         raise MissingInputError(
             f"{path} cannot be read: {error.strerror}", "check its permissions", code="E111"
         ) from None
     except ValueError as error:
-        raise ConfigError(f"{path} {error}", "a job file is TOML text", code="E106") from None
+        raise _no_job(path, f"{path} {error}") from None
     try:
         # editors of Windows put a mark before texts
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path} is not a text: byte {error.start} is no UTF-8", "a job file is TOML text", code="E106"
-        ) from None
+        raise _no_job(path, f"{path} is not a text: byte {error.start} is no UTF-8") from None
+
+
+#: what files of these suffixes hold, and the option of `subsalt init` that takes them
+_DATA = dict.fromkeys((".sgy", ".segy", ".seg", ".su"), ("traces", "--from")) | dict.fromkeys(
+    (".rsf", ".npy", ".npz", ".vti", ".nc"), ("a volume", "--from FILES --vp")
+)
+
+
+def _no_job(path: Path, otherwise: str) -> ConfigError:
+    """Return the error of data given in place of a job file, or of a file that is no text (E106)."""
+    holds, option = _DATA.get(path.suffix.lower(), ("", ""))
+    if not holds:
+        return ConfigError(otherwise, "a job file is TOML text", code="E106")
+    return ConfigError(
+        f"{path} holds {holds}, and is no job file", f"subsalt init job.toml {option} {path}", code="E106"
+    )

@@ -88,6 +88,18 @@ def synonym(word: str, names: Sequence[str]) -> str:
     return next((name for name in known if name in names), "")
 
 
+#: tables that a job cannot do without: what to add, and the lines to paste
+_LINES = {
+    "source": ("these lines, with the peak frequency of your data in Hz", "[source]\nf0 = 15"),
+    "data": ("these lines, with your files of traces", '[data]\nfiles = ["shots/*.sgy"]'),
+    "model": ("these lines, with your P velocity (a file, or a number in m/s)", '[model]\nvp = "vp.sgy"'),
+    "velocity": (
+        "these lines, with your rms velocity (a file, or a number in m/s)",
+        '[velocity]\nfile = "vrms.txt"',
+    ),
+}
+
+
 def findings_from(error: ValidationError, job: type[BaseModel], text: str = "") -> list[Finding]:
     """Return one finding per problem of a job.
 
@@ -157,6 +169,9 @@ def _finding(item: dict, loc: Sequence[str | int], where: str, job: type[BaseMod
         return Finding("E769", "error", said, cure, evidence)
     if kind == "extra_forbidden":
         return Finding("E101", "error", f"{where}: unknown key", suggestion(loc, job), evidence)
+    if kind == "missing" and len(loc) == 1 and str(loc[0]) in _LINES:
+        why, lines = _LINES[str(loc[0])]
+        return Finding("E102", "error", f"[{loc[0]}] is missing", f"add {why}:\n{lines}", evidence)
     if kind == "missing":
         field = _field_description(loc, job)
         return Finding(

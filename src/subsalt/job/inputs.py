@@ -13,7 +13,7 @@ from subsalt.io.input_file import InputFile
 from subsalt.io.objects import StoredObject, as_path, is_url, matching, refuse_url, tree_fingerprint
 from subsalt.io.publish import sha256_file
 from subsalt.io.segy.index import SUFFIX
-from subsalt.job.units import shown
+from subsalt.missing_files import missing_file, no_match
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
@@ -44,7 +44,7 @@ def expand_files(job: BaseJob, patterns: list[str], key: str = "data.files") -> 
                     f"{key}: {path.parent} cannot be read", "check its permissions", code="E111"
                 )
             if not files:
-                raise MissingInputError(f"no file matches {path}", f"check the pattern in {key}", code="E112")
+                raise no_match(path, f"check the pattern in {key}: it counts from the folder of the job file")
             paths = [as_path(f) for f in files if not f.endswith(SUFFIX)]
             out += [p for p in paths if is_url(p) or not p.is_dir() or p.suffix in STORES]
         else:
@@ -83,12 +83,7 @@ def existing(path: Path, key: str, *, stored: bool = False) -> Path:
             refuse_url(path, key)
         return path
     if not _exists(path):
-        name = str(path)
-        raise MissingInputError(
-            f"{key}: {name if len(name) < 500 else shown(name)} does not exist",
-            "names count from the folder of the job file",
-            code="E110",
-        )
+        raise missing_file(path, "names count from the folder of the job file", key)
     if path.is_dir() and path.suffix not in STORES:
         raise MissingInputError(
             f"{key}: {path} is a directory", 'name files, or use a pattern such as "shots/*.sgy"', code="E110"

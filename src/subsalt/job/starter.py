@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from subsalt.errors import CannotCreateError, Finding, FindingsError, MissingInputError, SubsaltError
+from subsalt.errors import CannotCreateError, Finding, FindingsError, SubsaltError
 from subsalt.io.objects import as_path, is_url, matching
 from subsalt.job import text as toml_out
+from subsalt.missing_files import no_match
 
 if TYPE_CHECKING:
     from subsalt.io.geometry.join import SurveyGeometry
@@ -62,7 +63,7 @@ def expand(names: Sequence[str]) -> list[Path]:
     for name in names:
         files = sorted(matching(name), key=natural_key) if glob.has_magic(name) else [name]
         if not files:
-            raise MissingInputError(f"no file matches {name}", "check the pattern", code="E112")
+            raise no_match(name, "check the pattern: it counts from the current folder")
         out += [as_path(f) for f in files if not f.endswith(SUFFIX)]
     return list(dict.fromkeys(out))
 

@@ -18,6 +18,7 @@ from subsalt.earth.planes import Parameter, summarise
 from subsalt.errors import (
     Finding,
     GeometryError,
+    MissingInputError,
     SubsaltError,
 )
 from subsalt.io.objects import as_path
@@ -376,6 +377,8 @@ def _parameter(parameter: str, text: str, folder: Path, guess: _Guess) -> object
     path = as_path(text)
     try:
         opened = volume.read(path, key=parameter if path.suffix == ".npz" else None)
+    except MissingInputError:
+        raise  # no job is written with a name that was mistyped
     except SubsaltError as error:
         guess.findings.append(Finding(error.code, "error", error.message, error.fix))
         return name
