@@ -25,7 +25,7 @@ def missing_file(path: str | os.PathLike[str], cure: str, key: str = "") -> Miss
     path : path
         As it was given.
     cure : str
-        What to do where no name is near.
+        Cure where no name is near.
     key : str
         Key of the job file that names it.
     """

@@ -205,8 +205,12 @@ def explain(
         out.json(entry)
         return
     from subsalt.job.text import explain_key
+    from subsalt.job.topics import subject
 
-    explanation = explain_key(what)
+    explanation, about = explain_key(what), subject(what)
+    if about is not None:
+        explanation = explanation or {"key": what, "description": about, "default": ""}
+        explanation["text"] = "\n\n".join(filter(None, [explanation.get("text"), about]))
     if explanation is None:
         raise ConfigError(
             f"{what!r} is neither a code nor a key of the job file", error_texts.suggest(what), code="E126"

@@ -108,8 +108,9 @@ def explain_key(key: str) -> dict[str, str] | None:
     from subsalt.methods import METHODS, method_of
 
     by_method = {m: e for m in METHODS if (e := _explained(key, method_of(m).job_class())) is not None}
+    steps = _explained_in_steps(key)
     if not by_method:
-        return None
+        return steps
     texts = {m: e["text"] for m, e in by_method.items()}
     first = next(iter(by_method.values()))
     if len(set(texts.values())) == 1:
@@ -120,7 +121,22 @@ def explain_key(key: str) -> dict[str, str] | None:
         )
     else:
         text = "\n\n".join(f"method {m}\n{t}" for m, t in texts.items())
-    return first | {"text": text, "methods": ", ".join(by_method)}
+    if steps is not None:
+        text += f"\n\n{steps['text']}"
+    return first | {"text": text, "methods": ", ".join(METHODS if steps is not None else by_method)}
+
+
+def _explained_in_steps(key: str) -> dict[str, str] | None:
+    """Return what a word alone means among the steps of `[[signal]]`, which all methods have; None when nothing."""
+    from subsalt.job.signal import STEPS
+
+    word = key.strip().strip("[]")
+    if word == "step":
+        return _explained_step(["signal"])
+    paths = [["signal", word]] if word in STEPS else []
+    paths += [["signal", s, word] for s, kind in STEPS.items() if word in kind.model_fields]
+    texts = [e for path in paths if (e := _explained_step(path)) is not None]
+    return texts[0] | {"text": "\n\n".join(e["text"] for e in texts)} if texts else None
 
 
 def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
@@ -132,10 +148,10 @@ def _explained(key: str, job: type[BaseModel]) -> dict[str, str] | None:
     if len(parts) == 1 and parts[0] not in job.model_fields:
         homes = [s for s in job.model_fields if (m := model_at(job, [s])) and parts[0] in m.model_fields]
         homes = [s for s in homes if s != "signal"]
-        step = next((s for s, kind in STEPS.items() if parts[0] in (s, *kind.model_fields)), None)
-        if not homes and step is None:
-            return _explained_inside(parts[0], job)
-        parts = [homes[0], parts[0]] if homes else ["signal", step, parts[0]][: 2 + (parts[0] != step)]
+        if not homes:
+            in_steps = parts[0] in ("step", *STEPS) or any(parts[0] in k.model_fields for k in STEPS.values())
+            return None if in_steps else _explained_inside(parts[0], job)
+        parts = [homes[0], parts[0]]
     if parts[0] == "signal":
         return _explained_step(parts)
     parent = model_at(job, parts[:-1])

@@ -1,0 +1,42 @@
+"""Subjects of the field that `subsalt explain` describes along with a key, or where no key has their name."""
+
+from __future__ import annotations
+
+_CONDITION = """An imaging condition makes the image from two wavefields: the waves of the source, computed forward in
+time, and the recorded waves, sent back into the model. A reflector lies where both are
+strong at the same place and time.
+  source-normalised   their product, summed over time and divided by the energy of the source waves: a measure of
+                      reflectivity, comparable between shallow and deep
+  cross-correlation   the product alone: amplitudes fade with depth
+  inverse-scattering  weighted by the angle between both waves, so that waves in the same direction (the smooth noise
+                      above strong contrasts) leave nothing
+[imaging] filter = "laplacian" removes that noise from the other two. `subsalt reimage RUN --condition NAME` makes
+another image without computing waves again; formulas: docs/theory/rtm.md."""
+
+_VRMS = """The rms velocity of a time migration, by two-way time and place: [velocity] v = 2000 or
+{t = [...], value = [...]}, or file = "vrms.txt".
+`subsalt init JOB.toml --from FILES --method kirchhoff --vrms vrms.txt` writes it into a job.
+A text has one line for each pair of time and velocity; spaces, tabs, commas or semicolons part its columns, and lines
+that begin with # are comments:
+  t v                     one function for the whole survey
+  cdp t v                 functions along a 2-D line
+  inline crossline t v    functions over a 3-D survey
+A first line of words names the columns in another order, with units if need be: cdp time(ms) vrms(ft/s). Handvel cards,
+parameter files of Seismic Un*x and volumes in time (.sgy, .rsf, .npz, ...) are read as well. kind = "interval" turns
+interval velocities into rms velocities."""
+
+#: texts by the names of their subjects
+_SUBJECTS = {
+    "condition": _CONDITION,
+    "imaging.condition": _CONDITION,
+    "imaging condition": _CONDITION,
+    "vrms": _VRMS,
+    "--vrms": _VRMS,
+    "velocity.file": _VRMS,
+    "velocity text": _VRMS,
+}
+
+
+def subject(name: str) -> str | None:
+    """Return the text on a subject; None when there is none of that name."""
+    return _SUBJECTS.get(name.strip().strip("[]").lower())
