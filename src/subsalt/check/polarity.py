@@ -24,6 +24,8 @@ ALIKE, CERTAIN = 0.6, 0.85
 #: part of a period by which the picks of two traces of opposite sign may be apart, their moveout taken off: a pick on
 #: the next lobe looks like the opposite sign, too, but comes a third to half a period late
 IN_TIME = 0.15
+#: share of the traces of a shot that must be the opposite of the others' traces at their offsets
+MOST = 0.8
 #: share of shots up to which those of the rarer sign are the wrong ones
 RARER = 0.4
 #: correlation with the expected arrival from which the sign of all is wrong, and below which the right one must stay
@@ -181,8 +183,30 @@ def opposite(shots: list[ShotBreaks]) -> Opposite | None:
         return None
     if np.median(c[judged & ~rare]) < CERTAIN:
         return None  # the others are not alike enough to say whose sign is wrong
-    wrong = [b for b, r in zip(good, rare, strict=True) if r]
-    return Opposite(wrong, int(judged.sum()), float(c[rare].mean()))
+    others = [good[i] for i in np.flatnonzero(judged & ~rare)]
+    rare[[i for i in np.flatnonzero(rare) if not _opposite_everywhere(good[i], others)]] = False
+    if not rare.any():
+        return None
+    return Opposite([good[i] for i in np.flatnonzero(rare)], int(judged.sum()), float(c[rare].mean()))
+
+
+def _opposite_everywhere(picks: ShotBreaks, others: list[ShotBreaks]) -> bool:
+    """Return whether the traces of a shot are the opposite of those of the others at their offsets.
+
+    Where picks are on another lobe at some offsets only, the waveform that most traces of a shot share depends on which
+    offsets these are: a shot can look reversed as a whole although no trace of it is.
+    """
+    offset = np.concatenate([np.abs(b.offset[b.picked]) for b in others])
+    windows = np.concatenate([b.windows[b.picked] for b in others])
+    own = np.abs(picks.offset)
+    apart = np.diff(np.unique(np.round(own, 3)))
+    near = 0.6 * float(np.median(apart)) if len(apart) else 0.0
+    alike = []
+    for i in np.flatnonzero(picks.picked):
+        there = windows[np.abs(offset - own[i]) <= near]
+        if len(there):
+            alike.append(float(correlations(picks.windows[i][None], there.sum(axis=0)[None])[0]))
+    return not alike or float(np.mean(np.array(alike) < 0)) >= MOST
 
 
 @rule("polarity", "survey", "wavelet", "velocity")
