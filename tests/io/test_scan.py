@@ -269,13 +269,13 @@ def test_what_holds_for_many_files_is_said_once(tmp_path):
     paths = [
         make_segy(tmp_path / f"{n}.sgy", x, headers={**H3, "delay": 4 if n < 3 else 0}) for n in range(4)
     ]
-    r = scan([*paths, tmp_path / "gone1.sgy", tmp_path / "gone2.sgy"])
+    r = scan([*paths, tmp_path / "missing1.sgy", tmp_path / "gone2.sgy"])
     (late,) = (f for f in r.findings if f.code == "W232")
     assert late.message.startswith(f"{paths[0]}: ")
     assert late.message.endswith("(and 2 more files alike)")
     assert late.evidence["more_files"] == [str(p) for p in paths[1:3]]
     (missing,) = (f for f in r.findings if f.code == "E110")
-    assert "gone1.sgy" in missing.message
+    assert "missing1.sgy" in missing.message
     assert missing.message.endswith("(and 1 more file alike)")
 
 

@@ -238,7 +238,7 @@ def test_every_write_that_fails_leaves_a_run_that_goes_on(
 def test_a_bad_shot_becomes_a_hole_and_the_survey_finishes(survey: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from subsalt.methods.rtm import migrate as runner
+    from subsalt.methods.rtm import job_setup as runner
 
     job = Job.from_toml(survey / "job.toml")
     original = runner.survey_of

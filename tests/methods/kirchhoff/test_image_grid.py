@@ -66,7 +66,7 @@ def test_positions_lead_back_to_indices():
         ({"inlines": (65, 85, 3)}, "E761", "never reached", "last = 83 or 86"),
         ({"crosslines": (40, 1, 1)}, "E761", "never reached", "step of -1"),
         ({"per_crossline": (18.0, 24.0)}, "E760", "no two directions", "span an area"),
-        ({"corner": (float("nan"), 0.0)}, "E760", "no number", ""),
+        ({"corner": (float("nan"), 0.0)}, "E760", "not a number", ""),
         ({"time": TimeAxis(5, 0.004, -0.1)}, "E765", "before time zero", "begin at 0"),
     ],
 )

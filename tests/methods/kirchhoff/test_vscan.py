@@ -25,7 +25,7 @@ def test_scales_are_first_to_last_by_steps():
         ("0.9:1.1", "three numbers"),
         ("slow:fast:0.1", "three numbers"),
         ("0.9,1.1,0.05", "three numbers"),
-        ("1.1:0.9:0.05", "not above its first"),
+        ("1.1:0.9:0.05", "not above the first"),
         ("0.9:1.1:0", "step is not above 0"),
         ("0.9:1.1:-0.05", "step is not above 0"),
         ("0.9:nan:0.05", "not finite"),
