@@ -31,7 +31,7 @@ def missing_file(path: str | os.PathLike[str], cure: str, key: str = "") -> Miss
     """
     whole = os.path.abspath(path)
     folder, name = os.path.split(whole)
-    near = difflib.get_close_matches(name, _entries(folder), n=1, cutoff=0.7) if len(name) < 256 else []
+    near = _near(name, _entries(folder))
     if near:
         cure = f"did you mean {os.path.join(os.path.dirname(os.fspath(path)), near[0])}?"
     elif not os.path.isdir(folder):
@@ -56,6 +56,15 @@ def no_match(pattern: str | os.PathLike[str], cure: str) -> MissingInputError:
     return MissingInputError(
         f"no file matches {name} in {folder}, which holds {held or 'nothing'}", cure, code="E112"
     )
+
+
+def _near(name: str, entries: list[str]) -> list[str]:
+    """Return the entry nearest to a name, in a list; none where they have little but the ending in common."""
+    if len(name) >= 256:
+        return []
+    stem = os.path.splitext(name)[0]
+    near = difflib.get_close_matches(name, entries, n=3, cutoff=0.7)
+    return [e for e in near if difflib.SequenceMatcher(None, stem, os.path.splitext(e)[0]).ratio() >= 0.6][:1]
 
 
 def _entries(folder: str) -> list[str]:

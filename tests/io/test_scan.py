@@ -269,7 +269,7 @@ def test_what_holds_for_many_files_is_said_once(tmp_path):
     paths = [
         make_segy(tmp_path / f"{n}.sgy", x, headers={**H3, "delay": 4 if n < 3 else 0}) for n in range(4)
     ]
-    r = scan([*paths, tmp_path / "missing1.sgy", tmp_path / "gone2.sgy"])
+    r = scan([*paths, tmp_path / "missing1.sgy", tmp_path / "missing2.sgy"])
     (late,) = (f for f in r.findings if f.code == "W232")
     assert late.message.startswith(f"{paths[0]}: ")
     assert late.message.endswith("(and 2 more files alike)")
