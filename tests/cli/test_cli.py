@@ -15,7 +15,7 @@ from job_files import MIGRATE, write_files, write_job
 from patience import PATIENCE, wait_for
 from subsalt.cli.app import app
 from subsalt.cli.app_root import GROUPS
-from subsalt.cli.guard import EXIT_CODES, only_asked
+from subsalt.cli.guard import EXIT_CODES, named_command_only
 from thorough import some
 
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
@@ -72,9 +72,9 @@ def test_every_help_is_readable_in_eighty_columns(run, command, monkeypatch):
 def test_only_the_command_asked_for_is_built():
     everything = typer.main.get_command(app)
     for name in everything.commands:
-        assert list(typer.main.get_command(only_asked(app, [name])).commands) == [name]
+        assert list(typer.main.get_command(named_command_only(app, [name])).commands) == [name]
     for words in ([], ["--help", "check"], ["--version"], ["chek"]):
-        assert only_asked(app, words) is app
+        assert named_command_only(app, words) is app
 
 
 def test_heavy_modules_stay_out_of_help():

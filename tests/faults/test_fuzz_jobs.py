@@ -165,15 +165,15 @@ def test_a_stop_is_told_wherever_it_arrives() -> None:
             return 0
 
         before = {n: signal.getsignal(n) for n in guard.STOPPING}
-        originals = guard.only_asked, guard.typer.main.get_command
-        guard.only_asked, guard.typer.main.get_command = (
+        originals = guard.named_command_only, guard.typer.main.get_command
+        guard.named_command_only, guard.typer.main.get_command = (
             lambda app, argv: app,
             lambda app: type("C", (), {"main": work})(),
         )
         try:
             return guard.run(App(), ["migrate"])
         finally:
-            guard.only_asked, guard.typer.main.get_command = originals
+            guard.named_command_only, guard.typer.main.get_command = originals
             for n, handler in before.items():
                 signal.signal(n, handler)
 

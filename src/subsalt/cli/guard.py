@@ -124,7 +124,7 @@ def _again(otherwise: Callable[[Any], object]) -> Callable[[Any], None]:
     return hook
 
 
-def only_asked(app: typer.Typer, argv: list[str]) -> typer.Typer:
+def named_command_only(app: typer.Typer, argv: list[str]) -> typer.Typer:
     """Return the application with only the command that is called: building the options of all takes 0.1 s."""
     name = argv[0] if argv else ""
     commands = [c for c in app.registered_commands if _name(c) == name]
@@ -143,7 +143,7 @@ def _name(command: Any) -> str:
 def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     try:
         argv = old_spellings.renewed(argv, out.mute)
-        command = typer.main.get_command(only_asked(app, argv))
+        command = typer.main.get_command(named_command_only(app, argv))
         result = command.main(args=argv, prog_name="subsalt", standalone_mode=False)
         sys.stdout.flush()
         if result == 130:  # how typer returns a KeyboardInterrupt in some versions
@@ -169,7 +169,8 @@ def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     except Exception as error:
         # compiled code that calls Python may tell of a stop as an error of its own
         hidden = next(
-            (e for e in _chain(error) if isinstance(e, Terminated | KeyboardInterrupt)), _told(error)
+            (e for e in _chain(error) if isinstance(e, Terminated | KeyboardInterrupt)),
+            _termination_of(error),
         )
         return _other(error, out, debug) if hidden is None else _ended(hidden, out, argv)
 
@@ -183,7 +184,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _told(error: Exception) -> Terminated | None:
+def _termination_of(error: Exception) -> Terminated | None:
     """Return the stop that an error holds as text alone, as those of pydantic's schemas do."""
     match = re.search(r"\bTerminated: (\d+)\s*$", str(error))
     return None if match is None else _ARRIVED.get(int(match[1]))

@@ -27,7 +27,7 @@ class Waiting:
     def __init__(self, label: str, stream: TextIO | None = None, soon: float = SOON) -> None:
         self.label, self.stream = label, stream or sys.stderr
         self._lock = threading.Lock()
-        self._told: tuple[float, float, str, str] | None = None
+        self._latest: tuple[float, float, str, str] | None = None
         self._bar: Bar | None = None
         self._begin = self._last = time.monotonic()
         self._timer = threading.Timer(soon, self._start) if self.stream.isatty() else None
@@ -51,7 +51,7 @@ class Waiting:
     def __call__(self, done: float, total: float, units: str, doing: str) -> None:
         """Show that `done` of `total` units are finished."""
         with self._lock:
-            self._told = (done, total, units, doing)
+            self._latest = (done, total, units, doing)
             if self._bar is not None:
                 self._move()
             elif self._timer is None:
@@ -70,17 +70,17 @@ class Waiting:
 
     def _move(self) -> None:
         assert self._bar is not None
-        done, total, self._bar.units, doing = self._told or (0.0, 0.0, "", "")
+        done, total, self._bar.units, doing = self._latest or (0.0, 0.0, "", "")
         self._bar(done, total, doing)
 
     def _line(self) -> None:
         from subsalt.run.progress import LINE_INTERVAL, LINE_SHARE, duration, far
 
         now = time.monotonic()
-        if self._told is None or now - self._last < max(LINE_INTERVAL, LINE_SHARE * (now - self._begin)):
+        if self._latest is None or now - self._last < max(LINE_INTERVAL, LINE_SHARE * (now - self._begin)):
             return
         self._last = now
-        done, total, units, doing = self._told
+        done, total, units, doing = self._latest
         print(
             f"{self.label} {far(done, total, units)} {doing}  {duration(now - self._begin)}",
             file=self.stream,

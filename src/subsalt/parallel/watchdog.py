@@ -294,7 +294,7 @@ class Watchdog:
         self._asked = 0.0
         #: whether the main thread has begun to stop
         self.stopping = False
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         self._threads = [threading.Thread(target=self._guarded, args=(self._watch_host,), daemon=True)]
         self._ring: Ring | None = None
         #: why hosts cannot watch over each other
@@ -409,9 +409,9 @@ class Watchdog:
         now = time.monotonic()
         if not self._asked:
             self._asked = now
-        elif self.comm.is_root and not self.stopping and number not in self._told:
+        elif self.comm.is_root and not self.stopping and number not in self._reported:
             # another rank got it; a period later, for the handler of a signal of our own may be about to run
-            self._told.add(number)
+            self._reported.add(number)
             os.kill(os.getpid(), number)
         elif now - self._asked > GRACE + TURN * min(self.comm.rank, 4):
             error = SubsaltError(

@@ -224,7 +224,7 @@ class Worker:
         self._channel = channel
         self._mpi: Any = channel.mpi
         self._telling: Any = None
-        self._told_at = 0.0
+        self._announced_at = 0.0
 
     def __enter__(self) -> Worker:
         return self
@@ -256,9 +256,9 @@ class Worker:
     def tell(self, unit: int, fraction: float, phase: str, count: int = 0) -> None:
         """Report the progress of a unit and its contributions, at most once in `TELL` seconds, without waiting."""
         now = time.monotonic()
-        if now - self._told_at < TELL or (self._telling is not None and not self._telling.Test()):
+        if now - self._announced_at < TELL or (self._telling is not None and not self._telling.Test()):
             return
-        self._told_at = now
+        self._announced_at = now
         said = {
             "unit": unit,
             "fraction": fraction,
