@@ -25,6 +25,18 @@ SOURCE = ROOT / "build" / "docs-source"
 KINDS = (".md", ".png", ".svg", ".html", ".json")
 #: folders of docs/ that are no pages
 LEFT_OUT = ("site", "__pycache__")
+#: where the home page names what only the site has
+MARK = "<!-- site: generated pages -->"
+GENERATED = """Written from the program:
+
+| page | content |
+|---|---|
+| [Options of every command](reference/options/index.md) | what `--help` prints |
+| [Keys of the job file](reference/keys/index.md) | every table, from the schema |
+| [Python interface](reference/python/index.md) | every public name, from its docstring |
+| [Gallery](gallery/index.md) | the examples by their pictures |
+| [Laboratory notes](notes/index.md) | how results were obtained, for developers |
+"""
 
 
 def write(path: Path, text: str) -> None:
@@ -51,7 +63,7 @@ def headings(navigation: dict, home: str) -> dict[str, str]:
     written = sorted(path.stem for path in (DOCS / "notes").glob("*.md"))
     listed = [*navigation["notes"]["pages"], *(f"notes/{name}" for name in written)]
     pages["notes/index"] = "---\norphan: true\n---\n\n" + notes + toctree(listed)
-    pages["index"] = home + "\n" + toctree(top, "hidden:", "maxdepth: 2")
+    pages["index"] = home.replace(MARK, GENERATED) + "\n" + toctree(top, "hidden:", "maxdepth: 2")
     return pages
 
 

@@ -1,7 +1,7 @@
 """examples/data.py: files are accepted with their checksum alone, wherever they come from."""
 
 import hashlib
-import importlib
+import importlib.util
 import urllib.error
 from pathlib import Path
 
@@ -82,3 +82,11 @@ def test_no_page_names_a_folder_that_a_reader_does_not_have():
         *root.glob("examples/*.toml"),
     ]
     assert [p.name for p in pages if "shared/data" in p.read_text(encoding="utf-8")] == []
+
+
+def test_the_page_on_example_data_has_the_tables_of_the_program():
+    spec = importlib.util.spec_from_file_location("make_data", EXAMPLES.parent / "docs" / "make_data.py")
+    make_data = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make_data)
+    text = make_data.PAGE.read_text(encoding="utf-8")
+    assert make_data.page(text) == text, "run: python docs/make_data.py"
