@@ -16,8 +16,8 @@ Level = Literal["error", "warning", "unchecked", "ok"]
 
 
 def install(extra: str) -> str:
-    """Return the command that installs an optional part of the package, as published and from a clone."""
-    return f"pip install 'subsalt-imaging[{extra}]', or in a clone pip install -e '.[{extra}]'"
+    """Return the command that installs an optional part of the package, which is on no index yet."""
+    return f"in the clone: pip install -e '.[{extra}]'"
 
 
 class SubsaltError(Exception):
@@ -279,6 +279,6 @@ def lab_missing(what: str) -> DeviceError:
     """Return the error of asking for a part of the lab where it is not installed."""
     return DeviceError(
         f"{what} is part of the package subsalt-lab, which is not installed",
-        "pip install subsalt-lab, or in a clone pip install -e packages/lab",
+        "in the clone: pip install -e packages/lab",
         code="E904",
     )

@@ -489,7 +489,7 @@ def test_the_lab_that_is_not_installed_says_how_to_get_it(run, monkeypatch, word
     code, _, err = run(*words)
     assert code == 69
     assert "E904  subsalt lab is part of the package subsalt-lab, which is not installed" in err
-    assert "pip install subsalt-lab" in err
+    assert "pip install -e packages/lab" in err
 
 
 def test_commands_that_another_package_brings_are_listed_without_it(run, monkeypatch):

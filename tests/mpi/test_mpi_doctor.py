@@ -18,7 +18,7 @@ def test_without_mpi4py_one_process_is_all(monkeypatch):
 
     monkeypatch.setattr(doctor.metadata, "version", missing)
     assert doctor.examine_mpi().lines() == [
-        "mpi none: one process (for more: pip install 'subsalt-imaging[mpi]', or in a clone pip install -e '.[mpi]')"
+        "mpi none: one process (for more: in the clone: pip install -e '.[mpi]')"
     ]
 
 

@@ -35,7 +35,7 @@ REQUESTS, AT_ONCE = 64, 32 << 20
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/+")
 _SECRET = re.compile(r"[?&][a-z-]*(signature|token|key|credential|sig)[a-z-]*=", re.IGNORECASE)
-_CONFIGURE = "pip install 'subsalt-imaging[cloud]'"
+_CONFIGURE = "in the clone: pip install -e '.[cloud]'"
 
 
 class UrlPath(PosixPath):
