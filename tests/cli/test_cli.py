@@ -15,7 +15,7 @@ from job_files import MIGRATE, write_files, write_job
 from patience import PATIENCE, wait_for
 from subsalt.cli.app import app
 from subsalt.cli.app_root import GROUPS
-from subsalt.cli.guard import EXIT_CODES, named_command_only
+from subsalt.cli.guard import named_command_only
 from thorough import some
 
 COMMANDS = tuple(name for names in GROUPS.values() for name in names)
@@ -287,21 +287,12 @@ def test_internal_errors_write_a_bug_report(run, monkeypatch, tmp_path):
     assert "Traceback" in run("explain", "E412", "--debug")[2]
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (MemoryError("array"), 69),
-        (OSError(28, "No space left on device", "/x"), 74),
-        (KeyboardInterrupt(), 130),
-    ],
-)
-def test_system_errors_have_their_exit_codes(run, monkeypatch, error, code):
+def test_memory_that_runs_out_has_its_exit_code(run, monkeypatch):
     def broken(*args):
-        raise error
+        raise MemoryError("array")
 
     monkeypatch.setattr("subsalt.error_texts.lookup", broken)
-    assert run("explain", "E412")[0] == code
-    assert code in EXIT_CODES
+    assert run("explain", "E412")[0] == 69
 
 
 def test_control_characters_of_files_are_made_harmless(capsys):
@@ -336,14 +327,6 @@ def test_a_closed_pipe_is_no_traceback(tmp_path):
     _, err = process.communicate(timeout=PATIENCE)
     assert "Traceback" not in err
     assert "Exception" not in err
-
-
-def test_the_exit_code_of_a_closed_pipe():
-    process = start("explain", "E412")
-    process.stdout.close()
-    process.stdout = None
-    process.communicate(timeout=PATIENCE)
-    assert process.returncode == 141
 
 
 def test_names_that_the_terminal_cannot_write(tmp_path, monkeypatch):

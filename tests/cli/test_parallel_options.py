@@ -1,6 +1,7 @@
 """`--threads` and `--ranks-per-shot` go before `[parallel]`; they change neither bytes nor the identity of a run."""
 
 import json
+import tomllib
 
 import pytest
 
@@ -36,6 +37,23 @@ def test_threads_change_no_byte_and_belong_to_the_same_run(job, subsalt_command,
         code, out, err = subsalt_command(*words, "--json")
         said = json.loads(out.splitlines()[-1])
         assert (code, said["point_steps"], said["sha256"]) == (0, 0, first["sha256"]), err
+
+
+def test_they_belong_to_one_start(job, subsalt_command):
+    job.write_text(job.read_text() + "\n[parallel]\nthreads = 1\nranks_per_shot = 1\n")
+    run = job.with_suffix(".run")
+
+    def threads():
+        return json.loads((run / "run.json").read_text())["parallel"]["threads"]
+
+    code, _, err = subsalt_command("migrate", job, "--threads", "2", "--ranks-per-shot", "1")
+    assert code == 0, err
+    assert threads() == 2
+    assert tomllib.loads((run / "job.resolved.toml").read_text())["parallel"]["threads"] == 1
+    for words, count in ((("--threads", "2"), 2), ((), 1)):
+        code, _, err = subsalt_command("resume", run, *words)
+        assert code == 0, err
+        assert threads() == count
 
 
 def test_they_go_before_the_job(job):

@@ -148,3 +148,24 @@ def test_report_and_export_name_what_they_wrote(job, subsalt_command):
     run = job.with_suffix(".run")
     assert str(run / "report.html") in subsalt_command("report", run)[1]
     assert str(job.with_suffix(".sgy")) in subsalt_command("export", run, job.with_suffix(".sgy"))[1]
+
+
+def test_a_plan_is_quiet_about_how_it_measures_and_verbose_about_findings(job, subsalt_command):
+    job.write_text(MIGRATE + "[parallel]\nranks_per_shot = 4\n")
+    words = ("plan", job, "--ranks", "2", "--no-measure")
+    usual, quiet, verbose = (subsalt_command(*words, *more)[1] for more in ((), ("-q",), ("-v",)))
+    assert "W663" in usual
+    assert "W663" not in quiet
+    assert labels(quiet) == labels(usual)[: len(labels(quiet))]
+    assert len(verbose.splitlines()) > len(usual.splitlines())
+    assert subsalt_command(*words, "-q", "-v")[0] == 2
+
+
+def test_a_movie_is_quiet_about_what_is_propagated_again(job, subsalt_command, monkeypatch):
+    monkeypatch.chdir(job.parent)
+    assert subsalt_command("migrate", job)[0] == 0
+    words = ("play", "line.run", "--fields", "source", "--size", "21", "--every", "10")
+    usual, quiet, verbose = (subsalt_command(*words, *more)[1] for more in ((), ("-q",), ("-v",)))
+    assert "again" in usual
+    assert labels(quiet) == ["movie"]
+    assert {"medium", "condition", "frames", "thinned", "movie"} <= set(labels(verbose))

@@ -33,6 +33,24 @@ def test_a_missing_file_is_named_whole_with_the_nearest_name(line, subsalt_comma
     assert not (line / "new.toml").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "near"),
+    [
+        (("mgirate", "line.toml"), "'migrate'"),
+        (("lba",), "'lab'"),
+        (("lab", "netwrok"), "'network'"),
+        (("lab", "mdoel"), "'predict'"),  # called model up to 0.8
+        (("lab", "xyz"), None),
+    ],
+)
+def test_a_mistyped_command_is_answered_with_the_nearest(subsalt_command, words, near):
+    code, _, err = subsalt_command(*words)
+    assert code == 2
+    assert "No such command" in err
+    assert err.count("Did you mean") == (near is not None)
+    assert near is None or f"Did you mean {near}?" in err
+
+
 def test_a_missing_file_without_a_near_name(line, subsalt_command):
     code, _, err = subsalt_command("check", "something.toml")
     assert code == 66

@@ -141,7 +141,7 @@ class StartOptions:
 
 @dataclass(frozen=True)
 class ParallelOptions:
-    """Options that decide how a run uses threads and ranks: they replace keys of `[parallel]`."""
+    """Options that decide how a run uses threads and ranks: they replace keys of `[parallel]` for one start."""
 
     threads: Threads = None
     ranks_per_shot: Annotated[

@@ -213,7 +213,7 @@ def plan(
     here: plan_command.RankOptions,
     device: plan_command.DeviceOptions,
     cluster: plan_command.NodeOptions,
-    json: Json = False,
+    talk: Talk,
     measure: Annotated[
         bool,
         typer.Option(
@@ -225,7 +225,7 @@ def plan(
     if cluster.nodes is not None:
         here.refuse_ranks()
         device.refuse_with_nodes()
-        plan_command.nodes(job, cluster, here, json, measure)
+        plan_command.nodes(job, cluster, here, talk.out(), measure)
         return
     cluster.refuse_alone()
-    plan_command.plan(job, here, device, json, measure)
+    plan_command.plan(job, here, device, talk.out(), measure)

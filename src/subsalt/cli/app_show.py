@@ -11,7 +11,7 @@ from subsalt.cli import play_command, reimage_command, view_command
 from subsalt.cli.app_root import RunDir, command
 from subsalt.cli.commands import must_exist
 from subsalt.cli.output import Out, plain, spread
-from subsalt.cli.talk import Json, TalkOfRun
+from subsalt.cli.talk import Json, Talk, TalkOfRun
 from subsalt.errors import ConfigError
 
 
@@ -72,14 +72,14 @@ def view(
 def play(
     run: RunDir,
     options: play_command.PlayOptions,
-    json: Json = False,
+    talk: Talk,
 ) -> None:
     """Write a page that plays a shot: source wavefield, receiver wavefield and growing image over the velocity.
 
     The frames come from stored wavefields ([checkpoint] keep = true); without them the shot is propagated again. The
     page is one file and needs no network. A box drawn in it gives the --region of `subsalt reimage`.
     """
-    play_command.play(run, options, json)
+    play_command.play(run, options, talk.out())
 
 
 @command(

@@ -85,7 +85,8 @@ def migrate_here(
 
     state = RunState.of(RunRequest(run, None, restart.strict, restart.options(), out.note, recompute))
     with state.clock("check"):
-        job = parallel.applied_to(pinned_job(job, state))
+        pinned = pinned_job(job, state)
+        job = parallel.applied_to(pinned)
         state.findings = check_or_stop(job, out, restart.strict)
     with ranks.together():
         if job.data is None:
@@ -93,7 +94,7 @@ def migrate_here(
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
     with out.progress("migrating", f"{method_of(job.method).unit}s") as bar:
-        state.request = replace(state.request, progress=bar)
+        state.request = replace(state.request, progress=bar, stored=pinned)
         done = migrate_checked(job, state)
     show_result(out, done)
     end_with_holes(

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, ClassVar
 
+from typer import BadParameter
 from typer.core import TyperCommand, TyperGroup
+
+#: error of a command line that makes no sense, from the copy of click that typer uses
+_USAGE: Any = next(c for c in BadParameter.__mro__ if c.__name__ == "UsageError")
 
 #: options that every command takes and that no command declares: `subsalt.cli.guard` reads them
 EVERYWHERE = (("--debug", "Show the traceback of an error."),)
@@ -106,12 +111,26 @@ class HelpGroup(TyperGroup):
 
     #: titles, and the sub-commands under each in their order
     groups: ClassVar[Mapping[str, Sequence[str]]] = {}
+    #: earlier names of sub-commands, and the names of today
+    renamed: ClassVar[Mapping[str, str]] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order of the page, those without a group last."""
         known = super().list_commands(ctx)
         listed = [name for names in self.groups.values() for name in names]
         return [n for n in listed if n in known] + [n for n in known if n not in listed]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the sub-command that is called; the error of a mistyped name suggests the nearest ones."""
+        near = get_close_matches(args[0], [*self.list_commands(ctx), *self.renamed]) if args else []
+        try:
+            return super().resolve_command(ctx, args)
+        except _USAGE as error:
+            names = list(dict.fromkeys(self.renamed.get(name, name) for name in near))
+            if names:
+                head = error.message.partition(" Did you mean")[0].rstrip(".")
+                error.message = f"{head}. Did you mean {' or '.join(map(repr, names))}?"
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the sub-commands by group."""

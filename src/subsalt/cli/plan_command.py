@@ -189,11 +189,10 @@ class DeviceOptions:
         return PlannedDevice(self.device or given, self.gpu, memory)
 
 
-def plan(job_file: Path, here: RankOptions, options: DeviceOptions, as_json: bool, measure: bool) -> None:
+def plan(job_file: Path, here: RankOptions, options: DeviceOptions, out: Out, measure: bool) -> None:
     """Plan a job."""
     from subsalt.plan import plan_job
 
-    out = Out(as_json)
     size = here.memory()
     job = here.job(job_file)
     result = plan_job(
@@ -204,7 +203,7 @@ def plan(job_file: Path, here: RankOptions, options: DeviceOptions, as_json: boo
         machine=here.machine,
         run_dir=here.run,
         measure=measure,
-        say=out.say,
+        say=out.note,
         on=options.of(job),
     )
     for line in result.lines():
@@ -215,12 +214,11 @@ def plan(job_file: Path, here: RankOptions, options: DeviceOptions, as_json: boo
         raise typer.Exit(result.error.exit_code)
 
 
-def nodes(job_file: Path, cluster: NodeOptions, here: RankOptions, as_json: bool, measure: bool) -> None:
+def nodes(job_file: Path, cluster: NodeOptions, here: RankOptions, out: Out, measure: bool) -> None:
     """Extrapolate a job to many nodes: a model, labelled so."""
     from subsalt.plan import network as links
     from subsalt.plan import plan_job_on_nodes
 
-    out = Out(as_json)
     counts = counts_of(cluster.nodes or "")
     request: dict[str, Any] = {
         "ranks_per_node": cluster.ranks_per_node,
@@ -237,7 +235,7 @@ def nodes(job_file: Path, cluster: NodeOptions, here: RankOptions, as_json: bool
         machine=here.machine,
         run_dir=here.run,
         measure=measure,
-        say=out.say,
+        say=out.note,
         **request,
     )
     for line in result.lines():

@@ -105,7 +105,7 @@ class PlayOptions:
     ] = False
 
 
-def play(run: Path, options: PlayOptions, as_json: bool) -> None:
+def play(run: Path, options: PlayOptions, out: Out) -> None:
     """Write or serve the movie of a shot."""
     _refuse_together(options)
     fields = field_names(options.fields)
@@ -118,10 +118,8 @@ def play(run: Path, options: PlayOptions, as_json: bool) -> None:
 
         refuse_batch_node(options.force)
     from subsalt.methods.rtm.playback import movie_of
-    from subsalt.run import progress
 
-    out = Out(as_json)
-    with progress.for_stream("play") as bar:
+    with out.progress("play") as bar:
         movie = movie_of(
             run,
             options.shot,
@@ -134,7 +132,7 @@ def play(run: Path, options: PlayOptions, as_json: bool) -> None:
             folder=_scratch(run) if options.serve else None,
             # its stages are parts of the one shot
             progress=lambda done, total, message="": bar(done / total, 1, message),
-            say=out.say,
+            say=out.note,
         )
     movie.reimage = f"subsalt reimage {shlex.quote(str(run))}"
     if options.serve:
@@ -198,6 +196,8 @@ def _write(movie: Movie, target: Path, out: Out) -> None:
 
     size = write_page(movie, target)
     shape = " x ".join(str(n) for n in movie.shape)
+    for name, value in movie.facts.items() if out.verbose else ():
+        out.row(name, value)
     span = f"{movie.times[0]:.3f} to {movie.times[-1]:.3f} s"
     out.row("movie", f"{target}  {size / 1e6:.3g} MB, {len(movie.times)} frames of {shape}, {span}")
     out.json(
@@ -231,7 +231,7 @@ def _serve(movie: Movie, options: PlayOptions, out: Out) -> None:
         try:
             server.run()
         except KeyboardInterrupt:
-            out.say("ended")
+            out.note("ended")
 
 
 def _open(address: str, folder: Path) -> None:

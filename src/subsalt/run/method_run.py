@@ -56,7 +56,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Options of a run; fields as the parameters of `migrate_job`."""
+    """Options of a run; fields as the parameters of `migrate_job`, and `stored`.
+
+    `stored` is the job that the run directory keeps for later starts, where it is another than the one that this start
+    computes: with the threads and ranks of the job file.
+    """
 
     run_dir: Path
     progress: Progress | None = None
@@ -64,6 +68,7 @@ class RunRequest:
     resume: ResumeOptions = DEFAULT_RESUME
     say: Callable[[str], None] = lambda text: None
     recompute: bool = False
+    stored: BaseJob | None = None
 
 
 @dataclass

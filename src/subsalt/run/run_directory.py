@@ -50,8 +50,8 @@ class RunDirectory:
 
     def open(self, stack: ExitStack) -> None:
         """Open the ledger, and publish the progress of the run from now on."""
-        state, job = self.state, self.run.job
-        resume = state.request.resume
+        state = self.state
+        resume, job = state.request.resume, state.request.stored or self.run.job
 
         def begin(ledger: Ledger) -> None:
             begin_run(

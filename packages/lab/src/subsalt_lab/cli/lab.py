@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -30,6 +30,7 @@ class Measurements(HelpGroup):
     """The sub-commands of `GROUPS`."""
 
     groups = GROUPS
+    renamed: ClassVar = {"model": "predict"}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in the order of the help."""
@@ -38,8 +39,6 @@ class Measurements(HelpGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a sub-command, None when there is none of that name."""
         if cmd_name not in MODULES:
-            # the nearest name is looked for among all of them
-            self.commands.update({name: self.get_command(ctx, name) for name in MODULES})
             return None
         import_module(f"subsalt_lab.cli.{MODULES[cmd_name]}")
         known: Any = typer.main.get_command(lab)
