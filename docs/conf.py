@@ -3,6 +3,7 @@
 import re
 
 import subsalt
+from subsalt.error_texts import entries
 
 project = "subsalt"
 author = "the subsalt developers"
@@ -10,6 +11,8 @@ version = release = subsalt.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_design"]
 root_doc = "index"
+#: the page whose rows the codes on other pages lead to
+ERRORS = "reference/errors"
 
 # pages are Markdown; a link to a heading is its text in lower case with hyphens, as on code hosts
 myst_enable_extensions = ["attrs_inline", "deflist", "colon_fence"]
@@ -56,6 +59,32 @@ def keep_case_of_codes(app, doctree):
         node["ids"] = [*node.get("ids", ()), *(code.upper() for code in codes)]
 
 
+def link_codes(app, doctree, docname):
+    """Make each code in the text of a page a link to its row: E531 leads to errors.html#E531."""
+    from docutils import nodes
+
+    if docname == ERRORS:
+        return
+    codes = re.compile(rf"\b({'|'.join(entries())})\b")
+    for text in [node for node in doctree.findall(nodes.Text) if codes.search(node)]:
+        above = text.parent
+        if isinstance(above, nodes.literal) and codes.fullmatch(text):
+            text, above = above, above.parent
+        elif isinstance(above, (nodes.literal, nodes.literal_block)):
+            continue
+        if isinstance(above, (nodes.reference, nodes.title)):
+            continue
+        made = []
+        for part in codes.split(text.astext()):
+            shown = nodes.literal("", part) if isinstance(text, nodes.literal) else nodes.Text(part)
+            if codes.fullmatch(part):
+                address = f"{app.builder.get_relative_uri(docname, ERRORS)}#{part}"
+                shown = nodes.reference("", "", shown, internal=True, refuri=address)
+            made.append(shown)
+        above.replace(text, [node for node in made if node.astext()])
+
+
 def setup(app):
     """Register what changes the pages after they are read."""
     app.connect("doctree-read", keep_case_of_codes)
+    app.connect("doctree-resolved", link_codes)

@@ -1,6 +1,7 @@
 """The site has every public name, command, key and page; where Sphinx is installed it is built without a warning."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import subsalt
+from subsalt import error_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "docs" / "site"
@@ -76,6 +78,12 @@ def test_the_site_is_built_without_a_warning_and_codes_have_anchors(tmp_path):
     built = subprocess.run([sys.executable, SITE / "build.py", tmp_path], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     assert 'id="E531"' in (tmp_path / "reference" / "errors.html").read_text(encoding="utf-8")
+    # codes in the text of a page lead there; those in its code and its links stay
+    faq = (tmp_path / "howto" / "faq.html").read_text(encoding="utf-8")
+    assert '<a class="reference internal" href="../reference/errors.html#E531">E531</a>' in faq
+    for path in tmp_path.rglob("*.html"):
+        linked = re.findall(r'errors\.html#([EW]\d{3})"', path.read_text(encoding="utf-8"))
+        assert set(linked) <= set(error_texts.entries())
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert subsalt.__version__ in page
     assert not [part for part in page.split('src="')[1:] if part.startswith("http")], "fetched from a network"

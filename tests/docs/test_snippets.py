@@ -141,6 +141,12 @@ def test_what_an_example_takes_of_subsalt_is_there_and_of_today(script):
 FENCE = re.compile(r"^( *)```(?:|sh|bash|console)\n(.*?)^ *```", re.M | re.S)
 
 
+#: spellings that pages name as old
+OLD = ("migrate --slurm", "migrate --vscan", "reimage --out")
+#: a command with an option in the text of a page
+SHORT = re.compile(rf"`((?:{'|'.join(typer.main.get_command(app).commands)}) (?:[^`\n]* )?--[^`\n]+)`")
+
+
 def commands(page):
     """Yield the words of every `subsalt` command in the blocks of a page, and in its text between backquotes.
 
@@ -153,6 +159,8 @@ def commands(page):
         typed = [row.removeprefix("$ ") for row in rows if row.startswith("$ ")]
         lines += [(row, "") for row in typed or rows]
     spans = re.findall(r"`((?:mpiexec -n \d+ )?subsalt [^`\n]+)`", re.sub(FENCE, "", text))
+    # without the name of the program too: `reimage --run`
+    spans += [f"subsalt {span}" for span in SHORT.findall(re.sub(FENCE, "", text)) if span not in OLD]
     for line, value in [*lines, *((span, "VALUE") for span in spans)]:
         command_line = re.match(r"(?:\w+=\S+ )*(?:(?:mpiexec|srun) (?:-n \d+ )?)?subsalt +([a-z].*)", line)
         if command_line and not re.search(r"\.\.\.|…|COMMAND", line):
@@ -171,7 +179,20 @@ def test_a_command_on_a_page_has_these_options(words):
         assert under is not None, f"no command {name}"
         command, context = under, under.context_class(under, info_name=name, parent=context)
     # options that do not exist, and those without their value, raise
-    command.make_parser(context).parse_args(rest)
+    _, _, given = command.make_parser(context).parse_args([*rest])
+    needed = [p for p in command.params if p.required and p.param_type_name == "option" and p not in given]
+    # where it is written with its job, nothing that it needs may be missing
+    assert not needed or not rest or rest[0].startswith("-"), [p.opts[0] for p in needed]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_the_targets_of_make_on_a_page_exist(page):
+    text = page.read_text("utf-8")
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
+    rows = [row.strip() for block in FENCE.finditer(text) for row in block[2].splitlines()]
+    typed = [*rows, *re.findall(r"`([^`\n]+)`", re.sub(FENCE, "", text))]
+    made = [match[1] for row in typed if (match := re.match(r"(?:\$ )?make ([a-z][a-z-]*)", row))]
+    assert not set(made) - set(targets)
 
 
 def test_a_command_with_a_wrong_option_would_be_noticed():
@@ -180,3 +201,5 @@ def test_a_command_with_a_wrong_option_would_be_noticed():
             test_a_command_on_a_page_has_these_options(words)
     with pytest.raises(AssertionError, match="no command seethis"):
         test_a_command_on_a_page_has_these_options(["seethis"])
+    with pytest.raises(AssertionError, match="--nodes"):
+        test_a_command_on_a_page_has_these_options(["submit", "job.toml", "--to", "slurm"])
