@@ -11,7 +11,7 @@ namespaces). What is looked at, in this order:
 4. `subsalt lab io`: the bytes that broadcast sends are seen on the link, and its three tables;
 5. `subsalt lab network`: what it says of pairs across nodes is what the link carries.
 
-Ends with 1 when one of them is not so. --publish writes docs/reference/two-nodes.md and
+Ends with 1 when one of them is not so. --publish writes docs/notes/two-nodes.md and
 docs/performance/two-nodes.json.
 """
 
@@ -86,7 +86,7 @@ def main() -> None:
     if args.publish:
         docs = HERE.parent / "docs"
         (docs / "performance" / "two-nodes.json").write_text(json.dumps(by_name, indent=1) + "\n")
-        (docs / "reference" / "two-nodes.md").write_text(text)
+        (docs / "notes" / "two-nodes.md").write_text(text)
 
 
 class Bench:

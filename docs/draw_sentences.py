@@ -25,9 +25,7 @@ SKIPPED = (
     "errors.md",
     "notes/",
     "performance.md",
-    "kernels.md",
     "reference/lab",
-    "reference/two-nodes",
     "tutorials/tuning",
 )
 

@@ -61,8 +61,9 @@ def headings(navigation: dict, home: str) -> dict[str, str]:
             pages[heading["name"]] = body + toctree(heading["pages"], "maxdepth: 1")
     notes = "# Laboratory notes\n\nHow results were obtained, for developers.\n\n"
     written = sorted(path.stem for path in (DOCS / "notes").glob("*.md"))
-    listed = [*navigation["notes"]["pages"], *(f"notes/{name}" for name in written)]
-    pages["notes/index"] = "---\norphan: true\n---\n\n" + notes + toctree(listed)
+    pages["notes/index"] = (
+        "---\norphan: true\n---\n\n" + notes + toctree([f"notes/{name}" for name in written])
+    )
     pages["index"] = home.replace(MARK, GENERATED) + "\n" + toctree(top, "hidden:", "maxdepth: 2")
     return pages
 

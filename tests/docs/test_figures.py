@@ -62,8 +62,8 @@ def test_the_sections_that_are_checked_have_tables(check):
 
 
 def test_trials_say_on_what_they_were_taken():
-    """A chapter of docs/kernels.md names the processor and a date, or says that its figures are counted, not timed."""
-    text = (DOCS / "kernels.md").read_text(encoding="utf-8")
+    """Each chapter of the notes on kernels names processor and date, or says that its figures are counted."""
+    text = (DOCS / "notes" / "kernels.md").read_text(encoding="utf-8")
     chapters = re.split(r"^## ", text, flags=re.M)[1:]
     assert len(chapters) >= 5
     for chapter in chapters:
