@@ -81,4 +81,11 @@ def test_a_cure_with_a_long_list_of_traces_is_printed_with_its_beginning():
     assert short.short_fix == short.fix
     assert long.short_fix.startswith(long.fix[:100])
     assert len(long.short_fix) < 250
-    assert '..."}]; or noisy_traces = "keep" (--json has the whole list)' in long.short_fix
+    listed = ", ".join(str(7 * i) for i in range(1, 36))
+    array = errors.Finding(
+        "W233", "warning", "zero", f'[data] exclude = [{{file = "a.sgy", traces = [{listed}]}}]'
+    )
+    assert "traces = [7, 14, 21, 28, 35, ... 35 numbers]}] (-v and" in array.short_fix
+    corners = errors.Finding("W530", "warning", "band", 'step = "bandpass", corners = [2, 4, 23, 33]')
+    assert corners.short_fix == corners.fix
+    assert '..."}]; or noisy_traces = "keep" (-v and --json print the whole list)' in long.short_fix

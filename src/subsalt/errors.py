@@ -197,6 +197,8 @@ class DemoFailure(SubsaltError, AssertionError):
 
 #: a text of more numbers and ranges than anybody reads
 _LONG_LIST = re.compile(r'("[\d, -]{80,120},)[\d, -]{80,}"')
+#: an array of numbers of which a reader needs the first few: eight or more
+_LONG_ARRAY = re.compile(r"\[(\d+(?:, \d+){4})((?:, \d+){3,})\]")
 
 
 @dataclass(frozen=True)
@@ -231,9 +233,12 @@ class Finding:
 
     @property
     def short_fix(self) -> str:
-        """The fix as it is printed: of a long list of traces the beginning, since ``--json`` has it whole."""
-        short = _LONG_LIST.sub(r'\1..."', self.fix)
-        return short if short == self.fix else f"{short} (--json has the whole list)"
+        """The fix as it is printed: the beginning of a long list of traces, which ``--json`` prints whole."""
+        short = _LONG_ARRAY.sub(
+            lambda m: f"[{m[1]}, ... {m[1].count(',') + 1 + m[2].count(',')} numbers]",
+            _LONG_LIST.sub(r'\1..."', self.fix),
+        )
+        return short if short == self.fix else f"{short} (-v and --json print the whole list)"
 
 
 class FindingsError(DataError):

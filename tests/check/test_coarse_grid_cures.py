@@ -33,5 +33,17 @@ def test_traces_and_wavelet_are_limited_together_and_the_grid_comes_last(tmp_pat
         "source t0",
     ]
     assert [f"{k.section} {k.key}" for k in others[-1]] == ["propagation grid"]
+    assert before["E531"].fix.startswith("limit the band")
+    assert '[[signal]] step = "bandpass"' in before["E531"].fix
     left = {f.code for f in check_job(cured(job, first)).findings if f.is_fault}
     assert left < before.keys()
+
+
+def test_a_job_with_a_list_of_steps_gets_an_item_for_it(tmp_path):
+    write_files(tmp_path)
+    steps = 'signal = [{ step = "edit", where = "rms > 20*median" }]\n'
+    job = Job.from_toml(write_job(tmp_path, steps + MIGRATE + "\n[propagation]\ngrid = 36\n"))
+    (finding,) = [f for f in check_job(job).findings if f.code == "E531"]
+    assert "[[signal]]" not in finding.fix
+    assert 'add to signal = [...]: { step = "bandpass", corners = [' in finding.fix
+    assert [s.step for s in cured(job, cures_in(finding.fix)[0]).signal] == ["edit", "bandpass"]

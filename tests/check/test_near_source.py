@@ -1,6 +1,7 @@
 """Direct waves of shots against each other and against zero: places of sources, times of single shots and of all."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from break_surveys import DT, F0, altered, context, findings, later, modelled
 
 from subsalt.check import load_rules, run_rules
 from subsalt.check.near_source import BETWEEN, KNOWN, compare_shots, lateness
-from subsalt.check.picked import breaks, measured
+from subsalt.check.picked import breaks, measured, seen
 
 PERIOD = 1.0 / F0
 #: of the direct wave
@@ -121,3 +122,12 @@ def test_a_source_that_is_off_keeps_most_of_the_survey():
     """No cure leaves out most shots: two of five that are off leave it open which are right."""
     for f in findings(moved("streamer", 100.0, [1, 2, 3])):
         assert "[data] shots" not in f.fix
+
+
+@pytest.mark.parametrize(
+    ("slowness", "words"),
+    [(1 / 1800.0, "1800 m/s"), (-1 / 26141.0, "no moveout"), (-1 / 3000.0, "times that fall with offset")],
+)
+def test_the_line_of_a_bad_shot_has_no_absurd_velocity(slowness, words):
+    shot = SimpleNamespace(line=SimpleNamespace(slowness=slowness, intercept=0.131))
+    assert seen([shot]) == f"{words}, intercept 131 ms"

@@ -76,7 +76,7 @@ def test_traces_in_order_have_no_finding(areal):
     # ones all along are what `W234` is for; nothing else is odd
     assert codes(findings) == ["W234"]
     said = "\n".join(f.message for f in findings)
-    assert "midpoints on the output grid: 1600 of 1600" in said
+    assert "1600 of 1600 midpoints lie on the output grid" in said
     assert "fold 1 to 1, every bin has a midpoint" in said
     facts = rules.prestack_facts(table, g)
     assert facts["fold"] == {
@@ -235,10 +235,11 @@ def test_a_part_of_the_survey_is_in_order(areal):
     some = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 10)), 51.0))
     assert codes(some) == []
     # 51 m are four crosslines beside those of the output
-    assert "200 of 1600 (12%), 1400 beside it, 80 of them within the aperture" in some[0].message
+    assert "200 of 1600 midpoints (12%) lie on the output grid and 1400 outside it" in some[0].message
+    assert "80 of these within the aperture" in some[0].message
     assert "every bin has a midpoint" in some[1].message
     beyond = list(prestack_grid.on_the_grid(areal[1], grid(shape=(20, 90)), None))
-    assert "1600 of 1600, 0 beside it" in beyond[0].message
+    assert "1600 of 1600 midpoints lie on the output grid and 0 outside it" in beyond[0].message
     assert "200 of 1800 bins have no midpoint" in beyond[1].message
     # bins of half the distance of the midpoints, one inline: half of them are empty, and the line is covered
     fold = np.tile([[1, 0]], (1, 40))
@@ -422,13 +423,13 @@ def test_a_part_that_is_asked_for_says_its_share(areal):
     (part, *_) = prestack_grid.on_the_grid(areal[1], grid(shape=(20, 10)), None)
     assert part.level == "ok"
     assert part.message.startswith("the output is a part of the survey, as [kirchhoff] asks")
-    assert "200 of 1600 (12%), 1400 beside it" in part.message
+    assert "200 of 1600 midpoints (12%) lie on the output grid and 1400 outside it" in part.message
 
 
 def test_midpoints_beside_the_grid_of_their_own_numbers(areal):
     """Bins that name another place, or numbers of another line: the cure is a grid that holds the midpoints."""
     own = grid(shape=(20, 10))
-    (findings, *_) = prestack_grid.on_the_grid(areal[1], own, None, asked=False)
+    (findings, *_) = prestack_grid.on_the_grid(areal[1], own, None, grid_is_given=False)
     assert findings.code == "W730"
     assert (
         "200 of 1600 midpoints lie on the output, though it is the grid of their own numbers"
@@ -443,7 +444,7 @@ def test_midpoints_beside_the_grid_of_their_own_numbers(areal):
         crosslines=(numbers[:, 1].min(), numbers[:, 1].max(), 1),
         corner=placed.position(numbers[:, 0].min(), numbers[:, 1].min()),
     )
-    (findings, *_) = prestack_grid.on_the_grid(areal[1], whole, None, asked=False)
+    (findings, *_) = prestack_grid.on_the_grid(areal[1], whole, None, grid_is_given=False)
     assert findings.level == "ok"
     assert "1600 of 1600" in findings.message
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from subsalt.acquisition.survey import Shot
+from subsalt.check.topography import _stations as stations
 from subsalt.job.checking import check_job
 from subsalt.methods.rtm.job import Job
+from subsalt.methods.rtm.topography import ENDS
+from subsalt.methods.rtm.topography import _brought as brought
+
+RECEIVERS = ENDS[1]
 
 
 @pytest.fixture
@@ -58,6 +66,21 @@ def test_surfaces_too_steep_or_bent(findings_by_code):
     assert "bends" in findings_by_code(12.0, 20.0)["W753"].message
     for height in (40.0, 12.0):
         assert not {"E753", "W753"} & set(findings_by_code(height, 20.0, radius=100.0))
+
+
+@pytest.mark.parametrize(("off", "moved"), [(4e-5, 0), (0.5, 5)])
+def test_stations_moved_by_rounding_are_not_moved(off, moved):
+    """Receivers 10 m below the ground but for `off`; those moved by less than a millimetre are not counted."""
+    rcv = np.c_[np.arange(5) * 100.0, np.zeros(5), np.full(5, 10.0 - off)]
+    shots = [Shot(1, np.zeros(3), rcv)]
+    flat = SimpleNamespace(depth=lambda xy: np.zeros(len(xy)))
+    counts = brought(flat, SimpleNamespace(depth=10.0, radius=20.0), shots, False, RECEIVERS)
+    assert counts["moved"] == moved
+    np.testing.assert_allclose(shots[0].rcv[:, 2], 10.0)
+    notes = {"topography": {"depth": 10.0, "receivers": counts}}
+    context = SimpleNamespace(survey=SimpleNamespace(notes=notes), modelling=True)
+    (said,) = stations(context, 10.0)
+    assert ("brought" in said.message) == bool(moved)
 
 
 def test_stations_less_than_a_cell_below(findings_by_code):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subsalt.job.cures import cured, cures_in, keys_in, without
+from subsalt.job.cures import cured, cures_in, for_list_of_steps, keys_in, without
 from subsalt.methods.rtm.job import Job
 
 UNITS = 'if feet: [data.fix] unit = "ft"; or, if not: [data.fix] unit = "m"'
@@ -71,6 +71,28 @@ def test_a_cure_changes_the_job_and_nothing_else(tmp_path):
     assert (other.name, other.base) == ("line", tmp_path)
     assert job.data.fix.scalar is None
     assert other.source.model_fields_set == job.source.model_fields_set
+
+
+def test_a_step_is_written_for_jobs_that_list_their_steps():
+    """``[[signal]]`` is refused by TOML in a file that has ``signal = [...]``."""
+    fix = (
+        'limit the band: [[signal]] step = "bandpass", corners = [2, 4, 23, 33], [source] f0 = 13.2, t0 = 0.04; '
+        "or a finer grid: [propagation] grid = 5"
+    )
+    listed = for_list_of_steps(fix)
+    assert (
+        'add to signal = [...]: { step = "bandpass", corners = [2, 4, 23, 33] }, [source] f0 = 13.2' in listed
+    )
+    keys = [[(k.section, k.key, k.value) for k in cure] for cure in cures_in(listed)]
+    assert keys == [[(k.section, k.key, k.value) for k in cure] for cure in cures_in(fix)]
+    assert for_list_of_steps(listed) == listed
+    assert without(listed, cures_in(listed)[:1]) == "a finer grid: [propagation] grid = 5"
+    assert without(listed, cures_in(listed)[1:]) == without(fix, cures_in(fix)[1:]).replace(
+        '[[signal]] step = "bandpass", corners = [2, 4, 23, 33]',
+        'add to signal = [...]: { step = "bandpass", corners = [2, 4, 23, 33] }',
+    )
+    one = '[[signal]] step = "swell"; to leave them out: [data] exclude = [{shot = 3}]'
+    assert for_list_of_steps(one).startswith('add to signal = [...]: { step = "swell" }; to leave')
 
 
 def test_a_cure_adds_a_step_to_those_of_the_job():

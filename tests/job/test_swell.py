@@ -137,7 +137,7 @@ def test_a_condition_looks_at_its_band():
     response = made._band.response(np.array([0.5, 4.0, 6.5, 60.0]), LONG.dt)[0]
     np.testing.assert_allclose(response, [1, 1, 0, 0], atol=2e-3)
     assert convolve(x, made._band).shape == x.shape
-    assert flow(banded, time=LONG).steps[0].label() == "kill where rms > 3*median from 0 to 5 Hz"
+    assert flow(banded, time=LONG).steps[0].label() == "zero traces where rms > 3*median from 0 to 5 Hz"
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_the_measured_rate_gives_a_time(folder, tmp_path, monkeypatch):
     plan = plan_job(job, measure=True, say=said.append)
     assert said == [
         "measuring the memory of the program itself: a few seconds",
-        "measuring the sum over traces, for its time: a few seconds",
+        "measuring how fast traces are summed: a few seconds",
     ]
     assert plan.basis.layout.arrays["program"] == 123_000_000
     assert plan.duration.phases["sum"] == pytest.approx(

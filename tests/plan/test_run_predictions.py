@@ -86,7 +86,7 @@ def test_a_disturbed_measurement_is_made_again_later(tmp_path, monkeypatch):
         said.clear()
         plan = plan_job(job, threads=1, measure=True, say=said.append, run_dir=tmp_path / "run")
         assert plan.basis.decision.need.arrays["program"] == 123_000_000 + need.TAPERS
-        assert sum("measuring a shot" in s for s in said) == times
+        assert sum("measuring how long a time step takes" in s for s in said) == times
 
 
 def test_a_disturbed_sum_is_measured_again_too_and_the_faster_of_two_disturbed_ones_is_kept(
@@ -104,7 +104,9 @@ def test_a_disturbed_sum_is_measured_again_too_and_the_faster_of_two_disturbed_o
         monkeypatch.delenv("SUBSALT_MEASURE", raising=False)
         said = []
         measured(setup, known, said.append)
-        assert said == ["measuring the sum over traces, for its time again, it was disturbed: a few seconds"]
+        assert said == [
+            "measuring how fast traces are summed again, because the last measurement was disturbed: a few seconds"
+        ]
         (now,) = machines.read(machines.default_path()).find("kirchhoff")
         assert now["contributions_per_s"] == stored
         assert now["date"] == new["date"]

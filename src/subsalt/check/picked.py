@@ -20,6 +20,9 @@ from subsalt.check.break_fits import Measured, measure
 from subsalt.check.context import Context, SurveyExtent
 from subsalt.check.looked_at import moved_by, samples, wavelet_of
 
+#: s/m; times that grow by less, at 20 km/s, have no moveout
+NO_MOVEOUT = 5e-5
+
 
 def breaks(context: Context) -> list[ShotBreaks]:
     """Return the first breaks of the context's survey, picked once for all rules; none where they are not judged.
@@ -84,7 +87,10 @@ def seen(shots: Sequence[ShotBreaks]) -> str:
     lines = [b.line for b in shots if b.line is not None]
     slowness = float(np.median([line.slowness for line in lines]))
     intercept = float(np.median([line.intercept for line in lines]))
-    speed = f"{1 / slowness:.0f} m/s" if abs(slowness) > 1e-5 else "no moveout"
+    if abs(slowness) < NO_MOVEOUT:
+        speed = "no moveout"
+    else:
+        speed = f"{1 / slowness:.0f} m/s" if slowness > 0 else "times that fall with offset"
     return f"{speed}, intercept {1e3 * intercept:.0f} ms"
 
 

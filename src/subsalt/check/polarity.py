@@ -99,8 +99,8 @@ def traces_of_a_shot(context: Context) -> Iterator[Finding]:
         "W353",
         f"{len(wrong)} of {total} traces looked at have a first arrival of the opposite sign of their neighbours', in "
         f"{len(shots)} shots: {', '.join(names)}{', ...' * (len(wrong) > 3)}",
-        'correct their sign in the job, for each shot: signal = [{ step = "edit", where = "ffid = F and channel = C", '
-        'do = "reverse" }], or mark them as dead in the files (trace id 2, byte 29)',
+        'correct their sign in the job, for each shot: [[signal]] step = "edit", where = "ffid = F and channel = C", '
+        'do = "reverse"; or mark them as dead in the files (trace id 2, byte 29)',
         count=len(wrong),
         looked_at=total,
         traces=[[b.shot.id, int(b.rows[i]) + 1] for b, i in wrong[:200]],

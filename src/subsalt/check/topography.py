@@ -123,6 +123,13 @@ def _stations(context: Context, cell: float) -> Iterator[Finding]:
     for name in ("sources", "receivers"):
         if not (counts := notes.get(name)) or not counts["count"]:
             continue
+        if not counts["moved"]:
+            yield ok(
+                f"all {counts['count']} {name} lie {depth:g} m or more below the topography, the deepest "
+                f"{counts['deepest']:.4g} m",
+                **counts,
+            )
+            continue
         say = (
             f"{counts['moved']} of {counts['count']} {name} are brought {depth:g} m below the topography, by up to "
             f"{counts['most']:.4g} m (shot {counts['shot']}); the deepest lies {counts['deepest']:.4g} m below it"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -70,6 +71,10 @@ WITHOUT_INFLUENCE = ("title", "output", "parallel")
 BEFORE_FRAMES = "as in 0.7"
 
 
+#: steps on the traces in one list, as `init` writes them
+_STEPS = re.compile(r"^\s*signal\s*=", re.MULTILINE)
+
+
 class BaseJob(Section):
     """A validated job file, whatever its method.
 
@@ -90,6 +95,7 @@ class BaseJob(Section):
     _name: str = PrivateAttr("")
     _memory: dict[str, Any] = PrivateAttr(default_factory=dict)
     _run_place: Frame | str | None = PrivateAttr(None)
+    _steps_in_list: bool = PrivateAttr(False)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -134,8 +140,13 @@ class BaseJob(Section):
         """Return the job of other tables, under the name, in the folder and at the place of this one."""
         job = type(self)._build(raw, "", None)
         job._path, job._base, job._name = self._path, self._base, self._name
-        job._run_place = self._run_place
+        job._run_place, job._steps_in_list = self._run_place, self._steps_in_list
         return job
+
+    @property
+    def steps_in_list(self) -> bool:
+        """Whether the file has its steps as ``signal = [...]``, beside which TOML allows no ``[[signal]]``."""
+        return self._steps_in_list
 
     def changed(self, section: str, **values: Any) -> Self:
         """Return the job with other values in one of its tables."""
@@ -153,6 +164,7 @@ class BaseJob(Section):
         except ValidationError as error:
             job_errors.raise_from(error, kind, text, raw)
             raise AssertionError("unreachable") from error
+        job._steps_in_list = _STEPS.search(text) is not None
         if path is not None:
             job._path = path
             job._base = path.parent

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from subsalt.errors import Finding, FindingsError, SubsaltError
 from subsalt.io.segy.exclude import short_names
+from subsalt.job.cures import for_list_of_steps
 from subsalt.job.judging import judged
 from subsalt.methods import method_of
 from subsalt.parallel.comm import world
@@ -71,6 +72,8 @@ def _checked(job: BaseJob) -> CheckResult:
     result: CheckResult = check(job)
     if world().size == 1:
         result.findings = judged(job, result.findings, lambda other: list(check(other).findings))
+    if job.steps_in_list:
+        result.findings = [replace(f, fix=for_list_of_steps(f.fix)) for f in result.findings]
     return result
 
 

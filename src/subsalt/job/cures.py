@@ -20,6 +20,8 @@ J = TypeVar("J", bound=BaseJob)
 _ASSIGN = re.compile(
     r"(?:(?P<open>\[\[?)(?P<section>[a-z_.]+)\]\]?\s+)?(?<![\w.])(?P<key>[a-z_][a-z_0-9.]*)\s*=\s*(?![=<>])"
 )
+#: a step for a job that has its steps in one list
+_STEP = re.compile(r"add to signal = \[\.\.\.\]: (?=\{)")
 #: ends the name of a section of which a job has several, such as [[signal]]: a cure adds one
 _ANOTHER = "[]"
 _AWAY = re.compile(
@@ -70,6 +72,14 @@ def keys_in(fix: str) -> list[Key]:
     """Return the keys that the text of a cure sets or removes, those to be removed last."""
     out: list[Key] = []
     section, at = "", 0
+    for added in list(_STEP.finditer(fix)):
+        start, table = added.start(), _value(fix[added.end() :])
+        if table is not None and isinstance(table[0], dict):
+            end = added.end() + table[1]
+            # the first key has the place of the whole, so that the text between it and the others is empty
+            places = [(start, end), *[(end, end)] * (len(table[0]) - 1)]
+            out += [Key("signal[]", k, v, *p) for (k, v), p in zip(table[0].items(), places, strict=True)]
+            fix = fix[:start] + " " * (end - start) + fix[end:]
     while m := _ASSIGN.search(fix, at):
         if m["section"]:
             section = m["section"] + _ANOTHER * (m["open"] == "[[")
@@ -79,6 +89,7 @@ def keys_in(fix: str) -> list[Key]:
             continue
         at += value[1]
         out.append(Key(section, m["key"], value[0], m.start(), at))
+    out.sort(key=lambda k: k.at)
     for m in _AWAY.finditer(fix):
         before = [k for k in out if k.at < m.start()]
         name = m["key"] or m["bare"]
@@ -99,12 +110,22 @@ def cures_in(fix: str) -> list[list[Key]]:
     for key in keys_in(fix):
         between = fix[groups[-1][-1].end : key.at].strip() if groups else None
         same = bool(groups) and (key.section, key.key) in {(k.section, k.key) for k in groups[-1]}
-        another = same or (between == ";" and fix[key.at] == "[")
-        if between in _TOGETHER and not another and key.value is not None:
+        names_table = fix[key.at] == "[" or _STEP.match(fix, key.at) is not None
+        another = same or (between == ";" and names_table)
+        if between in ("", *_TOGETHER) and not another and key.value is not None:
             groups[-1].append(key)
         else:
             groups.append([key])
     return groups
+
+
+def for_list_of_steps(fix: str) -> str:
+    """Return a cure whose steps, ``[[signal]] step = ...``, are written for a job with ``signal = [...]``."""
+    steps = [[k for k in group if k.section == "signal[]"] for group in cures_in(fix)]
+    for keys in reversed([s for s in steps if s and fix.startswith("[[", s[0].at)]):
+        items = ", ".join(fix[k.at : k.end].removeprefix("[[signal]]").strip() for k in keys)
+        fix = f"{fix[: keys[0].at]}add to signal = [...]: {{ {items} }}{fix[keys[-1].end :]}"
+    return fix
 
 
 def put(tables: dict[str, Any], cure: list[Key]) -> None:
@@ -183,7 +204,8 @@ def _with_tables(fix: str, gone: set[tuple[int, int]]) -> tuple[str, set[tuple[i
     more = 0
     for group in cures_in(fix):
         begin, end = group[0].at + more, group[-1].end + more
-        table = "" if fix[begin] == "[" or group[0].value is None else f"[{group[0].section}] "
+        named = fix[begin] == "[" or _STEP.match(fix, begin) is not None
+        table = "" if named or group[0].value is None else f"[{group[0].section}] "
         fix = fix[:begin] + table + fix[begin:]
         more += len(table)
         if (group[0].at, group[-1].end) in gone:

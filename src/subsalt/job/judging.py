@@ -285,7 +285,10 @@ def _none_left(wrong: list[tuple[list[Key], list[str]]]) -> str:
         f"[{c[0].section}] {' and '.join(dict.fromkeys(k.key for k in c))} (then {', '.join(codes)})"
         for c, codes in wrong
     )
-    return f"what seemed likely was tried and leaves contradictions: {tried}; it is another value or another mistake"
+    return (
+        f"the likely corrections were tried, and other findings contradict each: {tried}. Compare header values and "
+        "model with the acquisition report; the cause is another value, or another mistake"
+    )
 
 
 def causes_first(findings: list[Finding]) -> list[Finding]:

@@ -105,6 +105,14 @@ def worth_again(row: Mapping[str, Any]) -> bool:
     return bool(row.get("noisy")) and days * 86400 > SETTLED
 
 
+def why_again(row: Mapping[str, Any] | None) -> str:
+    """Return why a rate is measured again, to be put behind what is measured; empty for the first time."""
+    if row is None:
+        return ""
+    why = "was disturbed" if row.get("noisy") else "is old"
+    return f" again, because the last measurement {why}"
+
+
 def faster(new: dict[str, Any], old: Mapping[str, Any] | None, rate: str) -> dict[str, Any]:
     """Return a new row, with the numbers of the old one where both were disturbed and the old one less so.
 

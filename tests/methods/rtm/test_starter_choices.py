@@ -30,8 +30,17 @@ def test_a_marine_line_gets_a_job_that_is_in_order(marine):
     assert raw["source"]["f0"] < 15
     assert raw["signal"][1]["corners"][-1] == pytest.approx(2.5 * raw["source"]["f0"], abs=0.3)
     assert raw["propagation"]["free_surface"] is True
+    # the source function peaks at 14 ms and has its trough at 30 ms; 1.5 / f0 would be 114 ms
+    assert 0.014 <= raw["source"]["t0"] <= 0.05
     assert "E246" not in {f.code for f in made.findings}
-    assert not check_job(Job.from_toml(made.path)).has_errors
+    result = check_job(Job.from_toml(made.path))
+    assert not result.has_errors
+    assert not {"E346", "W346"} & {f.code for f in result.findings}
+    # and without the mute, which takes no part in the choice
+    text = "".join(line for line in made.text.splitlines(True) if 'step = "mute"' not in line)
+    unmuted = check_job(Job.from_dict(tomllib.loads(text), marine))
+    assert not {"E346", "W346"} & {f.code for f in unmuted.findings}
+    assert "constant_s" not in {name for f in unmuted.findings for name in f.evidence}
 
 
 def test_a_frequency_that_the_user_gives_stays(marine):
@@ -50,7 +59,7 @@ class Result:
 
     @property
     def context(self):
-        return SimpleNamespace(facts=self.facts)
+        return SimpleNamespace(facts=self.facts, wavelet=SimpleNamespace(peak_time=1.5 / 36.0))
 
 
 def finding(code, fix, level="error"):
@@ -64,12 +73,23 @@ def test_noise_and_band_come_before_times_and_ghosts():
     noise, coarse = finding("E246", "[data] exclude = []"), finding("E531", "[propagation] grid = 4.67")
     facts = {"fmax_without_dispersion": 33.7}
     second = corrected(first, Result([noise, coarse, late, ghosts], facts))
-    assert second == Choices(13.2, given=False, band=33.0, noise="zeroed")
+    # a lower frequency does not move the peak: it stays where that of 36 Hz was
+    assert second == Choices(13.2, given=False, band=33.0, noise="zeroed", t0=0.0417)
     third = corrected(second, Result([late, ghosts], facts))
-    assert third == Choices(13.2, given=False, band=33.0, noise="zeroed", t0=0.05)
+    by_breaks = {"t0": 0.05, "t0_by": "first breaks"}
+    assert third == Choices(13.2, given=False, band=33.0, noise="zeroed", **by_breaks)
     assert corrected(third, Result([ghosts], facts)).free_surface
     assert corrected(third, Result([], facts)) == third
     assert [line.split('"')[1] for line in steps_of(third)] == ["edit", "bandpass"]
+
+
+def test_a_peak_that_direct_waves_do_not_confirm_is_moved():
+    """Where the waveform is another, `check` leaves open whether time zero or the wavelet is off; `init` does not."""
+    early = Finding("I001", "unchecked", "first breaks: ...", "", {"constant_s": -0.02})
+    moved = corrected(Choices(13.2, given=True), Result([early]))
+    assert moved == Choices(13.2, given=True, t0=0.0217, t0_by="first breaks")
+    fits = Finding("I001", "unchecked", "echoes: ...", "", {"given": 0.07})
+    assert corrected(moved, Result([fits])) == moved
 
 
 def test_a_step_that_leaves_noise_is_taken_back():

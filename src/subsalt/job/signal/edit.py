@@ -185,7 +185,8 @@ class Edit(Step):
 
     def label(self) -> str:
         """Return the action and its condition."""
-        return f"{self.do} where {self.where}{self.in_band}"
+        does = "zero traces" if self.do == "kill" else "reverse traces"
+        return f"{does} where {self.where}{self.in_band}"
 
 
 class Edited(Marked):

@@ -34,7 +34,7 @@ from subsalt.methods.kirchhoff.prepare import prepare, prepared_bytes
 from subsalt.methods.kirchhoff.setup import KirchhoffSetup
 from subsalt.plan.model import CHECK, GATHER_PAGE, HERE, LEDGER_FILES, PICTURES, READ, REPORT, Surroundings
 from subsalt.plan.prediction import Prediction, Writes
-from subsalt.plan.rates import faster, machine_if_known, worth_again
+from subsalt.plan.rates import faster, machine_if_known, why_again, worth_again
 from subsalt.plan.world import World
 
 #: locations, and traces of a call, that are timed
@@ -195,8 +195,7 @@ def measured(setup: KirchhoffSetup, world: World, say: Callable[[str], None] = l
     known = _row(setup, machine_if_known() or Machine.here(), threads)
     if known is not None and not worth_again(known):
         return
-    again = "" if known is None else f" again, it {'was disturbed' if known.get('noisy') else 'is old'}"
-    say(f"measuring the sum over traces, for its time{again}: a few seconds")
+    say(f"measuring how fast traces are summed{why_again(known)}: a few seconds")
     try:
         row = measure(setup, threads)
         if row is not None:

@@ -16,7 +16,7 @@ from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan import program
 from subsalt.plan.disk import existing
-from subsalt.plan.rates import faster, machine_if_known, shot_row, worth_again
+from subsalt.plan.rates import faster, machine_if_known, shot_row, why_again, worth_again
 from subsalt.plan.world import World
 
 #: bytes put and got in a folder
@@ -56,8 +56,9 @@ def measured(
     options_ = needs.setup.propagation
     row = shot_row(needs.medium, len(case.shape), options_, machine, case.threads, needs.points)
     if row is None or worth_again(row):
-        again = "" if row is None else f" again, it {'was disturbed' if row.get('noisy') else 'is old'}"
-        say(f"measuring a shot of {needs.medium}, order {case.order}, for its time{again}: a few seconds")
+        say(
+            f"measuring how long a time step takes ({needs.medium}, order {case.order}){why_again(row)}: a few seconds"
+        )
         _measured("shots", lambda: [faster(shot_rates.measure(case), row, "step_points_per_s")])
     for folder in folders:
         place = existing(folder)

@@ -132,7 +132,8 @@ class _Guess:
         if choices.band is not None:
             self.read.append(f"band-pass to the {choices.band:g} Hz that the grid carries")
         if choices.t0 is not None:
-            self.read.append(f"t0 {choices.t0:g} s by the first breaks")
+            by = "first breaks" if choices.t0_by == "first breaks" else "peak frequency of the data"
+            self.read.append(f"t0 {choices.t0:g} s by the {by}")
         if choices.free_surface:
             self.read.append("free surface by the ghosts of the direct waves")
         if choices.noise == "zeroed":
@@ -445,7 +446,8 @@ def _source(choices: Choices, guess: _Guess) -> str:
         comments["f0"] += "; the data peak here" if guess.peak >= 3 else "; made up: the data do not show it"
     if choices.t0 is not None:
         items["t0"] = choices.t0
-        comments["t0"] = "s; when it peaks, by the first breaks (1.5 / f0 when left out)"
+        by = "first breaks" if choices.t0_by == "first breaks" else "peak frequency of the data"
+        comments["t0"] = f"s; when it peaks, by the {by} (1.5 / f0 when left out)"
     elif guess.survey is not None and guess.survey.source_files and not choices.given:
         comments["f0"] += "; it peaks at t0 = 1.5 / f0 unless t0 is given"
     return toml_out.table("source", items, comments)

@@ -45,6 +45,8 @@ class Choices:
         Whether a step zeroes noisy traces; ``"left"`` where that would not take all of them.
     t0 : float or None
         Time at which the wavelet peaks, s; None: as `SourceSection` has it.
+    t0_by : {"data", "first breaks"}
+        Whether `t0` is that of a wavelet with the frequency of the data, or was measured on first breaks.
     free_surface : bool
         Whether the sea surface reflects.
     """
@@ -54,6 +56,7 @@ class Choices:
     band: float | None = None
     noise: Literal["unknown", "zeroed", "left"] = "unknown"
     t0: float | None = None
+    t0_by: Literal["data", "first breaks"] = "data"
     free_surface: bool = False
 
 
@@ -85,7 +88,9 @@ def confirmed(first: Choices, job_with: Callable[[Choices], Job]) -> Choices:
 def corrected(choices: Choices, result: CheckResult) -> Choices:
     """Return the choices without what one run of the rules objects to.
 
-    Times and ghosts come after noise and band, without which they are measured on other traces.
+    Times and ghosts come after noise and band, without which they are measured on other traces. A band-pass of zero
+    phase leaves the peak of a pulse at its time, so the wavelet of a lower frequency keeps its own, unless first breaks
+    contradict it.
     """
     codes, before = {f.code for f in result.findings}, choices
     if "E246" in codes:
@@ -95,6 +100,9 @@ def corrected(choices: Choices, result: CheckResult) -> Choices:
         if clean is not None and clean >= LOWEST_BAND:
             band = math.floor(clean)
             choices = replace(choices, band=float(band), f0=math.floor(10.0 * band / RICKER) / 10.0)
+            wavelet = result.context.wavelet
+            if wavelet is not None and choices.t0 is None:
+                choices = replace(choices, t0=_milliseconds(wavelet.peak_time))
     if choices != before:
         return choices
     for finding in result.findings:
@@ -103,10 +111,31 @@ def corrected(choices: Choices, result: CheckResult) -> Choices:
                 continue
             key = cure[0]
             if (key.section, key.key) == ("source", "t0") and isinstance(key.value, float | int):
-                return replace(choices, t0=float(key.value))
+                return replace(choices, t0=float(key.value), t0_by="first breaks")
             if (key.section, key.key, key.value) == ("propagation", "free_surface", True):
                 return replace(choices, free_surface=True)
+    late = _lateness(result)
+    if late is not None and result.context.wavelet is not None:
+        t0 = _milliseconds(result.context.wavelet.peak_time + late)
+        return replace(choices, t0=t0, t0_by="first breaks")
     return choices
+
+
+def _lateness(result: CheckResult) -> float | None:
+    """Return by how much direct waves come after those of the job, s, where a rule leaves open why; else None.
+
+    The job is new, and so is its wavelet: its peak is moved, since nothing speaks against the times of the traces.
+    """
+    for finding in result.findings:
+        late = finding.evidence.get("constant_s") if finding.level == "unchecked" else None
+        if isinstance(late, float | int):
+            return float(late)
+    return None
+
+
+def _milliseconds(time: float) -> float:
+    """Return a time in s, rounded to a tenth of a millisecond."""
+    return round(time, 4)
 
 
 def steps_of(choices: Choices) -> list[str]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 #: key of the file of elevations, and its columns
 KEY, COLUMNS = "propagation.topography.elevations", ("x", "y", "elevation")
 
+#: m; a station that is moved by less has not been moved: elevations are rounded
+ROUNDING = 1e-3
+
 Points = NDArray[np.float64]
 
 
@@ -138,7 +141,8 @@ def _brought(
     Returns
     -------
     dict
-        ``moved`` of ``count``, ``most``: m, of the shot ``shot``; ``deepest``: m below the surface.
+        ``moved`` of ``count`` by more than `ROUNDING`, ``most``: m, of the shot ``shot``; ``deepest``: m below the
+        surface.
     """
     counts = {"count": 0, "moved": 0, "most": 0.0, "shot": 0, "deepest": 0.0}
     high, low = (0.0, 0), (0.0, 0)
@@ -152,7 +156,7 @@ def _brought(
         points[:, 2] += move
         shots[i] = ends.put(shot, points)
         counts["count"] += len(points)
-        counts["moved"] += int((move > 0).sum())
+        counts["moved"] += int((move > ROUNDING).sum())
         if move.max() > counts["most"]:
             counts["most"], counts["shot"] = float(move.max()), shot.id
         counts["deepest"] = max(counts["deepest"], float((under + move).max()))

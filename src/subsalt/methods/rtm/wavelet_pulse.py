@@ -64,6 +64,8 @@ def of_reflections(w: Wavelet, facts: dict[str, Any]) -> Wavelet:
 
 
 def step_for_job(path: Path, job: Job) -> list[str]:
-    """Return the lines of the step that makes the written pulse zero-phase."""
+    """Return the lines of the step that makes the written pulse zero-phase, in the form that the job has its steps."""
     name = Path(os.path.relpath(path, job.base)).as_posix()
+    if job.steps_in_list:
+        return [f'add to signal = [...]: {{ step = "designature", signature = "{name}" }}']
     return ["[[signal]]", 'step = "designature"', f'signature = "{name}"']

@@ -130,19 +130,19 @@ def on_the_grid(
             within=within,
         )
     elif on < _MOST * n:
-        far = "" if aperture is None else f", {within - on} of them within the aperture"
+        far = "" if aperture is None else f", {within - on} of these within the aperture"
         yield ok(
-            f"the output is a part of the survey, as [kirchhoff] asks: midpoints on the output grid: {on} of {n} "
-            f"({on / n:.0%}), {n - on} beside it{far}",
+            f"the output is a part of the survey, as [kirchhoff] asks: {on} of {n} midpoints ({on / n:.0%}) lie on the "
+            f"output grid and {n - on} outside it{far}",
             on=on,
             within=within,
         )
     elif aperture is None:
-        yield ok(f"midpoints on the output grid: {on} of {n}, {n - on} beside it")
+        yield ok(f"{on} of {n} midpoints lie on the output grid and {n - on} outside it")
     else:
         yield ok(
-            f"midpoints on the output grid: {on} of {n}, {within - on} beside it within the aperture, "
-            f"{n - within} out of reach"
+            f"{on} of {n} midpoints lie on the output grid, {within - on} outside it within the aperture, and "
+            f"{n - within} beyond the aperture"
         )
     yield from edges_of_bins(table, grid)
     empty = int((fold == 0).sum())
