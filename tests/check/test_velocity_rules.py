@@ -170,7 +170,7 @@ def test_volumes_outside_the_image(tmp_path):
     np.savez(tmp_path / "near.npz", origin_m=[300.0, 0.0, 0.0], **here)
     bad, good = findings_of(tmp_path, file="near.npz")
     assert bad == []
-    assert "nearest ones go on" in good[0]
+    assert "nearest ones are continued" in good[0]
     lines = {"v": cube, "spacing_m": [1.0, 1.0, 0.1], "axes": ["inline", "crossline", "t"]}
     np.savez(tmp_path / "numbers.npz", origin_m=[200.0, 100.0, 0.0], **lines)
     bad, _ = findings_of(tmp_path, file="numbers.npz")

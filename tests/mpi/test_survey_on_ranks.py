@@ -131,7 +131,7 @@ HOLE = """
     from dataclasses import replace
     from pathlib import Path
     import numpy as np
-    import subsalt.methods.rtm.migrate as runner
+    import subsalt.methods.rtm.job_setup as runner
     from subsalt.run.migrate import migrate_job
     from subsalt.parallel.comm import world
     from subsalt.methods.rtm.job import Job
