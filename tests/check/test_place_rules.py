@@ -1,5 +1,6 @@
 """Rules on where stations stand name the single mistake: a scalar, a unit, an exchange, one receiver far away."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +8,7 @@ from layouts import context
 from rule_mistakes import MISTAKES, moved, one_receiver_far_away, problems, with_survey
 
 from subsalt.acquisition.survey import TimeAxis
+from subsalt.check.geometry import same_dimension
 
 
 def test_guesses_name_the_single_mistake():
@@ -61,3 +63,12 @@ def test_numbers_of_the_model_are_those_of_its_grid():
     assert "centres are x -50000 m apart" in by["E330"].fix
     (finding,) = [f for f in problems(moved(context(), (0, 0, -20), (0, 0, 0))) if f.code == "E333"]
     assert "up to 15 m (z = -15, the model begins at 0)" in finding.message
+
+
+def test_a_line_below_a_volume_gets_a_section_or_3d_waves():
+    model = SimpleNamespace(grid=SimpleNamespace(ndim=3))
+    case = dataclasses.replace(context(), model=model)
+    (finding,) = same_dimension(case)
+    assert finding.code == "E329"
+    assert "vp[:, j, :]" in finding.fix
+    assert '[data] line = "3d"' in finding.fix

@@ -55,8 +55,11 @@ def test_the_first_image_is_made_as_printed(follow):
             assert "W233" in said
         if command == "wavelet":
             assert re.sub(r"\s", "", source) in re.sub(r"\s", "", said)
+            assert "for the job, in place of f0 and t0 of [source]:" in said
             job = Path("line.toml").read_text(encoding="utf-8")
-            Path("line.toml").write_text(re.sub(r"^\[source\]\nf0 = .*\n", source, job, flags=re.M))
+            Path("line.toml").write_text(
+                re.sub(r"^\[source\]\nf0 = .*\n(t0 = .*\n)?", source, job, flags=re.M)
+            )
         if command == "check":
             assert "0 errors" in said
     assert " ".join(done) == "example cd scan init wavelet check plan migrate view report export"

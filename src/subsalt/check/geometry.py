@@ -98,7 +98,11 @@ def same_dimension(context: Context) -> Iterator[Finding]:
         return  # y is no place
     if ndim != context.survey.ndim:
         cure = (
-            '[data] line = "2d" projects the survey on its best line' if ndim == 2 else '[data] line = "3d"'
+            '[data] line = "2d" projects the survey on its best line'
+            if ndim == 2
+            else "to image in 2-D: save the section of the model below the line as a 2-D file (in NumPy vp[:, j, :], "
+            "for the y of the line) and name it in [model]; to compute 3-D waves on the whole model instead: "
+            '[data] line = "3d"'
         )
         survey = context.survey
         both = np.concatenate([p for s in survey.shots for p in (s.src[None], s.rcv)])

@@ -151,7 +151,9 @@ def wavelet(path: Path, given: WaveletInput, out: Out) -> None:
     for label, text in _rows(made, target):
         out.row(label, text)
     out.row("picture", str(picture))
-    out.say("for the job:")
+    # a t0 that is left would move the wavelet of the file
+    replaced = [key for key in ("f0", "t0") if key in job.source.model_fields_set]
+    out.say(f"for the job, in place of {' and '.join(replaced)} of [source]:" if replaced else "for the job:")
     for line in lines:
         out.say(f"    {line}")
     step = _zero_phase(out, job, made, target)

@@ -132,3 +132,14 @@ def test_mixed_dimensions_and_endless_lines():
         job({"first": [0, 0], "last": [1, 0], "step": 1e-9}, {"first": [0, 0]}).acquisition_survey()
     with pytest.raises(ConfigError):
         job({"first": [0, 0], "relative": True}, {"first": [0, 0]}).acquisition_survey()
+
+
+def test_a_step_of_one_number_runs_along_the_line():
+    """Towards `last` in any direction; without it along x, and along both axes of a patch."""
+    diagonal = expand(Positions(first=[0, 0, 5], last=[300, 400, 5], step=100))
+    np.testing.assert_allclose(diagonal, [[60 * i, 80 * i, 5] for i in range(6)])
+    np.testing.assert_array_equal(
+        expand(Positions(first=[0, 7, 5], n=3, step=25)), [[0, 7, 5], [25, 7, 5], [50, 7, 5]]
+    )
+    patch = expand(Positions(first=[0, 0, 5], n=[2, 3], step=25))
+    np.testing.assert_array_equal(patch, [[25 * i, 25 * j, 5] for j in range(3) for i in range(2)])

@@ -20,7 +20,11 @@ class Positions(Section):
     first: list[Length] | None = Field(None, description="first position, (x, y, z) or (x, z)")
     last: list[Length] | None = Field(None, description="last position")
     n: int | list[int] | None = Field(None, description="number of points; [nx, ny] for a patch")
-    step: Length | list[Length] | None = Field(None, description="distance of points, or one per axis")
+    step: Length | list[Length] | None = Field(
+        None,
+        description="distance of points, or one per axis; one number: along the line to last, without last along x "
+        "(a patch: x and y)",
+    )
     relative: bool = Field(False, description="receivers: x and y count from the source")
     file: str | None = Field(None, description="CSV: shot,sx,sy,sz or shot,chan,gx,gy,gz")
 
