@@ -311,7 +311,7 @@ enum class Fetch : int { none = 0, l1 = 1, l2 = 2 };
 
 /// Ask for a cache line. One row ahead into L1 gave 1.40 of the plain loop on one core (isotropic, 256^3, order 8, Zen
 /// 5 with 48 KiB L1), two rows ahead into L2 1.10, no prefetch 0.81; VTI 1.15, 1.04, 0.80. Zen 4 with 32 KiB prefers L2
-/// (docs/kernels.md), so which of the two is found by trial.
+/// (docs/notes/kernels.md), so which of the two is found by trial.
 template <Fetch F = Fetch::l1>
 SUBSALT_INLINE void prefetch(const void* p) {
     __builtin_prefetch(p, 0, F == Fetch::l2 ? 2 : 3);
