@@ -4,8 +4,8 @@
 // their part of the divergence along y and z is added to the accumulator `a` of the row. The flux along x and `a` stay
 // in rings of planes until the M planes beyond are done too: of the two planes for which they now are, the same row
 // takes its time step. So what comes from memory is spread over what there is to compute. Rows are done whole: loops
-// over 64 or 128 points are slower, though what these read along y stays in L1 (docs/notes/kernels.md). The M rows of fluxes
-// on either side of a tile are made by both tiles.
+// over 64 or 128 points are slower, though what these read along y stays in L1 (docs/notes/kernels.md). The M rows of
+// fluxes on either side of a tile are made by both tiles.
 //
 // Order 8 in 3-D touches 52 floats per point of a plane of the tile in every turn: 20 of the fields, 20 fluxes along x,
 // 12 accumulators.
