@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ class Example:
 
 
 SHOWN = (
+    Example("notebooks/arrays.ipynb", "python.png", "howto/python.md"),
+    Example("notebooks/segy_to_image.ipynb", "first-image.png", "tutorials/first-image.md"),
+    Example("notebooks/look_into_a_run.ipynb", "playback.png", "howto/reimaging.md"),
     Example("viking.toml", "viking.png", "tutorials/first-image.md"),
     Example("field_line/README.md", "field-line-image.png", "field-line.md"),
     Example("marmousi2.py", "marmousi2.png", "field-line.md"),
@@ -31,6 +35,23 @@ SHOWN = (
     Example("viking_time.toml", "kirchhoff-viking.png", "tutorials/time-migration.md"),
     Example("kirchhoff_against_rtm.py", "kirchhoff-against-rtm.png", "tutorials/time-migration.md"),
 )
+
+
+def name_of(example: Example) -> str:
+    """Return the name of the page of an example: that of its folder, notebook or script."""
+    path = Path(example.file)
+    return path.stem if path.suffix == ".ipynb" else path.parts[0].partition(".")[0]
+
+
+def notebook(cells: dict) -> tuple[str, str]:
+    """Return the title of a notebook, and its cells as Markdown with the links of the site."""
+    parts = []
+    for cell in cells["cells"]:
+        source = "".join(cell["source"])
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+    head, _, body = "\n\n".join(parts).partition("\n")
+    body = re.sub(r"\]\((\w+)\.ipynb\)", r"](\1.md)", body).replace("](../../docs/", "](../")
+    return head.lstrip("# "), body.strip()
 
 
 def title_and_text(path: Path) -> tuple[str, str]:
@@ -48,6 +69,8 @@ def title_and_text(path: Path) -> tuple[str, str]:
     if path.suffix == ".toml":
         comment = text.partition("\n")[0].lstrip("# ")
         return comment, f"```toml\n{text.strip()}\n```\n\n`subsalt migrate examples/{path.name}`"
+    if path.suffix == ".ipynb":
+        return notebook(json.loads(text))
     head = text.partition("\n")[0].lstrip("# ")
     return head, f"The commands are in `examples/{path.relative_to(EXAMPLES)}`."
 
@@ -56,7 +79,7 @@ def pages() -> dict[str, str]:
     """Return the pages by their names below docs/."""
     made, cards = {}, []
     for example in SHOWN:
-        name = example.file.split("/")[0].rpartition(".")[0] or example.file.split("/")[0]
+        name = name_of(example)
         head, body = title_and_text(EXAMPLES / example.file)
         title = head.partition(":")[0].rstrip(".")
         made[f"gallery/{name}.md"] = (
