@@ -104,7 +104,7 @@ def test_a_missing_compressor_is_told_with_its_cure(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zfpy", None)
     with (
         Scratch("a" * 64, [tmp_path], compression="zfp") as scratch,
-        pytest.raises(ConfigError, match=r"pip install 'subsalt-imaging\[zfp\]'") as caught,
+        pytest.raises(ConfigError, match=r"pip install -e '\.\[zfp\]'") as caught,
     ):
         scratch.open("source", 1, 30, 2, meta={"shape": (3, 1, 10)})
     assert caught.value.code == "E654"

@@ -92,6 +92,17 @@ def test_a_peak_that_direct_waves_do_not_confirm_is_moved():
     assert corrected(moved, Result([fits])) == moved
 
 
+@pytest.mark.parametrize(
+    ("choices", "late"),
+    [(Choices(13.0, given=True), 0.227), (Choices(13.0, given=True, vp_guessed=True), -0.02)],
+    ids=["later than a pulse can peak", "velocities are a guess"],
+)
+def test_times_that_do_not_speak_of_the_wavelet_do_not_move_its_peak(choices, late):
+    """Refracted first arrivals of four field shots were taken for direct waves: the peak moved to 342 ms."""
+    left_open = Finding("I001", "unchecked", "first breaks: ...", "", {"constant_s": late})
+    assert corrected(choices, Result([left_open])) == choices
+
+
 def test_a_step_that_leaves_noise_is_taken_back():
     noise = finding("E246", "[data] exclude = []")
     zeroed = corrected(Choices(10.0, given=True), Result([noise]))

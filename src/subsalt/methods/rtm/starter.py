@@ -219,7 +219,7 @@ def write_job(
         ]
         return "\n".join(p for p in parts if p)
 
-    choices = Choices(peak, given=f0 is not None)
+    choices = Choices(peak, given=f0 is not None, vp_guessed=vp is None)
     if guess.survey is not None:
         choices = confirmed(choices, lambda c: Job.from_dict(tomllib.loads(text_with(c)), folder))
     text = text_with(choices)

@@ -27,6 +27,8 @@ RICKER = 2.5
 NOISY = "rms > 20*median"
 #: Hz; a band that ends below is no choice but a mistake in the model or its unit
 LOWEST_BAND = 8.0
+#: periods of f0, from the time of the shot, between which a pulse can peak; beyond them the times or velocities are wrong
+EARLIEST_PEAK, LATEST_PEAK = -0.5, 2.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Choices:
         Whether `t0` is that of a wavelet with the frequency of the data, or was measured on first breaks.
     free_surface : bool
         Whether the sea surface reflects.
+    vp_guessed : bool
+        Whether the velocities are a guess, by which times of first breaks say nothing of the wavelet.
     """
 
     f0: float
@@ -58,6 +62,7 @@ class Choices:
     t0: float | None = None
     t0_by: Literal["data", "first breaks"] = "data"
     free_surface: bool = False
+    vp_guessed: bool = False
 
 
 def confirmed(first: Choices, job_with: Callable[[Choices], Job]) -> Choices:
@@ -114,10 +119,11 @@ def corrected(choices: Choices, result: CheckResult) -> Choices:
                 return replace(choices, t0=float(key.value), t0_by="first breaks")
             if (key.section, key.key, key.value) == ("propagation", "free_surface", True):
                 return replace(choices, free_surface=True)
-    late = _lateness(result)
+    late = None if choices.vp_guessed else _lateness(result)
     if late is not None and result.context.wavelet is not None:
         t0 = _milliseconds(result.context.wavelet.peak_time + late)
-        return replace(choices, t0=t0, t0_by="first breaks")
+        if EARLIEST_PEAK <= t0 * choices.f0 <= LATEST_PEAK:
+            return replace(choices, t0=t0, t0_by="first breaks")
     return choices
 
 
