@@ -27,7 +27,7 @@ RICKER = 2.5
 NOISY = "rms > 20*median"
 #: Hz; a band that ends below is no choice but a mistake in the model or its unit
 LOWEST_BAND = 8.0
-#: periods of f0, from the time of the shot, between which a pulse can peak; beyond them the times or velocities are wrong
+#: periods of f0 from the time of the shot between which a pulse can peak; beyond them times or velocities are wrong
 EARLIEST_PEAK, LATEST_PEAK = -0.5, 2.0
 
 
