@@ -17,6 +17,7 @@ ERRORS = "reference/errors"
 # pages are Markdown; a link to a heading is its text in lower case with hyphens, as on code hosts
 myst_enable_extensions = ["attrs_inline", "deflist", "colon_fence"]
 myst_heading_anchors = 5
+smartquotes = False  # "--help" in a cell of a table stays two hyphens
 suppress_warnings = ["misc.highlighting_failure"]  # a snippet may leave out what does not matter: "..."
 
 # the reference of the Python interface, from the docstrings
@@ -25,6 +26,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings name the types
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+toc_object_entries_show_parents = "hide"  # the contents beside a page have no room for the names of classes
 
 # nothing is fetched from a network, neither when the site is built nor when a page is read
 html_theme = "pydata_sphinx_theme"
@@ -46,6 +48,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
 }
+html_sidebars = {"index": [], "install": []}  # pages that head no other page
 html_context = {"default_mode": "auto"}
 copyright = "the subsalt developers, Apache License 2.0"
 

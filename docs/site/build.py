@@ -7,6 +7,7 @@ a change of one page may break a link of another. Every warning is an error.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -51,20 +52,45 @@ def toctree(pages: list[str], *options: str) -> str:
     return "\n".join(["```{toctree}", *(f":{o}" for o in options), *(f"/{p}" for p in pages), "```", ""])
 
 
+def captioned(heading: dict) -> str:
+    """Return the tables of contents of a heading: a new one at each page that has a caption above it."""
+    captions = heading.get("captions", {})
+    starts = [i for i, page in enumerate(heading["pages"]) if i == 0 or page in captions]
+    trees = []
+    for start, end in zip(starts, [*starts[1:], None], strict=True):
+        pages = heading["pages"][start:end]
+        caption = [f"caption: {captions[pages[0]]}"] if pages[0] in captions else []
+        trees.append(toctree(pages, "hidden:", "maxdepth: 1", *caption))
+    return "\n".join(trees)
+
+
+def section_of(home: str, title: str, folder: str) -> str:
+    """Return the section of the home page whose heading begins with a title, its links seen from a folder of docs/."""
+    bodies = [part for part in home.split("\n## ") if part.startswith(title)]
+    if len(bodies) != 1:
+        raise SystemExit(
+            f"docs/index.md: {len(bodies)} sections begin with {title!r}, where there must be one"
+        )
+    body = bodies[0].partition("\n")[2]
+    up = "../" * len(Path(folder).parts)
+    return re.sub(r"\]\((?!https?:|#)", f"]({up}", body).strip()
+
+
 def headings(navigation: dict, home: str) -> dict[str, str]:
     """Return the pages that hold the navigation, by name: the home page with it, and one page for each heading."""
+    home = home.replace(MARK, GENERATED)
     pages, top = {}, []
     for heading in navigation["heading"]:
         top.append(heading.get("page") or heading["name"])
         if "name" in heading:
-            body = f"# {heading['title']}\n\n{heading['intro']}\n\n"
-            pages[heading["name"]] = body + toctree(heading["pages"], "maxdepth: 1")
+            text = section_of(home, heading["title"], str(Path(heading["name"]).parent))
+            pages[heading["name"]] = f"# {heading['title']}\n\n{text}\n\n{captioned(heading)}"
     notes = "# Laboratory notes\n\nHow results were obtained, for developers.\n\n"
     written = sorted(path.stem for path in (DOCS / "notes").glob("*.md"))
     pages["notes/index"] = (
         "---\norphan: true\n---\n\n" + notes + toctree([f"notes/{name}" for name in written])
     )
-    pages["index"] = home.replace(MARK, GENERATED) + "\n" + toctree(top, "hidden:", "maxdepth: 2")
+    pages["index"] = home + "\n" + toctree(top, "hidden:", "maxdepth: 2")
     return pages
 
 

@@ -32,16 +32,21 @@ def option_row(option: Any, ctx: Any) -> str:
     names, text = option.get_help_record(ctx)
     text, _, extra = text.rpartition("  [") if text.endswith("]") else (text, "", "")
     facts = [fact.strip() for fact in extra.rstrip("]").split(";")]
-    default = ", ".join(
-        f"`{fact.removeprefix('default: ')}`" for fact in facts if fact.startswith("default: ")
-    )
+    default = ", ".join(said(f.removeprefix("default: ")) for f in facts if f.startswith("default: "))
     required = "required" if "required" in facts else default
     return f"| {forms(names)} | {required} | {cell(text)} |"
 
 
+def said(default: str) -> str:
+    """Return a default: a value as code, words in brackets as words."""
+    words = re.fullmatch(r"\((.*)\)", default)
+    return cell(words[1]) if words and " " in default else f"`{words[1] if words else default}`"
+
+
 def forms(names: str) -> str:
     """Return the forms of an option, each as code, with what follows them."""
-    return re.sub(r"(?<![\w-])(--?[\w-]+)", r"`\1`", cell(names))
+    plain = re.sub(r"<(int|float)( range)?>", lambda m: "N" if m[1] == "int" else "X", names)
+    return re.sub(r"(?<![\w-])(--?[\w-]+)", r"`\1`", cell(plain))
 
 
 def panels(options: list[Any]) -> dict[str, list[Any]]:

@@ -14,26 +14,54 @@ EXAMPLES = ROOT / "examples"
 
 @dataclass(frozen=True)
 class Example:
-    """An entry of the gallery: file in examples/, picture in docs/, page with more."""
+    """An entry of the gallery: file in examples/, picture in docs/, page with more, and a title of a few words."""
 
     file: str
     picture: str
     page: str
+    title: str
 
 
 SHOWN = (
-    Example("notebooks/arrays.ipynb", "python.png", "howto/python.md"),
-    Example("notebooks/segy_to_image.ipynb", "first-image.png", "tutorials/first-image.md"),
-    Example("notebooks/look_into_a_run.ipynb", "playback.png", "howto/reimaging.md"),
-    Example("viking.toml", "viking.png", "tutorials/first-image.md"),
-    Example("field_line/README.md", "field-line-image.png", "field-line.md"),
-    Example("marmousi2.py", "marmousi2.png", "field-line.md"),
-    Example("marmousi_vti.py", "marmousi.png", "tutorials/marmousi.md"),
-    Example("marmousi_tti.py", "marmousi_tti.png", "tutorials/marmousi.md"),
-    Example("time_migration_3d.py", "kirchhoff-3d.png", "tutorials/time-migration.md"),
-    Example("cdp601to610.toml", "kirchhoff-cdp601.png", "tutorials/time-migration.md"),
-    Example("viking_time.toml", "kirchhoff-viking.png", "tutorials/time-migration.md"),
-    Example("kirchhoff_against_rtm.py", "kirchhoff-against-rtm.png", "tutorials/time-migration.md"),
+    Example("notebooks/arrays.ipynb", "python.png", "howto/python.md", "Arrays in ten minutes"),
+    Example(
+        "notebooks/segy_to_image.ipynb",
+        "first-image.png",
+        "tutorials/first-image.md",
+        "From SEG-Y to an image and its report",
+    ),
+    Example("notebooks/look_into_a_run.ipynb", "playback.png", "howto/reimaging.md", "Look into a run"),
+    Example("viking.toml", "viking.png", "tutorials/first-image.md", "Viking Graben: four shots in depth"),
+    Example(
+        "field_line/README.md",
+        "field-line-image.png",
+        "field-line.md",
+        "A field line, from its file to its image",
+    ),
+    Example("marmousi2.py", "marmousi2.png", "field-line.md", "Marmousi-II from raw shots"),
+    Example("marmousi_vti.py", "marmousi.png", "tutorials/marmousi.md", "Marmousi with VTI anisotropy"),
+    Example("marmousi_tti.py", "marmousi_tti.png", "tutorials/marmousi.md", "What the tilt of TTI is worth"),
+    Example(
+        "time_migration_3d.py", "kirchhoff-3d.png", "tutorials/time-migration.md", "A 3-D time migration"
+    ),
+    Example(
+        "cdp601to610.toml",
+        "kirchhoff-cdp601.png",
+        "tutorials/time-migration.md",
+        "Ten marine CDPs without coordinates",
+    ),
+    Example(
+        "viking_time.toml",
+        "kirchhoff-viking.png",
+        "tutorials/time-migration.md",
+        "Viking Graben: four shots in time",
+    ),
+    Example(
+        "kirchhoff_against_rtm.py",
+        "kirchhoff-against-rtm.png",
+        "tutorials/time-migration.md",
+        "Depth and time migration of the same shots",
+    ),
 )
 
 
@@ -81,13 +109,14 @@ def pages() -> dict[str, str]:
     for example in SHOWN:
         name = name_of(example)
         head, body = title_and_text(EXAMPLES / example.file)
-        title = head.partition(":")[0].rstrip(".")
+        title = example.title
+        about = f"`examples/{example.file}`" + ("" if head.startswith(title) else f": {head}")
         made[f"gallery/{name}.md"] = (
-            f"# {title}\n\n`examples/{example.file}`: {head}\n\n![{title}](../{example.picture})\n\n{body}\n\n"
+            f"# {title}\n\n{about}\n\n![{title}](../{example.picture})\n\n{body}\n\n"
             f"More in [the page with its results](../{example.page}).\n"
         )
-        cards.append((name, f":::{{grid-item-card}} {title}\n:img-top: ../{example.picture}\n:link: {name}\n"
-                            ":link-type: doc\n:::\n"))  # fmt: skip
+        card = [f":img-top: ../{example.picture}", f":img-alt: {title}", f":link: {name}"]
+        cards.append((name, "\n".join([f":::{{grid-item-card}} {title}", *card, ":link-type: doc", ":::\n"])))
     grid = "::::{grid} 1 2 3 3\n:gutter: 3\n\n" + "\n".join(card for _, card in cards) + "::::\n"
     tree = "\n".join(["```{toctree}", ":hidden:", "", *(name for name, _ in cards), "```", ""])
     intro = (

@@ -56,6 +56,26 @@ def test_every_page_of_the_documentation_is_in_the_navigation():
     assert len(listed) == len(set(listed))
 
 
+def test_a_heading_has_the_section_of_the_home_page_and_its_pages_under_captions(site):
+    build = site("build")
+    navigation = tomllib.loads((SITE / "navigation.toml").read_text(encoding="utf-8"))
+    made = build.headings(navigation, (ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
+    howto = made["howto/index"]
+    assert "[Get example data](../howto/data.md)" in howto
+    captions = re.findall(r":caption: (.*)\n/(.*)", howto)
+    assert captions == [(v, k) for k, v in navigation["heading"][2]["captions"].items()]
+    # the pages of the home page are seen from its own folder
+    assert "[Performance](performance.md)" in made["project"]
+    assert "[Keys of the job file](../reference/keys/index.md)" in made["reference/index"]
+
+
+def test_defaults_are_code_where_they_are_values_and_words_where_they_describe(site):
+    pages = site("command_pages")
+    assert pages.said("9") == pages.said("(9)") == "`9`"
+    assert pages.said("(a free one)") == "a free one"
+    assert pages.forms("--port <int range>") == "`--port` N"
+
+
 def test_pictures_and_pages_of_the_gallery_exist(site):
     for example in site("gallery").SHOWN:
         for path in (
