@@ -21,6 +21,7 @@ from subsalt.kernels.kirchhoff_arguments import TraceGeometry
 from subsalt.methods.kirchhoff.options import KirchhoffOptions
 from subsalt.methods.kirchhoff.prepare import AFTER, BEFORE, design, prepare, taps, transform
 from subsalt.numerics import fixedmath
+from subsalt.view import palettes
 
 PAGE = Path(__file__).with_name("theory") / "kirchhoff.md"
 PICTURE = Path(__file__).with_name("kirchhoff-filters.svg")
@@ -191,8 +192,10 @@ def picture() -> str:
     shapes += [f'<text x="{LEFT}" y="{foot + 16 * i}">{line}</text>' for i, line in enumerate(legend)]
     style = (
         "text{font:13px sans-serif;fill:#333}.title{font-weight:bold}polyline{fill:none;stroke-width:1.6}"
-        ".frame{fill:none;stroke:#888}.grid{stroke:#ddd}.band{stroke:#bbb}.local,.sinc{stroke:#1f5fa8;stroke-width:2.4}"
-        ".triangle,.linear{stroke:#d68910;stroke-width:2.4}.limit{stroke:#c0392b;stroke-dasharray:5 4}"
+        f".frame{{fill:none;stroke:{palettes.FAINT}}}.grid{{stroke:{palettes.GRID_LINE}}}.band{{stroke:#bbb}}"
+        f".local,.sinc{{stroke:{palettes.BLUE};stroke-width:2.4}}"
+        f".triangle,.linear{{stroke:{palettes.ORANGE};stroke-width:2.4}}"
+        f".limit{{stroke:{palettes.INK};stroke-dasharray:5 4}}"
     )
     size = f"{LEFT + WIDTH + 30:.0f} {foot + 30:.0f}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}">'

@@ -18,6 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import subsalt
+from subsalt.view import palettes
 
 PICTURE = Path(__file__).resolve().parent / "quality.png"
 JOB = """\
@@ -86,7 +87,12 @@ def draw(folder: Path) -> None:
         x, z = (1e-3 * h * np.arange(n) for n, h in zip(grid.shape, grid.spacing, strict=True))
         clip = np.percentile(np.abs(image[np.ix_((x > 1.5) & (x < 4.5), z > 0.6)]), 99)
         ax.imshow(
-            image.T, cmap="gray", vmin=-clip, vmax=clip, extent=(x[0], x[-1], z[-1], z[0]), aspect="auto"
+            image.T,
+            cmap=palettes.palette("grey"),
+            vmin=-clip,
+            vmax=clip,
+            extent=(x[0], x[-1], z[-1], z[0]),
+            aspect="auto",
         )
         ax.set_title(title, fontsize=10, loc="left")
         ax.set_xlim(0.4, 5.4)

@@ -18,6 +18,7 @@ from subsalt.checkpoint.schedule.two_level import (
     repetitions,
     two_level,
 )
+from subsalt.view import palettes
 
 PAGE = Path(__file__).with_name("theory") / "checkpoints.md"
 PICTURE = Path(__file__).with_name("schedules.svg")
@@ -140,17 +141,18 @@ def picture() -> str:
     shapes += drawing("the same with 2 slots in memory and 6 on disk", 40, two_level(40, both), HEIGHT)
     style = (
         "text{font:13px sans-serif;fill:#333}.title{font-weight:bold}"
-        ".way path{stroke:#1f5fa8;stroke-width:1.4;fill:none}.visits circle{fill:#c0392b}"
-        ".held path{stroke-width:4;stroke-opacity:.45}.memory{stroke:#2e9e5b}.disk{stroke:#d68910}"
+        f".way path{{stroke:{palettes.BLUE};stroke-width:1.4;fill:none}}.visits circle{{fill:{palettes.INK}}}"
+        ".held path{stroke-width:4;stroke-opacity:.6}"
+        f".memory{{stroke:{palettes.SKY_BLUE}}}.disk{{stroke:{palettes.ORANGE}}}"
     )
     legend = "".join(
         f'<text x="{LEFT:.0f}" y="{2 * HEIGHT - up}">{line}</text>'
         for up, line in (
             (
                 22,
-                "To the right: forward steps done. Blue: the source wavefield; red: a block is visited and imaged;",
+                "To the right: forward steps done. Blue: the source wavefield; black: a block is visited and imaged;",
             ),
-            (6, "green: a slot in memory holds a state; orange: a slot on disk does."),
+            (6, "light blue: a slot in memory holds a state; orange: a slot on disk does."),
         )
     )
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {2 * HEIGHT:.0f}">'

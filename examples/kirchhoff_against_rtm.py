@@ -23,7 +23,7 @@ import subsalt
 from subsalt.analytic import Plane, primaries
 from subsalt.io.segy.writing import write_survey
 from subsalt.io.volumes import image_traces, volume
-from subsalt.view import style
+from subsalt.view import palettes, style
 
 V, F0, H = 2000.0, 15.0, 12.5
 #: points of the depth image along x, y, z
@@ -125,12 +125,12 @@ def draw(depth: NDArray[np.float64], time: NDArray[np.float64], path: Path) -> N
             a.imshow(image.T, extent=(0, x, end, 0), vmin=-0.25, vmax=0.25, cmap="gray_r", aspect="auto")
             for reflector in REFLECTORS:
                 line = reflector.depth_at([(0.0, MIDDLE[1]), (x, MIDDLE[1])])
-                a.plot((0, x), line, color=style.REFLECTOR, lw=0.6, ls=(0, (4, 6)))
+                a.plot((0, x), line, color=palettes.MARK, lw=0.6, ls=(0, (4, 6)))
             a.set(title=title, xlabel="x, m", ylim=(bottom, 0), xlim=(0, x))
         middle = SHAPE[0] // 2
-        axes[2].plot(depth[middle], H * np.arange(depth.shape[1]), label="RTM", color=style.RECEIVER)
+        axes[2].plot(depth[middle], H * np.arange(depth.shape[1]), label="RTM", color=palettes.RECEIVER)
         axes[2].plot(
-            time[middle], V * 0.002 * np.arange(time.shape[1]), label="Kirchhoff", color=style.OUTSIDE
+            time[middle], V * 0.002 * np.arange(time.shape[1]), label="Kirchhoff", color=palettes.MARK
         )
         axes[2].set(title="x = 500 m", xlabel="reflectivity")
         axes[2].legend(loc="upper left")

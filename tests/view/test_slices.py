@@ -10,7 +10,7 @@ from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError, ModelError
 from subsalt.view import palettes
 from subsalt.view.cuts import cuts_at
-from subsalt.view.gate import COLOURS, Flag, worst
+from subsalt.view.gate import Flag, worst
 from subsalt.view.pages import LEFT, TOP, fit
 from subsalt.view.style import DPI
 
@@ -200,13 +200,13 @@ def test_the_gate_map_shows_a_single_bad_node(tmp_path, shape):
     model = EarthModel(grid, 2000.0, 0.2, 0.1, theta=np.full(shape, 0.5))
     nodes = np.zeros(shape, bool)
     empty = view.gate_map(model, tmp_path / "a.png", [])
-    before = gate_pixels(empty, COLOURS[0])
+    before = gate_pixels(empty, palettes.FLAGS[0])
     nodes[(3,) * len(shape)] = True
     marked = view.gate_map(
         model, tmp_path / "b.png", [view.Flag(nodes, "delta > epsilon at 1 node: delta is lowered")]
     )
     # a square of two points is three pixels wide, in the map and in the legend
-    assert gate_pixels(marked, COLOURS[0]) >= before + 2 * 3
+    assert gate_pixels(marked, palettes.FLAGS[0]) >= before + 2 * 3
     again = view.gate_map(
         model, tmp_path / "c.png", [view.Flag(nodes, "delta > epsilon at 1 node: delta is lowered")]
     )

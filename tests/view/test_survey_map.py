@@ -6,14 +6,16 @@ from subsalt import view
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.earth.grid import Box, Frame
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.view import palettes
 from subsalt.view.acquisition import facts
 from subsalt.view.placing import fold, placed
 
 
-def reds(path):
-    """Return how many pixels are the red of what lies outside."""
+def marked(path):
+    """Return how many pixels have the colour of what lies outside."""
     rgb = np.asarray(Image.open(path).convert("RGB")).astype(int)
-    return int(((rgb[..., 0] > 190) & (rgb[..., 1] < 60) & (rgb[..., 2] < 60)).sum())
+    colour = [int(palettes.MARK[i : i + 2], 16) for i in (1, 3, 5)]
+    return int((np.abs(rgb - colour).max(axis=-1) < 12).sum())
 
 
 def test_fold_counts_every_midpoint_on_the_model_once(line):
@@ -63,13 +65,13 @@ def test_a_survey_in_map_coordinates_is_moved_onto_the_model(area):
 
 
 @pytest.mark.parametrize("scene", ["line", "area"])
-def test_only_what_lies_outside_is_red(scene, request, tmp_path):
+def test_only_what_lies_outside_is_marked(scene, request, tmp_path):
     grid, _, model, survey = request.getfixturevalue(scene)
     good = view.survey_map(survey, grid, tmp_path / "good.png")
-    assert reds(good) == 0
+    assert marked(good) == 0
     far = Survey([*survey.shots, Shot(99, [1e6, 0, 0], [[0.0, 0, 0]])], survey.time, survey.ndim)
     bad = view.survey_map(far, model, tmp_path / "bad.png")
-    assert reds(bad) > 30
+    assert marked(bad) > 30
     assert "outside by up to" in Image.open(bad).text["Description"]
 
 

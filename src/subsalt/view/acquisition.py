@@ -81,12 +81,12 @@ def extent_of(scene: Scene, axes: tuple[int, int]) -> tuple[float, float, float,
 
 
 def marks(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float], unit: Length) -> None:
-    """Draw outline, window, receivers and sources; red and at the rim where they lie outside."""
+    """Draw outline, window, receivers and sources; in another colour and at the rim where they lie outside."""
     h, v = axes
     where = scene.where
-    lines = [(where.grid, style.INK, "-", "model")]
+    lines = [(where.grid, palettes.INK, "-", "model")]
     if scene.window is not None:
-        lines.append((scene.window, "#7a3fa0", "--", "window of the shot"))
+        lines.append((scene.window, palettes.INK, "--", "window of the shot"))
     for grid, colour, dashes, label in lines:
         edge = scene(corners(grid, axes))
         ax.plot(
@@ -105,7 +105,7 @@ def marks(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float], 
             marker,
             color=colour,
             markersize=size,
-            markeredgecolor=style.INK,
+            markeredgecolor=palettes.INK,
             clip_on=False,
             markeredgewidth=rim,
             label=label,
@@ -113,15 +113,15 @@ def marks(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float], 
         )
 
     small = 3.5 if len(where.rcv) <= 300 else 2.0
-    put(where.rcv[~where.rcv_out], "v", style.RECEIVER, small, "receivers", 4)
-    put(where.rcv[where.rcv_out], "v", style.OUTSIDE, small + 1, "receivers outside", 5)
+    put(where.rcv[~where.rcv_out], "v", palettes.RECEIVER, small, "receivers", 4)
+    put(where.rcv[where.rcv_out], "v", palettes.MARK, small + 1, "receivers outside", 5)
     if scene.spread is not None:
-        put(scene.spread[1:], "v", "#0b2c4d", small + 1, "receivers of the shot", 5.5)
+        put(scene.spread[1:], "v", palettes.INK, small + 1, "receivers of the shot", 5.5)
     many = 8.0 if len(where.src) <= 300 else 4.0
-    put(where.src[~where.src_out], "*", style.SOURCE, many, "sources", 6)
-    put(where.src[where.src_out], "X", style.OUTSIDE, 7.0, "shots outside", 7)
+    put(where.src[~where.src_out], "*", palettes.SOURCE, many, "sources", 6)
+    put(where.src[where.src_out], "X", palettes.MARK, 7.0, "shots outside", 7)
     if scene.spread is not None:
-        put(scene.spread[:1], "*", "#ff6a00", 15.0, "the shot", 8)
+        put(scene.spread[:1], "*", palettes.YELLOW, 15.0, "the shot", 8)
     _labels(ax, scene, axes, view, unit)
 
 
@@ -148,7 +148,7 @@ def _labels(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float]
             textcoords="offset points",
             ha="right" if left else "left",
             va="center",
-            color=style.OUTSIDE,
+            color=palettes.MARK,
             zorder=9,
         )
 
@@ -166,7 +166,7 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
     if scene.turn is None:
         values = palettes.reduced(values, palettes.pixels_of(ax))
         common: dict[str, Any] = {"extent": tuple(unit(cut.extent)), "aspect": "auto", "origin": "lower"}
-        return palettes.laid(ax, values, (low, high), palettes.veil(), "nearest", alpha=0.8, **common)
+        return palettes.laid(ax, values, (low, high), "veil", "nearest", alpha=0.8, **common)
     # turned into map coordinates: a mesh rather than a picture
     x, y = np.meshgrid(
         np.linspace(left, right, values.shape[1] + 1), np.linspace(bottom, top, values.shape[0] + 1)
@@ -175,7 +175,9 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
     points[:, h], points[:, v] = x.ravel(), y.ravel()
     points = scene(points)
     mesh = [unit(points[:, i]).reshape(x.shape) for i in (h, v)]
-    return ax.pcolormesh(*mesh, values, cmap=palettes.veil(), vmin=low, vmax=high, alpha=0.8, rasterized=True)
+    return ax.pcolormesh(
+        *mesh, values, cmap=palettes.palette("veil"), vmin=low, vmax=high, alpha=0.8, rasterized=True
+    )
 
 
 #: height of the panel that shows a line on the map, inches
@@ -201,7 +203,7 @@ def survey_map(
     Parameters
     ----------
     survey : Survey
-        Its positions; what lies outside the model is drawn in red, shots with their number.
+        Its positions; what lies outside the model is drawn in another colour, shots with their number.
     model : ModelLike or Grid
         Grid whose outline is drawn; vp is drawn beneath where a model is given.
     path : path
@@ -323,7 +325,7 @@ def _fold_map(
     size = f"{ex[1] - ex[0]:.4g} x {ey[1] - ey[0]:.4g} m"
     style.colour_bar(fig, drawn, bar, f"fold: midpoints per bin of {size}")
     edge = scene(corners(scene.where.grid, (0, 1)))
-    ax.plot(unit(edge[:, 0]), unit(edge[:, 1]), color=style.INK, linewidth=1.2)
+    ax.plot(unit(edge[:, 0]), unit(edge[:, 1]), color=palettes.INK, linewidth=1.2)
 
 
 def _line(
@@ -354,13 +356,13 @@ def _line(
         ax.set_ylabel(f"depth ({unit.unit})")
         below = style.place(fig, (LEFT, top + tall + GAP, wide, 1.1))
         edges = counts[1][0]
-        below.stairs(counts[0][:, 0], unit(edges), fill=True, color=style.RECEIVER, alpha=0.6)
+        below.stairs(counts[0][:, 0], unit(edges), fill=True, color=palettes.RECEIVER, alpha=0.6)
         below.set_xlim(*unit(view[:2]))
         below.set_ylim(0, 1.08 * max(1, int(counts[0].max())))
         below.set_xlabel(f"x ({unit.unit})")
         below.set_ylabel("fold")
         below.set_title(
-            f"midpoints per bin of {edges[1] - edges[0]:.4g} m", fontsize=8, color=style.FAINT, pad=3
+            f"midpoints per bin of {edges[1] - edges[0]:.4g} m", fontsize=8, color=palettes.FAINT, pad=3
         )
         if line is not None:
             # lower by what the labels of the fold take
@@ -373,16 +375,16 @@ def _on_map(ax: Axes, grid: Grid, frame: Frame, line: Mapping[str, Any]) -> None
     """Draw a line on the map: its stations, the model's x axis with x = 0, and the direction of shooting."""
     stations = np.array(line["stations"])
     model = frame.to_world(np.array([[grid.origin[0], 0.0, 0.0], [grid.last[0], 0.0, 0.0]]))
-    ax.plot(model[:, 0], model[:, 1], "-", color=style.INK, linewidth=1.2, label="model")
-    ax.plot(stations[:, 0], stations[:, 1], "v", color=style.RECEIVER, markersize=2.5, label="stations")
+    ax.plot(model[:, 0], model[:, 1], "-", color=palettes.INK, linewidth=1.2, label="model")
+    ax.plot(stations[:, 0], stations[:, 1], "v", color=palettes.RECEIVER, markersize=2.5, label="stations")
     if grid.origin[0] <= 0.0 <= grid.last[0]:
-        ax.plot([frame.x0], [frame.y0], "s", color=style.INK, markersize=5, label="x = 0")
+        ax.plot([frame.x0], [frame.y0], "s", color=palettes.INK, markersize=5, label="x = 0")
     start, end = np.array(line["start"]), np.array(line["end"])
     ax.annotate(
         "",
         xy=tuple(end),
         xytext=tuple(end - 0.15 * (end - start)),
-        arrowprops={"arrowstyle": "-|>", "color": style.SOURCE, "linewidth": 2.0},
+        arrowprops={"arrowstyle": "-|>", "color": palettes.SOURCE, "linewidth": 2.0},
     )
     ax.set_aspect("equal", adjustable="datalim")
     ax.margins(0.08)
@@ -391,5 +393,5 @@ def _on_map(ax: Axes, grid: Grid, frame: Frame, line: Mapping[str, Any]) -> None
     ax.set_xlabel("map x, east (m)", fontsize=7)
     ax.set_ylabel("map y, north (m)", fontsize=7, labelpad=1)
     about = f"shot towards N {(90.0 - line['direction_deg']) % 360.0:.1f} E; x = 0 at {frame.x0:.2f}, {frame.y0:.2f}"
-    ax.set_title(about, fontsize=8, color=style.FAINT, pad=3)
+    ax.set_title(about, fontsize=8, color=palettes.FAINT, pad=3)
     ax.legend(fontsize=7, loc="best", frameon=False)

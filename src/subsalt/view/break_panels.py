@@ -10,7 +10,7 @@ import numpy as np
 
 from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.errors import GeometryError
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.pages import BOTTOM, LEFT, TOP, Sheet, png_path
 from subsalt.view.records import _GAP, _TALL, _WIDE
 
@@ -67,14 +67,14 @@ def first_breaks(
 
 def _panel(ax: Axes, b: ShotBreaks) -> None:
     """Draw one shot: its picks and lines."""
-    ax.plot(b.offset, b.time, "o", markersize=2.5, color=style.INK, linestyle="none")
+    ax.plot(b.offset, b.time, "o", markersize=2.5, color=palettes.INK, linestyle="none")
     labels = []
     for line, sign in zip(b.sides, (-1.0, 1.0), strict=True):
         own = b.picked & (b.offset < 0 if sign < 0 else b.offset >= 0)
         if line is None or not own.any():
             continue
         x = np.array([0.0, float(np.abs(b.offset[own]).max())])
-        ax.plot(sign * x, line.intercept + line.slowness * x, color=style.OUTSIDE, linewidth=1.2)
+        ax.plot(sign * x, line.intercept + line.slowness * x, color=palettes.MARK, linewidth=1.2)
         labels.append(f"{line.velocity:.0f} m/s, {1e3 * line.intercept:.0f} ms")
     ax.set_title(f"shot {b.shot.id}\n{' | '.join(labels) or 'no line'}", fontsize=8, pad=3)
     ax.tick_params(labelsize=7)

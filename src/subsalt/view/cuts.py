@@ -176,7 +176,7 @@ class Look:
     limit : float or tuple of float
         Symmetric limit, or low and high.
     palette : str
-        Name of the colour map, see `palettes.palette`; or ``"veil"``, velocity lightened for what is drawn over it.
+        Name of the colour map, see `palettes.palette`.
     vp : ndarray or Planes, optional
         Velocity laid over it, m/s.
     vp_limits : tuple of float
@@ -219,8 +219,7 @@ def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
     lo, hi = look.limit if isinstance(look.limit, tuple) else (-look.limit, look.limit)
     smooth = "nearest" if look.palette in ("velocity", "veil") else _interpolation(values, pixels)
     if look.vp is None:
-        colours: Any = palettes.veil() if look.palette == "veil" else palettes.palette(look.palette)
-        drawn = {"values": palettes.laid(ax, values, (lo, hi), colours, smooth, **common)}
+        drawn = {"values": palettes.laid(ax, values, (lo, hi), look.palette, smooth, **common)}
     else:
         vp = palettes.reduced(cut.values(look.vp), pixels)
         colours, key = palettes.tinted(values, (lo, hi), look.palette, vp, look.vp_limits, look.tint)
@@ -247,8 +246,8 @@ def _draw_points(ax: Axes, cut: Cut, look: Look, unit: Length) -> None:
     """Mark sources and receivers on a map, or those near the plane on a vertical section."""
     h, v = cut.axes
     marks = (
-        (look.rcv, "v", style.RECEIVER, 3.0, "receivers"),
-        (look.src, "*", style.SOURCE, 8.0, "sources"),
+        (look.rcv, "v", palettes.RECEIVER, 3.0, "receivers"),
+        (look.src, "*", palettes.SOURCE, 8.0, "sources"),
     )
     for points, marker, colour, size, label in marks:
         if v == 2 and cut.grid.ndim == 3 and len(points):
@@ -273,7 +272,7 @@ def _draw_points(ax: Axes, cut: Cut, look: Look, unit: Length) -> None:
             marker,
             color=colour,
             markersize=size if len(points) <= 300 else size * 0.6,
-            markeredgecolor=style.INK,
+            markeredgecolor=palettes.INK,
             # a thousand dark rims would hide what lies beneath
             markeredgewidth=0.4 if len(points) <= 300 else 0.0,
             clip_on=False,
@@ -313,7 +312,7 @@ def _draw_reflectors(ax: Axes, cut: Cut, reflectors: Sequence[Mapping[str, Any]]
             unit(along),
             unit(depth),
             "--",
-            color=style.REFLECTOR,
+            color=palettes.MARK,
             linewidth=0.9,
             zorder=4,
             label="known reflector",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth import tilt
 from subsalt.earth.model import EarthModel
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, draw_cut
 from subsalt.view.pages import BOTTOM, LEFT, RIGHT, Sheet, bar, fit, legend, png_path, unfolded
 from subsalt.view.style import Length
@@ -20,8 +20,6 @@ from subsalt.view.style import Length
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: colours of what is flagged, in the order given
-COLOURS = ("#d81e1e", "#f07c00", "#7a3fa0")
 #: needles along the longer side of a section
 NEEDLES = 46
 
@@ -90,9 +88,9 @@ def gate_map(
             ax = axes[name] = style.place(fig, box)
             drawn = draw_cut(ax, cut, look, unit)
             if grid.ndim == 3:
-                ax.set_title(cut.title(unit), fontsize=8, color=style.FAINT, pad=3)
+                ax.set_title(cut.title(unit), fontsize=8, color=palettes.FAINT, pad=3)
             _needles(ax, cut, model, unit)
-            for flag, colour in reversed(list(zip(flags, COLOURS, strict=False))):
+            for flag, colour in reversed(list(zip(flags, palettes.FLAGS, strict=False))):
                 _mark(ax, cut, flag, colour, unit)
         left, top, wide, tall = boxes["crossline" if grid.ndim == 3 else "section"]
         bar(fig, drawn, (left + wide + 0.12, top, 0.14, tall), "vp (m/s)")
@@ -165,7 +163,7 @@ def _needles(ax: Axes, cut: Cut, model: EarthModel, unit: Length) -> None:
     ax.plot(
         unit(np.stack([x0 - dx, x0 + dx, gap], axis=1).ravel()),
         unit(np.stack([y0 - dy, y0 + dy, gap], axis=1).ravel()),
-        color=style.INK,
+        color=palettes.INK,
         linewidth=0.7,
         label="symmetry axis",
         zorder=3,

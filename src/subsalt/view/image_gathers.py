@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 #: locations on one page
 MOST_GATHERS = 8
-#: colour of muted samples: neither white nor the grey of a measured zero
-MUTED = "#f4efe3"
 # copies of the stacked trace beside its gather: one alone is hard to follow
 _COPIES = 4
 # the room of a gather relative to its stack and its moveout
@@ -130,7 +128,7 @@ def image_gathers(
             traces = np.asarray(g.traces, dtype=np.float64) * weight
             pixels = palettes.pixels_of(axes["gather"])[1] / len(traces)
             kind = how.chosen(pixels >= 7)
-            muted = MUTED if kind != "wiggle" else None
+            muted = palettes.MUTED if kind != "wiggle" else None
             DrawnTraces(traces, time, limit, kind, g.offset, muted).draw(axes["gather"])
             _stack(
                 axes["stack"], DrawnTraces(np.tile(g.stacked() * weight, (_COPIES, 1)), time, limit, "wiggle")
@@ -186,9 +184,9 @@ def _moveout(ax: Axes, rest: Moveout, time: TimeAxis) -> None:
     extent = (rest.ratio[0] - step, rest.ratio[-1] + step, time.duration, time.t0)
     shown: dict[str, Any] = {"cmap": palettes.palette("fold"), "vmin": 0, "vmax": 1, "aspect": "auto"}
     ax.imshow(rest.spectrum.T, extent=extent, interpolation="bilinear", **shown)
-    ax.axvline(1.0, color=style.INK, linewidth=0.7)
+    ax.axvline(1.0, color=palettes.INK, linewidth=0.7)
     if len(rest.picks):
-        ax.plot(rest.picks[:, 1], rest.picks[:, 0], "o-", color=style.OUTSIDE, markersize=3, linewidth=0.8)
+        ax.plot(rest.picks[:, 1], rest.picks[:, 0], "o-", color=palettes.MARK, markersize=3, linewidth=0.8)
     ax.set_xlim(extent[0], extent[1])
     ax.set_ylim(time.duration, time.t0)
     ax.set_xticks([rest.ratio[0], 1.0, rest.ratio[-1]], [f"{rest.ratio[0]:g}", "1", f"{rest.ratio[-1]:g}"])
@@ -203,4 +201,4 @@ def _name(fig: Figure, ax: Axes, g: ImageGather, rest: Moveout | None) -> None:
     ax.set_title(style.printable(name), fontsize=9, pad=15, loc="left")
     if rest is not None:
         said = f"flat at {rest.mean_ratio:.3f} v" if len(rest.picks) else "no event stands out"
-        ax.text(0, 1.008, said, transform=ax.transAxes, fontsize=7.5, color=style.FAINT)
+        ax.text(0, 1.008, said, transform=ax.transAxes, fontsize=7.5, color=palettes.FAINT)

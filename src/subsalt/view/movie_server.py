@@ -195,9 +195,7 @@ def thinned(places: NDArray[np.float64], most: int = MOST_MARKS) -> NDArray[np.f
 
 def _velocity_colours() -> str:
     """Return the colours of slow to fast as hexadecimal digits, six each; no lighter than white waves stand out of."""
-    from matplotlib import colormaps
-
-    rgb = colormaps[palettes.PALETTES["velocity"]](np.linspace(0, 1, COLOURS))[:, :3]
+    rgb = palettes.colours_of("velocity", COLOURS)[:, :3]
     return np.rint((0.08 + 0.72 * rgb) * 255).astype(np.uint8).tobytes().hex()
 
 

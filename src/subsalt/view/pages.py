@@ -131,7 +131,7 @@ def overview(sheet: Sheet, planes: Mapping[str, Cut], look: Look, label: str = "
             drawn = draw_cut(ax, cut, look, unit)
             # a narrow panel has no room for its name
             name_of = cut.title(unit) if box[2] > 2.0 else cut.title(unit).partition(" at ")[2]
-            ax.set_title(name_of, fontsize=8, color=style.FAINT, pad=3)
+            ax.set_title(name_of, fontsize=8, color=palettes.FAINT, pad=3)
             _cross(ax, cut, planes, unit)
         axes["crossline"].set_ylabel("")
         left, low, wide, tall = boxes["crossline"]
@@ -159,7 +159,7 @@ def unfolded(
 
 def _cross(ax: Axes, cut: Cut, planes: Mapping[str, Cut], unit: Length) -> None:
     """Mark on one plane where the other two cut it."""
-    dotted: dict[str, Any] = {"color": style.INK, "linewidth": 0.5, "linestyle": ":", "alpha": 0.7}
+    dotted: dict[str, Any] = {"color": palettes.INK, "linewidth": 0.5, "linestyle": ":", "alpha": 0.7}
     for other in planes.values():
         if other.normal == cut.axes[0]:
             ax.axvline(float(unit(other.at)), **dotted)

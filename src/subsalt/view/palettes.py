@@ -1,4 +1,8 @@
-"""Colours of pictures: palettes, and values or overlays as bytes of colour."""
+"""All colours of pictures: of lines and marks, the palettes of values, and values or overlays as bytes of colour.
+
+Lines and marks are colours of Okabe and Ito, which people with any colour vision can tell apart (K. Ito and M. Okabe,
+Color Universal Design, 2008). The lightness of a palette changes in one direction, on either side of zero if need be.
+"""
 
 from __future__ import annotations
 
@@ -12,34 +16,65 @@ from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 #: points that are coloured at a time
 COLOURED = 1 << 15
 #: points of a section that are drawn to a pixel, along each axis
 PER_PIXEL = 2
-# positive amplitudes are dark, as the filled lobes of a wiggle are
-PALETTES = {"grey": "gray_r", "residual": "RdBu_r", "velocity": "viridis", "fold": "YlGnBu"}
+#: colours of a palette
+SHADES = 256
+
+#: the colours of Okabe and Ito, by their names for them
+ORANGE, SKY_BLUE, BLUISH_GREEN, YELLOW = "#e69f00", "#56b4e9", "#009e73", "#f0e442"
+BLUE, VERMILLION, REDDISH_PURPLE = "#0072b2", "#d55e00", "#cc79a7"
+#: text, frames and curves; and remarks
+INK, FAINT = "#222222", "#777777"
+SOURCE, RECEIVER = ORANGE, BLUE
+#: what a picture points at: a known depth, a pick, the edge of a mute, a station outside the model
+MARK = VERMILLION
+#: curves of one picture, in this order; where there are more, marks and dashes distinguish them
+CURVES = (BLUE, VERMILLION, BLUISH_GREEN, REDDISH_PURPLE, SKY_BLUE, ORANGE, "#7f7f7f")
+#: flagged nodes over `veil`, in the order of the flags
+FLAGS = (VERMILLION, "#000000")
+#: muted samples: neither white nor the grey of a measured zero
+MUTED = "#f4efe3"
+GRID_LINE = "#dddddd"
+
+#: colour maps of Matplotlib, and which part of each; positive amplitudes are dark, as the filled lobes of a wiggle are,
+#: and the fold ends before it is too dark for lines drawn over it
+PALETTES = {
+    "grey": ("gray_r", 0.0, 1.0),
+    "residual": ("RdBu_r", 0.0, 1.0),
+    "velocity": ("viridis", 0.0, 1.0),
+    "fold": ("YlGnBu", 0.05, 0.75),
+}
 
 
-def palette(name: str) -> str:
+def palette(name: str) -> Colormap:
     """Return the colour map of a palette name.
 
     Parameters
     ----------
-    name : {"grey", "residual", "velocity", "fold"}
-        Meaning of the values.
+    name : {"grey", "residual", "velocity", "fold", "veil"}
+        Meaning of the values; ``"veil"`` is velocity lightened, for what is drawn over it.
     """
-    if name not in PALETTES:
-        raise ConfigError(f"palette = {name!r}", f"use one of {', '.join(PALETTES)}")
-    return PALETTES[name]
-
-
-def veil() -> Any:
-    """Return the colours of velocity laid over an image: lightened, so that the grey shows through."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap
 
-    return ListedColormap(0.4 + 0.6 * colormaps[PALETTES["velocity"]](np.linspace(0, 1, 256)), name="veil")
+    if name == "veil":
+        return ListedColormap(0.4 + 0.6 * colours_of("velocity"), name="veil")
+    if name not in PALETTES:
+        raise ConfigError(f"palette = {name!r}", f"use one of {', '.join((*PALETTES, 'veil'))}")
+    of, first, last = PALETTES[name]
+    # of a part, colours between those of the whole
+    fine = colormaps[of].resampled(round(SHADES / (last - first)))
+    return ListedColormap(fine(np.linspace(first, last, SHADES)), name=name)
+
+
+def colours_of(name: str, shades: int = SHADES) -> NDArray[np.float64]:
+    """Return the colours (shades, 4) of a palette, 0 to 1."""
+    return np.asarray(palette(name)(np.linspace(0, 1, shades)))
 
 
 def reduced(values: NDArray, pixels: tuple[float, float]) -> NDArray:
@@ -93,7 +128,7 @@ def in_bytes(shape: tuple[int, ...], colours: Callable[[slice], NDArray]) -> NDA
 
 
 def laid(
-    ax: Axes, values: NDArray, limits: tuple[float, float], colours: Any, interpolation: str, **common: Any
+    ax: Axes, values: NDArray, limits: tuple[float, float], name: str, interpolation: str, **common: Any
 ) -> Any:
     """Draw a section in the colours of a map; return what a colour bar needs.
 
@@ -103,22 +138,21 @@ def laid(
         Values that are shown; white where it is not finite.
     limits : tuple of float
         Values at the ends of the colours.
-    colours : colour map or its name
-        Colour map of Matplotlib.
+    name : str
+        Name of the palette, see `palette`.
     interpolation : str
         Between points; in values where they are few, in colours where they are many.
     **common
         Further arguments of ``imshow``.
     """
-    from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
+    colours = palette(name)
     if values.size <= COLOURED:
         low, high = limits
         return ax.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation=interpolation, **common)
-    named = colormaps[colours] if isinstance(colours, str) else colours
-    key = ScalarMappable(Normalize(*limits), named.with_extremes(bad="white"))
+    key = ScalarMappable(Normalize(*limits), colours.with_extremes(bad="white"))
     in_colour = in_bytes(values.shape, lambda rows: key.to_rgba(np.ma.masked_invalid(values[rows])))
     ax.imshow(in_colour, interpolation=interpolation, **common)
     return key
@@ -148,14 +182,13 @@ def tinted(
     Soft light, ``b' = (1 - 2 c) b^2 + 2 c b`` per channel: black and white of the image stay, so that no
     contrast is lost; the grey of zero amplitude takes the colour ``0.25 + 0.5 c``, which the bar shows.
     """
-    from matplotlib import colormaps
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import ListedColormap, Normalize
 
     scale, span = Normalize(*limits, clip=True), Normalize(*over_limits, clip=True)
-    base = colormaps[palette(name)].with_extremes(bad="white")
+    base = palette(name).with_extremes(bad="white")
     # lightened a little, so that dark reflectors stand out of the slow, dark end too
-    colours = 0.5 + tint * (0.7 * colormaps[PALETTES["velocity"]](np.linspace(0, 1, 256))[:, :3] - 0.2)
+    colours = 0.5 + tint * (0.7 * colours_of("velocity")[:, :3] - 0.2)
     tints = ListedColormap(colours)
 
     def mixed(rows: slice) -> NDArray[np.float64]:

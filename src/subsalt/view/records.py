@@ -271,11 +271,11 @@ class DrawnTraces:
         for i in range(0, len(self.values), step):
             # neighbours may touch, but a wild trace must not cover the others
             a = 0.8 * step * np.clip(np.nan_to_num(self.values[i]) / self.limit, -1.5, 1.5)
-            ax.plot(i + a, t, color=style.INK, linewidth=0.5)
+            ax.plot(i + a, t, color=palettes.INK, linewidth=0.5)
             outline = _lobes(a, t)
             outline[:, 0] += i
             lobes.append(outline)
-        ax.add_collection(PolyCollection(lobes, facecolors=style.INK, linewidths=0), autolim=False)
+        ax.add_collection(PolyCollection(lobes, facecolors=palettes.INK, linewidths=0), autolim=False)
 
 
 def _lobes(a: NDArray[np.float64], t: NDArray[np.float64]) -> NDArray[np.float64]:

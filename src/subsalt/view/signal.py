@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.pages import BOTTOM, LEFT, Sheet, png_path
 from subsalt.view.records import DrawnTraces, TraceStyle
 
@@ -75,7 +75,7 @@ def signal_steps(
     top, tall = 0.62, ABOVE + TALL + BELOW
     size = (LEFT + columns * WIDE + (columns - 1) * 0.45 + 0.3, top + rows * tall + BOTTOM - BELOW)
     n = len(stages[0].values)
-    facts = f"{n} traces · clip {how.clip:g} % of |a| of each panel · red: where the next step mutes"
+    facts = f"{n} traces · clip {how.clip:g} % of |a| of each panel · line: where the next step mutes"
     with Sheet(png_path(path, "signal.png"), title, "", facts).page(size) as fig:
         for k, stage in enumerate(stages):
             row, column = divmod(k, columns)
@@ -85,7 +85,7 @@ def signal_steps(
             limit = style.clip_limit(values, how.clip)
             DrawnTraces(values, stage.time, limit, how.chosen(n <= 60), stage.offset).draw(ax)
             for curve in stage.curves:
-                ax.plot(np.arange(n), curve, color=style.OUTSIDE, linewidth=1.0)
+                ax.plot(np.arange(n), curve, color=palettes.MARK, linewidth=1.0)
             label = textwrap.fill(stage.label if k == 0 else f"{k}  {stage.label}", TITLE)
             ax.set_title(f"{label}\n(±{limit:.3g})", fontsize=7.5, pad=3)
             ax.tick_params(labelsize=7)

@@ -11,7 +11,7 @@ import numpy as np
 from subsalt.acquisition.source_shape import DirectWaves, ShotFit
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt.view.pages import LEFT, Sheet
 from subsalt.view.records import DrawnTraces
 
@@ -87,12 +87,14 @@ def source_wavelet(
 
 def _samples(ax: Axes, wavelet: Wavelet) -> None:
     t = wavelet.times()
-    ax.axhline(0.0, color=style.FAINT, linewidth=0.5)
-    ax.axvline(0.0, color=style.FAINT, linewidth=0.5, linestyle=":")
-    ax.plot(t, wavelet.samples, color=style.INK, linewidth=1.2)
-    ax.fill_between(t, 0.0, np.maximum(wavelet.samples, 0.0), color=style.INK, linewidth=0)
+    ax.axhline(0.0, color=palettes.FAINT, linewidth=0.5)
+    ax.axvline(0.0, color=palettes.FAINT, linewidth=0.5, linestyle=":")
+    ax.plot(t, wavelet.samples, color=palettes.INK, linewidth=1.2)
+    ax.fill_between(t, 0.0, np.maximum(wavelet.samples, 0.0), color=palettes.INK, linewidth=0)
     ax.set_xlim(t[0], t[-1])
     ax.set_xlabel("time after the shot (s)")
+    ax.set_ylabel("amplitude", labelpad=1)
+    ax.ticklabel_format(axis="y", scilimits=(-3, 4))
     ax.set_title(f"source function, peak at {1e3 * wavelet.peak_time:.0f} ms", fontsize=9)
 
 
@@ -101,8 +103,8 @@ def _spectrum(ax: Axes, wavelet: Wavelet) -> None:
     f = np.fft.rfftfreq(n, wavelet.dt)
     amplitude = np.abs(np.fft.rfft(wavelet.samples, n))
     level = 20.0 * np.log10(np.maximum(amplitude / amplitude.max(), 1e-6))
-    ax.plot(f, level, color=style.INK, linewidth=1.2)
-    ax.axvline(wavelet.fmax, color=style.RECEIVER, linewidth=0.8, linestyle="--")
+    ax.plot(f, level, color=palettes.INK, linewidth=1.2)
+    ax.axvline(wavelet.fmax, color=palettes.RECEIVER, linewidth=0.8, linestyle="--")
     ax.set_xlim(0.0, f[-1])
     ax.set_ylim(-DEEP, 2.0)
     ax.set_xlabel("frequency (Hz)")
@@ -111,13 +113,14 @@ def _spectrum(ax: Axes, wavelet: Wavelet) -> None:
 
 
 def _quality(ax: Axes, shots: Sequence[ShotFit], what: str) -> None:
-    """Draw residual or scale by shot; those left out are red."""
-    for used, colour in ((True, style.INK), (False, style.OUTSIDE)):
+    """Draw residual or scale by shot; those left out are crosses in another colour."""
+    for used, mark, colour in ((True, ".", palettes.INK), (False, "x", palettes.MARK)):
         some = [s for s in shots if (not s.reason) == used and s.traces]
         values = [100.0 * s.residual if what.startswith("residual") else s.scale for s in some]
         label = "used" if used else "left out"
-        ax.plot([s.shot for s in some], values, ".", color=colour, markersize=3, label=label)
+        ax.plot([s.shot for s in some], values, mark, color=colour, markersize=3 if used else 4, label=label)
     ax.set_xlabel("shot")
     ax.set_ylabel(what)
     if any(s.reason and s.traces for s in shots):
-        ax.legend(loc="best")
+        # above the panel: inside it would hide shots
+        ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, borderaxespad=0.1)

@@ -21,18 +21,13 @@ from numpy.typing import NDArray
 
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
+from subsalt.view import palettes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DPI = 120
-SOURCE = "#f2a900"
-RECEIVER = "#1f6fb4"
-OUTSIDE = "#d81e1e"
-REFLECTOR = "#f0218f"
-INK = "#222222"
-FAINT = "#777777"
 
 
 _RC: dict[Any, Any] = {
@@ -41,7 +36,7 @@ _RC: dict[Any, Any] = {
     "axes.titlesize": 10.0,
     "axes.titlelocation": "left",
     "axes.linewidth": 0.7,
-    "axes.edgecolor": INK,
+    "axes.edgecolor": palettes.INK,
     "xtick.direction": "out",
     "ytick.direction": "out",
     "legend.fontsize": 8.0,
@@ -178,7 +173,7 @@ def page(
                 ha="right",
                 va="bottom",
                 fontsize=6,
-                color=FAINT,
+                color=palettes.FAINT,
             )
         facts = {"Title": title, "Description": about, "Run": run_id}
         data = png_bytes(fig, {k: printable(v, 1000) for k, v in facts.items() if v})
@@ -219,9 +214,11 @@ def place(fig: Figure, box: tuple[float, float, float, float]) -> Axes:
 def heading(fig: Figure, title: str, subtitle: str = "") -> None:
     """Write a title and a smaller line of facts at the upper left of the figure."""
     w, h = fig.get_size_inches()
-    fig.text(0.12 / w, 1 - 0.08 / h, printable(title), va="top", fontsize=11, fontweight="bold", color=INK)
+    fig.text(
+        0.12 / w, 1 - 0.08 / h, printable(title), va="top", fontsize=11, fontweight="bold", color=palettes.INK
+    )
     if subtitle:
-        fig.text(0.12 / w, 1 - 0.30 / h, printable(subtitle), va="top", fontsize=8, color=FAINT)
+        fig.text(0.12 / w, 1 - 0.30 / h, printable(subtitle), va="top", fontsize=8, color=palettes.FAINT)
 
 
 def colour_bar(fig: Figure, drawn: Any, box: tuple[float, float, float, float], label: str) -> None:

@@ -305,7 +305,7 @@ class _Drawing:
             for name, box in boxes.items():
                 ax = style.place(fig, box)
                 drawn = self.draw(ax, name)
-                ax.set_title(self.title(name), fontsize=8, color=style.FAINT, pad=3)
+                ax.set_title(self.title(name), fontsize=8, color=palettes.FAINT, pad=3)
                 self._cross(ax, name)
                 if name == "crossline":
                     ax.set_ylabel("")
@@ -341,8 +341,7 @@ class _Drawing:
             ax.imshow(colours, interpolation=smooth, **common)
         else:
             smooth = smooth if self.look.palette in SYMMETRIC else "nearest"
-            palette = palettes.palette(self.look.palette)
-            drawn = palettes.laid(ax, values, (low, high), palette, smooth, **common)
+            drawn = palettes.laid(ax, values, (low, high), self.look.palette, smooth, **common)
         lines = "inline" if name == "crossline" else line_name(self.grid)
         ax.set_xlabel(lines)
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
@@ -382,7 +381,7 @@ class _Drawing:
 
     def _cross(self, ax: Axes, name: str) -> None:
         """Mark on one section where the other two cut it."""
-        dotted: dict[str, Any] = {"color": style.INK, "linewidth": 0.5, "linestyle": ":", "alpha": 0.7}
+        dotted: dict[str, Any] = {"color": palettes.INK, "linewidth": 0.5, "linestyle": ":", "alpha": 0.7}
         at = self.grid.time.t0 + self.where["slice"] * self.grid.time.dt
         ax.axvline(self._number("inline" if name == "crossline" else "crossline"), **dotted)
         ax.axhline(self._number("inline") if name == "slice" else at, **dotted)

@@ -84,7 +84,9 @@ def _line(sheet: Sheet, fold: NDArray, grid: ImageGrid, offsets: NDArray[np.floa
     with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, TOP, wide, tall))
         # one patch; a bar per location takes longer than all else on the page
-        ax.stairs(fold.sum(axis=1), first + step * (np.arange(nj + 1) - 0.5), fill=True, color=style.RECEIVER)
+        ax.stairs(
+            fold.sum(axis=1), first + step * (np.arange(nj + 1) - 0.5), fill=True, color=palettes.RECEIVER
+        )
         ax.set_ylabel("traces")
         ax.set_xlim(first - step / 2, last + step / 2)
         below = ax

@@ -26,8 +26,6 @@ CELLS, BARS = 120, 40
 MOST_CELLS = 400
 #: survey lengths around the survey to which a grid that lies far away is still drawn
 REACH = 1.0
-#: colour of the image grid
-GRID = "#d048c8"
 
 
 def midpoint_map(
@@ -101,7 +99,9 @@ def _map(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: floa
         )
         style.colour_bar(fig, drawn, (LEFT + wide + 0.12, top, 0.14, tall), f"fold: midpoints per {cell}")
         at = unit(style.thin(sources))
-        ax.plot(at[:, 0], at[:, 1], "*", color=style.SOURCE, markersize=4, markeredgewidth=0, label="sources")
+        ax.plot(
+            at[:, 0], at[:, 1], "*", color=palettes.SOURCE, markersize=4, markeredgewidth=0, label="sources"
+        )
         if grid is not None:
             _outline(ax, grid, unit, aperture)
         for k, name in ((0, "x, east"), (1, "y, north")):
@@ -136,9 +136,9 @@ def _chart(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: fl
         ax.set_ylabel("offset (m)")
         below = style.place(fig, (LEFT, top + tall + GAP, wide, 1.3))
         per, _ = np.histogram(x, bins=edges)
-        below.stairs(per, unit(edges), fill=True, color=style.RECEIVER, alpha=0.6)
+        below.stairs(per, unit(edges), fill=True, color=palettes.RECEIVER, alpha=0.6)
         below.set_ylabel("fold")
-        below.set_title(f"traces per {edges[1] - edges[0]:.4g} m", fontsize=8, color=style.FAINT, pad=3)
+        below.set_title(f"traces per {edges[1] - edges[0]:.4g} m", fontsize=8, color=palettes.FAINT, pad=3)
         below.set_xlabel(f"along the line ({unit.unit})")
         limits = span
         if grid is not None:
@@ -148,9 +148,9 @@ def _chart(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: fl
             at = np.clip(at, span[0] - far, span[1] + far)
             limits = min(span[0], at[0]), max(span[1], at[1])
             for a in (ax, below):
-                a.axvspan(*unit(at), color=GRID, alpha=0.08, zorder=0, label="image")
+                a.axvspan(*unit(at), color=palettes.MARK, alpha=0.08, zorder=0, label="image")
                 for edge in at:
-                    a.axvline(float(unit(edge)), color=GRID, linewidth=1.0)
+                    a.axvline(float(unit(edge)), color=palettes.MARK, linewidth=1.0)
         for a in (ax, below):
             a.set_xlim(*unit(np.array(limits)))
         _offsets(style.place(fig, (second, top, 1.9, tall)), table.offset, upright=True)
@@ -161,12 +161,14 @@ def _outline(ax: Axes, grid: ImageGrid, unit: Length, aperture: float | None) ->
     """Draw the image grid with the numbers of its corners, and the reach of its aperture."""
     corners = grid.corners()
     ring = unit(np.concatenate([corners, corners[:1]]))
-    ax.plot(ring[:, 0], ring[:, 1], color=GRID, linewidth=1.4, label="image")
+    ax.plot(ring[:, 0], ring[:, 1], color=palettes.MARK, linewidth=1.4, label="image")
     if aperture is not None:
         # the reach of a rectangle has round corners; its straight sides tell enough
         wider = _widened(corners, aperture)
         ring = unit(np.concatenate([wider, wider[:1]]))
-        ax.plot(ring[:, 0], ring[:, 1], "--", color=GRID, linewidth=0.8, label=f"aperture {aperture:g} m")
+        ax.plot(
+            ring[:, 0], ring[:, 1], "--", color=palettes.MARK, linewidth=0.8, label=f"aperture {aperture:g} m"
+        )
     (i0, i1, _), (j0, j1, _) = grid.inlines, grid.crosslines
     for point, name in zip(corners, ((i0, j0), (i1, j0), (i1, j1), (i0, j1)), strict=True):
         x, y = unit(point)
@@ -178,7 +180,7 @@ def _outline(ax: Axes, grid: ImageGrid, unit: Length, aperture: float | None) ->
             textcoords="offset points",
             ha="right" if right else "left",
             fontsize=7,
-            color=GRID,
+            color=palettes.MARK,
         )
 
 
@@ -193,7 +195,7 @@ def _widened(corners: NDArray[np.float64], by: float) -> NDArray[np.float64]:
 def _offsets(ax: Axes, offset: NDArray[np.float64], *, upright: bool = False) -> None:
     """Draw the histogram of offsets; upright beside an axis of offsets."""
     counts, edges = np.histogram(offset, bins=BARS, range=_span(offset))
-    options: dict[str, Any] = {"fill": True, "color": style.RECEIVER, "alpha": 0.6}
+    options: dict[str, Any] = {"fill": True, "color": palettes.RECEIVER, "alpha": 0.6}
     ax.stairs(counts, edges, orientation="horizontal" if upright else "vertical", **options)
     (ax.set_xlabel if upright else ax.set_ylabel)("traces")
     if upright:

@@ -44,7 +44,7 @@ def draw(scan: VelocityScan, places: Sequence[Sequence[float]], title: str) -> l
     """Draw stacks and gathers at every scale, and the map of what was measured; return the pictures."""
     from subsalt import view
     from subsalt.view.gather_pages import locations_of
-    from subsalt.view.image_gathers import MUTED
+    from subsalt.view.palettes import MUTED
     from subsalt.view.time_sections import indices_at, line_name
     from subsalt.view.time_volume import TraceVolume, grid_of_traces
 

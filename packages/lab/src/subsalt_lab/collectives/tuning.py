@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from subsalt.host import usable_cores
 from subsalt.machine.load import Watch
 from subsalt.report.table import Column
-from subsalt.view import style
+from subsalt.view import palettes, style
 from subsalt_lab.collectives.choice import Algorithm, AlgorithmChoice
 from subsalt_lab.collectives.decide import LEAST_RATIO, PlaceVerdict, choices, verdicts
 from subsalt_lab.collectives.request import TuningRequest
@@ -173,8 +173,8 @@ def switch_text(c: AlgorithmChoice) -> str:
 
 Row = Mapping[str, Any]
 
-#: curves beside that of the library's own choice, distinguished by colour and mark (Okabe and Ito's, without yellow)
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7f7f7f")
+#: curves beside that of the library's own choice, distinguished by colour, dashes and mark
+_COLOURS = palettes.CURVES
 _LINES = ("-", "--", ":")
 _MARKS = ("o", "s", "^", "v", "D", "P", "X", "<", ">", "*")
 _WIDE, _TALL, _LOW, _GAP = 3.6, 3.1, 1.7, 0.5
@@ -265,13 +265,13 @@ def _panel(ax: Axes, rows: Sequence[Row], names: Sequence[str], unit: Callable[[
         points = [(r["bytes"], a["us"] / unit(r)) for r in rows for a in r["algorithms"] if a["name"] == name]
         ax.plot(*_axes(points), lw=0.9, ms=3.4, label=name, **_look(n))
     own = [(r["bytes"], r["default_us"] / unit(r)) for r in rows]
-    ax.plot(*_axes(own), color=style.INK, lw=2.2, label="the library's choice")
+    ax.plot(*_axes(own), color=palettes.INK, lw=2.2, label="the library's choice")
     switched = [(r["bytes"], r["best_us"] / unit(r)) for r in rows if r["switch"]]
-    ring: dict[str, Any] = {"ms": 9.0, "mfc": "none", "mec": style.OUTSIDE, "mew": 1.6}
+    ring: dict[str, Any] = {"ms": 9.0, "mfc": "none", "mec": palettes.MARK, "mew": 1.6}
     ax.plot(*_axes(switched), "o", label="surely faster: switch", **ring)
     ax.xaxis.set_major_formatter(FuncFormatter(_bytes))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.grid(True, which="major", lw=0.4, color="#dddddd")
+    ax.grid(True, which="major", lw=0.4, color=palettes.GRID_LINE)
     ax.set_axisbelow(True)
 
 
@@ -299,7 +299,7 @@ def _bars(rows: Sequence[Row], path: Path, about: str) -> None:
             us = {a["name"]: a["us"] for a in r["algorithms"] if a["settings"]}
             values = [r["default_us"], *(us.get(n, 0.0) for n in names)]
             chosen = r["switch"] and r.get("best")
-            colours = [style.INK, *(style.OUTSIDE if n == chosen else _COLOURS[0] for n in names)]
+            colours = [palettes.INK, *(palettes.MARK if n == chosen else _COLOURS[0] for n in names)]
             ax.barh(range(len(values)), values, height=0.7, color=colours)
             for y, v in enumerate(values):
                 ax.text(v, y, f" {v:.3g}" if v else " left out", va="center", fontsize=8)
