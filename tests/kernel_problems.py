@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
 from subsalt.kernels.problem import Layout, Problem, State
-from subsalt.kernels.reference import at
+from subsalt.kernels.reference_operators import at
 from subsalt.numerics.stencil import radius_of
 
 SPACING = (1.0, 1.1, 0.9)
@@ -25,6 +27,7 @@ def make_problem(
     widths: tuple[int, int, int, int, int, int] = (5, 4, 3, 5, 4, 6),
     dtype: type = np.float32,
     seed: int = 0,
+    stretched: bool = False,
 ) -> Problem:
     """Return a problem with random parameters; the same numbers, rounded to float32, in every dtype."""
     rng = np.random.default_rng(seed)
@@ -66,7 +69,20 @@ def make_problem(
         decay if boundary != "none" else None,
         free_surface,
         dtype,
+        depth_scale=random_depth_scale(shape3[2], layout.radius, w, free_surface, seed)
+        if stretched
+        else None,
     )
+
+
+def random_depth_scale(nz: int, radius: int, widths: Sequence[int], surface: bool, seed: int) -> np.ndarray:
+    """Return a = dzeta/dz, random per node, and constant where it has to be (`subsalt.kernels.depth_rows`)."""
+    scale = np.random.default_rng(seed + 100).uniform(0.5, 1.1, nz)
+    top = max(widths[4] + 2 * radius if widths[4] else 1, radius + 1 if surface else 1)
+    bottom = widths[5] + 2 * radius if widths[5] else 1
+    scale[:top] = scale[0]
+    scale[max(0, nz - bottom) :] = scale[-1]
+    return scale if top + bottom <= nz else np.full(nz, scale[0])
 
 
 def random_axis(

@@ -11,7 +11,7 @@ import pytest
 from kernel_problems import SPACING, make_problem, random_state, to_cpu
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
-from subsalt.kernels.reference import at
+from subsalt.kernels.reference_operators import at
 from subsalt.numerics.stencil import Stencil
 
 

@@ -196,6 +196,10 @@ def _storage_agrees(problem: Problem) -> None:
 
 def _compiled(problem: Problem) -> Any:
     """Return the compiled form of `problem`, on its parameters where they are."""
+    if problem.depth_scale is not None:
+        raise ConfigError(
+            "a stretched depth axis in compiled kernels", "keep the axis uniform, or use device = reference"
+        )
     lay = problem.layout
     _storage_agrees(problem)
     profiles: list[NDArray] = []

@@ -310,6 +310,9 @@ class Problem:
         Kind of the weights in space.
     mirror : Mirror, optional
         Operators of a free surface inside the grid; nodes above it have m = 0.
+    depth_scale : ndarray, (nz,), float64, optional
+        a = dzeta/dz at the nodes of a stretched depth axis, whose coordinate zeta has the spacing dz: the fields are
+        then a^(1/2) p (`subsalt.kernels.depth_rows`). None: depth is uniform, and they are p.
     """
 
     layout: Layout
@@ -327,6 +330,7 @@ class Problem:
     scales: dict[str, Scale] = field(default_factory=dict)
     stencil: Kind = "taylor"
     mirror: Mirror | None = None
+    depth_scale: NDArray[np.float64] | None = None
     cache: dict[str, object] = field(default_factory=dict, repr=False)  # what a device derives once
 
     @property

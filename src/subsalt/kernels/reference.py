@@ -4,23 +4,7 @@ Every function works on padded arrays (`subsalt.kernels.problem.Layout`) inside 
 problem. The order of operations per point is the canonical one; compiled devices use fused multiply-adds for
 ``a * b + c`` written here, so they agree with this module to rounding and with each other bit for bit.
 
-The operators of tilted transverse isotropy are lap - V on p, and V on q. With the unit vector n of the symmetry axis
-and w one of p, q::
-
-    V w = sum_i D1_i( n_i g ) + share sum_i (D2_i - D1_i D1_i) w,    g = sum_j n_j D1_j w,   share = 0.2
-
-D1_i and D2_i are the centred first and second derivatives of one order. As a divergence of fluxes::
-
-    F_i = n_i g - share D1_i w,    V w = sum_i D1_i F_i + share sum_i D2_i w
-
-The flux outside the grid is zero, as the field is, so that the outer D1 is minus the transpose of the inner one: -V and
--(lap - V) are symmetric and positive for any field of axes. Below a free surface at z = 0 the fields are odd, and the
-vertical flux is even: F_z[-k] = F_z[k].
-
-References
-----------
-Zhang, Zhang and Zhang, 2011, A stable TTI reverse time migration and its implementation, Geophysics 76: the rotated
-operators that are their own adjoint. The term with D2 - D1 D1 is of the order of the scheme.
+The derivatives and the operators of tilted media are in `subsalt.kernels.reference_operators`.
 """
 
 from __future__ import annotations
@@ -32,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
+from subsalt.kernels.depth_rows import depth_rows
 from subsalt.kernels.device import InPlace
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import lock as lock
@@ -42,6 +27,7 @@ from subsalt.kernels.host_arrays import work_done as work_done
 from subsalt.kernels.host_arrays import zeros as zeros
 from subsalt.kernels.mirror import MirrorStep, in_numpy
 from subsalt.kernels.problem import Z_FRONT, Layout, Problem, State
+from subsalt.kernels.reference_operators import Operator, along_z, at, chain, d1, d2, inside
 from subsalt.kernels.scaled16 import pack16, unpack16
 from subsalt.kernels.shell import Shell
 from subsalt.kernels.stepper import Sharing, Stepper
@@ -49,108 +35,6 @@ from subsalt.kernels.work import Work
 
 if TYPE_CHECKING:
     from subsalt.acquisition.injection import Points
-
-
-class Operator:
-    """lap - V on p (`field` 0) or V on q (`field` 1), without the layer, in one box.
-
-    Parameters
-    ----------
-    problem : Problem
-        A tilted medium.
-    w : ndarray
-        Padded wavefield.
-    field : {0, 1}
-        Which of the two operators.
-    box : Box
-        Box in which it is evaluated; the fluxes are computed there, and in `radius` cells around it.
-    """
-
-    def __init__(self, problem: Problem, w: NDArray, field: int, box: Box) -> None:
-        self.problem, self.w, self.box = problem, w, box
-        share = problem.dtype(problem.weights.tilt_share())
-        #: the weight of D2 and of the divergence
-        self.share, self.sign = (problem.dtype(1) - share, -1) if field == 0 else (share, 1)
-        reach = [problem.radius if axis in problem.axes else 0 for axis in range(3)]
-        self.near = Box(
-            tuple(l - r for l, r in zip(box.lo, reach, strict=True)),  # type: ignore[arg-type]
-            tuple(h + r for h, r in zip(box.hi, reach, strict=True)),  # type: ignore[arg-type]
-        )
-        part = self.near.intersect(Box((0, 0, 0), problem.layout.shape3))
-        slopes = {axis: d1(problem, w, part, axis) for axis in problem.axes}
-        axis_vector = dict(zip(problem.axes, problem.axis_names, strict=True))
-        n = {axis: at(problem, problem.params[name], part) for axis, name in axis_vector.items()}
-        g = sum(n[axis] * slopes[axis] for axis in problem.axes)
-        self.flux: dict[int, NDArray] = {}
-        for axis in problem.axes:
-            flux: NDArray = np.zeros(self.near.shape, dtype=problem.dtype)
-            inside(flux, part, self.near)[...] = n[axis] * g - share * slopes[axis]
-            self.flux[axis] = flux
-        if problem.free_surface:
-            surface = -self.near.lo[2]  # index of z = 0
-            for k in range(1, surface + 1):
-                if surface + k < self.near.shape[2]:
-                    self.flux[2][..., surface - k] = self.flux[2][..., surface + k]
-
-    def along_axis(self, box: Box, axis: int) -> NDArray:
-        """Return the share of `axis` in the operator, in a part of the box."""
-        out = self.share * d2(self.problem, self.w, box, (axis,))
-        for k, d in enumerate(self.problem.first(axis), start=1):
-            ahead, behind = (self._flux(box, axis, shift) for shift in (k, -k))
-            out = (self.sign * d) * (ahead - behind) + out
-        return out
-
-    def total(self) -> NDArray:
-        """Return the operator in the whole box."""
-        return sum(
-            (self.along_axis(self.box, axis) for axis in self.problem.axes[1:]), self.along_axis(self.box, 0)
-        )
-
-    def _flux(self, box: Box, axis: int, shift: int) -> NDArray:
-        lo, hi = list(box.lo), list(box.hi)
-        lo[axis], hi[axis] = lo[axis] + shift, hi[axis] + shift
-        return inside(self.flux[axis], Box(tuple(lo), tuple(hi)), self.near)  # type: ignore[arg-type]
-
-
-def at(problem: Problem, a: NDArray, box: Box, axis: int = 0, shift: int = 0) -> NDArray:
-    """Return the points of `box` in a padded array, moved by `shift` along `axis`."""
-    lay = problem.layout
-    off = [lay.radius, lay.y_halo, Z_FRONT]
-    off[axis] += shift
-    return a[tuple(slice(l + o, h + o) for l, h, o in zip(box.lo, box.hi, off, strict=True))]
-
-
-def add_d2(problem: Problem, acc: NDArray, u: NDArray, box: Box, axis: int) -> NDArray:
-    """Add the off-centre terms of the second derivative along `axis`: acc + sum_k c_k (u[+k] + u[-k])."""
-    for k, c in enumerate(problem.second(axis)):
-        if k:
-            acc = c * (at(problem, u, box, axis, k) + at(problem, u, box, axis, -k)) + acc
-    return acc
-
-
-def d2(problem: Problem, u: NDArray, box: Box, axes: tuple[int, ...]) -> NDArray:
-    """Return the sum of the second derivatives along `axes`, in one chain that starts at the centre."""
-    centre = problem.second(axes[0])[0]
-    for axis in axes[1:]:
-        centre = centre + problem.second(axis)[0]
-    acc = centre * at(problem, u, box)
-    for axis in axes:
-        acc = add_d2(problem, acc, u, box, axis)
-    return acc
-
-
-def d1(problem: Problem, u: NDArray, box: Box, axis: int) -> NDArray:
-    """Return the first derivative along `axis`: sum_k d_k (u[+k] - u[-k])."""
-    d = problem.first(axis)
-    acc = d[0] * (at(problem, u, box, axis, 1) - at(problem, u, box, axis, -1))
-    for k in range(2, len(d) + 1):
-        acc = d[k - 1] * (at(problem, u, box, axis, k) - at(problem, u, box, axis, -k)) + acc
-    return acc
-
-
-def inside(a: NDArray, part: Box, whole: Box) -> NDArray:
-    """Return the view of `part` in an array that covers `whole`."""
-    return a[tuple(slice(p - w, q - w) for p, q, w in zip(part.lo, part.hi, whole.lo, strict=True))]
 
 
 NAME = "reference"
@@ -278,7 +162,7 @@ AxisOperator = Callable[[Box, int], NDArray]
 
 def _second(problem: Problem, u: NDArray) -> AxisOperator:
     """Return the second derivative of `u` as an operator of one axis."""
-    return lambda box, axis: d2(problem, u, box, (axis,))
+    return lambda box, axis: chain(problem, u, box, (axis,))
 
 
 def _layer_terms(
@@ -294,6 +178,7 @@ def _layer_terms(
     if problem.boundary != "pml":
         return extra
     assert problem.decay is not None
+    rows = depth_rows(problem)
     for axis in axes:
         own = _field_of_axis(problem, axis) == field
         term: NDArray = np.zeros(box.shape, dtype=problem.dtype)
@@ -310,6 +195,8 @@ def _layer_terms(
             zeta = at(problem, state.memory[f"{'zeta' if own else 'zeta2'}_{axis}"], part)
             zeta[...] = b * zeta + (b - problem.dtype(1)) * (operator(part, axis) + g)
             g += zeta
+        if rows is not None and axis == 2:
+            term = along_z(rows.square, box) * term
         extra = extra + term
     return extra
 
@@ -354,7 +241,7 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
         if problem.medium == "vti":
             flat = problem.axes[:-1]
             a = d2(problem, p, box, flat) + layer(0, flat, _second(problem, p))
-            b = d2(problem, q, box, (2,)) + layer(1, (2,), _second(problem, q))
+            b = d2(problem, q, box, (2,), 1) + layer(1, (2,), _second(problem, q))
         else:
             across, along = Operator(problem, p, 0, box), Operator(problem, q, 1, box)
             a = across.total() + layer(0, problem.axes, across.along_axis)
@@ -480,7 +367,7 @@ def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
         return [d2(problem, fields[0], box, problem.axes)]
     if problem.medium == "tti":
         return [Operator(problem, w, field, box).total() for field, w in enumerate(fields)]
-    return [d2(problem, fields[0], box, problem.axes[:-1]), d2(problem, fields[1], box, (2,))]
+    return [d2(problem, fields[0], box, problem.axes[:-1]), d2(problem, fields[1], box, (2,), 1)]
 
 
 def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:
