@@ -1,0 +1,162 @@
+"""The depth axis that follows the velocity: never too coarse, smooth, constant at its ends, the same bits anywhere."""
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from subsalt.numerics import depth_axis as module
+from subsalt.numerics.depth_axis import Demand, depth_axis
+
+#: points per wavelength times the highest frequency, 1/s
+RESOLUTION = 2.8 * 25.0
+
+
+def gradient(bottom=4000.0, step=10.0):
+    """Return depths and velocities that rise from 1500 to 4500 m/s."""
+    depth = np.arange(0.0, bottom + step / 2, step)
+    return depth, 1500.0 + 3000.0 * depth / bottom
+
+
+def layers(bottom=6000.0, step=12.5):
+    """Return depths and velocities of layers, among them a slow one under a fast one, and salt."""
+    depth = np.arange(0.0, bottom + step / 2, step)
+    return depth, np.select([depth < 700, depth < 2000, depth < 2300], [1500.0, 2700.0, 1800.0], 4480.0)
+
+
+def rough(bottom=5000.0, step=8.0):
+    """Return depths and velocities that jump at every sample."""
+    depth = np.arange(0.0, bottom + step / 2, step)
+    noise = np.random.default_rng(7).uniform(0.8, 1.2, len(depth))
+    return depth, np.maximum(1500.0, (1500.0 + 0.6 * depth) * noise)
+
+
+def demand_of(depth, velocity, **changed):
+    """Return what covers a model at its slowest velocity."""
+    given = {"top": 0.0, "bottom": float(depth[-1]), "spacing": float(velocity.min() / RESOLUTION)}
+    return Demand(**(given | {"resolution": RESOLUTION, "radius": 6} | changed))
+
+
+MODELS = {"gradient": gradient, "layers": layers, "rough": rough}
+
+
+@pytest.fixture(params=MODELS)
+def case(request):
+    """Return depths, velocities, what is demanded and the axis made of it."""
+    depth, velocity = MODELS[request.param]()
+    demand = demand_of(depth, velocity)
+    axis = depth_axis(depth, velocity, demand)
+    assert axis is not None
+    return depth, velocity, demand, axis
+
+
+def test_no_depth_has_fewer_points_per_wavelength_than_its_slowest_rock_needs(case):
+    depth, velocity, demand, axis = case
+    fine = np.linspace(0, demand.bottom, 300_001)
+    # between two samples the model is anywhere between the two
+    below = np.clip(np.searchsorted(depth, fine, side="right") - 1, 0, len(depth) - 2)
+    allowed = np.minimum(velocity[below], velocity[below + 1]) / RESOLUTION
+    spacing = axis.spacing / axis.scale_at(fine)
+    assert (spacing <= np.maximum(allowed, demand.spacing) * (1 + 1e-12)).all()
+    assert axis.scale.max() <= 1.0
+    assert axis.coarsest <= 4 * axis.spacing * (1 + 1e-12)
+
+
+def test_the_axis_begins_at_the_top_covers_the_bottom_and_no_cell_more(case):
+    *_, demand, axis = case
+    assert axis.depths[0] == demand.top
+    assert axis.depths[-2] < demand.bottom <= axis.depths[-1] + 1e-5 * axis.coarsest
+    assert axis.count <= 0.9 * demand.uniform
+
+
+def test_spacings_change_by_little_and_smoothly(case):
+    *_, demand, axis = case
+    cells = np.diff(axis.depths)
+    # a B-spline of coefficients that change by the slope; where they end in a constant, by up to twice as much
+    assert np.abs(np.diff(cells)).max() <= 2 * demand.slope * cells.max()
+    assert (np.diff(axis.depths) > 0).all()
+
+
+def test_both_ends_are_uniform_to_the_last_bit(case):
+    *_, demand, axis = case
+    ends = 2 * demand.radius + 1
+    assert len(set(axis.scale[:ends].tolist())) == 1
+    assert len(set(axis.scale[-ends:].tolist())) == 1
+
+
+def test_scale_is_the_derivative_of_the_number_of_the_node(case):
+    *_, axis = case
+    z, step = np.linspace(axis.depths[0], axis.depths[-1], 2001)[1:-1], 1e-3 * axis.spacing
+    slope = (axis.to_zeta(z + step) - axis.to_zeta(z - step)) / (2 * step)
+    # the third derivative of zeta times step^2, and 1e-13 zeta / step
+    assert slope * axis.spacing == pytest.approx(axis.scale_at(z), abs=1e-8)
+
+
+def test_depth_to_number_and_back(case):
+    *_, axis = case
+    k = np.linspace(-30.0, axis.count + 30.0, 70_001)
+    assert axis.to_zeta(axis.to_depth(k)) == pytest.approx(k, rel=0, abs=1e-12)
+    assert (axis.to_zeta(axis.depths) == np.arange(axis.count)).all()
+    assert (axis.to_depth(np.arange(axis.count)) == axis.depths).all()
+
+
+def test_outside_the_nodes_the_spacing_goes_on(case):
+    *_, axis = case
+    depths, scale = axis.continued(9, 12)
+    assert len(depths) == len(scale) == axis.count + 21
+    assert (depths[9:-12] == axis.depths).all()
+    assert (scale[9:-12] == axis.scale).all()
+    assert np.diff(depths[:10]) == pytest.approx(axis.spacing / axis.scale[0], rel=1e-10)
+    assert np.diff(depths[-13:]) == pytest.approx(axis.spacing / axis.scale[-1], rel=1e-10)
+    assert (scale[:9] == axis.scale[0]).all()
+    assert (scale[-12:] == axis.scale[-1]).all()
+
+
+def test_where_the_axis_is_uniform_its_scale_is_one_exactly():
+    depth, velocity = layers()
+    axis = depth_axis(depth, velocity, demand_of(depth, velocity))
+    top = axis.depths < 600
+    assert (axis.scale[top] == 1.0).all()
+    assert axis.depths[top] == pytest.approx(axis.spacing * np.arange(top.sum()), abs=1e-9)
+
+
+def test_a_model_that_gains_little_stays_uniform():
+    depth, velocity = gradient()
+    assert depth_axis(depth, np.full_like(velocity, 1500.0), demand_of(depth, velocity)) is None
+    thin = np.where((depth > 2000) & (depth < 2100), 4500.0, 1500.0)
+    assert depth_axis(depth, thin, demand_of(depth, velocity)) is None
+    # too few cells for the constant ends and a change between them
+    assert depth_axis(*gradient(bottom=400.0), demand_of(*gradient(bottom=400.0))) is None
+
+
+def test_depths_of_the_model_beyond_what_is_covered_do_not_matter_and_missing_ones_are_as_the_nearest():
+    depth, velocity = gradient()
+    demand = demand_of(depth, velocity, top=500.0, bottom=3000.0)
+    axis = depth_axis(depth, velocity, demand)
+    part = (depth >= 480) & (depth <= 3020)
+    assert (depth_axis(depth[part], velocity[part], demand).depths == axis.depths).all()
+    short = depth_axis(depth[:250], velocity[:250], demand_of(depth, velocity))
+    assert short.coarsest <= velocity[249] / RESOLUTION * (1 + 1e-12)
+
+
+def test_a_gentler_slope_takes_more_nodes():
+    depth, velocity = layers()
+    counts = [
+        depth_axis(depth, velocity, demand_of(depth, velocity, slope=s)).count for s in (0.1, 0.05, 0.02)
+    ]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+def test_an_axis_has_the_same_bits_on_every_processor():
+    depth, velocity = layers()
+    axis = depth_axis(depth, velocity, demand_of(depth, velocity))
+    digest = hashlib.sha256(axis.depths.tobytes() + axis.scale.tobytes()).hexdigest()
+    assert digest[:16] == "e810c76cdc147101"
+
+
+def test_a_spline_of_equal_coefficients_is_that_number():
+    knots = np.cumsum(np.random.default_rng(3).uniform(0.5, 2.0, 40))
+    at = np.linspace(knots[0], knots[-1], 1001)
+    for degree in (1, 3, 4):
+        assert (module._spline(knots, np.full(39 - degree, 0.7), degree, at) == 0.7).all()
