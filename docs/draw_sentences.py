@@ -24,7 +24,6 @@ EACH, WORDS = 15, 4
 SKIPPED = (
     "errors.md",
     "notes/",
-    "performance.md",
     "reference/lab",
     "tutorials/tuning",
 )

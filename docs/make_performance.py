@@ -1,4 +1,4 @@
-"""Write the tables of docs/performance.md from the results in docs/performance; with --check, only compare.
+"""Write the tables of docs/notes/performance-tables.md from the results in docs/performance; with --check, only compare.
 
 A result is a JSON file: what `make bench-peers PUBLISH=1` and `make bench-founding PUBLISH=1` write, or the last
 line of `subsalt lab kernels --json` without its `machine_file`, a path of the machine. Everything between the two
@@ -14,8 +14,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).with_name("performance.md")
-RESULTS = PAGE.with_suffix("")
+PAGE = Path(__file__).parent / "notes" / "performance-tables.md"
+RESULTS = Path(__file__).with_name("performance")
 BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 
 Result = Mapping[str, Any]
@@ -216,7 +216,7 @@ def accuracy_side(name: str, side: Mapping[str, Any], once: bool) -> list[str]:
 
 
 def founding(found: Sequence[Result]) -> str:
-    """Return the table of the founding case."""
+    """Return the tables of the reverse time migration that a study of 2009 timed."""
     parts = []
     for result in found:
         head = (
@@ -242,7 +242,7 @@ def founding(found: Sequence[Result]) -> str:
         ]
         document = result["document"]
         parts.append(
-            f"{made_on(result)}; `{result['command']}`; {shape(result['shape'])} points. The documents of 2009: "
+            f"{made_on(result)}; `{result['command']}`; {shape(result['shape'])} points. The study of 2009: "
             f"{document['kernel_seconds']:g} s and {document['gb']:g} GB on 8 cores.\n\n"
             + markdown(head, rows)
         )
@@ -288,7 +288,7 @@ def lab_row(r: Mapping[str, Any]) -> list[str]:
 
 
 def founding_job(found: Sequence[Result]) -> str:
-    """Return the phases of the founding small case as a job, beside those of the documents."""
+    """Return the phases of the small case of that study as a job, and those published."""
     parts = []
     for r in found:
         then, peak = r["document"], r["peak_memory_bytes"]
@@ -312,7 +312,7 @@ def founding_job(found: Sequence[Result]) -> str:
 
 
 def founding_kirchhoff(found: Sequence[Result]) -> str:
-    """Return the founding Kirchhoff case beside the document: seconds, memory, rates, amplitudes."""
+    """Return the time migration of that study, here and as published: seconds, memory, rates, amplitudes."""
     parts = []
     head = (
         "case",
@@ -376,7 +376,7 @@ def bars(found: Sequence[Result]) -> str:
             follows = "the device follows" if r["follows"] else "the device does not follow"
             note = f"{access} the page cache; {follows}; waited {r['counts']['stall_seconds']:.2f} s"
             if r.get("version", "") < "0.8":
-                note += "; the run in memory touched its snapshots anew in every round"
+                note += "; the run in memory touched its snapshots again in every round"
             note += disturbed(r)
             rows.append(
                 ["time with snapshots on disk over in memory", case, f"{r['ratio']:.3f}", "1.05", note]
@@ -462,14 +462,14 @@ def tables(found: Sequence[Result]) -> str:
     sections = (
         ("Against peers", peers, [r for r in found if r.get("question") == "peers"]),
         ("Time to an accuracy", accuracy, [r for r in found if r.get("question") == "accuracy"]),
-        ("The founding case", founding, [r for r in found if r.get("question") == "founding"]),
+        ("Reverse time migration of a published study", founding, [r for r in found if r.get("question") == "founding"]),
         (
-            "The founding small case as a job",
+            "Its small case as a whole job",
             founding_job,
             [r for r in found if r.get("question") == "founding job"],
         ),
         (
-            "The founding Kirchhoff case",
+            "Kirchhoff time migration of a published study",
             founding_kirchhoff,
             [r for r in found if r.get("question") == "founding kirchhoff"],
         ),
@@ -486,7 +486,7 @@ def tables(found: Sequence[Result]) -> str:
 
 
 def page(text: str, found: Sequence[Result]) -> str:
-    """Return the page with its tables made anew."""
+    """Return the page with its tables replaced."""
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     made = tables(found)

@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md are those of its results."""
+"""The tables of docs/notes/performance-tables.md are those of its results."""
 
 import importlib.util
 import re
@@ -193,7 +193,7 @@ def test_a_table_of_the_lab_becomes_one_of_the_page(maker):
     assert "| 8 | 1 | disk | buffered | durable | 8 | 1000 | 2.000 | 0.5 | storage |" in text
 
 
-def test_the_founding_kirchhoff_case_stands_beside_the_document(maker):
+def test_the_published_time_migration_stands_beside_its_study(maker):
     row = {
         "case": "small",
         "traces": 70808,
