@@ -35,10 +35,10 @@ SHOWN = (
     Example(
         "field_line/README.md",
         "field-line-image.png",
-        "field-line.md",
+        "tutorials/field-line.md",
         "A field line, from its file to its image",
     ),
-    Example("marmousi2.py", "marmousi2.png", "field-line.md", "Marmousi-II from raw shots"),
+    Example("marmousi2.py", "marmousi2.png", "theory/field-line.md", "Marmousi-II from raw shots"),
     Example("marmousi_vti.py", "marmousi.png", "tutorials/marmousi.md", "Marmousi with VTI anisotropy"),
     Example("marmousi_tti.py", "marmousi_tti.png", "tutorials/marmousi.md", "What the tilt of TTI is worth"),
     Example(

@@ -58,9 +58,11 @@ def test_the_readme_edits_at_most_ten_lines_that_make_a_job(line, job):
     final.write_text(after)
     assert [s.step for s in Job.from_toml(final).signal] == ["edit", "bandpass", "mute", "to2d"]
     readme = (ROOT / "examples" / "field_line" / "README.md").read_text()
+    tutorial = (ROOT / "docs" / "tutorials" / "field-line.md").read_text()
     for text in after.splitlines():
         if text not in before.splitlines():
             assert text in readme
+            assert text in tutorial
 
 
 def test_the_wavelet_put_in_comes_out(line, job):

@@ -57,7 +57,7 @@ def test_the_field_shots_have_the_points_and_steps_of_the_page(tmp_path, subsalt
 
 
 def test_the_field_line_has_the_size_of_the_page():
-    page = text_of("field-line.md")
+    page = text_of("theory/field-line.md")
     points = " x ".join(map(str, marine.GRID.shape))
     assert f"| model | {points} points at {marine.GRID.spacing[0]:g} m:" in page
     assert f"| shots | {marine.EXAMPLE.most}, every" in page
