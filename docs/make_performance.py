@@ -1,4 +1,4 @@
-"""Write the tables of docs/notes/performance-tables.md from the results in docs/performance; with --check, only compare.
+"""Write docs/notes/performance-tables.md from the results in docs/performance; with --check, only compare.
 
 A result is a JSON file: what `make bench-peers PUBLISH=1` and `make bench-founding PUBLISH=1` write, or the last
 line of `subsalt lab kernels --json` without its `machine_file`, a path of the machine. Everything between the two
@@ -462,7 +462,11 @@ def tables(found: Sequence[Result]) -> str:
     sections = (
         ("Against peers", peers, [r for r in found if r.get("question") == "peers"]),
         ("Time to an accuracy", accuracy, [r for r in found if r.get("question") == "accuracy"]),
-        ("Reverse time migration of a published study", founding, [r for r in found if r.get("question") == "founding"]),
+        (
+            "Reverse time migration of a published study",
+            founding,
+            [r for r in found if r.get("question") == "founding"],
+        ),
         (
             "Its small case as a whole job",
             founding_job,
