@@ -182,7 +182,7 @@ def test_a_run_and_its_plan_say_the_steps(folder, tmp_path, capsys):
     assert facts["signal"]["time"] == {"nt": 61, "dt": 0.01, "t0": 0.0}
     assert len(facts["signal_seconds"]) == 4
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "1 traces zeroed, where rms &gt; 20*median" in page
+    assert "1 trace zeroed, where rms &gt; 20*median" in page
     assert "band-pass 3-6-40-60 Hz" in page
 
 

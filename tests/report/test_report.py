@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from subsalt import report
+from subsalt.error_texts import lookup
 from subsalt.errors import MissingInputError
 from subsalt.report.facts import png_facts
 from subsalt.report.render import part, phase_rows, seconds, size, visible
@@ -137,9 +138,45 @@ def test_state_picture_and_numbers_come_first_and_the_rest_is_folded(run):
     assert order == sorted(order)
     assert order[-1] < raw.index('<details class="section">')
     folded = re.findall(r'<details class="section"><summary>[^<]*</summary><section id="(\w+)"', raw)
-    assert [s for s in page.rows if s not in folded] == ["numbers", "findings"]
+    assert [s for s in page.rows if s not in folded] == ["parameters", "findings", "numbers"]
     # a second picture is folded too
     assert raw.index("<img") < raw.index("<details>") < raw.rindex("<img")
+
+
+def test_codes_lead_to_their_texts_in_the_page(run):
+    facts = json.loads((run / "run.json").read_text())
+    facts["findings"].append({"code": "W233", "level": "warning", "message": "4 traces are zero", "fix": ""})
+    (run / "run.json").write_text(json.dumps(facts))
+    page, raw = read(run)
+    entry = lookup("W233")
+    assert any(n == "a" and a["href"] == "#W233" for n, a in page.elements)
+    assert sum(a.get("id") == "W233" for _, a in page.elements) == 1
+    text = "".join(page.text)
+    assert f"W233: {entry.title}" in text
+    assert entry.meaning in text
+    assert entry.cure in text
+    # what is in order needs no text, and a code without one is no link
+    assert 'href="#I001"' not in raw
+    assert 'href="#W510"' not in raw
+
+
+def test_parameters_of_a_depth_migration_are_in_the_words_of_the_field(run):
+    page, _ = read(run)
+    rows = {name: (value, mark) for name, value, _, mark in page.rows["parameters"][1:]}
+    assert rows["Medium"] == ("VTI", "default")
+    assert rows["P velocity"] == ("model/vp.rsf", "default")
+    assert rows["Wavelet"] == ("Ricker, peak frequency 18 Hz", "default")
+    assert rows["Sides of the grid"][0] == "PML of 12 cells"
+    assert rows["Top of the grid"][0] == "absorbing"
+    assert rows["Migration aperture"][0] == "600 m"
+    assert rows["Shots from"] == ("shots/*.sgy", "given")
+
+
+def test_captions_do_not_repeat_the_title_of_the_run(run):
+    _, raw = read(run)
+    captions = re.findall(r"<figcaption>([^<]*)", raw)
+    assert captions
+    assert not [c for c in captions if c.startswith("Salt line 7")]
 
 
 def test_phases_sum_to_wall(run):

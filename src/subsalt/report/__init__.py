@@ -1,7 +1,8 @@
 """The report of a run: one HTML page that needs nothing else, made to be sent, printed and archived.
 
-Pictures are inlined, there is no script, and the page's own policy forbids to load or run anything. State, one large
-picture, numbers and findings stand open; everything else is folded.
+Pictures are inlined, there is no script, and the page's own policy forbids to load or run anything. The image
+comes first, then what was done, what the checks said with the meaning of each code, and the numbers; the rest is
+folded, and printed.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ from subsalt.report.facts import RunFacts, gather
 #: key (a macro of ``templates/run.html``), title, what it shows
 SECTIONS = (
     ("pictures", "Image and survey", summary.pictures),
-    ("numbers", "Numbers", summary.numbers),
-    ("findings", "Warnings and findings", summary.findings),
-    ("line", "Where it lies on the map", summary.line),
+    ("parameters", "Parameters", lambda facts: facts.of_method.parameters),
     ("signal", "Steps on the traces", records.signal),
+    ("findings", "Warnings and findings", summary.findings),
+    ("numbers", "Numbers", summary.numbers),
+    ("line", "Where it lies on the map", summary.line),
+    ("shots", "Shots", records.units),
     ("phases", "Where the time went", time_spent.phases),
     ("model", "Model against measured", time_spent.model),
     ("ranks", "Ranks", time_spent.ranks),
     ("strategy", "Source wavefields", time_spent.strategy),
     ("wavefields", "Wavefields used again", records.wavefields),
-    ("parameters", "Parameters", lambda facts: facts.of_method.parameters),
-    ("shots", "Shots", records.units),
     ("job", "Job, with every default", records.job),
     ("provenance", "Provenance", records.provenance),
     ("reproduce", "How to reproduce it", records.reproduce),
     ("events", "Course of the run", records.events),
 )
 #: sections that are open when the page is
-OPEN = ("pictures", "numbers", "findings")
+OPEN = ("pictures", "parameters", "signal", "findings", "numbers")
 
 
 def write(run_dir: str | Path, path: str | Path | None = None) -> Path:

@@ -461,7 +461,7 @@ def _edit(e: dict[str, Any]) -> str:
     )
     n, named = e.get("traces", 0), len(listed(e, "listed"))
     rest = "" if named == n else f"; the first {named} are listed"
-    return f"Step {e.get('step')}: {n} traces {did}, where {e.get('reason')}{rest}."
+    return f"Step {e.get('step')}: {n} trace{'s' * (n != 1)} {did}, where {e.get('reason')}{rest}."
 
 
 def wavefields(facts: RunFacts) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from subsalt.earth.grid import Frame, Grid, map_corners
 from subsalt.earth.line_numbers import LineNumbers
+from subsalt.error_texts import lookup
 from subsalt.errors import ConfigError, ModelError
 from subsalt.io.volumes.planes import frame_from
 from subsalt.report import render
@@ -57,13 +58,16 @@ def pictures(facts: RunFacts) -> dict[str, Any] | None:
     names = {p.name for p in shown}
     planes = {p.name: [f"{p.name}_{k}" for k in PLANES if f"{p.name}_{k}" in names] for p in shown}
     inside = {name for of_one in planes.values() for name in of_one}
-    alone = [_figure(p, planes[p.name]) for p in shown if p.name not in inside]
+    run = title_of(facts)
+    alone = [_figure(p, planes[p.name], run) for p in shown if p.name not in inside]
     return {"first": alone[0], "rest": alone[1:]}
 
 
-def _figure(picture: Picture, planes: list[str]) -> dict[str, Any]:
-    caption = picture.title + (f": {picture.about}" if picture.about else "")
-    return vars(picture) | {"caption": caption, "planes": planes}
+def _figure(picture: Picture, planes: list[str], run: str) -> dict[str, Any]:
+    """Return a picture with its caption, which does not repeat the title of the run."""
+    title = picture.title.removeprefix(run).lstrip(": ") or picture.name.replace("_", " ")
+    caption = title + (f": {picture.about}" if picture.about else "")
+    return vars(picture) | {"title": title, "caption": caption, "planes": planes}
 
 
 def numbers(facts: RunFacts) -> dict[str, Any] | None:
@@ -74,14 +78,16 @@ def numbers(facts: RunFacts) -> dict[str, Any] | None:
     if image and image != waves:
         cards = [*_grid(image, " of the image"), *_grid(waves, " of the waves")]
     cards += facts.of_method.cards
-    cards += [*_steps_in_time(run), *_done(facts), *_steps(run), *_memory(facts)]
-    cards += _gpu(section(section(run, "over_ranks"), "gpu"))
-    if render.is_number(run.get("repaired_nodes")):
-        cards.append((render.count(run["repaired_nodes"]), "nodes repaired, where delta was above epsilon"))
+    cards += [*_steps_in_time(run), *_done(facts)]
+    repaired = run.get("repaired_nodes")
+    if render.is_number(repaired) and repaired:
+        cards.append((render.count(repaired), "nodes repaired, where delta was above epsilon"))
     surface = listed(section(run, "topography"), "depths")
     if len(surface) == 2:
         cards.append((f"{surface[0]:.0f} to {surface[1]:.0f} m", "depth of the free surface: topography"))
-    return {"cards": cards, "memory": _arrays(section(run, "memory_plan"))} if cards else None
+    cost = [*_steps(run), *_memory(facts), *_gpu(section(section(run, "over_ranks"), "gpu"))]
+    arrays = _arrays(section(run, "memory_plan"))
+    return {"cards": cards, "cost": cost, "memory": arrays} if cards or cost else None
 
 
 def _grid(grid: dict[str, Any], whose: str = "") -> list[Card]:
@@ -182,9 +188,14 @@ def _arrays(plan: dict[str, Any]) -> list[tuple[Any, ...]]:
 def findings(facts: RunFacts) -> dict[str, Any] | None:
     """Errors and warnings of the checks, then what the report itself could not find."""
     known = [f for f in listed(facts.run, "findings") if isinstance(f, dict)]
+    texts = {
+        code: entry
+        for code in (str(f.get("code", "")) for f in known if f.get("level") != "ok")
+        if (entry := lookup(code))
+    }
     warnings = [
         [
-            f.get("code", ""),
+            (f.get("code", ""), f.get("code", "") in texts),
             str(f.get("level", "")).replace("unchecked", "not checked"),
             f.get("message", ""),
             f.get("fix", ""),
@@ -195,7 +206,13 @@ def findings(facts: RunFacts) -> dict[str, Any] | None:
     passed = [(f.get("code", ""), f.get("message", "")) for f in known if f.get("level") == "ok"]
     if not (warnings or passed or facts.notes or facts.finished):
         return None
-    return {"warnings": warnings, "passed": passed, "notes": facts.notes, "finished": facts.finished}
+    return {
+        "warnings": warnings,
+        "texts": list(texts.values()),
+        "passed": passed,
+        "notes": facts.notes,
+        "finished": facts.finished,
+    }
 
 
 def line(facts: RunFacts) -> dict[str, Any] | None:

@@ -67,11 +67,18 @@ def parameters(facts: RunFacts) -> dict[str, Any] | None:
         if not text:
             continue
         table_of, _, own = key.partition(" ")[0].rpartition(".")
-        mark = "given" if own in section(given, table_of or "kirchhoff") else "default"
+        is_given = own in (given if own == "method" else section(given, table_of or "kirchhoff"))
+        mark = "given" if is_given else "default"
         rows.append((name, text, key, mark))
     described = section(facts.run, "velocity")
     velocity = [(k.replace("_", " "), render.plain(v)) for k, v in described.items()]
-    return {"rows": rows, "velocity": velocity} if rows else None
+    # what the job says comes first; without a record of it all rows are shown
+    said = [row for row in rows if row[-1] == "given"] or rows
+    return (
+        {"rows": said, "rest": [row for row in rows if row not in said], "velocity": velocity}
+        if rows
+        else None
+    )
 
 
 def _lines(which: str) -> Value:
@@ -80,6 +87,20 @@ def _lines(which: str) -> Value:
         return f"{lines[0]} to {lines[1]} by {lines[2]}" if len(lines) == 3 else ""
 
     return value
+
+
+def _files(facts: RunFacts) -> str:
+    return ", ".join(str(f) for f in listed(section(facts.job, "data"), "files"))
+
+
+def _velocity(facts: RunFacts) -> str:
+    """Return the file or the value of the velocity, and its kind."""
+    job = section(facts.job, "velocity")
+    v: Any = job.get("v")
+    if isinstance(v, dict):
+        v = v.get("file") or v.get("value") or v
+    of = f" ({job['kind']})" if isinstance(job.get("kind"), str) else ""
+    return "" if v is None else (v if isinstance(v, str) else render.plain(v)) + of
 
 
 def _corners(facts: RunFacts) -> str:
@@ -198,6 +219,9 @@ def _datum(facts: RunFacts) -> str:
 
 #: name in the field, key of the job file, value
 PARAMETERS: tuple[tuple[str, str, Value], ...] = (
+    ("Method", "method", lambda facts: "Kirchhoff prestack time migration" if facts.job else ""),
+    ("Traces from", "data.files", _files),
+    ("Velocity", "velocity.v", _velocity),
     ("Output inlines: minimum, maximum, increment", "inline", _lines("inlines")),
     ("Output crosslines: minimum, maximum, increment", "crossline", _lines("crosslines")),
     ("Corner points of the grid", "corners", _corners),

@@ -114,10 +114,11 @@ class ReverseTimeMigration:
         return view_run(folder, path, how, say)
 
     def report_rows(self, facts: RunFacts) -> MethodRows:
-        """Return the part of the report of its runs: the parts of all runs are about shots."""
+        """Return the part of the report of its runs: their parameters."""
+        from subsalt.methods.rtm.report import parameters
         from subsalt.report.facts import MethodRows
 
-        return MethodRows()
+        return MethodRows(parameters=parameters(facts))
 
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the wavefields that a changed job takes again."""
