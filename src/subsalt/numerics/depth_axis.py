@@ -15,25 +15,32 @@ every processor.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.numerics.stencil import Stencil
+
 Rows = NDArray[np.float64]
 
 #: degree of the spline of a(z): its second derivative is continuous
 DEGREE = 3
-#: cells between its knots
-KNOT = 2.0
-#: largest change of the spacing per depth, of adjacent spacings about this part. In one dimension it moves
-#: eigenfrequencies by at most 1e-5 at every order, a tenth of what the dispersion of the weights is allowed
-SLOPE = 0.06
+#: cells between its knots, and largest change of the spacing per depth: that of adjacent spacings is about this part
+#: of them. In one dimension it moves eigenfrequencies by at most 1e-5 at every order, a tenth of what the dispersion of
+#: the weights is allowed
+KNOT, SLOPE = 2.0, 0.06
 #: intervals per knot in which the spacing is compared with the allowed one
 CHECKS = 16
 #: an axis with more than this part of the nodes of the uniform one is not worth its rows
 WORTH = 0.9
+#: factors of the slope and of the distance of knots that are tried until no wave grows
+GENTLER = ((1.0, 1.0), (1.0, 1.5), (0.5, 1.5), (0.25, 2.0))
+#: an eigenvalue of the operator above zero, relative to its largest magnitude, that does not matter: with it a wave
+#: needs more than 10,000 time steps to grow by a factor e, and weights in single precision have more
+LARGEST = 4e-9
 #: rounds in which coefficients are raised one by one, before each takes the largest value it could need
 ROUNDS = 40
 
@@ -56,6 +63,8 @@ class Demand:
         Largest ratio of a spacing to the finest.
     slope : float
         Largest change of the spacing per depth.
+    knot : float
+        Cells between the knots of the spline.
     """
 
     top: float
@@ -65,6 +74,7 @@ class Demand:
     radius: int
     coarsest: float = 4.0
     slope: float = SLOPE
+    knot: float = KNOT
 
     @property
     def uniform(self) -> int:
@@ -184,6 +194,130 @@ def depth_axis(depth: Rows, slowest: Rows, demand: Demand) -> DepthAxis | None:
     return axis if axis.count <= WORTH * demand.uniform else None
 
 
+def stretched(depth: Rows, slowest: Rows, demand: Demand, stencil: Stencil, tilted: bool) -> DepthAxis | None:
+    """Return the axis of `depth_axis` on which the operator lets no wave grow, smoother where it must be.
+
+    None, for a uniform axis, where that saves less than a tenth of the nodes.
+    """
+    for slope, knot in GENTLER:
+        gentler = replace(demand, slope=slope * demand.slope, knot=knot * demand.knot)
+        axis = depth_axis(depth, slowest, gentler)
+        if axis is None or is_stable(axis.scale, stencil, tilted):
+            return axis
+    return None
+
+
+def potential(scale: Rows, second: Sequence[float]) -> Rows:
+    """Return e = a^(3/2) D2 a^(1/2) for unit spacing: what makes ``a D2 a - e`` vanish for a constant wavefield.
+
+    `scale` goes on as it ends. Exactly 0 where all values under the stencil are equal.
+    """
+    radius = len(second) - 1
+    root = np.sqrt(np.pad(scale, radius, mode="edge"))
+    middle = root[radius : len(root) - radius]
+    total = np.zeros_like(middle)
+    for k in range(1, radius + 1):
+        ahead, behind = root[radius + k : len(root) - radius + k], root[radius - k : len(root) - radius - k]
+        total += second[k] * ((ahead - middle) + (behind - middle))
+    return scale * middle * total
+
+
+def is_stable(scale: Rows, stencil: Stencil, tilted: bool, *, free_surface: bool = False) -> bool:
+    """Return whether no wave grows: whether the operator along depth has no eigenvalue above rounding.
+
+    That is `LARGEST` of the largest magnitude of its eigenvalues. The operator is ``a D2 a - e``; in a tilted medium
+    also what is left of it when D1 D1 is taken away, ``D1 = a^(1/2) D1 a^(1/2)``. Outside the nodes the axis goes on as
+    it ends; at a free surface wavefields are odd about the first node.
+    """
+    second, limit = stencil.second(tilted), LARGEST * stencil.nyquist(tilted)
+    radius = len(second) - 1
+    upper = _second_bands(np.pad(scale, 2 * radius, mode="edge"), second)
+    if tilted:
+        upper += _first_bands(np.pad(scale, 3 * radius, mode="edge"), stencil.first(tilted))
+    upper[0] += limit
+    return _is_positive(_odd(upper, 2 * radius) if free_surface else upper)
+
+
+def fastest_rate(scale: Rows, fastest: Rows, second: Sequence[float], along: float, spacing: float) -> float:
+    """Return a bound of the largest squared angular frequency, 1/s^2, of an isotropic medium on a depth axis.
+
+    Parameters
+    ----------
+    scale : ndarray, (n,)
+        Scale of the axis at its nodes.
+    fastest : ndarray, (n,)
+        Fastest velocity at the depth of each node, m/s.
+    second : sequence of float
+        Weights c_0 .. c_M.
+    along : float
+        Sum of S / h^2 over the other axes, S being the Nyquist symbol, 1/m^2.
+    spacing : float
+        h of the depth axis, m.
+    """
+    nyquist = -second[0]
+    for k in range(1, len(second)):
+        nyquist -= 2 * (-1) ** k * second[k]
+    rows = (nyquist * scale * scale + np.maximum(potential(scale, second), 0.0)) / (spacing * spacing)
+    return float((fastest * fastest * (along + rows)).max())
+
+
+def _second_bands(scale: Rows, second: Sequence[float]) -> Rows:
+    """Return the upper diagonals of ``e - a D2 a``, (2 M + 1, n), row k being the k-th."""
+    radius, count = len(second) - 1, len(scale)
+    out = np.zeros((2 * radius + 1, count))
+    out[0] = potential(scale, second) - second[0] * scale * scale
+    for k in range(1, radius + 1):
+        out[k, : count - k] = -second[k] * scale[: count - k] * scale[k:]
+    return out
+
+
+def _first_bands(scale: Rows, first: Sequence[float]) -> Rows:
+    """Return the upper diagonals of ``a^(1/2) D1 a D1 a^(1/2)`` at nodes M to n - M, (2 M + 1, n - 2 M)."""
+    radius = len(first)
+    weights = [-first[-m - 1] if m < 0 else first[m - 1] if m else 0.0 for m in range(-radius, radius + 1)]
+    count = len(scale) - 2 * radius
+    root = np.sqrt(scale[radius : radius + count])
+    out = np.zeros((2 * radius + 1, count))
+    for k in range(2 * radius + 1):
+        total = np.zeros(count)
+        for m in range(k - radius, radius + 1):
+            total += weights[m + radius] * weights[k - m + radius] * scale[radius + m : radius + m + count]
+        out[k, : count - k] = root[: count - k] * total[: count - k] * root[k:]
+    return out
+
+
+def _odd(upper: Rows, before: int) -> Rows:
+    """Return the diagonals of what acts on functions that are odd about node `before`, for the nodes past it."""
+    width = len(upper)
+    out = upper[:, before + 1 :].copy()
+    for i in range(1, width):
+        for j in range(i, width - i):
+            # the node that mirrors j lies i + j from i
+            out[j - i, i - 1] -= upper[i + j, before - j]
+    return out
+
+
+def _is_positive(upper: Rows) -> bool:
+    """Return whether a symmetric matrix, (b + 1, n) upper diagonals, is positive definite: L D L^T in a fixed order."""
+    width, count = upper.shape
+    band = width - 1
+    rows = np.zeros((count + band, width))
+    rows[:count] = upper.T
+    # row j + 1 + i, diagonal m - i of what follows row j is element (i, m) of a square
+    flat, item = rows.reshape(-1), rows.itemsize
+    ahead = np.triu(np.ones((band, band)))
+    for j in range(count):
+        pivot = rows[j, 0]
+        if not pivot > 0.0:
+            return False
+        below = rows[j, 1:]
+        square = np.lib.stride_tricks.as_strided(
+            flat[(j + 1) * width :], (band, band), (band * item, item), writeable=True
+        )
+        square -= (below / pivot)[:, None] * below * ahead
+    return True
+
+
 def _covering(cells: float) -> int:
     """Return the nodes of an axis that is at least so many cells long, to a millionth."""
     return int(np.ceil(cells - 1e-6)) + 1
@@ -203,7 +337,7 @@ def _allowed(depth: Rows, slowest: Rows, demand: Demand) -> tuple[Rows, Rows]:
 
 def _ends(at_top: float, at_bottom: float, demand: Demand) -> tuple[float, float]:
     """Return the depths between which the spacing may change: outside are 2 M cells, and half a basis spline."""
-    cells = 2 * demand.radius + (DEGREE + 1) * KNOT / 2
+    cells = 2 * demand.radius + (DEGREE + 1) * demand.knot / 2
     middle = 0.5 * (demand.top + demand.bottom)
     return min(demand.top + cells * at_top, middle), max(demand.bottom - cells * at_bottom, middle)
 
@@ -224,12 +358,10 @@ def _limited(points: Rows, widest: Rows, demand: Demand) -> tuple[Rows, Rows]:
 
 
 def _breaks(points: Rows, widest: Rows, demand: Demand) -> Rows:
-    """Return depths, `KNOT` cells from each to the next, from the top to past the last node."""
+    """Return depths, `knot` cells from each to the next, from the top to past the last node."""
     out, end = [demand.top], demand.bottom + 2 * float(widest[-1])
     while out[-1] < end:
-        here = float(_line(points, widest, out[-1]))
-        ahead = float(_line(points, widest, out[-1] + KNOT * here))
-        out.append(out[-1] + KNOT * min(here, ahead))
+        out.append(out[-1] + demand.knot * float(_line(points, widest, out[-1])))
     return np.array(out)
 
 
