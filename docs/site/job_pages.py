@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import subsalt.job
+from subsalt.job.schema import schema
 from subsalt.job.text import toml_value
 from subsalt.methods import DEFAULT, METHODS, method_of
 
 FOLDER = "reference/keys"
-SCHEMA = Path(subsalt.job.__file__).with_name("job.schema.json")
-#: where the hand-written pages say more: page below docs/reference/ by table, of each method
-PROSE = {"rtm": "job.md", "kirchhoff": "kirchhoff.md", "kirchhoff.data": "kirchhoff-input.md"}
+#: where the hand-written pages say more: heading of a page below docs/reference/, by method and table
+PROSE = {
+    "rtm.data": "job.md#data-recorded-shots",
+    "rtm.acquisition": "job.md#acquisition-a-survey-to-be-modelled",
+    "rtm.model": "job.md#model-the-earth",
+    "rtm.grid": "job.md#grid-if-no-file-defines-one",
+    "rtm.source": "job.md#source-the-wavelet",
+    "rtm.propagation": "job.md#propagation-how-waves-are-computed",
+    "rtm.imaging": "job.md#imaging-how-the-image-is-made",
+    "rtm.checkpoint": "job.md#checkpoint-memory-disk-and-restart-of-a-shot",
+    "rtm.parallel": "job.md#parallel-and-output-no-influence-on-the-image",
+    "rtm.output": "job.md#parallel-and-output-no-influence-on-the-image",
+    "kirchhoff.data": "kirchhoff.md#traces",
+    "kirchhoff.velocity": "kirchhoff.md#velocities",
+    "kirchhoff.kirchhoff": "kirchhoff.md#position-of-the-image",
+    "kirchhoff.parallel": "kirchhoff.md#on-a-gpu",
+    "kirchhoff.output": "kirchhoff.md#what-it-writes",
+}
+
+
+INDEX_HEAD = """# Keys of the job file
+
+Written from the JSON Schema: every table with its keys, types and defaults. [The job file](../job.md) explains the
+tables of reverse time migration with examples, [time migration](../kirchhoff.md) those of a time migration.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,7 +61,7 @@ class Schema:
     """The schema of job files, with the words for its types."""
 
     def __init__(self) -> None:
-        self.all = json.loads(SCHEMA.read_text(encoding="utf-8"))
+        self.all = schema()
         self.definitions = self.all["$defs"]
 
     def references(self, of: dict[str, Any]) -> list[str]:
@@ -99,56 +121,88 @@ def cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
 
 
-def rows(schema: Schema, of: dict[str, Any], anchor: str) -> str:
-    """Return the table of keys of a definition, with an anchor for each."""
+def first_sentence(of: dict[str, Any]) -> str:
+    """Return the first sentence that describes a definition, to continue a heading."""
+    text = str(of["description"]).split(". ")[0].rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A table inside a table: its definition, the keys that take it, its anchor, its kind if a key takes several."""
+
+    named: str
+    takers: tuple[str, ...]
+    anchor: str
+    kind: str
+
+    def heading(self, name: str) -> str:
+        """Return the heading of its section; an anchor is part of it."""
+        title = ", ".join(f"[{name}.{key}]" for key in self.takers) + self.kind
+        return f"## [{title}]{{#{self.anchor}-keys}}"
+
+
+def inner_tables(schema: Schema, of: dict[str, Any], anchor: str) -> list[Inner]:
+    """Return the tables inside a definition; keys that take the same table share one."""
+    properties = of.get("properties", {})
+    keys: dict[str, list[str]] = {}
+    for key, value in properties.items():
+        for named in dict.fromkeys(schema.references(value)):
+            keys.setdefault(named, []).append(key)
+    out = []
+    for named, takers in keys.items():
+        has_several = len(set(schema.references(properties[takers[0]]))) > 1
+        kind = f": {first_sentence(schema.definitions[named])}" if has_several else ""
+        at = f"{anchor}-{takers[0]}" + (f"-{named}" if has_several else "")
+        out.append(Inner(named, tuple(takers), at, kind))
+    return out
+
+
+def rows(schema: Schema, of: dict[str, Any], anchor: str, inner: Sequence[Inner] = ()) -> str:
+    """Return the table of keys of a definition, with an anchor for each, and links to the tables inside it."""
     out = ["| key | type | default | meaning |", "|---|---|---|---|"]
     for name, value in of.get("properties", {}).items():
         default = "required" if name in of.get("required", ()) else ""
         if value.get("default") is not None:
             default = f"`{toml_value(value['default'])}`"
-        meaning = value.get("description", "")
-        cells = (f"[`{name}`]{{#{anchor}-{name}}}", schema.kind(value), default, cell(meaning))
+        meaning = cell(value.get("description", ""))
+        keys = [f"[keys](#{table.anchor}-keys)" for table in inner if name in table.takers]
+        meaning += f" ({', '.join(keys)})" if keys else ""
+        cells = (f"[`{name}`]{{#{anchor}-{name}}}", schema.kind(value), default, meaning)
         out.append("| " + " | ".join(cell(c) for c in cells) + " |")
     return "\n".join(out) + "\n"
 
 
-def within(schema: Schema, of: dict[str, Any], name: str, anchor: str, depth: int = 0) -> str:
-    """Return the sections of the tables inside a table; keys that take the same table share one."""
-    keys: dict[str, list[str]] = {}
-    for key, value in of.get("properties", {}).items():
-        for named in dict.fromkeys(schema.references(value)):
-            keys.setdefault(named, []).append(key)
-    several = {
-        key for key, value in of.get("properties", {}).items() if len(set(schema.references(value))) > 1
-    }
-    parts = []
-    for named, takers in keys.items():
-        inner = schema.definitions[named]
-        kind = f": {inner['title']}" if takers[0] in several else ""
-        at = f"{anchor}-{takers[0]}" + (f"-{named}" if kind else "")
-        title = ", ".join(f"[{name}.{key}]" for key in takers) + kind
-        parts.append(f"## {title}\n\n{inner.get('description', '')}\n\n{rows(schema, inner, at)}")
-        if depth < 2:
-            parts.append(within(schema, inner, f"{name}.{takers[0]}", at, depth + 1))
+def table_text(
+    schema: Schema, of: dict[str, Any], name: str, anchor: str, between: str = "", depth: int = 0
+) -> str:
+    """Return the table of keys of a definition, a text, and the sections of the tables inside it."""
+    inner = inner_tables(schema, of, anchor) if depth < 3 else []
+    parts = [rows(schema, of, anchor, inner), between]
+    for table in inner:
+        definition = schema.definitions[table.named]
+        parts.append(f"{table.heading(name)}\n\n{definition.get('description', '')}\n")
+        parts.append(
+            table_text(schema, definition, f"{name}.{table.takers[0]}", table.anchor, depth=depth + 1)
+        )
     return "\n".join(part for part in parts if part)
 
 
 def page(schema: Schema, table: Table) -> str:
     """Return the page of a table."""
     method = f" ({method_of(table.method).title})"
-    prose = PROSE.get(f"{table.method}.{table.name}", PROSE[table.method])
-    body = rows(schema, table.schema, table.file)
-    more = (
-        f"`subsalt explain {table.name}` prints this table. [The page of its method](../{prose}) says more.\n"
-    )
-    parts = [f"# [{table.name}]{method}\n\n{table.meaning[:1].upper()}{table.meaning[1:]}.\n", body, more]
-    return "\n".join([*parts, within(schema, table.schema, table.name, table.file)])
+    prose = PROSE[f"{table.method}.{table.name}"]
+    more = f"`subsalt explain {table.name}` prints this table. [The guide](../{prose}) explains it with examples.\n"
+    head = f"# [{table.name}]{method}\n\n{table.meaning[:1].upper()}{table.meaning[1:]}.\n\n"
+    return head + table_text(schema, table.schema, table.name, table.file, more)
 
 
 def signal_page(schema: Schema) -> str:
     """Return the page of the steps on traces."""
-    head = "# [[signal]] (both methods)\n\nSteps on the traces before they are imaged, in the order written. "
-    parts = [f"{head}[Steps on traces](../signal.md) says more.\n"]
+    head = (
+        "# [[signal]] (both methods)\n\nSteps of processing on the traces before they are imaged, in order."
+    )
+    parts = [f"{head} [Trace processing](../signal.md) says more.\n"]
     for step in schema.steps():
         name = step["properties"]["step"]["const"]
         parts.append(f"## {name}\n\n{step.get('description', '')}\n\n{rows(schema, step, f'signal-{name}')}")
@@ -161,10 +215,9 @@ def pages() -> dict[str, str]:
     tables = schema.tables()
     made = {f"{FOLDER}/{table.file}.md": page(schema, table) for table in tables}
     made[f"{FOLDER}/signal.md"] = signal_page(schema)
-    head = "# Keys of the job file\n\nWritten from the JSON Schema: every table with its keys, types and defaults.\n"
     lines = ["| table | method | content |", "|---|---|---|"]
     lines += [f"| [[{t.name}]]({t.file}.md) | {t.method} | {cell(t.meaning)} |" for t in tables]
-    lines.append("| [[[signal]]](signal.md) | both | steps on the traces before they are imaged |")
+    lines.append("| [[[signal]]](signal.md) | both | trace processing before the migration |")
     files = [table.file for table in tables] + ["signal"]
     tree = ["\n```{toctree}", ":hidden:", "", *files, "```", ""]
-    return made | {f"{FOLDER}/index.md": "\n".join([head, *lines, *tree])}
+    return made | {f"{FOLDER}/index.md": "\n".join([INDEX_HEAD, *lines, *tree])}

@@ -1,5 +1,6 @@
 """Links of the pages lead somewhere, the files they name exist, their words are plain, and the code they show runs."""
 
+import functools
 import importlib.util
 import re
 import subprocess
@@ -12,11 +13,28 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
 
 
+@functools.cache
+def generated():
+    """Return the text of the pages that the site generates from the schema of job files, by path."""
+    sys.path.insert(0, str(ROOT / "docs" / "site"))
+    try:
+        pages = importlib.import_module("job_pages").pages()
+    finally:
+        sys.path.pop(0)
+    return {ROOT / "docs" / name: text for name, text in pages.items()}
+
+
+def text_of(page):
+    """Return the text of a page, written or generated."""
+    return generated()[page.resolve()] if not page.exists() else page.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_relative_links_exist(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
     targets = [t.split("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in t]
-    missing = [t for t in targets if t and not (page.parent / t).exists()]
+    paths = [page.parent / target for target in targets if target]
+    missing = [path for path in paths if not path.exists() and path.resolve() not in generated()]
     assert not missing
 
 
@@ -38,10 +56,11 @@ def script(name):
 
 
 def anchors(page):
-    """Return the anchors of the headings of a page, as the site and code hosts make them."""
-    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    """Return the anchors of a page: of its headings, as the site and code hosts make them, and its own."""
+    text = re.sub(r"```.*?```", "", text_of(page), flags=re.S)
     heads = re.findall(r"^#+ (.*)", text, re.M)
-    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", head.lower()).strip()) for head in heads}
+    slugs = {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", head.lower()).strip()) for head in heads}
+    return slugs | set(re.findall(r"\{#([\w-]+)\}", text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -22,18 +22,19 @@ class CheckpointOptions(CheckedOptions):
 
     strategy: Strategy = option(
         "auto",
-        "store snapshots, revolve: states and recomputing, boundary: backwards from its edge; "
-        "auto: the fastest strategy that fits",
+        "how to recover the source wavefield; store: keep snapshots; revolve: keep some states and recompute; "
+        "boundary: run backward from the saved edge; auto: the fastest that fits",
         one_of(Strategy),
     )
     place: Place = option(
         "auto",
-        "location of snapshots and states: device (GPU memory), memory (of the host), disk, or both (memory and disk)",
+        "where snapshots and states are kept: device (GPU memory), memory (of the host), disk, or both "
+        "(revolve: memory and disk)",
         one_of(Place),
         more="both: some states in memory, more on disk; on a processor, device is the same as memory",
     )
-    slots: int | None = option(None, "revolve: states in memory", whole())
-    disk_slots: int | None = option(None, "revolve: states on disk", whole())
+    slots: int | None = option(None, "revolve: number of states in memory", whole())
+    disk_slots: int | None = option(None, "revolve: number of states on disk", whole())
     block: int | None = option(
         None,
         "revolve: imaged samples from one state to the next",
@@ -42,41 +43,43 @@ class CheckpointOptions(CheckedOptions):
     )
     memory: int | None = option(
         None,
-        'memory per rank for snapshots and states, such as "2GB"; auto: all that the job leaves free',
+        'memory per rank for snapshots and states, such as "2GB"; auto: what the job leaves free',
         whole(1),
         unit="bytes",
     )
     directories: tuple[str, ...] = option(
-        (), "folders for snapshots and states on disk, used in turn; none: the run directory"
+        (), "folders of scratch files (snapshots and states on disk), used in turn; none: the run directory"
     )
-    threads: int | None = option(None, "threads that write and read files on disk", whole(1))
+    threads: int | None = option(None, "threads that read and write scratch files", whole(1))
     direct: bool = option(False, "bypass the page cache (O_DIRECT)")
     compression: Compression = option(
         "none",
-        "zfp: compress files on disk; f16: snapshots in 16 bits, needs exact = false; both are lossy",
+        "zfp: compress scratch files; f16: snapshots in 16 bits, in memory and on disk, with exact = false; "
+        "both are lossy",
         one_of(Compression),
         more="f16 is for snapshots in memory and on disk (`subsalt.kernels.scaled16`); states stay as they are",
     )
     tolerance: float = option(1e-3, "zfp: largest error, relative to the largest value of a snapshot", number)
     exact: bool | None = option(
         None,
-        "true: the image has the same bytes as with strategy = store; false: auto may also choose boundary",
+        "true: the image has the same bytes as with strategy = store; false: auto may also choose boundary, "
+        "and f16 is allowed",
         more='None: False with "boundary" and zfp, which are right to rounding, else True; f16 asks for False',
     )
     restart_every: int = option(
         0,
-        "time steps between restart points inside a shot; off: an interrupted shot is repeated",
+        "time steps between restart points inside a shot; off: a stopped shot starts again",
         whole(),
         more="0: none",
     )
     keep: Keep = option(
         "none",
-        "wavefields to keep for playback and reimaging: none, source, both",
+        "wavefields kept after the shot, for playback and re-imaging: none, source, both",
         one_of(Keep),
     )
     device_memory: int | None = option(
         None,
-        "GPU memory per rank for snapshots and states; none: all that the job leaves free",
+        'GPU memory per rank for snapshots and states, such as "40GB"; none: what the job leaves free',
         whole(1),
         unit="bytes",
     )

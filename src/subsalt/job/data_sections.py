@@ -38,7 +38,7 @@ class FixSection(Section):
         None, description="byte order of the samples, if it differs from that of the headers"
     )
     kind: Literal["segy", "su"] | None = Field(
-        None, description="format of the files, if their names are misleading"
+        None, description="format of the files, whatever their names: segy or su"
     )
     text_headers: int | None = Field(
         None, ge=0, description="number of extended text headers instead of byte 3505"
@@ -79,14 +79,15 @@ class GeometrySection(Section):
     )
     join: Literal["auto", "record", "point"] | None = Field(
         None,
-        description="identify shots by field record (byte 9), or by shot point (byte 17) and line; traces by channel",
+        description="identifies shots: record, by field record (byte 9); point, by shot point (byte 17) and line; "
+        "traces always by channel (byte 13); auto: record where there are relations (SPS), otherwise point",
     )
     lines: dict[str, str] | None = Field(
         None,
         description='line name of trace files, if several lines use the same shot numbers: {"a*.sgy" = "1042"}',
     )
     unit: Literal["m", "ft", "us-ft"] | None = Field(
-        None, description="unit of the positions, instead of what their files say"
+        None, description="unit of the positions, instead of the one that their files state"
     )
 
     @field_validator("files", mode="before")
@@ -184,36 +185,39 @@ class TracesSection(Section):
 
     files: list[str] = Field(
         min_length=1,
-        description="SEG-Y or SU files, MDIO or Zarr stores; patterns allowed, relative to the job file",
+        description="SEG-Y or SU files, MDIO or Zarr stores, or URLs of objects in stores; patterns allowed, "
+        "relative to the job file",
     )
-    preset: Literal["rev1", "su", "marine2d", "obn"] = Field("rev1", description="set of header bytes")
+    preset: Literal["rev1", "su", "marine2d", "obn"] = Field(
+        "rev1", description="set of header bytes to read: rev1, su, marine2d or obn"
+    )
     bytes: dict[str, Word] = Field(
         {},
         description="header bytes that differ from the preset, 1-based, with a type where it differs: "
         '{channel = {byte = 125, type = "i2"}}; for a store of traces, also names of its header values',
     )
-    fix: FixSection = Field(default_factory=FixSection, description="corrections of header values")
+    fix: FixSection = Field(default_factory=FixSection, description="corrects header values")
     bad_traces: Literal["error", "zero"] = Field(
         "error", description="traces with NaN or Inf: stop, or set to zero"
     )
     dead_traces: Literal["skip", "zero"] = Field(
-        "skip", description="traces marked as dead: leave them out, or keep them as zeros"
+        "skip", description="traces marked as dead (byte 29 is 2): skip, or use as zeros"
     )
     exclude: list[ExcludeSection] | None = Field(
         None,
-        description='traces to leave out: [{file = "a.sgy", traces = "12-14"}, {shot = 7, channels = 3}]',
+        description='traces to skip: [{file = "a.sgy", traces = "12-14"}, {shot = 7, channels = 3}]',
     )
     noisy_traces: Literal["keep"] | None = Field(
         None,
-        description='"keep" uses traces that are far stronger than their neighbours; else they are refused',
+        description='traces far stronger than their neighbours: "keep" uses them; otherwise they are an error',
     )
     index: str | None = Field(
         None,
-        description='header values are saved for later: "beside" the files, or in a folder relative to the job file',
+        description='save header values for later: "beside" each file, or in a folder relative to the job file',
     )
     first_breaks: Literal["ignore"] | None = Field(
         None,
-        description='"ignore": check does not use first arrivals and moveout, if they are known to mislead',
+        description='"ignore": check does not evaluate first arrivals and moveout, for data where they mislead',
     )
 
     def excluded(self) -> tuple[Exclusion, ...]:

@@ -22,10 +22,10 @@ class ParallelSection(Section):
     decomp: AutoParts = key(PropagationOptions, "decomp")
     io: Literal["per-rank", "broadcast"] = Field(
         "per-rank",
-        description="every rank reads its part, or rank 0 reads everything and sends it (for comparison)",
+        description="per-rank: every rank reads its part; broadcast: one rank reads all and sends it (for comparison)",
     )
     stream_model: bool = Field(
-        False, description="read only the part of the model that a shot needs, also with one process"
+        False, description="read only the part of the model that a shot needs, in a single process as well"
     )
     watchdog: AutoTime = Field(
         "auto", description="time without response after which a failed rank ends the run; auto: 60 s"

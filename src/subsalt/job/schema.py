@@ -11,14 +11,14 @@ from subsalt.methods import DEFAULT, METHODS, method_of
 SHORT: list[dict[str, Any]] = [{"type": "number"}, {"type": "string"}]
 
 
-def schema_text() -> str:
-    """Return the JSON Schema of job files, the content of ``job.schema.json``."""
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of job files, the keys of each table in the order of its section."""
     merged: dict[str, Any] = {"$defs": {}, "properties": {}}
     rules = []
     for method in METHODS:
-        schema = method_of(method).job_class().model_json_schema(by_alias=True)
-        merged["$defs"] |= schema.pop("$defs")
-        properties = schema["properties"]
+        own = method_of(method).job_class().model_json_schema(by_alias=True)
+        merged["$defs"] |= own.pop("$defs")
+        properties = own["properties"]
         properties["method"] = {"const": method, "description": "migration method"}
         if method == DEFAULT:
             merged["properties"] = {k: v for k, v in properties.items() if k != "method"}
@@ -28,9 +28,7 @@ def schema_text() -> str:
                 known = merged["properties"].setdefault(name, value)
                 if known != value and name != "method":
                     merged["properties"][name] = {"anyOf": [known, value]}
-        required = (
-            ["method", *schema.get("required", [])] if method != DEFAULT else schema.get("required", [])
-        )
+        required = ["method", *own.get("required", [])] if method != DEFAULT else own.get("required", [])
         rule = {"properties": properties, "required": sorted(set(required)), "additionalProperties": False}
         rules.append((method, rule))
     merged["properties"]["method"] = {
@@ -56,7 +54,12 @@ def schema_text() -> str:
         value_or_text(definitions[name]["properties"], "velocity")
     for method in METHODS:
         method_of(method).job_class().accept_short_forms(definitions)
-    return json.dumps(merged, indent=1, sort_keys=True) + "\n"
+    return merged
+
+
+def schema_text() -> str:
+    """Return the text of the schema, the content of ``job.schema.json``."""
+    return json.dumps(schema(), indent=1, sort_keys=True) + "\n"
 
 
 def value_or_text(properties: dict[str, Any], *keys: str) -> None:

@@ -28,7 +28,7 @@ class PropagationOptions(CheckedOptions):
 
     medium: ModelMedium = option(
         "auto",
-        "auto, isotropic, vti or tti",
+        "wave equation: isotropic, vti or tti; auto: by the model",
         more="auto: VTI when the model has Thomsen parameters, TTI when it has a tilt, too; vti ignores the tilt",
     )
     order: int = option(8, "order in space: 2, 4, ... 16", whole())
@@ -49,7 +49,7 @@ class PropagationOptions(CheckedOptions):
     time_dispersion: bool = option(True, "correct time dispersion exactly, on wavelet and traces")
     source_taper: float | None = option(
         6.0,
-        "cells around a source made elliptical, against its S wave; 0: off",
+        "cells around a source that are made elliptical, to suppress the slow wave; 0: off",
         number,
         more="in anisotropic media",
         or_none=True,
@@ -67,14 +67,15 @@ class PropagationOptions(CheckedOptions):
     )
     device: str = option(
         "auto",
-        "auto: a GPU when there is one, else the processor; cuda: a GPU or nothing; reference: NumPy",
+        "auto: a GPU if there is one, otherwise the processor; cuda: a GPU or an error; reference: NumPy",
         more="the result has the same bytes on a GPU and on a processor",
     )
     threads: int | None = option(None, "threads; auto: all processors", whole(1))
     dtype: str = option("float32", "type of wavefields: float32, or float64 with the NumPy reference alone")
     decomp: Literal["auto", "slabs"] | tuple[int, int] = option(
         "auto",
-        "how ranks cut the grid of a shot: slabs (along x), [px, py] blocks in x and y, auto: the cheaper",
+        "how ranks divide the grid of a shot: slabs (along x); [px, py], blocks, px along x and py along y, on px py "
+        "ranks; auto: blocks where slabs would be thin",
         more="no result depends on it (`subsalt.propagation.blocks`)",
     )
     trace_error: float | None = option(
@@ -145,7 +146,8 @@ class ImagingOptions(CheckedOptions):
 
     mode: Mode = option(
         "reflectivity",
-        "quantity injected at the receivers",
+        "what is injected at the receivers; reflectivity: the scaled time derivative of the traces; adjoint: "
+        "the traces",
         one_of(Mode),
         more="reflectivity: the scaled time derivative, so that reflectors image as zero-phase peaks at their depth, "
         "about as high as their reflection coefficient over the cosine of the angle of incidence; adjoint: the data "
@@ -164,7 +166,11 @@ class ImagingOptions(CheckedOptions):
         more="added on every side",
         unit="m",
     )
-    filter: Filter = option("none", "filter of the summed image", one_of(Filter))
+    filter: Filter = option(
+        "none",
+        "filter of the summed image; laplacian: against the smooth noise above strong contrasts",
+        one_of(Filter),
+    )
     top_mute: float = option(
         0.0,
         "depth above which the image is muted",

@@ -127,5 +127,5 @@ class Fix:
             if not good:
                 raise ConfigError(
                     f"fix {name} = {getattr(self, name)!r}",
-                    _FIX_CURES.get(name, "see the allowed values in docs/reference/job.md"),
+                    _FIX_CURES.get(name, "see the allowed values: subsalt explain data.fix"),
                 )

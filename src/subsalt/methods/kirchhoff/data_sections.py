@@ -14,8 +14,10 @@ from subsalt.job.units import Angle, Length, PositiveLength, Section
 class CdpLineSection(Section):
     """Positions of a straight 2-D line whose traces have CDP numbers and offsets, but no coordinates."""
 
-    spacing: PositiveLength = Field(description="distance of neighbouring CDPs")
-    first_cdp: int = Field(description="CDP number that lies at x0, y0")
+    spacing: PositiveLength = Field(
+        description="distance of neighbouring CDPs, usually half the group spacing"
+    )
+    first_cdp: int = Field(description="CDP number at the position x0, y0")
     x0: Length = Field(0.0, description="map x of that CDP")
     y0: Length = Field(0.0, description="map y of that CDP")
     azimuth: Angle = Field(
@@ -48,7 +50,7 @@ class PrestackDataSection(TracesSection):
         None, description="compute positions from bin positions and offsets, not from coordinates"
     )
     duplicates: Literal["error", "first", "keep"] = Field(
-        "error", description="duplicate traces: stop with an error, use the first, or use all"
+        "error", description="duplicate traces: stop with an error, use the first, or keep all"
     )
 
     @model_validator(mode="after")

@@ -76,7 +76,9 @@ class KirchhoffOptions(CheckedOptions):
         10, "number of alias bands", more="B: band j = 0 ... B-1 is low-passed at f_Nyquist (B - j) / B"
     )
     band_choice: BandChoice = option(
-        "interpolate", "between two bands, or the highest one below the limit", one_of(BandChoice)
+        "interpolate",
+        "interpolate between two bands, or nearest: use the highest one below the limit",
+        one_of(BandChoice),
     )
     stretch_mute: float | None = option(
         0.3, "largest allowed stretch dt0/dt - 1, such as 0.3 or 30 %; off: no mute"
@@ -86,7 +88,7 @@ class KirchhoffOptions(CheckedOptions):
     )
     interpolation: Interpolation = option(
         "sinc",
-        "between the samples of a trace",
+        "between the samples of a trace: sinc or linear",
         one_of(Interpolation),
         more="sinc is right to 1e-3 below 0.7 of the Nyquist frequency",
     )

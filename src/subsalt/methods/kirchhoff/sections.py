@@ -142,7 +142,7 @@ class FloatingDatumSection(Section):
     )
     flat: Length | None = Field(
         None,
-        description="elevation from which image times count, m; else the floating datum at each location",
+        description="elevation from which image times count, m; default: the floating datum at each location",
     )
 
     @model_validator(mode="after")
@@ -217,7 +217,8 @@ class KirchhoffSection(Section):
         "off", description="off: compute the traveltime of every sample (the only choice)"
     )
     trace_block: AutoInt = Field(
-        "auto", description="traces read, prepared and summed at a time (cache block)"
+        "auto",
+        description="number of traces that are read, prepared and summed together; commercial name: cache block",
     )
     memory: AutoMemory = Field("auto", description='memory per rank, such as "1 GB"; auto: what is free')
     save_every: Time = Field(60.0, description="seconds between restart points of the sums; 0: none")
@@ -357,7 +358,7 @@ class KirchhoffParallelSection(Section):
     threads: AutoInt = Field("auto", description="threads of a rank; auto: all processors")
     device: Literal["auto", "cpu", "cuda", "reference"] = Field(
         "auto",
-        description="auto: a GPU if available, otherwise the CPU; cuda: GPU required; reference: same as cpu",
+        description="auto: a GPU if there is one, otherwise the processor; cuda: a GPU or an error; reference: as cpu",
     )
     watchdog: AutoTime = Field(
         "auto", description="time without response after which a failed rank ends the run; auto: 60 s"

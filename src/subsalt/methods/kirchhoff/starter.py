@@ -46,8 +46,8 @@ MOST_OFFSETS = 240
 
 #: further keys below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
-# Further keys of [kirchhoff], each with its default (subsalt explain kirchhoff.KEY tells more;
-# docs/reference/kirchhoff.md has all):
+# Further keys of [kirchhoff], each with its default (subsalt explain kirchhoff.KEY tells more,
+# subsalt explain kirchhoff has all keys):
 # amplitude = "auto"              # "3d", "2.5d", "none": amplitude and phase correction
 # dip = "all"                     # largest dip, degrees
 # antialias = "bands"             # "triangle", "none"

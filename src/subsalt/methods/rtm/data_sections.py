@@ -53,7 +53,8 @@ class DataSection(TracesSection):
         description="2d: projected on the best line; x, y: 2-D along map x or y; auto: from the positions",
     )
     shot_key: Literal["auto", "ffid", "source"] = Field(
-        "auto", description="header value that identifies a shot"
+        "auto",
+        description="what identifies a shot: field record (ffid) or source position (source); auto: by the files",
     )
     receivers: Literal["coordinates", "offset"] = Field(
         "coordinates", description="receivers from bytes 81, 85, or from the signed offset along the line"
@@ -70,13 +71,15 @@ class DataSection(TracesSection):
     slices: SlicesSection | None = Field(
         None, description="files are time slices of dense receivers, not SEG-Y"
     )
-    mute: MuteSection | None = Field(None, description="zero the direct arrival")
+    mute: MuteSection | None = Field(
+        None, description="zero the direct arrival; short for one mute step of [[signal]]"
+    )
     gathers: Literal["shot", "receiver"] | None = Field(
         None,
-        description="receiver: migrate common-receiver gathers by reciprocity, one migration per receiver (pressure)",
+        description="receiver: migrate common-receiver gathers, by reciprocity of pressure, one migration per receiver",
     )
     duplicates: Literal["error", "first", "keep"] | None = Field(
-        None, description="duplicate traces: stop with an error, use the first, or use all"
+        None, description="duplicate traces: stop with an error (the default), use the first, or keep all"
     )
 
     @model_validator(mode="after")

@@ -40,7 +40,8 @@ class ValueSection(Section):
     )
     counted_from: CountedFrom | None = Field(
         None,
-        description="phi: from x (of the grid, towards y), map x (towards map y), or north (map y, clockwise)",
+        description="reference of phi: x (of the grid, towards y; the default), map x (towards map y), or "
+        "north (map y, clockwise)",
     )
 
     @field_validator("axes", "flip")
@@ -114,10 +115,11 @@ class ModelSection(Section):
         None, description="azimuth of the tilt from x towards y, degrees (3-D); same forms as vp"
     )
     smoothing: NonNegativeLength = Field(
-        0.0, description="sigma of a Gaussian on slowness, epsilon, delta, axis; 0: none"
+        0.0,
+        description="standard deviation of the Gaussian that smooths slowness, epsilon, delta and axis; 0: none",
     )
     tilt_smoothing: NonNegativeLength | None = Field(
-        None, description="sigma of the Gaussian on the symmetry axis, if it should differ from smoothing"
+        None, description="the same for the symmetry axis alone, if different from smoothing"
     )
     smoothing_top: Length | None = Field(
         None, description="depth above which the model is not smoothed (water)"

@@ -87,7 +87,10 @@ class PropagationSection(Section):
         "auto", description="spacing on which waves are computed: auto (by the band), model, or a length"
     )
     accuracy: float = Field(
-        0.01, gt=0, lt=1, description="error of waveforms after 40 shortest wavelengths, for grid = auto"
+        0.01,
+        gt=0,
+        lt=1,
+        description="error of direct waves and reflections after 40 shortest wavelengths, for grid = auto",
     )
     dt: AutoTime = _wave("dt", "auto")
     boundary: Boundary = _wave("boundary")
@@ -170,7 +173,7 @@ class SourceSection(Section):
         "auto", description="time of the peak after the start of the record; auto: 1.5 / f0"
     )
     file: str | None = Field(None, description="wavelet file: text column or .npy")
-    dt: AutoTime = Field("auto", description="sampling interval of a wavelet file without times")
+    dt: AutoTime = Field("auto", description="sampling interval of a wavelet file that does not store it")
 
     @model_validator(mode="after")
     def _wavelet_is_complete(self) -> SourceSection:
@@ -238,13 +241,13 @@ class OutputSection(Section):
         None,
         min_length=2,
         max_length=2,
-        description="number of the first inline (along x), and step, in SEG-Y",
+        description="number of the first inline (along x), and step, in SEG-Y; default: of the SEG-Y file vp, or 1, 1",
     )
     crossline: list[int] | None = Field(
         None,
         min_length=2,
         max_length=2,
-        description="number of the first crossline (along y), and step, in SEG-Y",
+        description="number of the first crossline (along y), and step, in SEG-Y; default: as for inline",
     )
 
     @model_validator(mode="after")

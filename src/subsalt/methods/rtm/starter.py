@@ -45,7 +45,7 @@ from subsalt.propagation.options import PropagationOptions
 
 #: further keys below the filled-in tables: every line works when its # is removed
 OPTIONS = """\
-# Further keys, each with its default (subsalt explain KEY tells more; docs/reference/job.md has all):
+# Further keys, each with its default (subsalt explain KEY tells more, subsalt explain TABLE has all keys):
 # [propagation]
 # order = 8                       # order in space
 # free_surface = false            # the sea surface reflects
