@@ -141,3 +141,22 @@ def subsalt_command(monkeypatch, capfd):
     yield call
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def texts_are_readable(monkeypatch):
+    """Look at every page that a test draws: no text reaches out of it or lies over another."""
+    from page_texts import faults
+    from subsalt.view import style
+
+    seen = []
+    made = style.png_bytes
+
+    def looked(fig, facts):
+        data = made(fig, facts)
+        seen.extend(f"{facts.get('Title', '')}: {fault}" for fault in faults(fig))
+        return data
+
+    monkeypatch.setattr(style, "png_bytes", looked)
+    yield
+    assert not seen, "\n".join(seen)

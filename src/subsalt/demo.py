@@ -59,12 +59,15 @@ class Reflector:
         +1 where velocity rises across it, so that it images as a positive peak.
     where : tuple of float
         Local x, y around which its image is read, m.
+    label : tuple of float
+        x and depth of its name on the picture, m.
     """
 
     name: str
     depth: Depth
     sign: int
     where: tuple[tuple[float, float], ...]
+    label: tuple[float, float] = (0.0, 0.0)
 
 
 def _upper(x: NDArray, y: NDArray) -> NDArray:
@@ -87,17 +90,32 @@ def _base(x: NDArray, y: NDArray) -> NDArray:
 
 REFLECTORS = (
     Reflector(
-        "upper dipping layer", _upper, 1, ((600.0, 525.0), (750.0, 450.0), (750.0, 600.0), (900.0, 525.0))
+        "upper dipping layer",
+        _upper,
+        1,
+        ((600.0, 525.0), (750.0, 450.0), (750.0, 600.0), (900.0, 525.0)),
+        (330.0, 150.0),
     ),
-    Reflector("top of salt", _salt_top, 1, ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 480.0))),
     Reflector(
-        "lower dipping layer", _lower, 1, ((225.0, 525.0), (300.0, 450.0), (1125.0, 525.0), (1200.0, 525.0))
+        "top of salt",
+        _salt_top,
+        1,
+        ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 480.0)),
+        (750.0, 425.0),
+    ),
+    Reflector(
+        "lower dipping layer",
+        _lower,
+        1,
+        ((225.0, 525.0), (300.0, 450.0), (1125.0, 525.0), (1200.0, 525.0)),
+        (330.0, 910.0),
     ),
     Reflector(
         "flat reflector below salt",
         _base,
         1,
         ((690.0, 525.0), (750.0, 525.0), (810.0, 525.0), (750.0, 570.0)),
+        (750.0, 1095.0),
     ),
 )
 
@@ -114,10 +132,16 @@ def true_model() -> EarthModel:
     ):
         below = z >= depth(x, y)
         vp[below], epsilon[below], delta[below] = v, e, d
-    r2 = sum(((a - c) / s) ** 2 for a, c, s in zip((x, y, z), SALT_CENTRE, SALT_AXES, strict=True))
-    salt = r2 <= 1.0
+    salt = in_salt()
     vp[salt], epsilon[salt], delta[salt] = 3800.0, 0.0, 0.0
     return EarthModel(GRID, vp, epsilon, delta)
+
+
+def in_salt() -> NDArray[np.bool_]:
+    """Return which points of the grid lie in the salt."""
+    axes = np.meshgrid(*(GRID.axis(i) for i in range(3)), indexing="ij")
+    r2 = sum(((a - c) / s) ** 2 for a, c, s in zip(axes, SALT_CENTRE, SALT_AXES, strict=True))
+    return np.asarray(r2 <= 1.0)
 
 
 F0 = 10.0
@@ -252,7 +276,7 @@ def run_demo(
     image = volume.read(result.image).values
     reflectors = [read_reflector(image, r) for r in REFLECTORS]
     job = Job.from_toml(out / "job.toml")
-    pictures = draw(out / "run", image, truth, job)
+    pictures = draw(out / "run", image, truth, job, reflectors)
     write_report(out / "run")  # again, with the pictures that show the truth
     digest = hashlib.sha256(image.tobytes()).hexdigest()
     said = compare_hash(digest, shots)
@@ -378,27 +402,50 @@ def read_reflector(image: NDArray[np.float32], reflector: Reflector) -> ImagedRe
     )
 
 
-def draw(run: Path, image: NDArray[np.float32], truth: EarthModel, job: Job) -> list[Path]:
-    """Draw the pictures of the run again, through the salt, with acquisition and the known reflectors."""
+def draw(
+    run: Path,
+    image: NDArray[np.float32],
+    truth: EarthModel,
+    job: Job,
+    reflectors: list[ImagedReflector],
+) -> list[Path]:
+    """Draw model, survey, image and errors on one page, and the pictures of the run again, through the salt."""
     from subsalt import view
+    from subsalt.demo_picture import Demo, Reading, draw_demo
     from subsalt.methods.rtm.job_setup import survey_of
 
     x, y = GRID.axis(0), GRID.axis(1)
-    known = [
-        {"name": r.name, "depth": np.broadcast_to(r.depth(x[:, None], y[None, :]), (len(x), len(y)))}
-        for r in REFLECTORS
+    readings = [
+        Reading(
+            r.name,
+            np.broadcast_to(r.depth(x[:, None], y[None, :]), (len(x), len(y))),
+            r.label,
+            f.error,
+            f.largest,
+        )
+        for r, f in zip(REFLECTORS, reflectors, strict=True)
     ]
+    at, survey = (750.0, 525.0, 480.0), survey_of(job, truth)
+    title, run_id = "demo: VTI salt, reverse time migration", job.run_id()
+    most = MOST_CELLS_OFF * GRID.spacing[2]
+    folder = make_folder(run / "pictures")
+    page = draw_demo(
+        Demo(truth, survey, image, readings, in_salt(), at, most),
+        folder / "demo.png",
+        title=title,
+        run_id=run_id,
+    )
     made = view.sections(
         image,
         GRID,
-        make_folder(run / "pictures") / "image.png",
-        survey=survey_of(job, truth),
-        at=(750.0, 525.0, 480.0),
-        reflectors=known,
-        title="demo: VTI salt, reverse time migration",
-        run_id=job.run_id(),
+        folder / "image.png",
+        survey=survey,
+        at=at,
+        reflectors=[{"name": r.name, "depth": r.depth} for r in readings],
+        title=title,
+        run_id=run_id,
     )
-    return list(made.values())
+    return [page, *made.values()]
 
 
 def lines(

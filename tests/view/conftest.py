@@ -45,3 +45,8 @@ def area():
         dt=0.004,
     )
     return grid, band(z, 250.0, 30.0).astype(np.float32), model, survey
+
+
+@pytest.fixture(autouse=True)
+def every_page_is_readable(texts_are_readable):
+    """Look at every page that a test of this folder draws."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 
 MOST_LABELS = 12
+# pixels across and down that a label takes
+LABEL_ROOM = (110.0, 16.0)
 # a map shows the model and this many times its size around it; what lies farther is marked at the rim
 REACH = 1.0
 
@@ -126,24 +128,30 @@ def marks(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float], 
 
 
 def _labels(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float], unit: Length) -> None:
-    """Write the numbers of the shots that lie outside; the first dozen of them."""
+    """Write the numbers of shots that lie outside; one label for those in the room of a label."""
     h, v = axes
     where = scene.where
-    out = np.nonzero(where.src_out)[0]
-    for n, i in enumerate(out[:MOST_LABELS]):
+    labels: list[_Label] = []
+    room = ax.get_window_extent()
+    scale = np.array([room.width / (view[1] - view[0]), room.height / (view[3] - view[2])])
+    for i in np.nonzero(where.src_out)[0]:
         p = scene(where.src[i : i + 1])[0]
-        text = f"shot {where.ids[i]}"
-        if n == MOST_LABELS - 1 and len(out) > MOST_LABELS:
-            text += f" and {len(out) - MOST_LABELS} more"
-        x, y = np.clip(p[h], view[0], view[1]), np.clip(p[v], view[2], view[3])
-        # towards the inside of the picture, and one above the other where shots share a place
+        at = np.array([np.clip(p[h], view[0], view[1]), np.clip(p[v], view[2], view[3])])
+        near = [label for label in labels if (np.abs(at - label.at) * scale < LABEL_ROOM).all()]
+        if near or len(labels) == MOST_LABELS:
+            (near or labels[-1:])[0].more += 1
+        else:
+            labels.append(_Label(f"shot {where.ids[i]}", at))
+    for label in labels:
+        x, y = label.at
+        # towards the inside of the picture
         left = x > 0.5 * (view[0] + view[1])
         # upwards is towards smaller depth on a section
         up = 1 if (y > 0.5 * (view[2] + view[3])) == (v == 2) else -1
         ax.annotate(
-            text,
+            label.text + (f" and {label.more} more" if label.more else ""),
             (float(unit(x)), float(unit(y))),
-            xytext=(-6 if left else 6, up * (5 + 7 * (n % 3))),
+            xytext=(-6 if left else 6, 5 * up),
             fontsize=7,
             textcoords="offset points",
             ha="right" if left else "left",
@@ -151,6 +159,15 @@ def _labels(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float]
             color=palettes.MARK,
             zorder=9,
         )
+
+
+@dataclass
+class _Label:
+    """The text of a shot outside, its place, m, and how many others share it."""
+
+    text: str
+    at: NDArray[np.float64]
+    more: int = 0
 
 
 def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] | None, unit: Length) -> Any:

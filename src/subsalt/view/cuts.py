@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 NAMES = "xyz"
+#: stations that are drawn as marks with a rim, at most
+FEW_STATIONS = 300
 
 
 @dataclass(frozen=True)
@@ -226,14 +228,20 @@ def draw_cut(ax: Axes, cut: Cut, look: Look, unit: Length) -> dict[str, Any]:
         ax.imshow(colours, interpolation=smooth, **common)
         drawn = {"vp": key}
     _draw_reflectors(ax, cut, look.reflectors, unit)
-    _draw_points(ax, cut, look, unit)
+    draw_points(ax, cut, look, unit)
+    label_axes(ax, cut, unit)
+    return drawn
+
+
+def label_axes(ax: Axes, cut: Cut, unit: Length) -> None:
+    """Give axes the limits of a cut, and names with their unit."""
+    left, right, low, high = (float(v) for v in unit(cut.extent))
     ax.set_xlim(left, right)
     h, v = cut.axes
     # depth grows downwards; a depth slice is a map, with y upwards
     ax.set_ylim((high, low) if v == 2 else (low, high))
     ax.set_xlabel(f"{NAMES[h]} ({unit.unit})")
     ax.set_ylabel(f"depth ({unit.unit})" if v == 2 else f"{NAMES[v]} ({unit.unit})")
-    return drawn
 
 
 def _interpolation(values: NDArray, pixels: tuple[float, float]) -> str:
@@ -242,7 +250,7 @@ def _interpolation(values: NDArray, pixels: tuple[float, float]) -> str:
     return "hanning" if many else "bilinear"
 
 
-def _draw_points(ax: Axes, cut: Cut, look: Look, unit: Length) -> None:
+def draw_points(ax: Axes, cut: Cut, look: Look, unit: Length) -> None:
     """Mark sources and receivers on a map, or those near the plane on a vertical section."""
     h, v = cut.axes
     marks = (
@@ -264,17 +272,20 @@ def _draw_points(ax: Axes, cut: Cut, look: Look, unit: Length) -> None:
         points = style.thin(points[inside])
         if not len(points):
             continue
+        few = len(points) <= FEW_STATIONS
+        # thousands of marks on a map would hide it
+        dots = not few and v != 2 and marker == "v"
         # not clipped: an acquisition at the surface would be cut in half by the frame
         y = np.clip(points[:, v], low, high)
         ax.plot(
             unit(points[:, h]),
             unit(y),
-            marker,
+            "." if dots else marker,
             color=colour,
-            markersize=size if len(points) <= 300 else size * 0.6,
+            markersize=1.5 if dots else size if few else size * 0.6,
             markeredgecolor=palettes.INK,
-            # a thousand dark rims would hide what lies beneath
-            markeredgewidth=0.4 if len(points) <= 300 else 0.0,
+            # and a thousand dark rims would hide what lies beneath
+            markeredgewidth=0.4 if few else 0.0,
             clip_on=False,
             zorder=5,
             label=label,

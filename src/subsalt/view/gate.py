@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from subsalt.earth import tilt
 from subsalt.earth.model import EarthModel
 from subsalt.view import palettes, style
+from subsalt.view.corner import Box
 from subsalt.view.cuts import Cut, Look, as_volume, cuts_at, draw_cut
-from subsalt.view.pages import BOTTOM, LEFT, RIGHT, Sheet, bar, fit, legend, png_path, unfolded
+from subsalt.view.pages import BOTTOM, LEFT, RIGHT, Sheet, bar, fit, legend, png_path, sketch_of, unfolded
 from subsalt.view.style import Length
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def gate_map(
     grid = model.grid
     planes = cuts_at(grid, worst(model, flags))
     look = Look(as_volume(model.vp, grid, "vp"), style.value_limits(model.vp), "veil")
-    boxes, size, unit = _layout(planes, len(flags) + (model.medium == "tti"))
+    boxes, corner, size, unit = _layout(planes, len(flags) + (model.medium == "tti"))
     with Sheet(out, title, run_id, about).page(size) as fig:
         axes, drawn = {}, {}
         for name, box in boxes.items():
@@ -95,24 +96,29 @@ def gate_map(
         left, top, wide, tall = boxes["crossline" if grid.ndim == 3 else "section"]
         bar(fig, drawn, (left + wide + 0.12, top, 0.14, tall), "vp (m/s)")
         legend(fig, list(axes.values()), (LEFT, 0.52), columns=1)
+        if corner is not None:
+            sketch_of(fig, corner, planes, unit)
     return out
 
 
 def _layout(
     planes: Mapping[str, Cut], rows: int
-) -> tuple[dict[str, tuple[float, float, float, float]], tuple[float, float], Length]:
-    """Return the boxes of the panels (inches) below a legend of so many rows, the page size, the unit of the axes."""
+) -> tuple[dict[str, Box], Box | None, tuple[float, float], Length]:
+    """Return the boxes of the panels (inches) below a legend of so many rows, in 3-D that of the free corner, the page
+    size, the unit of the axes.
+    """
     top = 0.82 + 0.17 * rows
     if "section" in planes:
         lengths = planes["section"].lengths
         wide, tall, _ = fit(*lengths, None, (9.0, 5.2))
         return (
             {"section": (LEFT, top, wide, tall)},
+            None,
             (max(LEFT + wide + RIGHT, 6.0), top + tall + BOTTOM),
             Length.fitting(*lengths),
         )
-    boxes, (wide, tall), unit = unfolded(planes, top)
-    return boxes, (max(wide, 6.0), tall), unit
+    boxes, corner, (wide, tall), unit = unfolded(planes, top)
+    return boxes, corner, (max(wide, 6.0), tall), unit
 
 
 def worst(model: EarthModel, flags: list[Flag]) -> tuple[float, float, float] | None:

@@ -13,6 +13,7 @@ import numpy as np
 from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError
 from subsalt.view import palettes, style
+from subsalt.view.corner import BELOW, Box, draw_sketch, draw_stations, stations_box
 from subsalt.view.cuts import Cut, Look, cuts_at, draw_cut
 from subsalt.view.style import Length
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 TOP, LEFT, BOTTOM, RIGHT, GAP = 0.55, 0.72, 0.55, 0.95, 0.62
 # and at most for one cut on a page of its own
 PICTURE = 8.6, 6.2
+#: the least size of a mark in a legend, points
+LEGEND_MARK = 4.0
 
 
 def png_path(path: str | Path, name: str) -> Path:
@@ -121,14 +124,21 @@ def single(
 
 
 def overview(sheet: Sheet, planes: Mapping[str, Cut], look: Look, label: str = "amplitude") -> Path:
-    """Draw three planes unfolded: the map above the inline section, the crossline section beside it."""
-    boxes, size, unit = unfolded(planes, TOP + 0.17)
+    """Draw three planes unfolded: the map above the inline section, the crossline section beside it.
+
+    The corner that is left shows the stations of the survey, or where the planes lie.
+    """
+    boxes, corner, size, unit = unfolded(planes, TOP + 0.17)
+    stations = None
+    if len(look.src) + len(look.rcv):
+        stations = stations_box(corner, planes["depth"].lengths)
+    without = replace(look, src=look.src[:0], rcv=look.rcv[:0])
     with sheet.page(size) as fig:
         axes, drawn = {}, {}
         for name, box in boxes.items():
             cut = planes[name]
             ax = axes[name] = style.place(fig, box)
-            drawn = draw_cut(ax, cut, look, unit)
+            drawn = draw_cut(ax, cut, without if stations and name == "depth" else look, unit)
             # a narrow panel has no room for its name
             name_of = cut.title(unit) if box[2] > 2.0 else cut.title(unit).partition(" at ")[2]
             ax.set_title(name_of, fontsize=8, color=palettes.FAINT, pad=3)
@@ -136,15 +146,29 @@ def overview(sheet: Sheet, planes: Mapping[str, Cut], look: Look, label: str = "
         axes["crossline"].set_ylabel("")
         left, low, wide, tall = boxes["crossline"]
         bar(fig, drawn, (left + wide + 0.12, low, 0.14, tall), label)
-        # the corner above the crossline section is free
-        legend(fig, list(axes.values()), (left, boxes["depth"][1]))
+        if stations is not None:
+            ax = axes["survey"] = draw_stations(fig, stations, planes["depth"], look, unit)
+            legend(fig, list(axes.values()), (left, stations[1] + stations[3] + BELOW))
+        elif not legend(fig, list(axes.values()), corner[:2]):
+            sketch_of(fig, corner, planes, unit)
     return sheet.path
+
+
+def sketch_of(fig: Figure, corner: Box, planes: Mapping[str, Cut], unit: Length) -> None:
+    """Sketch in a corner where three planes lie in the part of their grid that is shown."""
+    (left, right, low, high), (_, _, top, bottom) = planes["depth"].extent, planes["inline"].extent
+    ends = ((left, right), (low, high), (top, bottom))
+    normal = [planes[name] for name in ("crossline", "inline", "depth")]
+    places = [(cut.at - a) / (b - a) for cut, (a, b) in zip(normal, ends, strict=True)]
+    draw_sketch(fig, corner, [b - a for a, b in ends], places, [cut.title(unit) for cut in normal])
 
 
 def unfolded(
     planes: Mapping[str, Cut], top: float
-) -> tuple[dict[str, tuple[float, float, float, float]], tuple[float, float], Length]:
-    """Return the boxes of three planes (inches), the map `top` below the edge; the page size; the unit of the axes."""
+) -> tuple[dict[str, Box], Box, tuple[float, float], Length]:
+    """Return the boxes of three planes (inches), the map `top` below the edge, and that of the free corner; the page
+    size; the unit of the axes.
+    """
     (lx, lz), (ly, _) = planes["inline"].lengths, planes["crossline"].lengths
     scale = min(8.0 / (lx + ly), 6.6 / (ly + lz))
     wx, wy, wz = (max(1.0, scale * length) for length in (lx, ly, lz))
@@ -153,8 +177,9 @@ def unfolded(
         "inline": (LEFT, top + wy + GAP, wx, wz),
         "crossline": (LEFT + wx + GAP, top + wy + GAP, wy, wz),
     }
+    corner = (LEFT + wx + GAP, top, wy, wy)
     size = (LEFT + wx + GAP + wy + RIGHT, top + wy + GAP + wz + BOTTOM)
-    return boxes, size, Length.fitting(lx, ly, lz)
+    return boxes, corner, size, Length.fitting(lx, ly, lz)
 
 
 def _cross(ax: Axes, cut: Cut, planes: Mapping[str, Cut], unit: Length) -> None:
@@ -177,21 +202,24 @@ def bar(fig: Figure, drawn: Mapping[str, Any], box: tuple[float, float, float, f
 
 def legend(
     fig: Figure, axes: Sequence[Axes], corner: tuple[float, float] | None = None, columns: int = 1
-) -> None:
-    """Add one legend for all axes: at `corner` (inches from the upper left), else at the upper right."""
+) -> bool:
+    """Add one legend for all axes: at `corner` (inches from the upper left), else at the upper right.
+
+    Returns whether there is anything to explain.
+    """
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, text in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(text, handle)
     if not entries:
-        return
+        return False
     w, h = fig.get_size_inches()
     place: Any
     if corner is None:
         place, anchor, columns = "upper right", (1 - 0.05 / w, 1 - 0.06 / h), len(entries)
     else:
         place, anchor = "upper left", (corner[0] / w, 1 - corner[1] / h)
-    fig.legend(
+    shown = fig.legend(
         list(entries.values()),
         list(entries),
         loc=place,
@@ -199,3 +227,8 @@ def legend(
         ncols=columns,
         borderaxespad=0.0,
     )
+    for mark in shown.legend_handles:
+        # a mark as small as those of thousands of stations cannot be seen by itself
+        if mark is not None and 0 < getattr(mark, "get_markersize", float)() < LEGEND_MARK:
+            mark.set(markersize=LEGEND_MARK)
+    return True

@@ -229,6 +229,7 @@ def colour_bar(fig: Figure, drawn: Any, box: tuple[float, float, float, float], 
     bar.update_ticks()
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=8)
+    bar.ax.yaxis.get_offset_text().set_fontsize(7)
     bar.outline.set_linewidth(0.6)
 
 
