@@ -22,7 +22,7 @@ CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
-setup: $(STAMP) ## create the virtual environment, install the pinned packages, compile the kernels
+setup: $(STAMP) ## create the virtual environment, install the pinned packages (those of the site too), compile the kernels
 
 $(STAMP): pyproject.toml packages/lab/pyproject.toml constraints.txt CMakeLists.txt
 	@[ -n "$(PYTHON)" ] || { echo "subsalt needs Python 3.11 or newer; install it, or name one: make PYTHON=/path/to/python3 setup" >&2; exit 1; }
@@ -33,7 +33,7 @@ $(STAMP): pyproject.toml packages/lab/pyproject.toml constraints.txt CMakeLists.
 	@$(PY) -m pip install $(PIP_FLAGS) pip setuptools
 	@$(PY) -m pip install $(PIP_FLAGS) scikit-build-core nanobind ninja cmake
 	@$(PY) -m pip uninstall -q -y --disable-pip-version-check subsalt 2>/dev/null # the name of the distribution up to 0.7
-	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi]' -e packages/lab
+	@PATH="$(abspath $(BIN)):$$PATH" $(PY) -m pip install $(PIP_FLAGS) --no-build-isolation -e '.[dev,mpi,docs]' -e packages/lab
 	@touch $@
 
 build: $(STAMP) ## compile what changed in native/ and put it into the virtual environment
