@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "view"))
 from movie_pixels import pixels  # the reference of the tests
 
 from subsalt.view.movie import Frames, Movie, MovieAxis
-from subsalt.view.movie_server import decode, write_page
+from subsalt.view.movie_page import decode, write_page
 
 CASES = {
     "400 x 300, 40 frames": ((400, 300), 40),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from subsalt.view.movie import PERCENTILES, TOP
-from subsalt.view.movie_server import COLOURS, facts_of, velocity_levels
+from subsalt.view.movie_page import COLOURS, facts_of, velocity_levels
 
 GROUND = 168.0
 ENDS = {

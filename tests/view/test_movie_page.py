@@ -12,7 +12,7 @@ from movie_maker import ring_movie
 
 from subsalt.errors import CannotCreateError
 from subsalt.view.movie import PERCENTILES
-from subsalt.view.movie_server import (
+from subsalt.view.movie_page import (
     SCRIPTS,
     decode,
     page_script,

@@ -14,7 +14,11 @@ from movie_maker import ring_movie
 from movie_pixels import pixels
 
 from patience import PATIENCE
-from subsalt.view.movie_server import MovieServer, write_page
+from subsalt.earth.grid import Grid
+from subsalt.io.volumes import volume
+from subsalt.view.movie_page import write_page
+from subsalt.view.movie_server import MovieServer
+from subsalt.view.volume_page import volume_page
 
 pytestmark = pytest.mark.browser
 
@@ -80,6 +84,47 @@ def solid(tmp_path_factory):
     path = tmp_path_factory.mktemp("solid") / "m.html"
     write_page(movie, path)
     return movie, path.as_uri()
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory):
+    """Return the address of the page of a 3-D image."""
+    folder = tmp_path_factory.mktemp("still")
+    values = np.random.default_rng(3).standard_normal((24, 20, 16)).astype(np.float32)
+    volume.write(folder / "image.rsf", Grid(values.shape, (10.0, 10.0, 5.0)), values)
+    return volume_page(folder / "image.rsf", folder / "image.html").as_uri()
+
+
+@pytest.mark.parametrize("width", [1400, 800])
+def test_an_image_shows_three_sections_whose_sliders_fit_the_window(show, still, width):
+    page = show(still, size=(width, 1000))
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert page.evaluate("document.getElementById('controls').getBoundingClientRect().bottom") <= 1000
+    assert page.evaluate("document.querySelectorAll('canvas[data-field=image]').length") == 3
+    # what plays a movie is not there
+    assert not page.is_visible("#play")
+    assert not page.is_visible("#time")
+    assert not page.is_visible("#region")
+    assert page.is_visible("#at-z")
+
+
+def test_sliders_and_keys_move_the_sections_of_an_image(show, still):
+    page = show(still)
+    before = drawn(page, "image", "xy")
+    z = page.evaluate("window.subsaltPlayer.state.point[2]")
+    page.keyboard.press("z")
+    assert page.evaluate("window.subsaltPlayer.state.point[2]") == z + 5.0
+    assert (drawn(page, "image", "xy") != before).any()
+    page.fill("#at-x", "3")
+    assert page.evaluate("window.subsaltPlayer.state.point[0]") == 30.0
+    assert "depth" in page.text_content("#where")
+    # keys of movies do nothing
+    page.keyboard.press("v")
+    assert state(page, "under") == 0
+    page.keyboard.press(" ")
+    assert state(page, "playing") is False
+    page.keyboard.press("p")
+    assert state(page, "palette") == "residual"
 
 
 def drawn(page, field, plane="xz"):
@@ -335,7 +380,7 @@ def test_a_damaged_page_says_so(browser, flat, tmp_path):
     page = browser.new_page()
     page.goto(path.as_uri())
     page.wait_for_selector("#trouble", state="visible")
-    assert "cannot show this movie" in page.text_content("#trouble")
+    assert "cannot show this page" in page.text_content("#trouble")
     page.close()
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subsalt.view.movie_server import decode, encode
+from subsalt.view.movie_page import decode, encode
 
 
 @given(st.binary(max_size=200))

@@ -192,7 +192,7 @@ def _scratch(run: Path) -> Path:
 
 
 def _write(movie: Movie, target: Path, out: Out) -> None:
-    from subsalt.view.movie_server import write_page
+    from subsalt.view.movie_page import write_page
 
     size = write_page(movie, target)
     shape = " x ".join(str(n) for n in movie.shape)

@@ -26,7 +26,7 @@ class ViewOptions:
             "-o",
             metavar="FILE",
             readable=False,
-            help="Picture (PNG) to be written, or a folder for it.",
+            help="Picture (PNG) to be written, or a folder for it. NAME.html is a page with sliders for a 3-D image.",
             show_default="INPUT.png in the folder of INPUT",
         ),
     ] = None
@@ -84,9 +84,13 @@ class ViewOptions:
     whole: Annotated[
         bool, typer.Option("--whole", help="Draw all of a depth image, not only what the survey illuminates.")
     ] = False
-    open: Annotated[bool, typer.Option("--open", help="Open the picture in the viewer of the desktop.")] = (
-        False
-    )
+    open: Annotated[
+        bool,
+        typer.Option(
+            "--open",
+            help="Open the picture in the viewer of the desktop; of a 3-D image a page with sliders, in the browser.",
+        ),
+    ] = False
 
 
 def view(what: Path, options: ViewOptions, as_json: bool) -> None:
@@ -101,14 +105,43 @@ def view(what: Path, options: ViewOptions, as_json: bool) -> None:
         )
     if options.shot is not None and not options.signal:
         raise ConfigError("--shot goes with --signal", "add --signal, and name a job file", code="E836")
-    paths = [_signal(what, options, out)] if options.signal else [Path(p) for p in _made(what, options, out)]
+    page = _page(what, options)
+    if options.signal:
+        paths = [_signal(what, options, out)]
+    else:
+        paths = [] if _only_page(options) else [Path(p) for p in _made(what, options, out)]
     for path in paths:
         out.row("picture", str(path))
+    if page is not None:
+        out.row("page", str(page))
     if options.open:
         import webbrowser
 
-        webbrowser.open(paths[0].resolve().as_uri())
-    out.json({"pictures": paths})
+        webbrowser.open((page or paths[0]).resolve().as_uri())
+    out.json({"pictures": paths} | ({"page": page} if page is not None else {}))
+
+
+def _only_page(options: ViewOptions) -> bool:
+    """Return whether a page was asked for by its name, and no picture."""
+    return options.out is not None and options.out.suffix.lower() == ".html"
+
+
+def _page(what: Path, options: ViewOptions) -> Path | None:
+    """Write the page of a 3-D image where one is opened or named; return it."""
+    only = _only_page(options)
+    if options.signal or not (options.open or only):
+        if only:
+            raise ConfigError("a page shows a 3-D image, not steps on traces", "end the name in .png", "E836")
+        return None
+    from subsalt.view.reading import named
+    from subsalt.view.volume_page import volume_page
+
+    places = [place_of(text) for text in options.at or []]
+    path = named(what, options.out).with_suffix(".html")
+    made = volume_page(what, path, key=options.key, at=places[0] if places else None, clip=options.clip)
+    if made is None and only:
+        raise ConfigError(f"{what} is no 3-D image, which a page would show", "end the name in .png", "E836")
+    return made
 
 
 def _made(what: Path, options: ViewOptions, out: Out) -> list[Path]:

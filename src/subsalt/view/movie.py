@@ -163,12 +163,29 @@ def quantise(values: NDArray) -> Frames:
 
 @dataclass(frozen=True)
 class MovieAxis:
-    """Places along one axis of a movie: ``origin + i spacing`` for ``0 <= i < n``, m in the model's local frame."""
+    """Places along one axis of a movie: ``origin + i spacing`` for ``0 <= i < n``, m in the model's local frame.
+
+    Parameters
+    ----------
+    name : {"x", "y", "z"}
+        Name of the axis, and key that moves along it.
+    origin, spacing : float
+        First place, and distance to the next.
+    n : int
+        Places.
+    label, unit : str
+        Text at the axis, the name when left out, and unit of its places; line numbers have none.
+    long : float, optional
+        Length at which the axis is drawn beside the others; ``n spacing`` when left out.
+    """
 
     name: str
     origin: float
     spacing: float
     n: int
+    label: str = ""
+    unit: str = "m"
+    long: float | None = None
 
     @property
     def last(self) -> float:

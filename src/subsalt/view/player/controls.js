@@ -4,10 +4,12 @@ const controls = {
   /** Fill what depends on the movie, and listen. */
   start(player) {
     const { meta } = player;
-    byId("title").textContent = `${meta.title}, shot ${meta.shot}`;
+    const title = meta.still ? meta.title : `${meta.title}, shot ${meta.shot}`;
+    document.documentElement.dataset.kind = meta.still ? "still" : "movie";
+    byId("title").textContent = title;
     byId("facts").textContent = [...meta.facts.map(([k, v]) => `${k}: ${v}`), meta.run && `run ${meta.run.slice(0, 16)}`]
       .filter(Boolean).join(" · ");
-    document.title = `${meta.title}, shot ${meta.shot}`;
+    document.title = title;
     byId("time").max = meta.times.length - 1;
     byId("clip").max = meta.percentiles.length - 1;
     byId("speed").append(...SPEEDS.map((s) => make("option", { value: s }, `× ${s}`)));
@@ -21,9 +23,25 @@ const controls = {
     this.show(player);
   },
 
-  /** Colours of velocity as they are where there is no wave. */
+  /** Ends of the colours of an image, whose bar stands where that of velocity does. */
+  amplitudes(limit) {
+    byId("low").textContent = figures(-limit);
+    byId("high").textContent = figures(limit);
+  },
+
+  /** Colours of velocity as they are where there is no wave; of an image those of its amplitudes. */
   bar(player) {
     const pen = byId("bar").getContext("2d");
+    if (player.meta.still) {
+      const ends = PALETTES[player.state.palette].ends;
+      for (let i = 0; i < 128; i++) {
+        const part = (i - 63.5) / 63.5;
+        const seen = ends[part < 0 ? 0 : 1].map((c) => Math.round(GROUND + (c - GROUND) * Math.abs(part)));
+        pen.fillStyle = `rgb(${seen.join(",")})`;
+        pen.fillRect(i, 0, 1, 10);
+      }
+      return;
+    }
     player.velocities.forEach((colour, i) => {
       const seen = colour.map((c) => Math.round(GROUND + (c - GROUND) * player.state.under));
       pen.fillStyle = `rgb(${seen.join(",")})`;
@@ -35,9 +53,9 @@ const controls = {
   point(player) {
     byId("point").append(make("legend", {}, player.meta.axes.length === 3 ? "planes" : "point"));
     for (const [k, axis] of player.meta.axes.entries()) {
-      const label = make("label", {}, `${axis.name} `);
+      const label = make("label", {}, `${axis.label} `);
       const slider = make("input", {
-        type: "range", id: `at-${axis.name}`, min: 0, max: axis.n - 1, step: 1, "aria-label": `${axis.name} of the point, m`,
+        type: "range", id: `at-${axis.name}`, min: 0, max: axis.n - 1, step: 1, "aria-label": `${axis.label} of the point`,
       });
       const shown = make("output", { id: `is-${axis.name}`, for: `at-${axis.name}` });
       slider.addEventListener("input", () => this.movePoint(player, k, Number(slider.value)));
@@ -141,6 +159,7 @@ const controls = {
       const here = state.point ? indexOf(meta.axes[axis], state.point[axis]) : Math.floor(meta.axes[axis].n / 2);
       return () => this.movePoint(player, axis, Math.min(meta.axes[axis].n - 1, Math.max(0, here + (shift ? -1 : 1))));
     }
+    if (meta.still && !"[]-+=phcd?".includes(key)) return undefined;
     const shows = { 0: "", 1: meta.fields[0]?.name, 2: meta.fields[1]?.name, 3: meta.fields[2]?.name };
     if (shows[key] !== undefined) return set({ solo: shows[key] });
     return {
@@ -187,7 +206,7 @@ const controls = {
     for (const [k, axis] of meta.axes.entries()) {
       const index = state.point ? indexOf(axis, state.point[k]) : Math.floor(axis.n / 2);
       byId(`at-${axis.name}`).value = index;
-      byId(`is-${axis.name}`).textContent = state.point ? `${shortest(state.point[k], 1)} m` : "";
+      byId(`is-${axis.name}`).textContent = state.point ? placed(axis, state.point[k]) : "";
       for (const end of [0, 1]) {
         byId(`region-${axis.name}${end}`).value = state.region ? shortest(state.region[k][end], 2) : "";
       }

@@ -36,7 +36,7 @@ async function begin() {
     await frames.load();
     document.documentElement.dataset.loaded = "yes";
   } catch (error) {
-    trouble(`cannot show this movie: ${error.message}`);
+    trouble(`cannot show this page: ${error.message}`);
     throw error;
   }
 }

@@ -8,7 +8,7 @@ const HIGHEST = 1.5;
 class MovieViewer {
   constructor(meta, frames, state) {
     Object.assign(this, { meta, frames, state });
-    this.unit = unitOf(meta.axes);
+    this.units = unitsOf(meta.axes);
     this.velocities = velocityColours(meta.velocity.colours);
     this.cursor = null;
     this.hovering = null;
@@ -166,9 +166,9 @@ class MovieViewer {
     const { axes } = this.meta;
     let speed = null;
     for (const panel of this.panels) speed = panel.value(point, this.shown) ?? speed;
-    const where = point ? axes.map((a, i) => `${a.name} ${shortest(point[i], 1)} m`).join("  ") : "";
-    byId("where").textContent = speed === null || !where
-      ? "point at a picture, or click, for values" : `${where}  vp ${shortest(speed, 0)} m/s`;
+    const where = point ? axes.map((a, i) => `${a.label} ${placed(a, point[i])}`).join("  ") : "";
+    const vp = this.meta.still ? "" : `  vp ${shortest(speed ?? 0, 0)} m/s`;
+    byId("where").textContent = speed === null || !where ? "point at a picture, or click, for values" : where + vp;
   }
 
   click(point) {
@@ -178,6 +178,7 @@ class MovieViewer {
   /** A rectangle drawn on one slice: its two axes are set, a third keeps its range. */
   drag(slice, from, to) {
     const { axes } = this.meta;
+    if (this.meta.still) return;
     const region = this.state.region?.map((r) => [...r]) ?? axes.map((a) => [a.origin, lastOf(a)]);
     for (const k of [slice.h, slice.v]) {
       // round to what a pointer can mean: a tenth of a grid step and less is noise
@@ -205,11 +206,12 @@ class Panel {
     this.slices = three
       ? [new Slice(player, field.name, 2, 0, 1), new Slice(player, field.name, 1, 0, 2), new Slice(player, field.name, 0, 1, 2)]
       : [new Slice(player, field.name, 1, 0, 1)];
-    this.box = make("section", { class: "panel", "aria-label": TITLES[field.name] ?? field.name });
+    const title = player.meta.still ? "Image" : TITLES[field.name] ?? field.name;
+    this.box = make("section", { class: "panel", "aria-label": title });
     const head = make("header");
     this.output = make("output", { for: "panels" });
     this.note = make("span", { class: "note" });
-    head.append(make("h2", {}, TITLES[field.name] ?? field.name), this.output, this.note);
+    head.append(make("h2", {}, title), this.output, this.note);
     this.grid = make("div");
     this.grid.append(...this.slices.map((s) => s.box));
     this.box.append(head, this.grid);
@@ -231,6 +233,7 @@ class Panel {
     fillTable(this.table, strength, state.palette, velocities, state.under);
     const note = `clip ±${figures(clip / gain)}`;
     if (this.note.textContent !== note) this.note.textContent = note;
+    if (this.player.meta.still) controls.amplitudes(clip / gain);
     return this.slices.map((s) => s.draw(frame, this.table)).every(Boolean);
   }
 
@@ -263,7 +266,7 @@ class Panel {
   resize(wide, tall) {
     const { axes } = this.player.meta;
     const [mw, mh] = [MARGIN.left + MARGIN.right, MARGIN.top + MARGIN.bottom];
-    const long = axes.map((a) => a.n * a.spacing);
+    const long = axes.map((a) => a.long);
     if (axes.length === 2) {
       const [w, h] = [wide - mw, tall - mh];
       // true to scale between 1:4 and 4:1, else stretched to that, which is said
@@ -274,6 +277,7 @@ class Panel {
       this.box.querySelector("h2").title = Math.abs(stretch - 1) > 0.01 ? `vertical scale × ${stretch.toFixed(2)}` : "";
       return;
     }
+    if (this.player.meta.still) return this.resizeStill(wide, tall, long);
     // as wide as the column: one below the other where that is not too high, else unfolded as a box is
     const stacked = (wide - mw) / Math.max(long[0], long[1]);
     const unfolded = (wide - 2 * mw) / (long[0] + long[1]);
@@ -284,6 +288,18 @@ class Panel {
     this.slices[0].resize(x, y);
     this.slices[1].resize(x, z);
     this.slices[2].resize(y, z);
+  }
+
+  /** Lay out the three sections of an image so that sections and sliders fit the window: in a row, or unfolded. */
+  resizeStill(wide, tall, [x, y, z]) {
+    const [mw, mh] = [MARGIN.left + MARGIN.right, MARGIN.top + MARGIN.bottom];
+    const row = Math.min((wide - 3 * mw) / (2 * x + y), (tall - mh) / Math.max(y, z));
+    const unfolded = Math.min((wide - 2 * mw) / (x + y), (tall - 2 * mh) / (y + z));
+    this.grid.className = row > unfolded ? "row" : "unfolded";
+    const [w, d, h] = [x, y, z].map((l) => Math.max(36, Math.floor(l * Math.max(row, unfolded))));
+    this.slices[0].resize(w, d);
+    this.slices[1].resize(w, h);
+    this.slices[2].resize(d, h);
   }
 }
 

@@ -13,7 +13,7 @@ class Slice {
     this.box = make("div", { class: "slice" });
     this.data = make("canvas", { width: axes[h].n, height: axes[v].n, "data-field": field, "data-plane": name });
     this.data.setAttribute("role", "img");
-    this.data.setAttribute("aria-label", `${field} wavefield, ${axes[h].name} across, ${axes[v].name} down`
+    this.data.setAttribute("aria-label", `${field} wavefield, ${axes[h].label} across, ${axes[v].label} down`
       .replace("image wavefield", "image"));
     this.over = make("canvas", { class: "over" });
     this.over.setAttribute("aria-hidden", "true");
@@ -229,7 +229,7 @@ class Slice {
   ticks(ink, line) {
     const { pen } = this;
     const { axes } = this.player.meta;
-    const unit = this.player.unit;
+    const [across, down] = [this.player.units[this.h], this.player.units[this.v]];
     pen.font = "11px system-ui, sans-serif";
     pen.fillStyle = ink;
     pen.strokeStyle = line;
@@ -242,22 +242,22 @@ class Slice {
     for (const m of places(a, Math.max(1, Math.floor(this.wide / 62)))) {
       const x = Math.round(this.across(m)) + 0.5;
       stroke(pen, x, bottom, x, bottom + 4);
-      pen.fillText(unit.text(m), x, bottom + 5);
+      pen.fillText(across.text(m), x, bottom + 5);
     }
-    pen.fillText(`${a.name} (${unit.name})`, MARGIN.left + this.wide / 2, bottom + 17);
+    pen.fillText(across.title, MARGIN.left + this.wide / 2, bottom + 17);
     pen.textAlign = "right";
     pen.textBaseline = "middle";
     const b = axes[this.v];
     for (const m of places(b, Math.max(1, Math.floor(this.tall / 34)))) {
       const y = Math.round(this.down(m)) + 0.5;
       stroke(pen, MARGIN.left - 4, y, MARGIN.left, y);
-      pen.fillText(unit.text(m), MARGIN.left - 6, y);
+      pen.fillText(down.text(m), MARGIN.left - 6, y);
     }
     pen.save();
     pen.translate(8, MARGIN.top + this.tall / 2);
     pen.rotate(-Math.PI / 2);
     pen.textAlign = "center";
-    if (this.tall > 60) pen.fillText(`${b.name} (${unit.name})`, 0, 0);
+    if (this.tall > 60) pen.fillText(down.title, 0, 0);
     pen.restore();
   }
 }
@@ -269,7 +269,7 @@ function stroke(pen, x0, y0, x1, y1) {
   pen.stroke();
 }
 
-/** At most about `most` round places along an axis, m. */
+/** At most about `most` round places along an axis. */
 function places(axis, most) {
   const rough = (lastOf(axis) - axis.origin) / most || 1;
   const ten = 10 ** Math.floor(Math.log10(rough));
@@ -279,12 +279,19 @@ function places(axis, most) {
   return out;
 }
 
-/** m, or km from 5 km on. */
-function unitOf(axes) {
-  const km = Math.max(...axes.map((a) => Math.max(Math.abs(a.origin), Math.abs(lastOf(a))))) >= 5000;
-  return km
-    ? { name: "km", text: (m) => shortest(m / 1000, 3) }
-    : { name: "m", text: (m) => shortest(m, 2) };
+/** How each axis is written: in m, in km where one of those in m reaches 5 km, or in its own unit. */
+function unitsOf(axes) {
+  const metres = axes.filter((a) => a.unit === "m");
+  const km = metres.some((a) => Math.max(Math.abs(a.origin), Math.abs(lastOf(a))) >= 5000);
+  return axes.map((a) => {
+    const unit = a.unit === "m" && km ? "km" : a.unit;
+    return { title: unit ? `${a.label} (${unit})` : a.label, text: (v) => unit === "km" ? shortest(v / 1000, 3) : shortest(v, 3) };
+  });
+}
+
+/** A place along an axis, with its unit. */
+function placed(axis, value) {
+  return `${shortest(value, axis.unit === "s" ? 4 : 1)} ${axis.unit}`.trim();
 }
 
 /** A value to three figures. */

@@ -5,8 +5,8 @@ function newState(meta) {
   const middle = meta.axes.map((a) => a.origin + Math.floor(a.n / 2) * a.spacing);
   return {
     frame: meta.opening, playing: false, speed: 1, loop: true, backward: false,
-    clip: Math.max(0, meta.percentiles.indexOf(99)), gain: 0, palette: "grey", under: 0.6, perFrame: false,
-    marks: true, cross: true, solo: "", point: meta.axes.length === 3 ? middle : null, region: null,
+    clip: meta.clip ?? Math.max(0, meta.percentiles.indexOf(99)), gain: 0, palette: "grey", under: meta.still ? 0 : 0.6,
+    perFrame: false, marks: true, cross: true, solo: "", point: meta.point ?? (meta.axes.length === 3 ? middle : null), region: null,
   };
 }
 
@@ -25,7 +25,7 @@ function readLink(state, meta, fragment) {
   const gain = number("gain");
   if (gain !== null) state.gain = Math.min(60, Math.max(-30, gain));
   const under = number("velocity");
-  if (under !== null) state.under = Math.min(1, Math.max(0, under / 100));
+  if (under !== null && !meta.still) state.under = Math.min(1, Math.max(0, under / 100));
   const speed = number("speed");
   if (speed !== null && SPEEDS.includes(speed)) state.speed = speed;
   if (Object.hasOwn(PALETTES, link.get("palette") ?? "")) state.palette = link.get("palette");
@@ -46,11 +46,11 @@ function readLink(state, meta, fragment) {
 /** The fragment that shows this moment again. */
 function linkOf(state, meta) {
   const link = new URLSearchParams();
-  link.set("t", shortest(meta.times[state.frame], 5));
+  if (!meta.still) link.set("t", shortest(meta.times[state.frame], 5));
   link.set("clip", meta.percentiles[state.clip]);
   if (state.gain) link.set("gain", state.gain);
   if (state.palette !== "grey") link.set("palette", state.palette);
-  if (state.under !== 0.6) link.set("velocity", Math.round(state.under * 100));
+  if (!meta.still && state.under !== 0.6) link.set("velocity", Math.round(state.under * 100));
   if (state.speed !== 1) link.set("speed", state.speed);
   if (state.perFrame) link.set("scale", "frame");
   if (!state.loop) link.set("loop", "0");
@@ -58,7 +58,7 @@ function linkOf(state, meta) {
   if (!state.marks) link.set("marks", "0");
   if (!state.cross) link.set("cross", "0");
   if (state.solo) link.set("show", state.solo);
-  if (state.point) meta.axes.forEach((a, i) => link.set(a.name, shortest(state.point[i], 2)));
+  if (state.point) meta.axes.forEach((a, i) => link.set(a.name, shortest(state.point[i], a.unit === "s" ? 5 : 2)));
   if (state.region) link.set("region", regionText(state.region));
   // colons and commas may stand in a fragment, and read better than their escapes
   return "#" + link.toString().replaceAll("%3A", ":").replaceAll("%2C", ",");
