@@ -305,9 +305,9 @@ class _Plot:
 
     def traces(self, data: NDArray, time: TimeAxis, shot: Shot | None = None) -> str:
         """Draw traces, one per row."""
-        from subsalt.view.records import draw_traces, signed_offset
+        from subsalt.view.records import draw_traces, offset_along
 
-        offset = None if shot is None else signed_offset(shot)
+        offset = None if shot is None else offset_along(shot)
         draw_traces(self.ax, data, time, offset, draw=self.how.draw, clip=self.how.clip, gain=self.how.gain)
         return "traces" if shot is None else f"shot {shot.id}"
 

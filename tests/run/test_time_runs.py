@@ -19,6 +19,7 @@ from subsalt.run.ledger_file import peek
 from subsalt.run.migrate import migrate_job
 from subsalt.run.progress import lines, view_of
 from subsalt.run.resume import ResumeOptions
+from subsalt.view.reading import is_gathers
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +111,8 @@ def test_a_run_gives_what_the_function_gives(survey):
         threads=1,
     )
     run = survey[1]["full-offset"]
+    assert is_gathers(run / "gathers.sgy")
+    assert not is_gathers(run / "image.sgy")
     with segyio.open(run / "gathers.sgy", ignore_geometry=True) as f:
         assert np.array_equal(f.trace.raw[:], made.gathers.reshape(-1, 101))
     with segyio.open(run / "image.sgy", ignore_geometry=True) as f:

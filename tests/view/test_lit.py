@@ -7,11 +7,13 @@ import pytest
 from PIL import Image
 
 from subsalt import view
+from subsalt.acquisition.image_grid import ImageGrid, LocationBox
+from subsalt.acquisition.survey import TimeAxis
 from subsalt.earth.grid import Box, Grid
 from subsalt.earth.planes import InMemoryPlanes
 from subsalt.io.volumes import volume
 from subsalt.view.cuts import cuts_at
-from subsalt.view.lit import lit_box, shown_text
+from subsalt.view.lit import lit_box, lit_locations, shown_locations, shown_text
 from subsalt.view.run_image import illumination_of
 from subsalt.view.style import Length
 
@@ -130,3 +132,52 @@ def test_illumination_of_another_grid_or_that_cannot_be_read_shows_everything(lo
     assert illumination_of(tmp_path, grid) is None
     (tmp_path / "illumination.rsf").unlink()
     assert illumination_of(tmp_path, grid) is None
+
+
+def test_a_time_image_is_cropped_to_locations_with_traces():
+    grid = ImageGrid((1, 1, 1), (601, 800, 1), (0.0, 0.0), (0.0, 1.0), (12.5, 0.0), TimeAxis(5, 0.01))
+    fold = np.zeros((*grid.shape, 3), int)
+    assert lit_locations(None, grid) == grid.whole
+    assert lit_locations(fold, grid) == grid.whole  # an empty fold says nothing
+    fold[0, 100:140, 1] = 2
+    box = lit_locations(fold, grid)
+    assert box == LocationBox(0, 1, 98, 142)
+    part = grid.part(box)
+    assert shown_locations(grid, part) == " · CDP 699 to 742 of 601 to 800, lit by the survey"
+    # each location stays where it is
+    np.testing.assert_allclose(part.positions(), grid.positions(box))
+    assert grid.part(grid.whole) is grid
+    assert shown_locations(grid, grid) == ""
+
+
+def test_inlines_and_crosslines_are_cropped_and_keep_their_numbers():
+    grid = ImageGrid((100, 180, 2), (40, 2, -1), (5.0, 7.0), (1.0, 25.0), (12.5, 2.0), TimeAxis(5, 0.01))
+    fold = np.zeros(grid.shape, int)
+    fold[10:20, 30:38] = 1
+    part = grid.part(lit_locations(fold, grid))
+    assert part.inlines == (118, 140, 2)
+    assert part.crosslines == (11, 2, -1)
+    np.testing.assert_allclose(part.positions(), grid.positions(lit_locations(fold, grid)))
+
+
+@pytest.mark.parametrize(
+    ("options", "cropped"), [({}, True), ({"whole": True}, False), ({"at": (1, 610)}, False)]
+)
+def test_the_section_of_a_line_says_what_it_shows(tmp_path, options, cropped):
+    grid = ImageGrid((1, 1, 1), (601, 800, 1), (0.0, 0.0), (0.0, 1.0), (12.5, 0.0), TimeAxis(40, 0.01))
+    image, fold = np.zeros((*grid.shape, 40), np.float32), np.zeros(grid.shape, int)
+    image[0, 100:140, 25], fold[0, 100:140] = 1.0, 2
+    made = view.time_sections(image, grid, tmp_path / "a.png", fold=fold, **options)
+    said = Image.open(made["section"]).text["Description"]
+    assert ("CDP 699 to 742 of 601 to 800" in said) is cropped
+
+
+def test_a_volume_in_time_is_cut_in_the_middle_of_what_is_shown(tmp_path):
+    grid = ImageGrid((1, 60, 1), (1, 50, 1), (0.0, 0.0), (0.0, 25.0), (25.0, 0.0), TimeAxis(40, 0.01))
+    image, fold = np.zeros((*grid.shape, 40), np.float32), np.zeros(grid.shape, int)
+    image[40:50, 10:20, 25], fold[40:50, 10:20] = 1.0, 2
+    made = view.time_sections(image, grid, tmp_path / "a.png", fold=fold)
+    said = {k: Image.open(p).text["Description"] for k, p in made.items()}
+    assert said["inline"].startswith("inline 46 ·")
+    assert said["crossline"].startswith("crossline 16 ·")
+    assert "inline 40 to 51 of 1 to 60, crossline 10 to 21 of 1 to 50, lit by the survey" in said["overview"]

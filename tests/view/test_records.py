@@ -5,7 +5,7 @@ from PIL import Image
 from subsalt import view
 from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.errors import ConfigError, GeometryError
-from subsalt.view.records import _lobes, signed_offset
+from subsalt.view.records import _lobes, offset_along, signed_offset
 
 TIME = TimeAxis(200, 0.004)
 
@@ -67,3 +67,12 @@ def test_lobes_begin_and_end_where_the_line_crosses_zero():
         [[0, 0], [0, 0], [0, 0.5], [1, 1], [3, 2], [0, 2.75], [0, 3], [0, 3 + 1 / 3], [2, 4], [0, 4]],
         atol=1e-15,
     )
+
+
+def test_offsets_of_an_areal_spread_are_no_axis():
+    line = Shot(1, [1000.0, 0, 0], [[900.0 - 25 * i, 0, 0] for i in range(20)])
+    np.testing.assert_allclose(offset_along(line), signed_offset(line))
+    split = Shot(1, [250.0, 0, 0], [[25.0 * i, 0, 0] for i in range(20)])
+    np.testing.assert_allclose(offset_along(split), signed_offset(split))
+    area = Shot(1, [250.0, 250, 0], [[100.0 * i, 100.0 * j, 0] for j in range(5) for i in range(5)])
+    assert offset_along(area) is None

@@ -7,6 +7,7 @@ from PIL import Image
 
 from subsalt.errors import ConfigError
 from subsalt.view import style
+from subsalt.view.pages import columns_of
 
 
 def test_import_of_view_leaves_matplotlib_alone():
@@ -105,3 +106,45 @@ def test_settings_of_the_user_change_no_byte(tmp_path):
         assert draw("b.png") == first
         assert matplotlib.rcParams["font.size"] == 20.0
     assert "matplotlib.pyplot" not in sys.modules or draw("c.png") == first
+
+
+def test_a_slice_lies_where_it_shows_something():
+    # a level reflector is the strongest; a slice along it has one shade
+    image = np.zeros((20, 40))
+    image[:, 30] = 1.0
+    assert style.telling_sample(image) == 30
+    image[5:9, 22] = 0.8
+    assert style.telling_sample(image) == 22
+    # what lies in the shallow part does not count, and what varies by a hundredth neither
+    image[:, 22] = 0.0
+    image[5:9, 2] = 5.0
+    image[5:9, 25] = 0.01
+    assert style.telling_sample(image) == 30
+    assert style.telling_sample(np.zeros((3, 8))) == 4
+
+
+@pytest.mark.parametrize(
+    ("most", "power"), [(0.0, 0), (1.0, 0), (9999.0, 0), (1e4, 4), (108_000.0, 5), (0.001, 0), (2e-7, -7)]
+)
+def test_powers_of_ten_are_named_for_small_and_large_values(most, power):
+    assert style.exponent(np.array([0.0, -most, most / 2])) == power
+
+
+@pytest.mark.parametrize(
+    ("panels", "most", "columns"),
+    [(1, 4, 1), (2, 4, 2), (3, 4, 3), (4, 3, 2), (5, 4, 3), (6, 3, 3), (7, 4, 4), (8, 4, 4)],
+)
+def test_panels_leave_few_places_empty(panels, most, columns):
+    assert columns_of(panels, most) == columns
+
+
+@pytest.mark.parametrize("wide", [3.0, 5.0, 12.0])
+def test_facts_that_are_too_long_take_a_second_line(tmp_path, wide, texts_are_readable):
+    about = " · ".join(f"fact number {i} of the picture" for i in range(6))
+    with style.page(tmp_path / "a.png", (wide, 2.0), title="t", about=about) as fig:
+        style.heading(fig, "t", about)
+        lines = fig.texts[1].get_text().split("\n")
+    assert len(lines) == (1 if wide == 12.0 else 2)
+    # a page too narrow for two lines ends in an ellipsis; the metadata have all
+    assert lines[-1].endswith("…") is (wide == 3.0)
+    assert Image.open(tmp_path / "a.png").text["Description"] == about

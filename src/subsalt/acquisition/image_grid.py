@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -115,6 +115,20 @@ class ImageGrid:
         """All locations."""
         ni, nj = self.shape
         return LocationBox(0, ni, 0, nj)
+
+    def part(self, box: LocationBox) -> ImageGrid:
+        """Return the grid of the locations of a box."""
+        if box == self.whole:
+            return self
+        lines = []
+        for (first, _, step), a, b in ((self.inlines, box.i0, box.i1), (self.crosslines, box.j0, box.j1)):
+            lines.append((first + a * step, first + (b - 1) * step, step))
+        (ix, iy), (jx, jy) = self.steps
+        corner = (
+            self.corner[0] + box.i0 * ix + box.j0 * jx,
+            self.corner[1] + box.i0 * iy + box.j0 * jy,
+        )
+        return replace(self, inlines=lines[0], crosslines=lines[1], corner=corner)
 
     @property
     def steps(self) -> tuple[Vector, Vector]:

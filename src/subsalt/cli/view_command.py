@@ -82,7 +82,7 @@ class ViewOptions:
         ),
     ] = None
     whole: Annotated[
-        bool, typer.Option("--whole", help="Draw all of a depth image, not only what the survey illuminates.")
+        bool, typer.Option("--whole", help="Draw all of an image, not only what the survey illuminates.")
     ] = False
     open: Annotated[
         bool,

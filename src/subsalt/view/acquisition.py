@@ -19,7 +19,7 @@ from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError
 from subsalt.view import palettes, style
-from subsalt.view.cuts import cuts_at, place_text, volume_of
+from subsalt.view.cuts import FEW_STATIONS, cuts_at, place_text, volume_of
 from subsalt.view.pages import BOTTOM, GAP, LEFT, RIGHT, Sheet, fit, legend, png_path
 from subsalt.view.placing import Placed, fold, last_point, moved, placed
 from subsalt.view.style import Length
@@ -100,7 +100,7 @@ def marks(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float], 
             return
         p = scene(style.thin(points))
         x, y = np.clip(p[:, h], view[0], view[1]), np.clip(p[:, v], view[2], view[3])
-        rim = 0.4 if len(points) <= 300 else 0.0
+        rim = 0.4 if len(points) <= FEW_STATIONS else 0.0
         ax.plot(
             unit(x),
             unit(y),
@@ -114,12 +114,22 @@ def marks(ax: Axes, scene: Scene, axes: tuple[int, int], view: Sequence[float], 
             zorder=order,
         )
 
-    small = 3.5 if len(where.rcv) <= 300 else 2.0
-    put(where.rcv[~where.rcv_out], "v", palettes.RECEIVER, small, "receivers", 4)
+    few = len(where.rcv) <= FEW_STATIONS
+    small = 3.5 if few else 2.0
+    # thousands of marks on a map would hide the velocity
+    dots = not few and v != 2
+    put(
+        where.rcv[~where.rcv_out],
+        "." if dots else "v",
+        palettes.RECEIVER,
+        1.5 if dots else small,
+        "receivers",
+        4,
+    )
     put(where.rcv[where.rcv_out], "v", palettes.MARK, small + 1, "receivers outside", 5)
     if scene.spread is not None:
         put(scene.spread[1:], "v", palettes.INK, small + 1, "receivers of the shot", 5.5)
-    many = 8.0 if len(where.src) <= 300 else 4.0
+    many = 8.0 if len(where.src) <= FEW_STATIONS else 4.0
     put(where.src[~where.src_out], "*", palettes.SOURCE, many, "sources", 6)
     put(where.src[where.src_out], "X", palettes.MARK, 7.0, "shots outside", 7)
     if scene.spread is not None:
@@ -199,6 +209,8 @@ def velocity(ax: Axes, scene: Scene, axes: tuple[int, int], at: Sequence[float] 
 
 #: height of the panel that shows a line on the map, inches
 MAP_HEIGHT = 2.6
+#: inches between a section and its fold curve, for the title of the curve
+FOLD_GAP = 0.3
 
 
 def survey_map(
@@ -293,10 +305,10 @@ def _area(
     view = extent_of(scene, axes)
     unit = Length.fitting(view[1] - view[0], view[3] - view[2])
     near = limits([scene(corners(scene.where.grid, axes))], axes)
-    wide, tall, _ = fit(view[1] - view[0], view[3] - view[2], 1.0, (5.4, 5.2))
+    wide, tall, _ = fit(view[1] - view[0], view[3] - view[2], 1.0, (4.6, 4.6))
     # the fold lies on the model alone: its panel need not show what lies far off
-    fold_wide, fold_tall, _ = fit(near[1] - near[0], near[3] - near[2], 1.0, (4.2, 5.2))
-    top, second = 1.05, LEFT + wide + (0.15 if scene.vp is None else RIGHT) + 0.55
+    fold_wide, fold_tall, _ = fit(near[1] - near[0], near[3] - near[2], 1.0, (3.3, 4.6))
+    top, second = 0.95, LEFT + wide + (0.15 if scene.vp is None else RIGHT) + 0.55
     size = (second + fold_wide + RIGHT, top + max(tall, fold_tall) + BOTTOM)
     grid = scene.where.grid
     at = None if depth is None else (*grid.origin3[:2], depth)
@@ -360,7 +372,7 @@ def _line(
     top = 1.0
     if ratio != 1:
         sheet = sheet.saying(f"{sheet.about} · vertical exaggeration {ratio:g}")
-    deep = top + tall + GAP + 1.1
+    deep = top + tall + FOLD_GAP + 1.1
     size = (LEFT + wide + RIGHT, deep + BOTTOM + (0.0 if line is None else GAP + MAP_HEIGHT))
     with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, top, wide, tall))
@@ -371,7 +383,9 @@ def _line(
         ax.set_xlim(*unit(view[:2]))
         ax.set_ylim(*unit(view[2:])[::-1])
         ax.set_ylabel(f"depth ({unit.unit})")
-        below = style.place(fig, (LEFT, top + tall + GAP, wide, 1.1))
+        # the fold beneath has the same axis
+        ax.set_xticklabels([])
+        below = style.place(fig, (LEFT, top + tall + FOLD_GAP, wide, 1.1))
         edges = counts[1][0]
         below.stairs(counts[0][:, 0], unit(edges), fill=True, color=palettes.RECEIVER, alpha=0.6)
         below.set_xlim(*unit(view[:2]))

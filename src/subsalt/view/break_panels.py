@@ -11,7 +11,7 @@ import numpy as np
 from subsalt.acquisition.first_breaks import ShotBreaks
 from subsalt.errors import GeometryError
 from subsalt.view import palettes, style
-from subsalt.view.pages import BOTTOM, LEFT, TOP, Sheet, png_path
+from subsalt.view.pages import LEFT, TOP, Sheet, columns_of, png_path
 from subsalt.view.records import _GAP, _TALL, _WIDE
 
 if TYPE_CHECKING:
@@ -42,13 +42,15 @@ def first_breaks(
     """
     if not breaks:
         raise GeometryError("there are no shots to draw", "check the selection of shots", code="E304")
+    from matplotlib.ticker import MaxNLocator
+
     out = png_path(path, "first-breaks.png")
     chosen = [
         breaks[int(i)] for i in np.unique(np.linspace(0, len(breaks) - 1, min(len(breaks), PANELS)).round())
     ]
-    columns = min(3, len(chosen))
+    columns = columns_of(len(chosen), 3)
     rows = -(-len(chosen) // columns)
-    size = (LEFT + columns * (_WIDE + _GAP), TOP + rows * (_TALL + _GAP + 0.25) + BOTTOM - 0.3)
+    size = (LEFT + columns * (_WIDE + _GAP), TOP + rows * (_TALL + _GAP + 0.25) + 0.1)
     facts = f"{len(chosen)} of {len(breaks)} shots · dots: picks · lines: median slope of each side"
     latest = max(float(np.nanmax(b.time, initial=0.0)) for b in chosen) or 1.0
     earliest = min(0.0, *(float(np.nanmin(b.time, initial=0.0)) for b in chosen))
@@ -60,6 +62,7 @@ def first_breaks(
             _panel(ax, b)
             ax.set_ylim(1.05 * latest, earliest)
             ax.set_xlabel("offset (m)")
+            ax.xaxis.set_major_locator(MaxNLocator(4))
             if column == 0:
                 ax.set_ylabel("time (s)")
     return out

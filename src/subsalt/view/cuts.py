@@ -135,7 +135,7 @@ def cuts_at(
         Grid that is cut.
     at : sequence of float, (3,), optional
         x, y, z of the point, m; the nearest grid planes are taken. The middle when left out; of an `image` the depth
-        slice then goes through its strongest reflector.
+        slice then lies where its amplitude varies most.
     image : ndarray, (nx, ny, nz), optional
         Image that is shown.
     box : Box, optional
@@ -148,7 +148,7 @@ def cuts_at(
             else [(a + b) // 2 for a, b in zip(box.lo, box.hi, strict=True)]
         )
         if image is not None and grid.ndim == 3:
-            index[2] = style.strongest_sample(image[:, index[1]], image[index[0]])
+            index[2] = style.telling_sample(image[:, index[1]], image[index[0]])
     else:
         if len(at) != 3:
             raise ConfigError(

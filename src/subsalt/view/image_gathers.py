@@ -160,12 +160,18 @@ def _check(gathers: Sequence[ImageGather], time: TimeAxis) -> None:
 
 
 def _widths(gathers: Sequence[ImageGather], left_over: Sequence[Moveout | None]) -> list[dict[str, float]]:
-    """Return the widths of the panels of each gather, inches: the page stays below 13 inches where it can."""
+    """Return the widths of the panels of each gather, inches: of up to four gathers the page stays below 10 inches, of
+    more below 13 where it can.
+    """
     parts = [
         {k: v for k, v in _SHARES.items() if k != "moveout" or rest is not None}
         for g, rest in zip(gathers, left_over, strict=True)
     ]
-    unit = min(3.2, (12.0 - _BETWEEN * len(gathers)) / sum(sum(p.values()) for p in parts))
+    unit = min(
+        3.2,
+        ((9.0 if len(gathers) <= 4 else 12.0) - _BETWEEN * len(gathers))
+        / sum(sum(p.values()) for p in parts),
+    )
     return [{k: max(v * unit, 0.25) for k, v in p.items()} for p in parts]
 
 

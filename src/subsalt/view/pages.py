@@ -87,6 +87,13 @@ def fit(
     return max(1.5, width * scale), max(0.8, height * exaggeration * scale), exaggeration
 
 
+def columns_of(panels: int, most: int) -> int:
+    """Return in how many columns, at most `most`, equal panels leave the fewest places empty; of equals the most."""
+    choices = range(min(panels, most), 0, -1)
+    few = [n for n in choices if n > 1 or panels == 1] or [1]
+    return min(few, key=lambda n: (-panels % n, -n))
+
+
 #: bytes that a process takes once it has drawn: Matplotlib, its fonts, and the canvas of a page
 DRAWING = 62_000_000
 #: bytes that Matplotlib makes of every point of a section on the way to its pixels

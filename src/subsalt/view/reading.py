@@ -46,7 +46,7 @@ class PictureStyle:
     survey : Survey, optional
         Marked on an image.
     whole : bool
-        Show all of the image of a run in depth, also what the survey does not light.
+        Show all of the image of a run, also what the survey does not light.
     """
 
     clip: float = 99.0
@@ -168,7 +168,7 @@ def picture(
     unsigned = values.size and float(np.nanmin(values)) >= 0 and float(np.nanmax(values)) > 0
     if unsigned or is_angle(known):
         # a velocity or another quantity without a sign, or a tilt: in colour
-        label = {"vp": "vp (m/s)"}.get(key or "", known if is_angle(known) else key or "value")
+        label = {"vp": "vp (m/s)"}.get(known.split("_")[0], known if is_angle(known) else key or "value")
         sheet = Sheet(png_path(target, f"{known}.png"), title, about=label)
         return [coloured(sheet, values, cuts_at(grid, at), known)]
     return list(sections(values, grid, target, frame=frame, at=at, title=title, **how.image).values())
@@ -267,7 +267,8 @@ def time_file(
 
 def is_gathers(path: Path) -> bool:
     """Return whether a SEG-Y or SU file holds gathers of locations: no sources, several offsets at one place."""
-    if path.suffix.lower() not in TRACE_SUFFIXES or holds_shots(path):
+    # gathers of a run say in their headers what they are, also where the classes have sources and receivers
+    if path.suffix.lower() not in TRACE_SUFFIXES or (holds_shots(path) and not is_time_volume(path)):
         return False
     try:
         traces = open_image_traces(path)

@@ -25,6 +25,8 @@ _WIDE, _TALL, _GAP = 2.6, 3.2, 0.55
 Draw = Literal["auto", "wiggle", "grey", "residual"]
 # wiggles closer than this many pixels are a smear
 MOST_WIGGLES = 120
+# pixels along an axis for the label of a trace
+TICK_LABEL = 56
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def gathers(
         shots = [survey.shots[i] for i in few]
     else:
         shots = survey.select(ids).shots
-    panels = [(f"shot {s.id}", _checked(survey.traces(s), survey.time), signed_offset(s)) for s in shots]
+    panels = [(f"shot {s.id}", _checked(survey.traces(s), survey.time), offset_along(s)) for s in shots]
     sheet = Sheet(png_path(path, "gather.png"), title, run_id)
     return _page(sheet, panels, survey.time, TraceStyle(**drawn))
 
@@ -144,6 +146,13 @@ def gathers(
 def signed_offset(shot: Shot) -> NDArray[np.float64]:
     """Return horizontal offsets (nr,), m; negative where a receiver lies at smaller x than the source."""
     return np.where(shot.rcv[:, 0] < shot.src[0], -shot.offset, shot.offset)
+
+
+def offset_along(shot: Shot) -> NDArray[np.float64] | None:
+    """Return signed offsets where they grow, or fall, along the traces; None for an areal spread, where they jump."""
+    offset = signed_offset(shot)
+    step = np.sign(np.diff(offset))
+    return offset if abs(step.sum()) >= 0.8 * len(step) else None
 
 
 def _checked(data: ArrayLike, time: TimeAxis) -> NDArray[np.float64]:
@@ -234,7 +243,8 @@ class DrawnTraces:
         ax.set_xlim(-0.7, nr - 0.3)
         ax.set_ylim(max(time.duration, time.t0 + 0.5 * time.dt), time.t0)
         # not at the very ends, where the labels of neighbouring gathers would meet
-        ticks = np.unique(np.linspace(0.1 * (nr - 1), 0.9 * (nr - 1), min(nr, 5)).round().astype(int))
+        room = max(1, int(palettes.pixels_of(ax)[1] / TICK_LABEL))
+        ticks = np.unique(np.linspace(0.1 * (nr - 1), 0.9 * (nr - 1), min(nr, 5, room)).round().astype(int))
         if self.offset is None:
             ax.set_xticks(ticks, [str(i + 1) for i in ticks])
             ax.set_xlabel("trace")

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import TimeAxis
 from subsalt.view import palettes, style
-from subsalt.view.pages import BOTTOM, LEFT, Sheet, png_path
+from subsalt.view.pages import BOTTOM, LEFT, Sheet, columns_of, png_path
 from subsalt.view.records import DrawnTraces, TraceStyle
 
-#: panels beside each other; inches of a panel, and of the room for its title and axis
+#: panels beside each other, at most; inches of a panel, and of the room for its title and axis
 ACROSS = 4
-WIDE, TALL, ABOVE, BELOW = 3.0, 3.6, 0.5, 0.5
+WIDE, TALL, ABOVE, BELOW = 2.2, 3.0, 0.5, 0.5
 #: characters of a line of a title
-TITLE = 34
+TITLE = 30
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def signal_steps(
         The PNG.
     """
     how = TraceStyle(**drawn)
-    columns = min(ACROSS, len(stages))
+    columns = columns_of(len(stages), ACROSS)
     rows = -(-len(stages) // columns)
     top, tall = 0.62, ABOVE + TALL + BELOW
     size = (LEFT + columns * WIDE + (columns - 1) * 0.45 + 0.3, top + rows * tall + BOTTOM - BELOW)

@@ -37,8 +37,8 @@ class SectionStyle:
     Parameters
     ----------
     at : sequence of float, (3,), optional
-        Local point x, y, z through which the planes are cut, m; when left out the middle, at the depth of the
-        strongest reflector.
+        Local point x, y, z through which the planes are cut, m; when left out the middle, at the depth at which the
+        amplitude varies most.
     clip : float
         Percentile of |a|, below the shallow part of the image, at which the grey scale ends.
     reflectors : sequence of mapping

@@ -89,12 +89,13 @@ def _samples(ax: Axes, wavelet: Wavelet) -> None:
     t = wavelet.times()
     ax.axhline(0.0, color=palettes.FAINT, linewidth=0.5)
     ax.axvline(0.0, color=palettes.FAINT, linewidth=0.5, linestyle=":")
-    ax.plot(t, wavelet.samples, color=palettes.INK, linewidth=1.2)
-    ax.fill_between(t, 0.0, np.maximum(wavelet.samples, 0.0), color=palettes.INK, linewidth=0)
+    power = style.exponent(wavelet.samples)
+    samples = np.asarray(wavelet.samples, dtype=np.float64) / 10.0**power
+    ax.plot(t, samples, color=palettes.INK, linewidth=1.2)
+    ax.fill_between(t, 0.0, np.maximum(samples, 0.0), color=palettes.INK, linewidth=0)
     ax.set_xlim(t[0], t[-1])
     ax.set_xlabel("time after the shot (s)")
-    ax.set_ylabel("amplitude", labelpad=1)
-    ax.ticklabel_format(axis="y", scilimits=(-3, 4))
+    ax.set_ylabel(f"amplitude (1e{power})" if power else "amplitude", labelpad=1)
     ax.set_title(f"source function, peak at {1e3 * wavelet.peak_time:.0f} ms", fontsize=9)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import io
+import math
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DPI = 120
+#: between two facts below a heading
+FACT = " · "
 
 
 _RC: dict[Any, Any] = {
@@ -113,14 +116,33 @@ def below_surface(values: NDArray) -> NDArray:
     return deep if np.any(deep) else values
 
 
-def strongest_sample(*sections: NDArray) -> int:
-    """Return the index of the depth, or time, of the strongest reflector below the shallow part of sections (n, nz)."""
+def telling_sample(*sections: NDArray) -> int:
+    """Return the index of the depth, or time, at which a slice shows most, below the shallow part of sections (n, nz).
+
+    Notes
+    -----
+    Where the amplitude varies most: a slice along a level reflector has one shade of grey. Where nothing varies by a
+    tenth of the strongest amplitude, at the strongest reflector.
+    """
     nz = sections[0].shape[-1]
     first = int(SHALLOW * nz)
-    energy = np.zeros(nz)
+    energy, contrast = np.zeros(nz), np.zeros(nz)
     for values in sections:
-        energy += np.square(np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)).sum(axis=0)
-    return first + int(np.argmax(energy[first:])) if energy[first:].any() else nz // 2
+        a = np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)
+        energy += np.square(a).sum(axis=0)
+        contrast += np.square(a - a.mean(axis=0)).sum(axis=0)
+    energy, contrast = energy[first:], contrast[first:]
+    if not energy.any():
+        return nz // 2
+    varied = contrast.max() >= 0.01 * energy.max()
+    return first + int(np.argmax(contrast if varied else energy))
+
+
+def exponent(values: NDArray) -> int:
+    """Return the power of ten in which values are labelled: 0 where their largest lies between 0.001 and 10,000."""
+    most = float(np.nanmax(np.abs(values), initial=0.0))
+    power = math.floor(math.log10(most)) if 0 < most < np.inf else 0
+    return 0 if -3 <= power < 4 else power
 
 
 def value_limits(values: NDArray | Planes) -> tuple[float, float]:
@@ -212,13 +234,35 @@ def place(fig: Figure, box: tuple[float, float, float, float]) -> Axes:
 
 
 def heading(fig: Figure, title: str, subtitle: str = "") -> None:
-    """Write a title and a smaller line of facts at the upper left of the figure."""
+    """Write a title and a smaller line of facts at the upper left of the figure; two lines where one is too long."""
     w, h = fig.get_size_inches()
     fig.text(
         0.12 / w, 1 - 0.08 / h, printable(title), va="top", fontsize=11, fontweight="bold", color=palettes.INK
     )
-    if subtitle:
-        fig.text(0.12 / w, 1 - 0.30 / h, printable(subtitle), va="top", fontsize=8, color=palettes.FAINT)
+    if not subtitle:
+        return
+    text = fig.text(0.12 / w, 1 - 0.30 / h, printable(subtitle), va="top", fontsize=8, color=palettes.FAINT)
+    room, parts = DPI * (w - 0.2), text.get_text().split(FACT)
+    if _width(text) <= room:
+        return
+    text.set(fontsize=7, y=1 - 0.25 / h, linespacing=1.05)
+    for first in range(len(parts) - 1, 0, -1):
+        text.set_text(f"{FACT.join(parts[:first])}\n{FACT.join(parts[first:])}")
+        if first == 1 or _width(text.get_text().partition("\n")[0], text) <= room:
+            break
+    while _width(text) > room and len(text.get_text()) > 2:
+        text.set_text(text.get_text()[:-2] + "…")
+
+
+def _width(text: Any, like: Any = None) -> float:
+    """Return the pixels that a text takes across; of a string, drawn as the text `like`."""
+    if like is None:
+        return float(text.get_window_extent().width)
+    whole = like.get_text()
+    like.set_text(text)
+    wide = float(like.get_window_extent().width)
+    like.set_text(whole)
+    return wide
 
 
 def colour_bar(fig: Figure, drawn: Any, box: tuple[float, float, float, float], label: str) -> None:

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from subsalt.acquisition.image_grid import ImageGrid
+from subsalt.acquisition.image_grid import ImageGrid, LocationBox
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, ModelError
 from subsalt.view import palettes, style
+from subsalt.view.corner import draw_sketch
+from subsalt.view.lit import lit_locations, shown_locations
 from subsalt.view.pages import BOTTOM, DRAWING, GAP, LEFT, POINT_DRAWN, RIGHT, TOP, Sheet, png_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 #: normal of each section: the axis of (inline, crossline, time) that it is cut at
 NORMAL = {"inline": 0, "crossline": 1, "slice": 2}
@@ -125,6 +128,8 @@ class TimeStyle:
         Draw the three planes of a volume by themselves too.
     gain : float
         Samples are multiplied by time to this power before they are drawn.
+    whole : bool
+        Show all locations, also those without a trace.
     """
 
     clip: float = 99.0
@@ -134,6 +139,7 @@ class TimeStyle:
     run_id: str = ""
     planes: bool = True
     gain: float = 0.0
+    whole: bool = False
 
 
 def time_sections(
@@ -142,6 +148,7 @@ def time_sections(
     path: str | Path,
     *,
     velocity: NDArray | Planes | None = None,
+    fold: NDArray | None = None,
     at: Sequence[float] | None = None,
     **drawn: Any,
 ) -> dict[str, Path]:
@@ -158,11 +165,14 @@ def time_sections(
         ``NAME_slice.png``.
     velocity : ndarray or Planes of the same shape, optional
         Rms velocity laid over it in colour, m/s.
+    fold : ndarray, (ni, nj, ...), optional
+        Traces per location: locations without any at the ends of the image are left out (`subsalt.view.lit`).
     at : sequence of float, (2,) or (3,), optional
-        Inline, crossline and time (s) through which the planes are cut; when left out the middle, at the time of the
-        strongest reflector.
+        Inline, crossline and time (s) through which the planes are cut; when left out the middle, at the time at which
+        the amplitude varies most.
     **drawn
-        Fields of `TimeStyle`: ``clip``, ``palette``, ``label``, ``title``, ``run_id``, ``planes`` and ``gain``.
+        Fields of `TimeStyle`: ``clip``, ``palette``, ``label``, ``title``, ``run_id``, ``planes``, ``gain`` and
+        ``whole``.
 
     Returns
     -------
@@ -177,16 +187,22 @@ def time_sections(
                 f"give the grid of the {name}",
                 code="E401",
             )
-    names = _sections_of(grid)
+    names, box = _sections_of(grid), lit_locations(None if how.whole else fold, grid)
+    at = _middle(grid.part(box)) if at is None else at
     where, cuts = _cuts(image, grid, at, names, how)
+    if not (box.i0 <= where["inline"] < box.i1 and box.j0 <= where["crossline"] < box.j1):
+        box = grid.whole
+    shown = grid.part(box)
     over = {} if velocity is None else {k: plane(velocity, NORMAL[k], where[k]) for k in names}
+    cuts, over = ({k: _part(values, k, box) for k, values in of.items()} for of in (cuts, over))
+    where = where | {"inline": where["inline"] - box.i0, "crossline": where["crossline"] - box.j0}
     look = _look(cuts, over, how.clip, how.palette)
     facts = f"{how.label} {look.limits[0]:.3g} to {look.limits[1]:.3g}"
     if look.limits[0] == -look.limits[1]:
         facts = f"clip {how.clip:g} % of |a| (±{look.limits[1]:.3g})"
         facts += f" · gain t^{how.gain:g}" if how.gain else ""
-    drawing = _Drawing(grid, where, cuts, over, look, how.label)
-    sheet = Sheet(out, how.title, how.run_id, facts)
+    drawing = _Drawing(shown, where, cuts, over, look, how.label)
+    sheet = Sheet(out, how.title, how.run_id, facts + shown_locations(grid, shown))
     if len(names) == 1:
         return {"section": drawing.single(sheet, names[0])}
     written = {"overview": drawing.overview(sheet)}
@@ -230,6 +246,18 @@ def _sections_of(grid: ImageGrid) -> tuple[str, ...]:
     return ("inline",) if grid.shape[0] == 1 else ("crossline",) if grid.shape[1] == 1 else tuple(NORMAL)
 
 
+def _middle(grid: ImageGrid) -> tuple[float, float]:
+    """Return the numbers of the inline and the crossline in the middle."""
+    i, j = grid.shape[0] // 2, grid.shape[1] // 2
+    return grid.inlines[0] + i * grid.inlines[2], grid.crosslines[0] + j * grid.crosslines[2]
+
+
+def _part(values: NDArray, name: str, box: LocationBox) -> NDArray:
+    """Return what a section has of the locations of a box."""
+    i, j = slice(box.i0, box.i1), slice(box.j0, box.j1)
+    return values[i, j] if name == "slice" else values[i if name == "crossline" else j]
+
+
 def _cuts(
     image: NDArray | Planes,
     grid: ImageGrid,
@@ -240,7 +268,7 @@ def _cuts(
     """Return where an image is cut, and the sections of these names with their gain."""
     where = dict(zip(NORMAL, indices_at(grid, at), strict=True))
     if how.palette in SYMMETRIC and (at is None or len(at) < 3):
-        where["slice"] = style.strongest_sample(plane(image, NORMAL["inline"], where["inline"]))
+        where["slice"] = style.telling_sample(plane(image, NORMAL["inline"], where["inline"]))
     weight = np.maximum(grid.time.values(), 0.0) ** how.gain if how.gain else np.ones(grid.time.nt)
     # read once: of a volume in a file every section but the inline goes through all of it
     cuts = {
@@ -312,7 +340,23 @@ class _Drawing:
             style.colour_bar(
                 fig, drawn, (LEFT + wide + GAP + beside + 0.12, top + high + GAP, 0.14, deep), self._bar()
             )
+            self._sketch(fig, (LEFT + wide + GAP, top, beside, high), (beside, wide, deep))
         return sheet.path
+
+    def _sketch(
+        self, fig: Figure, corner: tuple[float, float, float, float], sides: tuple[float, float, float]
+    ) -> None:
+        """Sketch where the planes lie: inlines lead away from the viewer, time goes down."""
+        (ni, nj), nt = self.grid.shape, self.grid.time.nt
+        across = [(self.where[k] + 0.5) / n for k, n in zip(NORMAL, (ni, nj, nt), strict=True)]
+        inline, crossline, slice_ = (self.title(k) for k in NORMAL)
+        draw_sketch(
+            fig,
+            corner,
+            (sides[1], sides[0], sides[2]),
+            (across[1], across[0], across[2]),
+            (crossline, inline, slice_),
+        )
 
     def title(self, name: str) -> str:
         """Return the name of a section and its position."""

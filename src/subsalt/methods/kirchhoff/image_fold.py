@@ -52,7 +52,7 @@ def fold_map(
     out = png_path(path, "fold.png")
     total = a.reshape(*grid.shape, -1).sum(axis=2)
     empty = int((total == 0).sum())
-    facts = f"traces per location: {total.min():g} to {total.max():g}, mean {total.mean():.4g}"
+    facts = f"traces per location: {total.min():g} to {total.max():g}, mean {total.mean():.0f}"
     facts += f" · {empty} of {total.size} without any" if empty else ""
     sheet = Sheet(out, title, run_id, facts)
     if grid.shape[0] == 1:

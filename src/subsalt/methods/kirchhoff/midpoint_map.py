@@ -87,9 +87,9 @@ def _map(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: floa
     pad = 0.04 * float((high - low).max())
     low, high = low - pad, high + pad
     unit = Length.fitting(*(high - low))
-    wide, tall, _ = fit(high[0] - low[0], high[1] - low[1], 1.0, (6.4, 6.0))
+    wide, tall, _ = fit(high[0] - low[0], high[1] - low[1], 1.0, (5.2, 5.2))
     top, second = 0.75, LEFT + wide + RIGHT + 0.55
-    size = (second + 3.0 + 0.2, top + max(tall, 2.6) + BOTTOM + 0.3)
+    size = (second + 2.4 + 0.2, top + max(tall, 2.6) + BOTTOM + 0.3)
     with sheet.page(size) as fig:
         ax = style.place(fig, (LEFT, top, wide, tall))
         counts, x, y, cell = _fold(middle, grid)
@@ -110,7 +110,7 @@ def _map(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: floa
             (ax.set_xlabel if k == 0 else ax.set_ylabel)(f"map {name} ({unit.unit})")
         ax.ticklabel_format(style="plain", useOffset=False)
         ax.tick_params(labelsize=7)
-        _offsets(style.place(fig, (second, top, 3.0, min(tall, 2.6))), table.offset)
+        _offsets(style.place(fig, (second, top, 2.4, min(tall, 2.6))), table.offset)
         legend(fig, [ax], (LEFT, 0.5), columns=4)
 
 
@@ -159,6 +159,8 @@ def _chart(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: fl
 
 def _outline(ax: Axes, grid: ImageGrid, unit: Length, aperture: float | None) -> None:
     """Draw the image grid with the numbers of its corners, and the reach of its aperture."""
+    from matplotlib.patheffects import withStroke
+
     corners = grid.corners()
     ring = unit(np.concatenate([corners, corners[:1]]))
     ax.plot(ring[:, 0], ring[:, 1], color=palettes.MARK, linewidth=1.4, label="image")
@@ -173,7 +175,7 @@ def _outline(ax: Axes, grid: ImageGrid, unit: Length, aperture: float | None) ->
     for point, name in zip(corners, ((i0, j0), (i1, j0), (i1, j1), (i0, j1)), strict=True):
         x, y = unit(point)
         right = point[0] > corners[:, 0].mean()
-        ax.annotate(
+        label = ax.annotate(
             f"{name[0]}/{name[1]}",
             (float(x), float(y)),
             xytext=(-3 if right else 3, 3),
@@ -181,7 +183,10 @@ def _outline(ax: Axes, grid: ImageGrid, unit: Length, aperture: float | None) ->
             ha="right" if right else "left",
             fontsize=7,
             color=palettes.MARK,
+            zorder=4,
         )
+        # sources may lie behind it
+        label.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
 
 
 def _widened(corners: NDArray[np.float64], by: float) -> NDArray[np.float64]:

@@ -49,6 +49,7 @@ def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]
         places=how.places,
         every=how.every,
         gain=how.gain,
+        whole=how.whole,
         **how.traces,
     )
 
@@ -99,13 +100,15 @@ def time_pictures(
     every : int, optional
         Gathers at every so many locations of the inline of the first place; as many pages as they take.
     **drawn
-        Fields of `TraceStyle`: ``draw``, ``clip`` and ``gain``.
+        Fields of `TraceStyle`: ``draw``, ``clip`` and ``gain``; and ``whole``, to show all locations, also those
+        without a trace.
 
     Returns
     -------
     list of Path
         The image first.
     """
+    whole = drawn.pop("whole", False)
     out, how = png_path(path, "image.png"), TraceStyle(**drawn)
     at = places[0] if places else None
     if run.gathers is None and every is not None:
@@ -117,8 +120,9 @@ def time_pictures(
     # what is not there is refused before anything is drawn
     chosen = [] if run.gathers is None else locations_of(run.grid, run.fold, places, every)
     over = VelocityVolume(velocity, run.grid) if velocity is not None and overlay else None
-    heads: dict[str, Any] = {"title": run.title, "run_id": run.run_id, "clip": how.clip, "gain": how.gain}
-    written = list(time_sections(run.image, run.grid, out, velocity=over, at=at, **heads).values())
+    lit: dict[str, Any] = {"fold": run.fold, "at": at, "whole": whole, "run_id": run.run_id}
+    heads = lit | {"title": run.title, "clip": how.clip, "gain": how.gain}
+    written = list(time_sections(run.image, run.grid, out, velocity=over, **heads).values())
     if run.gathers is not None:
         read = partial(gather_at, run.gathers, run.grid, image=run.image, velocity=velocity)
         beside = Sheet(_beside(out, "gathers"), f"{run.title}: image gathers", run.run_id)
@@ -136,12 +140,11 @@ def time_pictures(
             run.hits,
             run.grid,
             _beside(out, "hits"),
-            at=at,
             palette="fold",
             label="traces in a sample",
             title=f"{run.title}: hit count",
-            run_id=run.run_id,
             planes=False,
+            **lit,
         )
         written += shown.values()
     return written
