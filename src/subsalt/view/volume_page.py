@@ -193,7 +193,7 @@ def _start(values: NDArray, axes: Sequence[MovieAxis], at: Sequence[float] | Non
     index = [a.n // 2 for a in axes]
     if at is not None and len(at) not in (2, 3):
         raise ConfigError(f"a place of {len(at)} numbers", "give x,y,z, or inline,crossline,time", "E833")
-    index[2] = style.strongest_sample(values[:, index[1]], values[index[0]])
+    index[2] = style.telling_sample(values[:, index[1]], values[index[0]])
     place = [float(a.origin + i * a.spacing) for a, i in zip(axes, index, strict=True)]
     for k, value in enumerate(at or ()):
         place[k] = float(np.clip(value, axes[k].origin, axes[k].last))
