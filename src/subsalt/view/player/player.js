@@ -137,7 +137,8 @@ class MovieViewer {
     const shownPanels = this.panels.filter((p) => !this.state.solo || p.name === this.state.solo);
     for (const p of this.panels) p.box.hidden = !shownPanels.includes(p);
     const room = byId("panels").clientWidth;
-    const columns = Math.max(1, Math.min(shownPanels.length, Math.floor(room / 300)));
+    const least = this.meta.axes.length === 3 ? 240 : 300;
+    const columns = Math.max(1, Math.min(shownPanels.length, Math.floor(room / least)));
     const wide = Math.floor((room - 12 * (columns - 1)) / columns);
     byId("panels").style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
     const tall = Math.max(220, window.innerHeight - byId("controls").offsetHeight - 130);
@@ -277,26 +278,15 @@ class Panel {
       this.box.querySelector("h2").title = Math.abs(stretch - 1) > 0.01 ? `vertical scale × ${stretch.toFixed(2)}` : "";
       return;
     }
-    if (this.player.meta.still) return this.resizeStill(wide, tall, long);
-    // as wide as the column: one below the other where that is not too high, else unfolded as a box is
-    const stacked = (wide - mw) / Math.max(long[0], long[1]);
-    const unfolded = (wide - 2 * mw) / (long[0] + long[1]);
-    const fits = stacked * (long[1] + 2 * long[2]) + 3 * mh <= HIGHEST * tall;
-    this.grid.className = fits ? "stacked" : "unfolded";
-    const scale = fits ? stacked : unfolded;
-    const [x, y, z] = long.map((l) => Math.max(36, Math.floor(l * scale)));
-    this.slices[0].resize(x, y);
-    this.slices[1].resize(x, z);
-    this.slices[2].resize(y, z);
-  }
-
-  /** Lay out the three sections of an image so that sections and sliders fit the window: in a row, or unfolded. */
-  resizeStill(wide, tall, [x, y, z]) {
-    const [mw, mh] = [MARGIN.left + MARGIN.right, MARGIN.top + MARGIN.bottom];
-    const row = Math.min((wide - 3 * mw) / (2 * x + y), (tall - mh) / Math.max(y, z));
-    const unfolded = Math.min((wide - 2 * mw) / (x + y), (tall - 2 * mh) / (y + z));
-    this.grid.className = row > unfolded ? "row" : "unfolded";
-    const [w, d, h] = [x, y, z].map((l) => Math.max(36, Math.floor(l * Math.max(row, unfolded))));
+    // three sections, in a row, unfolded as a box is, or one below the other: as large as fits with what moves them
+    const [x, y, z] = long;
+    const [name, scale] = [
+      ["row", Math.min((wide - 3 * mw) / (2 * x + y), (tall - mh) / Math.max(y, z))],
+      ["unfolded", Math.min((wide - 2 * mw) / (x + y), (tall - 2 * mh) / (y + z))],
+      ["stacked", Math.min((wide - mw) / Math.max(x, y), (tall - 3 * mh) / (y + 2 * z))],
+    ].reduce((best, one) => (one[1] > best[1] ? one : best));
+    this.grid.className = name;
+    const [w, d, h] = [x, y, z].map((l) => Math.max(36, Math.floor(l * scale)));
     this.slices[0].resize(w, d);
     this.slices[1].resize(w, h);
     this.slices[2].resize(d, h);
