@@ -122,11 +122,18 @@ def draw(depth: NDArray[np.float64], time: NDArray[np.float64], path: Path) -> N
         axes = figure.subplots(1, 3, sharey=True, width_ratios=(1, 1, 0.5))
         images = ((depth, bottom, "reverse time migration"), (time, V * 0.88 / 2, "Kirchhoff, z = v t0 / 2"))
         for a, (image, end, title) in zip(axes, images, strict=False):
-            a.imshow(image.T, extent=(0, x, end, 0), vmin=-0.25, vmax=0.25, cmap="gray_r", aspect="auto")
+            a.imshow(
+                image.T,
+                extent=(0, x, end, 0),
+                vmin=-0.25,
+                vmax=0.25,
+                cmap=palettes.palette("grey"),
+                aspect="auto",
+            )
             for reflector in REFLECTORS:
                 line = reflector.depth_at([(0.0, MIDDLE[1]), (x, MIDDLE[1])])
                 a.plot((0, x), line, color=palettes.MARK, lw=0.6, ls=(0, (4, 6)))
-            a.set(title=title, xlabel="x, m", ylim=(bottom, 0), xlim=(0, x))
+            a.set(title=title, xlabel="x (m)", xticks=range(0, 1000, 200), ylim=(bottom, 0), xlim=(0, x))
         middle = SHAPE[0] // 2
         axes[2].plot(depth[middle], H * np.arange(depth.shape[1]), label="RTM", color=palettes.RECEIVER)
         axes[2].plot(
@@ -134,8 +141,8 @@ def draw(depth: NDArray[np.float64], time: NDArray[np.float64], path: Path) -> N
         )
         axes[2].set(title="x = 500 m", xlabel="reflectivity")
         axes[2].legend(loc="upper left")
-        figure.subplots_adjust(left=0.07, right=0.99, bottom=0.12, top=0.92, wspace=0.1)
-        axes[0].set_ylabel("depth, m")
+        figure.subplots_adjust(left=0.07, right=0.99, bottom=0.12, top=0.92, wspace=0.12)
+        axes[0].set_ylabel("depth (m)")
 
 
 def main() -> None:

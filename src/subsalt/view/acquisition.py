@@ -352,7 +352,7 @@ def _fold_map(
         *mesh, shown, cmap=palettes.palette("fold"), vmin=0, vmax=max(1, int(fold_of.max()))
     )
     size = f"{ex[1] - ex[0]:.4g} x {ey[1] - ey[0]:.4g} m"
-    style.colour_bar(fig, drawn, bar, f"fold: midpoints per bin of {size}")
+    style.colour_bar(fig, drawn, bar, f"fold: midpoints per bin of {size}", counts=True)
     edge = scene(corners(scene.where.grid, (0, 1)))
     ax.plot(unit(edge[:, 0]), unit(edge[:, 1]), color=palettes.INK, linewidth=1.2)
 

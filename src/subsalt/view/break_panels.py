@@ -50,7 +50,7 @@ def first_breaks(
     ]
     columns = columns_of(len(chosen), 3)
     rows = -(-len(chosen) // columns)
-    size = (LEFT + columns * (_WIDE + _GAP), TOP + rows * (_TALL + _GAP + 0.25) + 0.1)
+    size = (LEFT + columns * (_WIDE + _GAP), TOP + rows * (_TALL + _GAP + 0.25) - 0.1)
     facts = f"{len(chosen)} of {len(breaks)} shots · dots: picks · lines: median slope of each side"
     latest = max(float(np.nanmax(b.time, initial=0.0)) for b in chosen) or 1.0
     earliest = min(0.0, *(float(np.nanmin(b.time, initial=0.0)) for b in chosen))

@@ -293,7 +293,7 @@ def scan_panels(
         shown = _balanced(shown, max(1, round(how.balance / time.dt / 2)))
         said.append(f"balanced over {how.balance:g} s")
     limit = style.clip_limit(np.stack([a for _, a in shown]), how.clip)
-    wide = float(np.clip(11.5 / len(shown) - 0.12, 0.7, 2.6))
+    wide = float(np.clip((9.6 if len(shown) <= 6 else 11.5) / len(shown) - 0.12, 0.7, 2.6))
     said.append(f"clip {how.clip:g} % of |a| (±{limit:.3g})")
     size = (LEFT + (wide + 0.12) * len(shown) + 0.2, _TOP + _TALL + BOTTOM)
     with Sheet(out, how.title, how.run_id, " · ".join(said)).page(size) as fig:

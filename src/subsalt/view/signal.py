@@ -20,7 +20,7 @@ from subsalt.view.records import DrawnTraces, TraceStyle
 ACROSS = 4
 WIDE, TALL, ABOVE, BELOW = 2.2, 3.0, 0.5, 0.5
 #: characters of a line of a title
-TITLE = 30
+TITLE = 36
 
 
 @dataclass(frozen=True)

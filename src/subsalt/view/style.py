@@ -265,11 +265,17 @@ def _width(text: Any, like: Any = None) -> float:
     return wide
 
 
-def colour_bar(fig: Figure, drawn: Any, box: tuple[float, float, float, float], label: str) -> None:
-    """Add a colour bar at `box` (inches, as in `place`) for a drawn image."""
+def colour_bar(
+    fig: Figure, drawn: Any, box: tuple[float, float, float, float], label: str, *, counts: bool = False
+) -> None:
+    """Add a colour bar at `box` (inches, as in `place`) for a drawn image; of counts with whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
     bar = fig.colorbar(drawn, cax=place(fig, box))
     # six figures beside the bar would push its label off the page
     bar.ax.ticklabel_format(axis="y", scilimits=(-3, 4))
+    if counts:
+        bar.locator = MaxNLocator(integer=True)
     bar.update_ticks()
     bar.set_label(label, fontsize=8)
     bar.ax.tick_params(labelsize=8)

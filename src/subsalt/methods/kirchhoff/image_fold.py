@@ -70,7 +70,9 @@ def fold_map(
         drawn = ax.imshow(total, extent=extent, vmin=0, vmax=max(1, total.max()), **shown)
         ax.set_xlabel("crossline")
         ax.set_ylabel("inline")
-        style.colour_bar(fig, drawn, (LEFT + wide + 0.12, TOP, 0.14, tall), "traces per location")
+        style.colour_bar(
+            fig, drawn, (LEFT + wide + 0.12, TOP, 0.14, tall), "traces per location", counts=True
+        )
     return out
 
 
@@ -105,6 +107,6 @@ def _line(sheet: Sheet, fold: NDArray, grid: ImageGrid, offsets: NDArray[np.floa
             below.set_yticks(ticks, [f"{offsets[i]:.0f}" for i in ticks])
             below.set_ylabel("offset (m)")
             box = (LEFT + wide + 0.12, TOP + tall + 0.1, 0.14, deep)
-            style.colour_bar(fig, drawn, box, "traces per class")
+            style.colour_bar(fig, drawn, box, "traces per class", counts=True)
         below.set_xlabel(line_name(grid))
     return sheet.path

@@ -97,7 +97,9 @@ def _map(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: floa
         drawn = ax.pcolormesh(
             unit(x), unit(y), shown, cmap=palettes.palette("fold"), vmin=0, vmax=max(1, counts.max())
         )
-        style.colour_bar(fig, drawn, (LEFT + wide + 0.12, top, 0.14, tall), f"fold: midpoints per {cell}")
+        style.colour_bar(
+            fig, drawn, (LEFT + wide + 0.12, top, 0.14, tall), f"fold: midpoints per {cell}", counts=True
+        )
         at = unit(style.thin(sources))
         ax.plot(
             at[:, 0], at[:, 1], "*", color=palettes.SOURCE, markersize=4, markeredgewidth=0, label="sources"
@@ -132,7 +134,7 @@ def _chart(sheet: Sheet, table: TraceTable, grid: ImageGrid | None, aperture: fl
         drawn = ax.pcolormesh(
             unit(ex), ey, shown, cmap=palettes.palette("fold"), vmin=0, vmax=max(1, counts.max())
         )
-        style.colour_bar(fig, drawn, (LEFT + wide + 0.12, top, 0.14, tall), "traces")
+        style.colour_bar(fig, drawn, (LEFT + wide + 0.12, top, 0.14, tall), "traces", counts=True)
         ax.set_ylabel("offset (m)")
         below = style.place(fig, (LEFT, top + tall + GAP, wide, 1.3))
         per, _ = np.histogram(x, bins=edges)
