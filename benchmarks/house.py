@@ -74,7 +74,8 @@ CHANGES = {
 SOURCES = ("src/subsalt", "native")
 #: figures that may not exceed these numbers
 HELD = {
-    "reach methods.rtm.engine": [80, 20_000],
+    # one of them is the depth axis, a new idea of the grid
+    "reach methods.rtm.engine": [81, 20_000],
     "reach methods.rtm.operators": [55, 14_000],
     "reach api": [110, 25_000],
     "two_ideas": 8,

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,7 @@ from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.survey_on_model import check_survey
 from subsalt.option_arguments import refuse_unknown, takes_options
 from subsalt.parallel.comm import single
-from subsalt.propagation.grid_choice import chosen_grid, trace_error, with_spacing
+from subsalt.propagation.grid_choice import DepthSpacing, chosen_grid, trace_error, with_spacing
 from subsalt.propagation.grid_warning import warn_of_waves
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
@@ -69,10 +69,14 @@ class WaveGrid:
         That of the model; the coarsest that carries the band of the wavelet; or a spacing, m.
     accuracy : float
         With ``"auto"``: error of a direct wave and of a reflection, relative L2, after 40 of the shortest wavelengths.
+    depth_axis : {"auto", "uniform"}
+        With ``"auto"``: the spacing along z grows with the slowest velocity of each depth where that saves a tenth of
+        the points; or it is one everywhere, as below a free surface inside the model.
     """
 
     spacing: str | float = "model"
     accuracy: float = 0.01
+    depth_axis: DepthSpacing = "uniform"
 
     def __post_init__(self) -> None:
         if self.spacing not in ("model", "auto") and not _is_positive(self.spacing):
@@ -81,6 +85,8 @@ class WaveGrid:
             )
         if not (_is_positive(self.accuracy) and self.accuracy < 1):
             raise ConfigError(f"accuracy = {self.accuracy!r}", "use a number between 0 and 1", code="E104")
+        if self.depth_axis not in get_args(DepthSpacing):
+            raise ConfigError(f"depth_axis = {self.depth_axis!r}", 'use "auto" or "uniform"', code="E104")
 
     def options(self, options: PropagationOptions) -> PropagationOptions:
         """Return the options with what this grid makes of traces, unless they say so themselves."""
@@ -96,7 +102,15 @@ class WaveGrid:
         if self.spacing == "model":
             return model
         if self.spacing == "auto":
-            grid = chosen_grid(model, options, wavelet, self.accuracy, imaging=imaging)
+            even = options.topography is not None
+            grid = chosen_grid(
+                model,
+                options,
+                wavelet,
+                self.accuracy,
+                imaging=imaging,
+                depth_axis="uniform" if even else self.depth_axis,
+            )
         else:
             grid = with_spacing(model.grid, float(self.spacing))
         if grid == model.grid:

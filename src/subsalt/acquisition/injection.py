@@ -89,6 +89,18 @@ class Points:
         base, weights = np.ascontiguousarray(self.base[rows]), np.ascontiguousarray(self.weights[rows])
         return Points(base.reshape(-1, 3), weights.reshape(-1, 3, self.width))
 
+    def times_along_z(self, factor: NDArray[np.float64]) -> Points:
+        """Return the points with every weight times the factor of its depth.
+
+        Parameters
+        ----------
+        factor : ndarray, (nz,)
+            By node along z of the grid.
+        """
+        weights = self.weights.copy()
+        weights[:, 2] = weights[:, 2] * factor[self.base[:, 2, None] + np.arange(self.width)]
+        return Points(self.base, weights)
+
     @property
     def planes(self) -> NDArray[np.int64]:
         """First plane along x with a weight, and the one behind the last, of every point, (n, 2)."""

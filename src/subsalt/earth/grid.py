@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
+from subsalt.numerics.depth_axis import DepthAxis
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,17 @@ class Grid:
         Distance of points per axis, m.
     origin : tuple of float, optional
         Local coordinate of the first point per axis, m; zeros when left out.
+    depth_axis : DepthAxis, optional
+        Depths of the points where these are not equally spaced. `spacing` along z is then the finest.
+    first_depth : int
+        Number of the first point on that axis.
     """
 
     shape: tuple[int, ...]
     spacing: tuple[float, ...]
     origin: tuple[float, ...] = ()
+    depth_axis: DepthAxis | None = None
+    first_depth: int = 0
 
     def __post_init__(self) -> None:
         n = len(self.shape)
@@ -146,11 +153,34 @@ class Grid:
     @property
     def last(self) -> tuple[float, ...]:
         """Local coordinate of the last point per axis, m."""
-        return tuple(o + (n - 1) * h for o, n, h in zip(self.origin, self.shape, self.spacing, strict=True))
+        last = tuple(o + (n - 1) * h for o, n, h in zip(self.origin, self.shape, self.spacing, strict=True))
+        return last if self.depth_axis is None else (*last[:-1], float(self.axis(-1)[-1]))
 
     def axis(self, i: int) -> NDArray[np.float64]:
         """Return the coordinates along axis `i` (0 is x, -1 is z), m."""
+        if (depths := self._follows_depth(i)) is not None:
+            return depths.to_depth(self.first_depth + np.arange(self.shape[-1], dtype=np.float64))
         return self.origin[i] + self.spacing[i] * np.arange(self.shape[i], dtype=np.float64)
+
+    def index_along(self, i: int, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the fractional indices of coordinates along axis `i`, m."""
+        if (depths := self._follows_depth(i)) is not None:
+            return depths.to_zeta(places) - self.first_depth
+        return (places - self.origin[i]) / self.spacing[i]
+
+    def spacing_along(self, i: int, places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the distance of neighbouring points along axis `i` at coordinates along it, m."""
+        if (depths := self._follows_depth(i)) is not None:
+            return depths.spacing / depths.scale_at(places)
+        return np.full(len(places), self.spacing[i])
+
+    @property
+    def depth_scale(self) -> NDArray[np.float64] | None:
+        """Finest spacing over the spacing at each depth, (nz,); None where all are the same."""
+        return None if self.depth_axis is None else self.depth_axis.scale_at(self.axis(-1))
+
+    def _follows_depth(self, i: int) -> DepthAxis | None:
+        return self.depth_axis if i in (-1, self.ndim - 1) else None
 
     def to_index(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return fractional indices (n, 3) of local points (n, 3); y is ignored (0) in 2-D."""
@@ -158,6 +188,15 @@ class Grid:
         out = (pts - np.array(self.origin3)) / np.array(self.spacing3)
         if self.ndim == 2:
             out[..., 1] = 0.0
+        if self.depth_axis is not None:
+            out[..., 2] = self.index_along(-1, pts[..., 2])
+        return out
+
+    def at_nodes(self, nodes: NDArray[np.int_]) -> NDArray[np.float64]:
+        """Return the local coordinates (n, 3) of nodes (n, 3) of the grid, m."""
+        out = np.array(self.origin3) + nodes * np.array(self.spacing3)
+        if self.depth_axis is not None:
+            out[:, 2] = self.axis(-1)[nodes[:, 2]]
         return out
 
     def window(self, box: Box) -> Grid:
@@ -165,7 +204,11 @@ class Grid:
         keep = (0, 2) if self.ndim == 2 else (0, 1, 2)
         shape = tuple(box.shape[i] for i in keep)
         origin = tuple(self.origin3[i] + box.lo[i] * self.spacing3[i] for i in keep)
-        return Grid(shape, self.spacing, origin)
+        if self.depth_axis is None:
+            return Grid(shape, self.spacing, origin)
+        first = self.first_depth + box.lo[2]
+        top = float(self.depth_axis.to_depth(np.array([first]))[0])
+        return Grid(shape, self.spacing, (*origin[:-1], top), self.depth_axis, first)
 
     def __iter__(self) -> Iterator[int]:
         raise TypeError("a Grid is not a sequence; use grid.shape")

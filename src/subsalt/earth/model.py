@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from subsalt.earth import tilt
 from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, ModelLike, TimeStep, nearest_nodes
 from subsalt.errors import ConfigError, Finding, ModelError
+from subsalt.numerics.depth_axis import potential
 from subsalt.numerics.side_by_side import cuts, each
 from subsalt.numerics.stencil import Stencil
 
@@ -162,13 +164,21 @@ class EarthModel(TimeStep):
         """Smallest phase velocity of P waves, v sqrt(1 + 2 min(0, delta, epsilon)), m/s; rules dispersion."""
         if self.epsilon is None or self.delta is None:
             return self.vp_min
-        epsilon, delta = self.epsilon, self.delta
+        return float(self.slowest_by_depth.min())
 
-        def slow(cut: slice) -> float:
-            low = np.minimum(np.minimum(epsilon[cut], delta[cut]), 0).astype(np.float64)
-            return float((self.vp[cut] * np.sqrt(1 + 2 * low)).min())
+    @property
+    def slowest_by_depth(self) -> NDArray[np.float64]:
+        """Smallest phase velocity of P waves at each depth of the grid, (nz,), m/s."""
 
-        return min(each(slow, self._slabs()))
+        def slow(cut: slice) -> NDArray[np.float64]:
+            v: NDArray = self.vp[cut]
+            if self.epsilon is not None and self.delta is not None:
+                low = np.minimum(np.minimum(self.epsilon[cut], self.delta[cut]), 0).astype(np.float64)
+                v = v * np.sqrt(1 + 2 * low)
+            return v.reshape(-1, v.shape[-1]).min(axis=0).astype(np.float64)
+
+        lowest: NDArray[np.float64] = np.min(each(slow, self._slabs()), axis=0)
+        return lowest
 
     @property
     def fastest(self) -> float:
@@ -194,25 +204,41 @@ class EarthModel(TimeStep):
             VTI        v^2 (T + sqrt(T^2 - 8 (epsilon - delta) a b)) / 2
             TTI        v^2 max(1, 1 + 2 epsilon) (a + b)
 
-        That of TTI, taken whenever there is a theta, holds for any tilt field.
+        That of TTI, taken whenever there is a theta, holds for any tilt field. On a stretched depth axis b is a number
+        of each depth.
         """
-        s = Stencil.of(stencil).nyquist(tilted=self.theta is not None)
+        weights = Stencil.of(stencil)
+        s = weights.nyquist(tilted=self.theta is not None)
         inv = [s / h**2 for h in self.grid.spacing]
         a, b = sum(inv[:-1]), inv[-1]
+        if self.grid.depth_axis is not None:
+            return max(each(partial(self._largest, a, self._along_depth(weights)), self._slabs()))
         if self.epsilon is None or self.delta is None:
             return float(self.vp.max()) ** 2 * (a + b)
-        epsilon, delta = self.epsilon, self.delta
+        return max(each(partial(self._largest, a, b), self._slabs()))
 
-        def largest(cut: slice) -> float:
-            e, d = epsilon[cut].astype(np.float64), delta[cut].astype(np.float64)
-            v2 = self.vp[cut].astype(np.float64) ** 2
-            if self.theta is not None:
-                return float((v2 * np.maximum(1 + 2 * e, 1.0)).max()) * (a + b)
-            t = (1 + 2 * e) * a + b
-            root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
-            return float((v2 * (t + root) / 2).max())
+    def _along_depth(self, weights: Stencil) -> NDArray[np.float64]:
+        """Return the largest eigenvalue of -d2/dz2 by depth, (nz,), 1/m^2."""
+        scale, h = self.grid.depth_scale, self.grid.spacing[-1]
+        assert scale is not None
+        tilted = self.theta is not None
+        bend = np.maximum(potential(scale, weights.second(tilted)), 0.0)
+        return np.asarray((weights.nyquist(tilted) * scale * scale + bend) / (h * h))
 
-        return max(each(largest, self._slabs()))
+    def _largest(self, a: float, b: float | NDArray[np.float64], cut: slice) -> float:
+        """Return the largest eigenvalue of some planes, with a and b of `max_eigenvalue`."""
+        v2 = self.vp[cut].astype(np.float64) ** 2
+        if self.epsilon is None or self.delta is None:
+            return float((v2 * (a + b)).max())
+        e, d = self.epsilon[cut].astype(np.float64), self.delta[cut].astype(np.float64)
+        if self.theta is not None:
+            stiffest = v2 * np.maximum(1 + 2 * e, 1.0)
+            return (
+                float(stiffest.max()) * (a + b) if isinstance(b, float) else float((stiffest * (a + b)).max())
+            )
+        t = (1 + 2 * e) * a + b
+        root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
+        return float((v2 * (t + root) / 2).max())
 
     def _slabs(self) -> list[slice]:
         """Return slices along x of about a million points, so that work in float64 needs no copy of the model."""

@@ -67,6 +67,10 @@ class ModelLike(Protocol):
         """Smallest phase velocity of P waves, m/s."""
 
     @property
+    def slowest_by_depth(self) -> NDArray[np.float64]:
+        """Smallest phase velocity of P waves at each depth of the grid, (nz,), m/s."""
+
+    @property
     def fastest(self) -> float:
         """Largest P velocity in any direction, m/s."""
 

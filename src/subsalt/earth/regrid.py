@@ -104,9 +104,10 @@ def weights_between(
     """
     from scipy.sparse import csr_array
 
-    h, n = source.spacing[axis], source.shape[axis]
-    wide = max(h, target.spacing[axis])
-    at = (target.axis(axis) - source.origin[axis]) / h
+    n, places = source.shape[axis], target.axis(axis)
+    at, h = source.index_along(axis, places), source.spacing_along(axis, places)
+    # the coarser of the two spacings at every target point
+    wide = np.maximum(h, target.spacing_along(axis, places))
     mean = OF_MODEL if cells else OF_IMAGE
     reach = mean.reach * wide / h + (0.5 if cells else 0.0)
     first, last = np.ceil(at - reach).astype(int), np.floor(at + reach).astype(int)
@@ -114,6 +115,7 @@ def weights_between(
     starts = np.concatenate([[0], np.cumsum(counts)])
     # all target points in one row: one call for the functions of all weights
     index = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
+    h, wide = np.repeat(h, counts), np.repeat(wide, counts)
     d = (index - np.repeat(at, counts)) * h / wide
     raw = np.zeros_like(d)
     for off, weight in _CELL if cells else _POINT:

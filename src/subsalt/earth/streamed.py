@@ -33,6 +33,8 @@ class Facts:
         Smallest and largest value by parameter.
     slowest, fastest : float
         Smallest and largest phase velocity, m/s (`EarthModel.slowest`, `fastest`).
+    slowest_by_depth : tuple of float
+        Smallest phase velocity at each depth, m/s.
     eigenvalue : float
         Largest eigenvalue of -C L at the order that was asked for, 1/s^2.
     tilted, anisotropic : bool
@@ -45,6 +47,7 @@ class Facts:
 
     limits: dict[str, tuple[float, float]]
     slowest: float
+    slowest_by_depth: tuple[float, ...]
     fastest: float
     eigenvalue: float
     tilted: bool
@@ -63,6 +66,7 @@ class Facts:
         return cls(
             {name: slab.limits(name) for name in slab.volumes},
             slab.slowest,
+            tuple(slab.slowest_by_depth.tolist()),
             slab.fastest,
             slab.max_eigenvalue(stencil),
             slab.theta is not None and bool(slab.theta.any()),
@@ -80,6 +84,7 @@ class Facts:
                 for name, (low, high) in self.limits.items()
             },
             min(self.slowest, other.slowest),
+            tuple(map(min, self.slowest_by_depth, other.slowest_by_depth)),
             max(self.fastest, other.fastest),
             max(self.eigenvalue, other.eigenvalue),
             self.tilted or other.tilted,
@@ -96,7 +101,8 @@ class Facts:
     def from_json(cls, values: dict[str, Any]) -> Facts:
         """Return the facts in the result of `to_json`."""
         limits = {name: (low, high) for name, (low, high) in values["limits"].items()}
-        return cls(**(values | {"limits": limits}))
+        by_depth = tuple(values["slowest_by_depth"])
+        return cls(**(values | {"limits": limits, "slowest_by_depth": by_depth}))
 
 
 def together(parts: Iterable[Facts]) -> Facts:
@@ -324,6 +330,11 @@ class StreamedModel(TimeStep):
     def slowest(self) -> float:
         """Smallest phase velocity of P waves, m/s."""
         return self._facts().slowest
+
+    @property
+    def slowest_by_depth(self) -> NDArray[np.float64]:
+        """Smallest phase velocity of P waves at each depth of the grid, (nz,), m/s."""
+        return np.array(self._facts().slowest_by_depth)
 
     @property
     def fastest(self) -> float:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from subsalt.errors import ConfigError
 from subsalt.kernels.problem import Z_FRONT, Layout, Problem
+from subsalt.numerics.depth_axis import potential
 
 #: in the cache of a problem
 _ROWS = "depth_rows"
@@ -74,31 +75,11 @@ def padded_row(layout: Layout, row: NDArray) -> NDArray:
     return np.pad(row, (Z_FRONT, layout.row - Z_FRONT - len(row)), mode="edge")
 
 
-def curvature(problem: Problem, scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return e = a^(3/2) D2 a^(1/2) at every node, a continued constantly beyond the ends; 0 where a is constant.
-
-    Parameters
-    ----------
-    problem : Problem
-        Weights and spacing along z.
-    scale : ndarray, (nz,)
-        a.
-    """
-    m, n = problem.radius, len(scale)
-    around = np.sqrt(np.pad(scale, m, mode="edge"))
-    weights = problem.weights.second(problem.tilted)
-    # differences from the node itself: the weights of a stencil sum to 0
-    bend = np.zeros(n)
-    for k in range(1, m + 1):
-        ahead, behind = around[m + k : m + k + n], around[m - k : m - k + n]
-        bend += weights[k] * ((ahead - around[m : m + n]) + (behind - around[m : m + n]))
-    return np.asarray(scale**1.5 * bend / problem.spacing3[2] ** 2)
-
-
 def _made(problem: Problem) -> DepthRows:
     scale = np.asarray(problem.depth_scale, dtype=np.float64)
     _check(problem, scale)
-    square, bend = scale**2, curvature(problem, scale)
+    square = scale * scale
+    bend = potential(scale, problem.weights.second(problem.tilted)) / problem.spacing3[2] ** 2
     centres = [problem.weights.second(problem.tilted)[0] / h**2 for h in problem.spacing3]
     flat = sum(centres[axis] for axis in problem.axes if axis != 2)
     deep = square * centres[2] - bend
@@ -114,8 +95,8 @@ def _made(problem: Problem) -> DepthRows:
     return DepthRows(
         rounded(square),
         tuple(rounded(row) for row in of_field),
-        rounded(scale**-0.5),
-        rounded(scale**1.5),
+        rounded(1.0 / np.sqrt(scale)),
+        rounded(scale * np.sqrt(scale)),
     )
 
 

@@ -106,6 +106,15 @@ class DepthAxis:
     knots: Rows
     coefficients: Rows
 
+    def _key(self) -> tuple[float, int, float, bytes, bytes]:
+        return self.top, self.count, self.spacing, self.knots.tobytes(), self.coefficients.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DepthAxis) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
     @cached_property
     def depths(self) -> Rows:
         """Depths of the nodes, m."""

@@ -95,7 +95,7 @@ def attach(
             "a 3-D grid takes slices of x and y, a 2-D grid slices of x",
             code="E772",
         )
-    points = propagator.points(slices.positions(depth, *planes))
+    points = propagator.domain.sources(slices.positions(depth, *planes))
     rows = np.arange(len(points))
     if propagator.slab is not None:
         points, rows = propagator.domain.mine(points)

@@ -279,18 +279,35 @@ class Domain:
         return min(depth_for(self.cuts_of(slab), DEEPEST, shared) for slab in self.slabs)
 
     def points(self, positions: NDArray[np.float64]) -> injection.Points:
-        """Return supports and weights of local positions (n, 3), m, on the whole computational grid.
+        """Return supports and weights of local positions (n, 3), m, on the whole computational grid, to record there.
 
         Raises
         ------
         GeometryError
             When a position, or its support, lies outside it.
         """
+        points = self._points(positions)
+        return points if self.depth_scale is None else points.times_along_z(np.sqrt(1.0 / self.depth_scale))
+
+    def sources(self, positions: NDArray[np.float64]) -> injection.Points:
+        """Return supports and weights of local positions (n, 3), m, to inject there; errors as of `points`."""
+        points, scale = self._points(positions), self.depth_scale
+        return points if scale is None else points.times_along_z(scale * np.sqrt(scale))
+
+    def _points(self, positions: NDArray[np.float64]) -> injection.Points:
         index = self.grid.to_index(np.atleast_2d(positions))
         surface = 0 if self.options.free_surface else None
         return injection.sinc_points(
             self.grid.shape3, index, self.grid.ndim, self.options.window, free_surface_row=surface
         )
+
+    @cached_property
+    def depth_scale(self) -> NDArray[np.float64] | None:
+        """A = dzeta / dz along z of the computational grid (`subsalt.numerics.depth_axis`); None where it is uniform.
+
+        The fields that are stepped are a^(1/2) times the pressure.
+        """
+        return self.grid.depth_scale
 
     def mine(self, points: injection.Points) -> tuple[injection.Points, NDArray[np.intp]]:
         """Return the parts of points of the whole grid that lie on owned cells, in local indices, and which points."""

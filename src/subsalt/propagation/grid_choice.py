@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +22,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
+from subsalt.numerics.depth_axis import Demand, stretched
 from subsalt.numerics.stencil import FITTED_ORDERS, LEAST_POINTS, Stencil
 from subsalt.propagation.folding import PART, WAVELENGTHS, Waves, points_of_image, reflection_error, symbol
 from subsalt.propagation.options import PropagationOptions
@@ -32,6 +34,8 @@ TABULATED = 0.01
 #: examined range of points per shortest wavelength
 FEWEST, MOST = 2.2, 12.0
 _POINTS = np.linspace(FEWEST, MOST, 981)
+#: how the computational grid is spaced along z
+DepthSpacing = Literal["auto", "uniform"]
 #: share of the accuracy that a reflection may use: on fine grids fitted weights use all of it, aliasing a last digit
 _MISS = 1.01
 #: a grid coarser than the model's by less than this is not worth carrying the model to it
@@ -193,7 +197,13 @@ def _coarsest(errors: NDArray[np.float64], accuracy: float) -> float | None:
 
 
 def chosen_grid(
-    model: ModelLike, options: PropagationOptions, wavelet: Wavelet, accuracy: float, *, imaging: bool
+    model: ModelLike,
+    options: PropagationOptions,
+    wavelet: Wavelet,
+    accuracy: float,
+    *,
+    imaging: bool,
+    depth_axis: DepthSpacing = "uniform",
 ) -> Grid:
     """Return the grid that carries the band of a wavelet through a model; the model's own when it is about as coarse.
 
@@ -209,6 +219,8 @@ def chosen_grid(
         Error of a waveform, relative L2, after `WAVELENGTHS` shortest wavelengths in the slowest part.
     imaging : bool
         Images are summed on the grid; else reflections are modelled.
+    depth_axis : {"auto", "uniform"}
+        Whether the spacing along z may grow with the slowest velocity of each depth.
 
     Raises
     ------
@@ -227,9 +239,34 @@ def chosen_grid(
             f"lower the frequencies (band-pass the traces, lower f0), or take a finer grid: grid = {spacing:g}",
             code="E531",
         )
-    if all(h <= spacing < WORTH * h for h in own):
-        return model.grid
-    return with_spacing(model.grid, spacing)
+    as_coarse = all(h <= spacing < WORTH * h for h in own)
+    grid = model.grid if as_coarse else with_spacing(model.grid, spacing)
+    if depth_axis == "uniform":
+        return grid
+    slowest = model.as_medium(medium).slowest_by_depth
+    return _stretched(grid, model.grid.axis(-1), slowest, wavelet.fmax * points, options, medium == "tti")
+
+
+def _stretched(
+    grid: Grid,
+    depths: NDArray[np.float64],
+    slowest: NDArray[np.float64],
+    resolution: float,
+    options: PropagationOptions,
+    tilted: bool,
+) -> Grid:
+    """Return a grid with a depth axis that follows the slowest velocity at some depths; as it is where that gains little."""
+    demand = Demand(
+        grid.origin[-1],
+        max(grid.last[-1], float(depths[-1])),
+        grid.spacing[-1],
+        resolution,
+        max(options.weights.order // 2, (options.support + 1) // 2),
+    )
+    axis = stretched(depths, slowest, demand, options.weights, tilted)
+    if axis is None:
+        return grid
+    return Grid((*grid.shape[:-1], axis.count), grid.spacing, grid.origin, axis)
 
 
 def with_spacing(grid: Grid, spacing: float) -> Grid:

@@ -132,6 +132,9 @@ class Propagator:
             layer.profile(n, widths[2 * i], widths[2 * i + 1], spacing3[i], vmax)
             for i, n in enumerate(self.comp_grid.shape3)
         ]
+        if self.domain.depth_scale is not None:
+            # a layer of as many cells is as much thicker as its spacing is larger
+            sigma[2] *= self.domain.depth_scale
         return [s[at : at + n] for s, at, n in zip(sigma, self.domain.first, self.layout.shape3, strict=True)]
 
     def _problem(self, local: EarthModel, whole: ModelLike, vmax: float) -> Problem:
@@ -170,6 +173,7 @@ class Propagator:
             scales,
             opts.weights.kind,
             mirror,
+            depth_scale=self.domain.depth_scale,
         )
 
     def _mirror(
@@ -228,7 +232,7 @@ class Propagator:
                 np.concatenate([positions, mirrored]),
                 np.concatenate([scaled, -scaled[which]]),
             )
-        points = self.points(positions)
+        points = self.domain.sources(positions)
         if self.slab is not None:
             points, rows = self.domain.mine(points)
             scaled = scaled[rows]
@@ -412,9 +416,7 @@ class Propagator:
         cell = tuple(int(v) for v in where[0]) if len(where) else (0, 0, 0)
         m = float(self.layout.view(self.problem.param("m"))[cell])
         whole = [i + first for i, first in zip(cell, self.domain.first, strict=True)]
-        at = [
-            o + h * i for o, h, i in zip(self.comp_grid.origin3, self.comp_grid.spacing3, whole, strict=True)
-        ]
+        at = self.comp_grid.at_nodes(np.array([whole]))[0]
         return NumericalFailure(
             f"the wavefield is not finite at step {state.it}, first at x = {at[0]:g}, y = {at[1]:g}, z = {at[2]:g} m "
             f"(vp there {math.sqrt(m) / self.dt:.5g} m/s)",

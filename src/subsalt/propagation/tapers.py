@@ -60,7 +60,7 @@ def elliptical_near(
     index = np.rint(grid.to_index(positions)).astype(int)
     inside = ((index >= 0) & (index < np.array(shape))).all(axis=1)
     nodes = np.unique(index[inside], axis=0)
-    at_nodes = np.array(grid.origin3) + nodes * np.array(grid.spacing3)
+    at_nodes = grid.at_nodes(nodes)
     nodes = nodes[whole.at(at_nodes, "epsilon") != whole.at(at_nodes, "delta")]
     if not len(nodes):
         return local

@@ -256,7 +256,8 @@ def _corners(facts: RunFacts) -> list[tuple[str, str]]:
         frame = frame_from(
             [section(facts.run, "frame")[k] for k in ("x0", "y0", "azimuth", "flip")], "run.json"
         )
-        grid = Grid(*(tuple(said[k]) for k in ("shape", "spacing", "origin")))
+        shape, spacing, origin = (tuple(said[k]) for k in ("shape", "spacing", "origin"))
+        grid = Grid(shape, spacing, origin)
         numbers = LineNumbers(**lines)
     except (ConfigError, ModelError, KeyError, TypeError, ValueError):
         return []

@@ -297,8 +297,9 @@ def packed(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
     planes = volume.planes
     assert isinstance(planes, SegyPlanes)
     sorted_already = np.array_equal(planes.order, np.arange(len(planes.order)))
+    grid = volume.grid
     facts = {
-        "grid": asdict(volume.grid),
+        "grid": {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin},
         "frame": asdict(volume.frame),
         "layout": planes.layout.to_json(),
         "findings": plain([asdict(f) for f in volume.findings]),
@@ -314,7 +315,8 @@ def packed(volume: OpenVolume) -> tuple[dict[str, Any], NDArray[np.int64]]:
 def unpacked(facts: dict[str, Any], order: NDArray[np.int64]) -> OpenVolume:
     """Return the open volume that `packed` described."""
     lay = FileLayout.from_json(facts["layout"])
-    grid = Grid(**{k: tuple(v) for k, v in facts["grid"].items()})
+    shape, spacing, origin = (tuple(facts["grid"][k]) for k in ("shape", "spacing", "origin"))
+    grid = Grid(shape, spacing, origin)
     rows = order if facts["traces"] else np.arange(lay.n_traces, dtype=np.int64)
     return OpenVolume(
         grid,

@@ -313,7 +313,14 @@ def propagation_grid(job: Job, model: ModelLike) -> Grid:
     used = model.as_medium(physics.medium_of(model, options.medium))
     # fine enough for the spectrum of what the model's own grid could not carry either, and where velocities are wrong
     wavelet = job.wavelet(min(0.002, 0.25 * used.choose_dt(options.weights, None, options.dt_reserve)))
-    return chosen_grid(model, options, wavelet, section.accuracy, imaging=job.data is not None)
+    return chosen_grid(
+        model,
+        options,
+        wavelet,
+        section.accuracy,
+        imaging=job.data is not None,
+        depth_axis="uniform" if section.topography is not None else section.depth_axis,
+    )
 
 
 def _noted(nbytes: int) -> None:

@@ -204,7 +204,7 @@ def migrate_shot(
         done = image_by_scheme(shooting, task)
     with clock("taper"):
         on_host = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
-        for weight in window_taper(setup, prop.window, prop.image_box):
+        for weight in window_weights(setup, prop.window, prop.image_box):
             for a in on_host.values():
                 a *= weight
         sums = {name: np.asarray(a, dtype=np.float32) for name, a in on_host.items()}
@@ -241,6 +241,28 @@ def propagator_of(setup: MigrationSetup, shot: Shot, group: Comm | None = None) 
         taper_at=positions,
         group=group,
     )
+
+
+def window_weights(setup: MigrationSetup, window: Box, part: Box | None = None) -> list[NDArray[np.float32]]:
+    """Return what the sums of products of a shot are multiplied by along x, y and z.
+
+    Parameters
+    ----------
+    window : Box
+        Window of the shot, on the model grid.
+    part : Box, optional
+        The part of it that the weights are wanted for; all when None.
+
+    Notes
+    -----
+    Along x and y a taper (`window_taper`); along z, where depth is stretched, dz / dzeta: the fields that are stepped
+    are its square root below the pressure.
+    """
+    weights = window_taper(setup, window, part)
+    scale = setup.model.grid.window(window).depth_scale
+    if scale is not None:
+        weights.append((1.0 / scale).astype(np.float32).reshape(1, 1, -1))
+    return weights
 
 
 def window_taper(setup: MigrationSetup, window: Box, part: Box | None = None) -> list[NDArray[np.float32]]:

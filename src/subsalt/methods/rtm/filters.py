@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Grid
 from subsalt.numerics.fixedmath import ramp
-from subsalt.numerics.stencil import second_derivative
+from subsalt.numerics.stencil import first_derivative, second_derivative
 
 #: order of the Laplacian of images, and the planes on either side that it looks at
 ORDER = 8
@@ -43,7 +43,22 @@ def laplacian(image: NDArray[np.float64], grid: Grid, order: int = ORDER) -> NDA
         term = weights[0] * image
         for k in range(1, radius + 1):
             term = term + weights[k] * (at(k) + at(-k))
-        out += term / grid.spacing3[axis] ** 2
+        term = term / grid.spacing3[axis] ** 2
+        if axis == 2 and (a := grid.depth_scale) is not None:
+            # f_zz = a (a f')', with the derivatives along the coordinate of the axis
+            change = _first(np.pad(a, radius, mode="edge"), order)
+            term = a * a * term + a * change * _first(wide, order) / grid.spacing3[axis] ** 2
+        out += term
+    return out
+
+
+def _first(wide: NDArray[np.float64], order: int) -> NDArray[np.float64]:
+    """Return the first derivative along the last axis for unit spacing, of values with half an order more at each end."""
+    weights = first_derivative(order)
+    n, radius = wide.shape[-1] - 2 * len(weights), len(weights)
+    out: NDArray[np.float64] = np.zeros((*wide.shape[:-1], n))
+    for k, d in enumerate(weights, start=1):
+        out += d * (wide[..., radius + k : radius + k + n] - wide[..., radius - k : radius - k + n])
     return out
 
 
@@ -57,6 +72,8 @@ def top_mute(
     if depth <= 0:
         return image
     z = np.arange(grid.shape[-1], dtype=np.float64) * grid.spacing[-1]
+    if grid.depth_axis is not None:
+        z = grid.axis(-1) - grid.origin[-1]
     if surface is not None:
         z = z - surface[:, :, None]
     return image * ramp((z - depth) / (0.5 * depth))

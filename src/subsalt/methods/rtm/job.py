@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 #: keys of [propagation] that a resolved job may lack, with what it then stands for: the only way there was
-FORMER: dict[str, Any] = {"stencil": "taylor", "grid": "model"}
+FORMER: dict[str, Any] = {"stencil": "taylor", "grid": "model", "depth_axis": "uniform"}
 
 
 class Job(RtmTables):
@@ -182,7 +182,7 @@ class Job(RtmTables):
         tables = job["propagation"]
         if tables["grid"] != "auto":
             # what it would choose by does not matter
-            tables = {k: v for k, v in tables.items() if k != "accuracy"}
+            tables = {k: v for k, v in tables.items() if k not in ("accuracy", "depth_axis")}
         job["propagation"] = {k: v for k, v in tables.items() if FORMER.get(k) != v}
         lossy = self.checkpoint.of_the_image()
         return job | {"checkpoint": lossy} if lossy else job

@@ -203,7 +203,12 @@ class RtmOperator:
         prop.advance(
             prop.new_state(), last, sources=[prop.source(shot.rcv, samples[:, ::-1])], hook=accumulate
         )
-        return image * prop.comp_grid.cell_volume
+        weight = prop.comp_grid.cell_volume
+        scale = prop.domain.depth_scale
+        if scale is None:
+            return image * weight
+        # on a stretched axis the operator is symmetric with the weight a^-2 along z
+        return image * (weight / np.square(scale[prop.interior.slices[2]]))
 
 
 def _require(name: str, values: NDArray, shape: tuple[int, ...]) -> None:

@@ -25,7 +25,7 @@ from subsalt.io.scratch import UnnamedFile
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.kernels.problem import State
 from subsalt.methods.rtm.conditions import ImagingSums, condition_of
-from subsalt.methods.rtm.engine import receiver_samples, window_taper
+from subsalt.methods.rtm.engine import receiver_samples, window_weights
 from subsalt.methods.rtm.image_sum import ILLUMINATION
 from subsalt.methods.rtm.job_setup import migration_setup, survey_of
 from subsalt.methods.rtm.partial_image import open_partial
@@ -384,7 +384,7 @@ class _Images:
         self.scale = setup.image_step * setup.axis.dt
         #: the outer edges of a window that ends inside the model fade, as in the image
         self.weight = np.ones((1, 1, 1), np.float32)
-        for w in window_taper(setup, window):
+        for w in window_weights(setup, window):
             self.weight = self.weight * w
         self.weight = np.broadcast_to(self.weight, window.shape)[cut]
         self.light: NDArray[np.float64] | None = None

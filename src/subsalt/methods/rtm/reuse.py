@@ -23,7 +23,7 @@ from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MemoryPlanError, SnapshotDamaged
 from subsalt.host import available_memory
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.engine import ShotImage, window_taper
+from subsalt.methods.rtm.engine import ShotImage, window_weights
 from subsalt.methods.rtm.image_sum import ILLUMINATION
 from subsalt.methods.rtm.partial_image import intact, open_partial
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -125,7 +125,7 @@ def sums_of_wavefields(
             device.product(sums[CORRELATION], u, w, scale)
             tell()
     fields_of_shot = {name: device.to_host(a) for name, a in sums.items()}
-    for weight in window_taper(setup, window):
+    for weight in window_weights(setup, window):
         for a in fields_of_shot.values():
             a *= weight
     return fields_of_shot

@@ -39,7 +39,7 @@ from subsalt.methods.rtm.checkpoint_section import CheckpointSection
 from subsalt.methods.rtm.data_sections import DataSection
 from subsalt.methods.rtm.model_sections import GridSection, ModelSection
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
-from subsalt.propagation.grid_choice import trace_error
+from subsalt.propagation.grid_choice import DepthSpacing, trace_error
 from subsalt.propagation.options import (
     AnisotropyRule,
     Boundary,
@@ -91,6 +91,11 @@ class PropagationSection(Section):
         gt=0,
         lt=1,
         description="error of direct waves and reflections after 40 shortest wavelengths, for grid = auto",
+    )
+    depth_axis: DepthSpacing = Field(
+        "uniform",
+        description="spacing of the computational grid along z, for grid = auto: auto (grows with the slowest velocity "
+        "of each depth where that saves a tenth of the points), or uniform",
     )
     dt: AutoTime = _wave("dt", "auto")
     boundary: Boundary = _wave("boundary")
