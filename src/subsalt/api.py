@@ -244,6 +244,7 @@ def forward(
     progress: Progress | None = None,
     grid: str | float = "model",
     accuracy: float = 0.01,
+    depth_axis: DepthSpacing = "uniform",
     **options: Unpack[ForwardKeywords],
 ) -> ForwardResult:
     """Model the traces of a survey.
@@ -263,6 +264,8 @@ def forward(
         spacing, m. A job file has ``"auto"`` by default. `born` and its adjoint are linearised on the model's grid.
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
+    depth_axis : {"auto", "uniform"}
+        With ``grid = "auto"``: whether the spacing along z may grow with the slowest velocity of each depth.
     **options
         Fields of `PropagationOptions`, and ``aperture``.
 
@@ -292,7 +295,7 @@ def forward(
     """
     clock = Phases()
     propagation, imaging = split_options(options, "forward", ("aperture",))
-    waves = WaveGrid(grid, accuracy)
+    waves = WaveGrid(grid, accuracy, depth_axis)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation)
     with clock("setup"):
@@ -322,6 +325,7 @@ def migrate(
     checkpoint: CheckpointOptions | None = None,
     grid: str | float = "model",
     accuracy: float = 0.01,
+    depth_axis: DepthSpacing = "uniform",
     **options: Unpack[MigrateKeywords],
 ) -> MigrationResult:
     """Migrate a survey by reverse time migration.
@@ -344,6 +348,8 @@ def migrate(
         spacing, m. The image is on the model's grid with any. A job file has ``"auto"`` by default.
     accuracy : float
         With ``grid = "auto"``: error of a waveform, relative L2, after 40 of the shortest wavelengths.
+    depth_axis : {"auto", "uniform"}
+        With ``grid = "auto"``: whether the spacing along z may grow with the slowest velocity of each depth.
     **options
         Fields of `PropagationOptions` and `ImagingOptions`.
 
@@ -372,7 +378,7 @@ def migrate(
     """
     clock = Phases()
     propagation, imaging = split_options(options, "migrate")
-    waves = WaveGrid(grid, accuracy)
+    waves = WaveGrid(grid, accuracy, depth_axis)
     kernels.prepare_or_warn(propagation.device, propagation.threads)
     check_survey(model, survey, propagation)
     with clock("setup"):

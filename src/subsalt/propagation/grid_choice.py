@@ -255,7 +255,7 @@ def _stretched(
     options: PropagationOptions,
     tilted: bool,
 ) -> Grid:
-    """Return a grid with a depth axis that follows the slowest velocity at some depths; as it is where that gains little."""
+    """Return a grid whose depth axis follows the slowest velocity at `depths`; as it is where that gains little."""
     demand = Demand(
         grid.origin[-1],
         max(grid.last[-1], float(depths[-1])),

@@ -53,7 +53,7 @@ def laplacian(image: NDArray[np.float64], grid: Grid, order: int = ORDER) -> NDA
 
 
 def _first(wide: NDArray[np.float64], order: int) -> NDArray[np.float64]:
-    """Return the first derivative along the last axis for unit spacing, of values with half an order more at each end."""
+    """Return the first derivative along the last axis for unit spacing; `wide` has half an order more at each end."""
     weights = first_derivative(order)
     n, radius = wide.shape[-1] - 2 * len(weights), len(weights)
     out: NDArray[np.float64] = np.zeros((*wide.shape[:-1], n))

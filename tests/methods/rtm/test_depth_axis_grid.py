@@ -1,0 +1,160 @@
+"""Waves on a depth axis that follows the slowest rock: records and images of the uniform grid, exact adjoints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import subsalt
+from subsalt.api import WaveGrid
+from subsalt.earth.grid import Box, Grid
+from subsalt.earth.regrid import Regridder
+from subsalt.methods.rtm.filters import laplacian
+from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
+from subsalt.methods.rtm.operators import ModellingOperator
+
+H = 10.0
+WAVELET = subsalt.ricker(12.0, 0.002)
+
+
+def model(
+    nx: int = 81, nz: int = 81, medium: str = "isotropic", step: float = 1.0, delta: float = 0.1
+) -> subsalt.EarthModel:
+    """Return a model whose velocity grows from 1500 m/s by 3 m/s per metre, with a contrast at 560 m."""
+    z = np.arange(nz) * H
+    vp = np.tile((1500.0 + 3.0 * z) * np.where(z > 555, step, 1.0), (nx, 1)).astype(np.float32)
+    volumes = {}
+    if medium != "isotropic":
+        volumes = {"epsilon": np.full_like(vp, 0.2), "delta": np.full_like(vp, delta)}
+    if medium == "tti":
+        volumes["theta"] = np.full_like(vp, 0.5)
+    return subsalt.EarthModel(Grid((nx, nz), (H, H)), vp, **volumes)
+
+
+def carried(
+    earth: subsalt.EarthModel, options: subsalt.PropagationOptions, axis: str, imaging: bool = False
+) -> subsalt.EarthModel:
+    return WaveGrid("auto", 0.01, axis).carry(earth, options, WAVELET, imaging=imaging)
+
+
+def records(earth, options, survey, axis, spacing=None):
+    """Return the traces of the one shot of a survey."""
+    waves = WaveGrid("auto" if spacing is None else spacing, 0.01, axis)
+    options = waves.options(options)
+    used = waves.carry(earth, options, WAVELET, imaging=False)
+    setup = ModellingSetup.build(used, WAVELET, survey.time, options, None)
+    return model_shot(setup, survey.shots[0], None).traces
+
+
+@pytest.fixture(scope="module")
+def survey() -> subsalt.Survey:
+    receivers = [[x, 80.0] for x in np.arange(150.0, 700.0, 100.0)] + [[400.0, 433.0]]
+    return subsalt.Survey.from_arrays([[400.0, 63.0]], receivers, nt=350, dt=0.002)
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_records_are_as_right_as_on_the_uniform_grid_with_fewer_points(medium, survey):
+    # elliptical: a source in it excites no slow wave, which no grid here carries
+    earth = model(medium=medium, step=1.15, delta=0.2)
+    # the taper of a tilt in front of a PML has so many cells: another medium on another grid
+    sides = {"boundary": "damping", "layer": 60} if medium == "tti" else {}
+    options = subsalt.PropagationOptions(device="reference", source_taper=0, **sides)
+    even, follows = (carried(earth, options, axis) for axis in ("uniform", "auto"))
+    assert follows.grid.shape[1] <= 0.8 * even.grid.shape[1]
+    assert follows.stable_dt(options.weights) >= 1.1 * even.stable_dt(options.weights)
+    sides = {"boundary": "damping", "layer": 200} if medium == "tti" else {}
+    fine = records(earth, subsalt.PropagationOptions(source_taper=0, **sides), survey, "uniform", 3.0)
+    error = {
+        axis: np.linalg.norm(records(earth, options, survey, axis) - fine) / np.linalg.norm(fine)
+        for axis in ("uniform", "auto")
+    }
+    # damping, with the tilt, reflects 1 % (`Layer.reflection`)
+    assert error["auto"] <= (0.02 if medium == "tti" else 0.01)
+    assert error["auto"] <= 1.5 * error["uniform"] + 0.001
+
+
+def test_the_image_is_that_of_the_uniform_grid(survey):
+    true, smooth = model(step=1.15), model()
+    shots = subsalt.Survey.from_arrays(
+        [[x, 63.0] for x in (200.0, 400.0, 600.0)],
+        [[x, 80.0] for x in np.arange(100.0, 720.0, 25.0)],
+        nt=350,
+        dt=0.002,
+    )
+    with_step, without = (subsalt.forward(m, shots, WAVELET, grid=5.0).survey for m in (true, smooth))
+    for shot, direct in zip(with_step.shots, without.shots, strict=True):
+        shot.data -= direct.data
+    images = {
+        axis: subsalt.migrate(
+            smooth, with_step, WAVELET, grid="auto", depth_axis=axis, device="reference"
+        ).image[30:50, 30:]
+        for axis in ("uniform", "auto")
+    }
+    even, follows = images["uniform"].mean(axis=0), images["auto"].mean(axis=0)
+    assert abs(int(even.argmax()) - int(follows.argmax())) == 0
+    assert abs(int(follows.argmax()) + 30 - 56) <= 1
+    assert follows.max() == pytest.approx(even.max(), rel=0.01)
+    assert np.linalg.norm(images["auto"] - images["uniform"]) <= 0.02 * np.linalg.norm(images["uniform"])
+
+
+@pytest.mark.parametrize("free_surface", [False, True])
+@pytest.mark.parametrize("boundary", ["pml", "damping", "none"])
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_modelling_and_born_have_exact_adjoints(medium, boundary, free_surface):
+    options = subsalt.PropagationOptions(
+        device="reference", dtype="float64", boundary=boundary, free_surface=free_surface
+    )
+    used = carried(model(61, 71, medium), options, "auto", imaging=True)
+    assert used.grid.depth_axis is not None
+    src, rcv = [[300.0, 63.0]], [[200.0, 71.0], [406.0, 83.0], [300.0, 603.0]]
+    few = subsalt.Survey.from_arrays(src, rcv, nt=50, dt=0.004)
+    assert subsalt.dot_test(subsalt.rtm_operator(used, few, WAVELET, options)).error < 1e-6
+    assert subsalt.dot_test(ModellingOperator(used, src, rcv, 120, options)).error < 1e-6
+
+
+def test_windows_and_indices_of_the_grid_say_depths():
+    used = carried(model(), subsalt.PropagationOptions(device="reference"), "auto")
+    grid = used.grid
+    depths = grid.axis(-1)
+    assert (np.diff(depths) >= grid.spacing[-1] * (1 - 1e-9)).all()
+    assert depths[-1] >= 800.0
+    points = np.stack([np.full(grid.shape[1], 50.0), np.zeros(grid.shape[1]), depths], axis=1)
+    np.testing.assert_array_equal(grid.to_index(points)[:, 2], np.arange(grid.shape[1]))
+    wider = grid.window(Box((0, 0, -5), (grid.shape[0], 1, grid.shape[1] + 7)))
+    np.testing.assert_allclose(wider.axis(-1)[5:-7], depths, atol=1e-9)
+    np.testing.assert_allclose(np.diff(wider.axis(-1))[:5], depths[1] - depths[0], rtol=1e-9)
+    assert wider.last[-1] == wider.axis(-1)[-1]
+    assert grid == carried(model(), subsalt.PropagationOptions(device="reference"), "auto").grid
+    assert grid != carried(model(), subsalt.PropagationOptions(device="reference"), "uniform").grid
+
+
+def test_arrays_go_to_the_axis_and_back():
+    """A band-limited function of depth is what it was, at depths as good as on a uniform grid."""
+    earth = model()
+    grid = carried(earth, subsalt.PropagationOptions(device="reference"), "auto").grid
+
+    def wave(z):
+        return np.cos(2 * np.pi * z / 200.0)
+
+    there = Regridder(grid, earth.grid, "mirror")
+    values = np.tile(wave(grid.axis(-1)), (grid.shape[0], 1))
+    back = there.carried(values, 0, 0, earth.grid.shape[0])
+    inside = slice(15, 60)
+    np.testing.assert_allclose(back[40, inside], wave(earth.grid.axis(-1))[inside], atol=0.01)
+
+
+def test_the_laplacian_sees_depths():
+    grid = carried(model(), subsalt.PropagationOptions(device="reference"), "auto").grid
+    z = np.broadcast_to(grid.axis(-1), (grid.shape[0], 1, grid.shape[1]))
+    parabola = laplacian(0.5 * z * z, grid)
+    # away from the edges, whose values are continued; the third derivative of the axis jumps from knot to knot
+    np.testing.assert_allclose(parabola[20, 0, 6:-6], 1.0, atol=5e-3)
+
+
+def test_the_axis_stays_uniform_where_it_is_asked_to_or_velocity_does_not_grow():
+    options = subsalt.PropagationOptions(device="reference")
+    assert carried(model(), options, "uniform").grid.depth_axis is None
+    flat = subsalt.EarthModel(Grid((81, 81), (H, H)), np.full((81, 81), 2000.0, np.float32))
+    assert carried(flat, options, "auto").grid.depth_axis is None
+    with pytest.raises(subsalt.errors.ConfigError, match="depth_axis"):
+        WaveGrid("auto", 0.01, "stretched")
