@@ -53,7 +53,7 @@ def test_opm_flow_is_profiled_as_it_is(tmp_path):
     assert sum(row["calls"] for row in barriers["rows"]) > 0
     assert {row["class"] for row in barriers["rows"]} <= {"candidate", "weak", "keep"}
     assert "MPI_Barrier" in calls
-    assert "document 002, case 4" in done.stdout
+    assert "published simulator, case 4" in done.stdout
     assert "What it does in MPI" in (tmp_path / "profile.html").read_text()
 
 

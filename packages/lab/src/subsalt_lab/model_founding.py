@@ -112,26 +112,26 @@ ASSUMPTIONS = (
     "rate of a node: that of the kernel column on the fewest nodes of the grid; slabs along x; the slab with most "
     "planes rules",
     "halo: 4 planes of 2 wavefields to each neighbour at 3.2 GB/s (assumed), one message after the other, nothing "
-    "hidden; the document's kernel column has no room for it: it lies outside, or under the time steps",
-    "init (001, Lustre): all nodes together read no faster than the fewest did; trace (000): the master sends all in "
+    "hidden; the published kernel column has no room for it: it lies outside, or under the time steps",
+    "init (Lustre): all nodes together read no faster than the fewest did; trace: the master sends all in "
     "the same time to any number of nodes (before), each node reads its own part at its own rate (after)",
-    "2486 on 12 nodes reads its traces at a third of the rate of the other rows of document 000: fitted there, theirs "
+    "2486 on 12 nodes reads its traces at a third of the rate of the other published rows: fitted there, theirs "
     "come out twice as long as they were",
-    "not in a phase: what total leaves beside the predicted kernel and init; no document says what it is",
+    "not in a phase: what total leaves beside the predicted kernel and init; no study says what it is",
 )
 
 UNITS = {
     "kernel": "s, model",
-    "kernel_measured": "s, document",
+    "kernel_measured": "s, published",
     "halo": "s, all exchanges one after the other",
     "exposed": "s, what of the halo the core of a slab could not hide",
     "init": "s, model",
-    "init_measured": "s, document",
-    "total_measured": "s, document",
-    "unexplained": "s, total of the document less the phases of the model",
+    "init_measured": "s, published",
+    "total_measured": "s, published",
+    "unexplained": "s, published total less the phases of the model",
     "rate": "point-steps/s of a node, both wavefields as one",
     "trace_before": "s, model",
-    "trace_before_measured": "s, document",
+    "trace_before_measured": "s, published",
     "trace": "s, model",
     "trace_measured": "s, document",
 }
@@ -289,7 +289,7 @@ def thin_slabs(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"125 grid on {last['nodes']} nodes: an even share would take {even:.1f} s; {last['planes']} planes at most "
         f"where the mean is {GRIDS['125'][0] / last['nodes']:.1f} make it {last['kernel']:.1f} s ({uneven:+.1f} s, "
-        f"explained); the document has {last['kernel_measured']:.1f} s ({over:+.1f} s, not explained)",
+        f"explained); the study has {last['kernel_measured']:.1f} s ({over:+.1f} s, not explained)",
         f"there all planes of a slab are sent ({last['planes']} of 2 x {GHOST}): nothing hides the halo, "
         f"{last['halo']:.1f} s if each message waited for the one before; on 8 nodes and fewer, where a core is left "
         "under which it can travel, the kernel column is met within 3 %",

@@ -340,7 +340,7 @@ def founding_tables(rows: Sequence[Mapping[str, Any]], how: str) -> Iterator[str
         for t in TESTS
     ]
     yield (
-        f"Founding document 004: flash modules, the best of a minute, beside this machine\n{gap}"
+        f"A published flash array by modules, the best of a minute, and this machine\n{gap}"
         + render(first, [Column("test", "test"), *modules, *here], how)
     )
     yield f"Service time, one transfer at a time, ms\n{gap}" + render(*_service(rows, places), how)

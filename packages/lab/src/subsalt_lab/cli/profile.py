@@ -1,6 +1,6 @@
 """`subsalt lab profile`: run the program under the interposer, print, keep the result.
 
-The four cases of the founding document 002: a reservoir simulator on about 500 cores, before its barriers went.
+The four published cases of a reservoir simulator on about 500 cores, before its barriers were removed.
 
 Run a command of ours that profiles itself, and read what it leaves.
 """
@@ -94,10 +94,10 @@ def profile_built_in(
 
 #: case, ranks, wall s, in MPI s; barriers: s over ranks, calls over ranks
 CASES = (
-    ("document 002, case 1", 500, 12505, 4098, 303303.55, 421693313),
-    ("document 002, case 2", 500, 4672, 1784, 260468.63, 761836748),
-    ("document 002, case 3", 490, 11553, 5152, 1125990.74, 286070005),
-    ("document 002, case 4", 500, 22171, 7480, 1315744.11, 1514059234),
+    ("published simulator, case 1", 500, 12505, 4098, 303303.55, 421693313),
+    ("published simulator, case 2", 500, 4672, 1784, 260468.63, 761836748),
+    ("published simulator, case 3", 490, 11553, 5152, 1125990.74, 286070005),
+    ("published simulator, case 4", 500, 22171, 7480, 1315744.11, 1514059234),
 )
 COLUMNS = (
     Column("case", "case"),
@@ -152,7 +152,7 @@ def rows(profile: MpiProfile | None = None) -> list[dict[str, Any]]:
 
 def founding_table(profile: MpiProfile, how: str) -> str:
     """Return the table, as text, Markdown or CSV."""
-    return f"Beside the founding document 002\n{render(rows(profile), COLUMNS, how)}"
+    return f"Published profiles of a reservoir simulator, and this program\n{render(rows(profile), COLUMNS, how)}"
 
 
 #: units of the columns of a profile
