@@ -72,5 +72,6 @@ def test_a_profile_stands_below_the_founding_cases():
     assert (row["barrier_part"], row["barrier_wall"], row["barrier_us"]) == (50.0, 10.0, 50000.0)
     table = founding.founding_table(profiled, "markdown")
     assert (
-        "| published simulator, case 3 | 490 | 3:12:33 | 1:25:52 | 44.59 | 1,125,990.74 | 44.60 | 19.89 |" in table
+        "| published simulator, case 3 | 490 | 3:12:33 | 1:25:52 | 44.59 | 1,125,990.74 | 44.60 | 19.89 |"
+        in table
     )
