@@ -130,6 +130,7 @@ def test_it_tells_what_the_issue_asks_for(run):
     # the overview holds the three planes: they are named, not drawn again
     assert sum(n == "img" for n, _ in page.elements) == 2
     assert "pictures/image_inline.png" in text
+    assert "subsalt view line7.run --open" in text
 
 
 def test_state_picture_and_numbers_come_first_and_the_rest_is_folded(run):

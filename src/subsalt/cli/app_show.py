@@ -38,6 +38,7 @@ def reimage(
 @command(
     "Draw an image, a model, gathers or shots.",
     "subsalt view survey.run -o image.png",
+    "subsalt view volume.run --open",
     "subsalt view line.run --at 605 --at 608 --velocity",
     "subsalt view line.run/gathers.sgy --gathers-every 50",
     "subsalt view survey.toml --signal --shot 8",

@@ -6,6 +6,7 @@ its subject.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from subsalt.earth.grid import Frame, Grid, map_corners
@@ -59,7 +60,11 @@ def pictures(facts: RunFacts) -> dict[str, Any] | None:
     planes = {p.name: [f"{p.name}_{k}" for k in PLANES if f"{p.name}_{k}" in names] for p in shown}
     inside = {name for of_one in planes.values() for name in of_one}
     run = title_of(facts)
-    alone = [_figure(p, planes[p.name], run) for p in shown if p.name not in inside]
+    alone = [
+        _figure(p, planes[p.name], run) | {"run": shlex.quote(facts.folder.resolve().name)}
+        for p in shown
+        if p.name not in inside
+    ]
     return {"first": alone[0], "rest": alone[1:]}
 
 
