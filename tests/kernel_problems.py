@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from subsalt.earth.grid import Box
 from subsalt.kernels import cpu, reference
@@ -14,6 +15,14 @@ from subsalt.numerics.stencil import radius_of
 
 SPACING = (1.0, 1.1, 0.9)
 DT = 0.2
+
+_axis = {"stretched": False}
+
+
+@pytest.fixture(autouse=True, params=["uniform", "stretched"])
+def depth_axis(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do every test of the file that imports this once on a uniform depth axis, and once on a stretched one."""
+    monkeypatch.setitem(_axis, "stretched", request.param == "stretched")
 
 
 def make_problem(
@@ -27,9 +36,12 @@ def make_problem(
     widths: tuple[int, int, int, int, int, int] = (5, 4, 3, 5, 4, 6),
     dtype: type = np.float32,
     seed: int = 0,
-    stretched: bool = False,
+    stretched: bool | None = None,
 ) -> Problem:
-    """Return a problem with random parameters; the same numbers, rounded to float32, in every dtype."""
+    """Return a problem with random parameters; the same numbers, rounded to float32, in every dtype.
+
+    Its depth axis is stretched or not, as `depth_axis` of the test says where `stretched` does not.
+    """
     rng = np.random.default_rng(seed)
     layout = Layout(shape3, radius_of(order), ndim)
     w = list(widths) if boundary != "none" else [0] * 6
@@ -70,7 +82,7 @@ def make_problem(
         free_surface,
         dtype,
         depth_scale=random_depth_scale(shape3[2], layout.radius, w, free_surface, seed)
-        if stretched
+        if (_axis["stretched"] if stretched is None else stretched)
         else None,
     )
 

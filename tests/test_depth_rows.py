@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from kernel_problems import SPACING, make_problem, random_state
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError
 from subsalt.kernels import reference
 from subsalt.kernels.depth_rows import depth_rows, padded_row
+from subsalt.kernels.mirror import Mirror
 from subsalt.kernels.problem import Layout, Problem
 from subsalt.kernels.reference_operators import at
 from subsalt.numerics.depth_axis import potential
@@ -280,7 +282,7 @@ def test_rows_are_zero_and_one_where_the_axis_is_uniform():
     np.testing.assert_allclose(rows.square, scale**2, rtol=1e-15)
     np.testing.assert_allclose(rows.root * rows.power, scale, rtol=1e-15)
     row = padded_row(problem.layout, rows.root)
-    assert len(row) == problem.layout.row
+    assert len(row) == problem.layout.row + 16
     assert (row[:16] == rows.root[0]).all()
     assert (row[16 + n :] == rows.root[-1]).all()
     problem.depth_scale = None
@@ -295,6 +297,10 @@ def test_scales_that_do_not_fit_the_problem_are_refused():
             depth_rows(problem)
     problem.depth_scale = np.linspace(1, 0.5, 40)
     with pytest.raises(ConfigError, match="varies within 12 nodes of the top or 14 of the bottom"):
+        depth_rows(problem)
+    none, nowhere = csr_array((0, problem.layout.numbers)), np.zeros(0, np.int32)
+    problem.depth_scale, problem.mirror = np.ones(40), Mirror(nowhere, none, nowhere, none, none, none)
+    with pytest.raises(ConfigError, match="below a free surface inside the grid"):
         depth_rows(problem)
 
 

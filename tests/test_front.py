@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import subsalt as ss
+from kernel_problems import depth_axis as depth_axis
 from kernel_problems import make_problem
 from segment_work import by_segment
 from subsalt.acquisition.injection import Points

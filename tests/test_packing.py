@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kernel_problems import depth_axis as depth_axis
 from kernel_problems import make_problem, random_state, step, to_cpu
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError

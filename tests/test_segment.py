@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kernel_problems import depth_axis as depth_axis
 from kernel_problems import make_problem, random_state, to_cpu
 from patience import PATIENCE, cpu_seconds, wait_for
 from segment_work import SHAPES, by_segment, points_everywhere, same, work_for

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kernel_problems import depth_axis as depth_axis
 from kernel_problems import make_problem, random_state, to_cpu
 from patience import PATIENCE
 from subsalt import _native

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from kernel_problems import depth_axis as depth_axis
 from kernel_problems import make_problem, random_state, to_cpu
 from segment_work import by_segment, same, work_for
 from subsalt.kernels import cpu

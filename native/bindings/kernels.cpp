@@ -127,9 +127,9 @@ void plain_step(const Plan& plan, const std::vector<Padded>& prev, const std::ve
                 const std::string& isa) {
     const bool known_radius = plan.pb.radius == 2 || plan.pb.radius == 4;
     if (plan.pb.medium == Medium::tti || !known_radius || plan.pb.dim != 3 || plan.pb.boundary != Boundary::none ||
-        plan.pb.free_surface || plan.pb.storage != ModelStorage::f32)
-        throw std::invalid_argument(
-            "the plain loop is for isotropic and VTI media, orders 4 and 8, 3-D, no layer, float32 models");
+        plan.pb.free_surface || plan.pb.storage != ModelStorage::f32 || plan.pb.stretch.square != nullptr)
+        throw std::invalid_argument("the plain loop is for isotropic and VTI media, orders 4 and 8, 3-D, no layer, "
+                                    "float32 models, a uniform depth axis");
     const Levels lv = levels_of(plan, prev, curr, {});
     const Table& k = table_of(isa, threads);
     nb::gil_scoped_release release;
@@ -161,6 +161,8 @@ void bind_kernels(nb::module_& m) {
              "first"_a.noconvert(), "profiles"_a.noconvert(), "m"_a.noconvert(), "e"_a.noconvert().none(),
              "s"_a.noconvert().none(), "scales"_a)
         .def("set_tilt", &Plan::set_tilt, "axis"_a.noconvert(), "spacing"_a, "second"_a, "first"_a, "share"_a)
+        .def("set_stretch", &Plan::set_stretch, "square"_a.noconvert(), "centre"_a.noconvert(), "root"_a.noconvert(),
+             "power"_a.noconvert())
         .def("memory_shape", &Plan::memory_shape, "axis"_a)
         // for plug-ins that bring it to their device
         .def_prop_ro("address", [](const Plan& plan) { return reinterpret_cast<std::uintptr_t>(&plan.pb); })

@@ -63,6 +63,8 @@ void roof_step(const Plan& plan, const std::vector<Padded>& prev, const std::vec
                const std::string& isa) {
     if (threads < 1) throw std::invalid_argument("threads must be 1 or more");
     if (plan.pb.dim != 3) throw std::invalid_argument("the step without its stencil is for 3-D");
+    if (plan.pb.stretch.square != nullptr)
+        throw std::invalid_argument("the step without its stencil has no stretched axis");
     const auto fields = static_cast<std::size_t>(plan.pb.fields);
     if (prev.size() != fields || curr.size() != fields) throw std::invalid_argument("wrong number of fields");
     Levels lv{};

@@ -158,6 +158,25 @@ void Plan::set_tilt(const std::vector<Padded>& axis, std::array<double, 3> spaci
     pb.medium = Medium::tti;
 }
 
+void Plan::set_stretch(const Row1& square, const std::vector<Row1>& centre, const Row1& root, const Row1& power) {
+    const std::size_t fields = pb.medium == Medium::tti ? 2 : 1;
+    if (centre.size() != fields) throw std::invalid_argument("wrong number of rows of centre weights");
+    stretch_.clear();
+    stretch_.reserve(3 + fields); // the rows stay where they are
+    const auto taken = [&](const Row1& row) {
+        // a vector is read behind the one of the last point
+        if (static_cast<Index>(row.shape(0)) < z_front + rounded(pb.n[2]) + z_front)
+            throw std::invalid_argument("a row of the depth axis is too short");
+        stretch_.emplace_back(row.data(), row.data() + row.shape(0));
+        return stretch_.back().data() + z_front;
+    };
+    pb.stretch.square = taken(square);
+    for (std::size_t i = 0; i < fields; ++i)
+        pb.stretch.centre[pb.fields - fields + i] = taken(centre[i]);
+    pb.stretch.root = taken(root);
+    pb.stretch.power = taken(power);
+}
+
 void Plan::make_windows(const std::vector<float>& b) {
     const Index n = pb.n[2], lo = pb.width[4], hi = pb.width[5], reach = pb.radius;
     pb.wz.front = lo > 0 ? rounded(lo + reach) : 0;

@@ -37,6 +37,10 @@ public:
     void set_tilt(const std::vector<Padded>& axis, std::array<double, 3> spacing, const std::vector<double>& second,
                   const std::vector<double>& first, double share);
 
+    /// Stretch the depth axis: a^2, the weights of the centre by field (of the last ones), a^(-1/2) and a^(3/2), each
+    /// from 16 floats before z = 0 on.
+    void set_stretch(const Row1& square, const std::vector<Row1>& centre, const Row1& root, const Row1& power);
+
     /// Pointer to a padded array of this problem; throws when its shape is another.
     float* padded(const Padded& a, const char* what) const;
 
@@ -45,6 +49,7 @@ public:
 
 private:
     std::array<std::vector<float>, 3> profile_; // b or t per axis
+    std::vector<std::vector<float>> stretch_;   // rows of a stretched depth axis
     std::vector<float> window_b_, window_in_, window_near_;
     std::vector<Padded> keep_;
 

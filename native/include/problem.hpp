@@ -62,6 +62,16 @@ struct WindowsZ {
     const float* near_side; // all bits set in layer + radius cells; a cell near both sides belongs to the front window
 };
 
+/// What a stretched depth axis brings into the rows along z (src/subsalt/kernels/depth_rows.py says which equations
+/// these are); all null on a uniform axis. Every row begins at z = 0, with its first number before it and its last one
+/// behind it wherever a kernel reads.
+struct Stretch {
+    const float* square;    // a^2, a = dzeta/dz
+    const float* centre[2]; // by field: weights of the point itself, with a^2 and -e; of q alone in VTI
+    const float* root;      // a^(-1/2)
+    const float* power;     // a^(3/2)
+};
+
 /// One medium on one grid, discretised. Arrays named `padded` have n[0] + 2 radius planes of at least n[1] + 2 y_halo
 /// rows of `row` floats, with z = 0 at float 16 of a row; halo and padding of m are zero.
 struct Problem {
@@ -88,6 +98,7 @@ struct Problem {
     const float* b[3];          // n[axis], exp(-sigma dt) (PML)
     const float* t[3];          // n[axis], sigma dt (damping); t[2] is padded with 16 zeros behind
     WindowsZ wz;
+    Stretch stretch;
     Index compact_row; // floats per row of the x and y memory fields: n[2] rounded up to 16
 };
 

@@ -253,6 +253,17 @@ private:
         return false;
     }
 
+#if SUBSALT_LANES == 16
+    /// The visit of windows that fit registers: its term added or written, with one vector or two.
+    template <bool Stretched>
+    static auto in_registers(bool onto, bool two) {
+        return onto ? (two ? add_term_z_in_registers<M, true, true, Stretched>
+                           : add_term_z_in_registers<M, true, false, Stretched>)
+                    : (two ? add_term_z_in_registers<M, false, true, Stretched>
+                           : add_term_z_in_registers<M, false, false, Stretched>);
+    }
+#endif
+
     /// The term of z on the rows (task.ix, iy) and beyond: added to the windows of `extra`, or (not `onto`) written
     /// there. With `advance_z` Psi of the rows is advanced first.
     static void term_z(const Problem& pb, const Levels& lv, const Scratch& scratch, float* const* extra, bool onto,
@@ -261,7 +272,8 @@ private:
         EndsZ rows[2];
         for (int i = 0; i < task.planes; ++i) {
             const Index at = memory_offset_z(pb, task.ix + i, iy);
-            rows[i] = {field + row_offset(pb, task.ix + i, iy), lv.psi[2] + at, lv.zeta[2] + at, extra[i]};
+            rows[i] = {field + row_offset(pb, task.ix + i, iy), lv.psi[2] + at, lv.zeta[2] + at, extra[i],
+                       pb.stretch.square};
         }
 #if SUBSALT_LANES == 16
         if constexpr (M > 0) {
@@ -270,8 +282,7 @@ private:
                 const bool two = pb.wz.front > lanes || pb.wz.back > lanes;
                 const Index next = task.fetch != Fetch::none ? 2 * pb.n[1] * pb.wz.stride : 0; // two planes on
                 const auto of =
-                    onto ? (two ? add_term_z_in_registers<M, true, true> : add_term_z_in_registers<M, true, false>)
-                         : (two ? add_term_z_in_registers<M, false, true> : add_term_z_in_registers<M, false, false>);
+                    pb.stretch.square != nullptr ? in_registers<true>(onto, two) : in_registers<false>(onto, two);
                 of(rows, task.planes, pb.wz, pb.n[2], pb.c[2], pb.d[2], next);
                 return;
             }
@@ -280,8 +291,9 @@ private:
         for (int i = 0; i < task.planes; ++i) {
             if (!onto) clear_windows(pb, extra[i]);
             if (task.advance_z) psi_z(pb, lv, task.ix + i, iy, task.z0, task.z1);
-            add_term_z<M>(extra[i], rows[i].psi, rows[i].zeta, scratch.work, rows[i].u, pb.wz, pb.n[2], pb.c[2],
-                          pb.d[2], pb.radius, task.z0, task.z1);
+            const auto of = pb.stretch.square != nullptr ? add_term_z<M, true> : add_term_z<M, false>;
+            of(extra[i], rows[i].psi, rows[i].zeta, scratch.work, rows[i].u, pb.wz, pb.n[2], pb.c[2], pb.d[2],
+               pb.radius, task.z0, task.z1, pb.stretch.square);
         }
     }
 

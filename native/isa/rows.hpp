@@ -28,55 +28,65 @@ struct RowKernels {
 };
 
 /// The widest radius whose single rows have kernels of their own. Nearly all rows are done in pairs, and every kernel
-/// costs a second to compile, so single rows of wider stencils take the kernel of a run-time radius.
+/// costs a second to compile, so single rows of wider stencils, and of a stretched axis, take the kernel of a run-time
+/// radius.
 constexpr int widest_single = 4;
 
-template <int M, int Dim, Fetch F, class S>
+template <int M, int Dim, Fetch F, class S, bool Stretched>
 constexpr KindKernels kinds_for() {
-    constexpr int One = M > widest_single ? 0 : M;
-    KindKernels out = {{iso_row<One, Dim, Kind::plain, F, S>, iso_row<One, Dim, Kind::extra, F, S>,
-                        iso_row<One, Dim, Kind::damped, F, S>, iso_row<One, Dim, Kind::laplacian, F, S>},
-                       {},
-                       {vti_row<One, Dim, Kind::plain, F, S>, vti_row<One, Dim, Kind::extra, F, S>,
-                        vti_row<One, Dim, Kind::damped, F, S>, vti_row<One, Dim, Kind::laplacian, F, S>},
-                       {}};
+    constexpr int One = M > widest_single || Stretched ? 0 : M;
+    KindKernels out = {
+        {iso_row<One, Dim, Kind::plain, F, S, Stretched>, iso_row<One, Dim, Kind::extra, F, S, Stretched>,
+         iso_row<One, Dim, Kind::damped, F, S, Stretched>, iso_row<One, Dim, Kind::laplacian, F, S, Stretched>},
+        {},
+        {vti_row<One, Dim, Kind::plain, F, S, Stretched>, vti_row<One, Dim, Kind::extra, F, S, Stretched>,
+         vti_row<One, Dim, Kind::damped, F, S, Stretched>, vti_row<One, Dim, Kind::laplacian, F, S, Stretched>},
+        {}};
     if constexpr (M > 0) {
-        out.iso_two[0] = iso_row_two_planes<M, Dim, Kind::plain, F, S>;
-        out.iso_two[1] = iso_row_two_planes<M, Dim, Kind::extra, F, S>;
-        out.iso_two[2] = iso_row_two_planes<M, Dim, Kind::damped, F, S>;
-        out.vti_two[0] = vti_row_two_planes<M, Dim, Kind::plain, F, S>;
-        out.vti_two[1] = vti_row_two_planes<M, Dim, Kind::extra, F, S>;
-        out.vti_two[2] = vti_row_two_planes<M, Dim, Kind::damped, F, S>;
+        out.iso_two[0] = iso_row_two_planes<M, Dim, Kind::plain, F, S, Stretched>;
+        out.iso_two[1] = iso_row_two_planes<M, Dim, Kind::extra, F, S, Stretched>;
+        out.iso_two[2] = iso_row_two_planes<M, Dim, Kind::damped, F, S, Stretched>;
+        out.vti_two[0] = vti_row_two_planes<M, Dim, Kind::plain, F, S, Stretched>;
+        out.vti_two[1] = vti_row_two_planes<M, Dim, Kind::extra, F, S, Stretched>;
+        out.vti_two[2] = vti_row_two_planes<M, Dim, Kind::damped, F, S, Stretched>;
     }
     return out;
 }
 
-template <int M, int Dim, class S>
-constexpr RowKernels kernels_for = {
-    {kinds_for<M, Dim, Fetch::none, S>(), kinds_for<M, Dim, Fetch::l1, S>(), kinds_for<M, Dim, Fetch::l2, S>()},
-    Layer<M>::psi,
-    Layer<M>::psi_rows,
-    Layer<M>::psi_z,
-    Layer<M>::terms};
+template <int M, int Dim, class S, bool Stretched>
+constexpr RowKernels kernels_for = {{kinds_for<M, Dim, Fetch::none, S, Stretched>(),
+                                     kinds_for<M, Dim, Fetch::l1, S, Stretched>(),
+                                     kinds_for<M, Dim, Fetch::l2, S, Stretched>()},
+                                    Layer<M>::psi,
+                                    Layer<M>::psi_rows,
+                                    Layer<M>::psi_z,
+                                    Layer<M>::terms};
 
-template <int Dim, class S>
+template <int Dim, class S, bool Stretched>
 inline const RowKernels& row_kernels_of(int radius) {
-    if (radius == 4) return kernels_for<4, Dim, S>;
-    if (radius == 2) return kernels_for<2, Dim, S>;
+    if (radius == 4) return kernels_for<4, Dim, S, Stretched>;
+    if (radius == 2) return kernels_for<2, Dim, S, Stretched>;
 #if SUBSALT_LANES >= 8
-    if (radius == 6) return kernels_for<6, Dim, S>;
-    if (radius == 8) return kernels_for<8, Dim, S>;
+    if (radius == 6) return kernels_for<6, Dim, S, Stretched>;
+    if (radius == 8) return kernels_for<8, Dim, S, Stretched>;
 #endif
-    return kernels_for<0, Dim, S>;
+    return kernels_for<0, Dim, S, Stretched>;
+}
+
+template <class S, bool Stretched>
+inline const RowKernels& row_kernels_in(int dim, int radius) {
+    return dim == 3 ? row_kernels_of<3, S, Stretched>(radius) : row_kernels_of<2, S, Stretched>(radius);
 }
 
 /// Orders 4, 8 and, with 8 or 16 lanes, 12 and 16 have kernels of their own; `generic_radius` asks for the run-time one
 /// there too (tests).
 inline const RowKernels& row_kernels(const Problem& pb, bool generic_radius) {
     const int radius = generic_radius ? 0 : pb.radius;
+    const bool stretched = pb.stretch.square != nullptr;
     if (pb.storage == ModelStorage::u16)
-        return pb.dim == 3 ? row_kernels_of<3, Packed16>(radius) : row_kernels_of<2, Packed16>(radius);
-    return pb.dim == 3 ? row_kernels_of<3, Floats>(radius) : row_kernels_of<2, Floats>(radius);
+        return stretched ? row_kernels_in<Packed16, true>(pb.dim, radius)
+                         : row_kernels_in<Packed16, false>(pb.dim, radius);
+    return stretched ? row_kernels_in<Floats, true>(pb.dim, radius) : row_kernels_in<Floats, false>(pb.dim, radius);
 }
 
 /// Row z = 0 is zero, and odd images stand above it: u[-k] = -u[k], for the k in [z0, z1).

@@ -55,7 +55,7 @@ struct TiltedWork {
 };
 
 /// The work of one tile, for one radius and dimension; P planes along x at a time.
-template <int M, int Dim, int P>
+template <int M, int Dim, int P, bool Stretched>
 class TiltedTile {
 public:
     /// `box`: the part of `work` that is the tile.
@@ -167,8 +167,8 @@ private:
             row.z[j] = rings_.z(Field, j, slot);
             row.a[j] = rings_.a(Field, x + j) + in_tile;
         }
-        if (!own) return tti_flux_row<M, Dim, Q, Field, false>(pb_, row, fz0_, fz1_);
-        tti_flux_row<M, Dim, Q, Field, true>(pb_, row, fz0_, fz1_);
+        if (!own) return tti_flux_row<M, Dim, Q, Field, false, Stretched>(pb_, row, fz0_, fz1_);
+        tti_flux_row<M, Dim, Q, Field, true, Stretched>(pb_, row, fz0_, fz1_);
         for (int j = 0; j < Q; ++j) {
             // zero outside the grid, even images above a free surface
             float* flux = row.z[j];
@@ -192,13 +192,13 @@ private:
             for (Index k = 0; k <= 2 * reach_; ++k)
                 rows[k] = slots[k] < 0 ? rings_.zeros() : rings_.y(f, j, slots[k]);
         const float* next = (f == 0 ? pb_.e : pb_.s) + row_offset(pb_, turn.finished + j, y + reach_ + 1);
-        const Fluxes fluxes{rows, flux, next, pb_.row};
+        const Fluxes fluxes{rows, flux, next, pb_.row, pb_.stretch.power};
         if (Dim == 3 && advances() && near_layer(pb_, 1, y)) {
-            tti_divergence_yz<M, true, false>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
+            tti_divergence_yz<M, true, false, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
             layer_term(a, f, 1, x, y, rows);
-            tti_divergence_yz<M, false, true>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
+            tti_divergence_yz<M, false, true, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
         } else {
-            tti_divergence_yz<M, Dim == 3, true>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
+            tti_divergence_yz<M, Dim == 3, true, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
         }
     }
 
@@ -212,23 +212,25 @@ private:
                       f == 1 ? lv_.psi[2] + mem : nullptr,
                       (f == 1 ? lv_.zeta : lv_.zeta2)[2] + mem,
                       rings_.a(f, x) + (y - box_.lo[1]) * rings_.row(),
-                      pb_.tilt.weight[f]};
+                      pb_.tilt.weight[f],
+                      &pb_.stretch};
 #if SUBSALT_LANES == 16
         if constexpr (M > 0) {
             if (work_.advance_z && box_.lo[2] == 0 && box_.hi[2] == pb_.n[2] &&
                 windows_fit_registers(pb_.wz, pb_.width, pb_.n[2])) {
                 const bool two = pb_.wz.front > lanes || pb_.wz.back > lanes;
-                (two ? tti_rows_z_in_registers<M, true>
-                     : tti_rows_z_in_registers<M, false>)(row, pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2], pb_.tilt.d,
-                                                          P * pb_.n[1] * pb_.wz.stride); // P planes on
+                (two ? tti_rows_z_in_registers<M, true, Stretched>
+                     : tti_rows_z_in_registers<M, false, Stretched>)(row, pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2],
+                                                                     pb_.tilt.d,
+                                                                     P * pb_.n[1] * pb_.wz.stride); // P planes on
                 return;
             }
         }
 #endif
         if (work_.advance_z) Layer<M>::psi_z(pb_, lv_, x, y, box_.lo[2], box_.hi[2]);
         for (int f = 0; f < 2; ++f)
-            tti_layer_row_z<M>(row[f], rings_.work(), pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2], pb_.tilt.d, pb_.radius,
-                               box_.lo[2], box_.hi[2]);
+            tti_layer_row_z<M, Stretched>(row[f], rings_.work(), pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2], pb_.tilt.d,
+                                          pb_.radius, box_.lo[2], box_.hi[2]);
     }
 
     /// What `count` rows from (x, y) on need along x or y; `rows`: room for those of Psi, `flux`: the fluxes around
@@ -377,7 +379,7 @@ inline TiltedTiles tilted_tiles(const Problem& pb, const TiltedWork& work, Index
     return {1, threads * per_thread};
 }
 
-template <int M, int Dim, int P>
+template <int M, int Dim, int P, bool Stretched>
 void tilted_boxes(const Problem& pb, const Levels& lv, const TiltedWork& work, int threads) {
     const TiltedTiles tiles = tilted_tiles(pb, work, threads);
     const Box& box = work.box;
@@ -390,26 +392,29 @@ void tilted_boxes(const Problem& pb, const Levels& lv, const TiltedWork& work, i
             const Range x = part(box.lo[0], box.hi[0], tiles.nx, t / tiles.ny);
             const Range y = part(box.lo[1], box.hi[1], tiles.ny, t % tiles.ny);
             const Box tile{{x.lo, y.lo, box.lo[2]}, {x.hi, y.hi, box.hi[2]}};
-            if (x.lo < x.hi && y.lo < y.hi) TiltedTile<M, Dim, P>(pb, lv, tile, rings, work).run();
+            if (x.lo < x.hi && y.lo < y.hi) TiltedTile<M, Dim, P, Stretched>(pb, lv, tile, rings, work).run();
         }
     }
 }
 
-template <int Dim>
+template <int Dim, bool Stretched>
 inline auto tilted_boxes_of(int radius) {
-    if (radius == 4) return tilted_boxes<4, Dim, 2>;
-    if (radius == 2) return tilted_boxes<2, Dim, 2>;
+    if (radius == 4) return tilted_boxes<4, Dim, 2, Stretched>;
+    if (radius == 2) return tilted_boxes<2, Dim, 2, Stretched>;
 #if SUBSALT_LANES >= 8
-    if (radius == 6) return tilted_boxes<6, Dim, 2>;
-    if (radius == 8) return tilted_boxes<8, Dim, 2>;
+    if (radius == 6) return tilted_boxes<6, Dim, 2, Stretched>;
+    if (radius == 8) return tilted_boxes<8, Dim, 2, Stretched>;
 #endif
-    return tilted_boxes<0, Dim, 1>;
+    return tilted_boxes<0, Dim, 1, Stretched>;
 }
 
 /// The step of a box, or A and B in it. Orders 4, 8 and, with 8 or 16 lanes, 12 and 16 have kernels of their own.
 inline void tilted_step(const Problem& pb, const Levels& lv, const TiltedWork& work, int threads, bool generic_radius) {
     const int radius = generic_radius ? 0 : pb.radius;
-    (pb.dim == 3 ? tilted_boxes_of<3>(radius) : tilted_boxes_of<2>(radius))(pb, lv, work, threads);
+    const auto of = pb.stretch.square != nullptr
+                        ? (pb.dim == 3 ? tilted_boxes_of<3, true>(radius) : tilted_boxes_of<2, true>(radius))
+                        : (pb.dim == 3 ? tilted_boxes_of<3, false>(radius) : tilted_boxes_of<2, false>(radius));
+    of(pb, lv, work, threads);
 }
 
 } // namespace subsalt::SUBSALT_NS

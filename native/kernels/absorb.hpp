@@ -11,6 +11,8 @@
 //            r = D2 u + g;  Zeta <- fma(b, Zeta, (b - 1) r)            in the layer
 //            term = g + Zeta (layer), g (the M cells), -0.0 elsewhere
 //   extra = (term_x + term_y) + term_z; absent terms are -0.0, which adds nothing to any number
+// On a stretched depth axis Psi and Zeta of z are those of the derivatives along its coordinate, by the same
+// recursions, and extra = fma(a^2, term_z, term_x + term_y).
 //
 // All functions take the z range [z0, z1) of the box and change no memory field outside it. `M` as in stencil.hpp.
 // Bytes per layer point and axis: Psi and Zeta read and written = 16; operations at order 8: about 45. Along x and y
@@ -177,11 +179,18 @@ inline void layer_two_row_terms(float* extra, float* extra2, const LayerRow& row
     }
 }
 
+/// What the layer along z adds to a sum; of a stretched axis a^2 times that.
+template <bool Stretched>
+SUBSALT_INLINE Vec add_term(Vec sum, Vec term, [[maybe_unused]] const float* square, [[maybe_unused]] Index z) {
+    if constexpr (Stretched) return fma(load(square + z), term, sum);
+    return add(sum, term);
+}
+
 /// The term along z, added to both windows of `extra`, and Zeta advanced. `work` is a row of zeros with zeros on either
-/// side, of which this function uses the windows.
-template <int M>
+/// side, of which this function uses the windows. `square`: of a stretched axis, where the term is added a^2 times.
+template <int M, bool Stretched>
 inline void add_term_z(float* extra, const float* psi, float* zeta, float* work, const float* u, const WindowsZ& wz,
-                       Index n, const float* c2, const float* d1, int radius, Index z0, Index z1) {
+                       Index n, const float* c2, const float* d1, int radius, Index z0, Index z1, const float* square) {
     const int reach = M > 0 ? M : radius;
     const Weights c(c2, reach), d(d1, reach);
     const Vec one = set1(1.0f), none = set1(-0.0f);
@@ -202,14 +211,15 @@ inline void add_term_z(float* extra, const float* psi, float* zeta, float* work,
         const Vec now = remember(b, sub(b, one), old, r);
         store(zeta + j, within(z, z0, z1, now, old));
         const Vec term = add(select(load(wz.near_side + j), g, none), select(load(wz.in_layer + j), now, none));
-        store(extra + z, add(load(extra + z), term));
+        store(extra + z, add_term<Stretched>(load(extra + z), term, square, z));
     }
 }
 
-/// Where the windows of one row are: Psi and Zeta of the row, the field and the extra terms at z = 0.
+/// Where the windows of one row are: Psi and Zeta of the row, the field, the extra terms and a^2 at z = 0.
 struct EndsZ {
     const float* u;
     float *psi, *zeta, *extra;
+    const float* square; // of a stretched axis, else null
 };
 
 #if SUBSALT_LANES == 16
@@ -225,15 +235,16 @@ inline bool windows_fit_registers(const WindowsZ& wz, const Index* width, Index 
 /// One window of the layer along z in registers: Psi, Zeta and the term of the 16 points that hold the layer, and
 /// (Near) the term of the 16 points inside them, which D1 Psi reaches. All pointers point to the vector that holds the
 /// layer.
-template <int M, bool Onto, bool Near, bool Front>
+template <int M, bool Onto, bool Near, bool Front, bool Stretched>
 struct WindowZ {
-    const float *u, *b_at, *near_at, *in_at;
+    const float *u, *b_at, *near_at, *in_at, *square;
     float *psi, *zeta, *extra;
     Vec b, d1, d2, psi_now, near_d1;
 
     SUBSALT_INLINE WindowZ(const EndsZ& row, const WindowsZ& wz, Index n) {
         const Index at = Front ? 0 : wz.front + wz.back - lanes, z = Front ? 0 : n - lanes;
         u = row.u + z, extra = row.extra + z;
+        square = Stretched ? row.square + z : nullptr;
         psi = row.psi + at, zeta = row.zeta + at;
         b_at = wz.b + at, near_at = wz.near_side + at, in_at = wz.in_layer + at;
     }
@@ -269,15 +280,23 @@ struct WindowZ {
         const Vec none = set1(-0.0f);
         const Vec now = fma(b, load(zeta), mul(sub(b, set1(1.0f)), add(d2, d1)));
         store(zeta, now);
-        put(extra, add(select(load(near_at), d1, none), select(load(in_at), now, none)));
+        put(0, add(select(load(near_at), d1, none), select(load(in_at), now, none)));
         if constexpr (Near) {
             constexpr Index inside = Front ? lanes : -lanes;
-            put(extra + inside, select(load(near_at + inside), near_d1, none));
+            put(inside, select(load(near_at + inside), near_d1, none));
         }
     }
 
 private:
-    SUBSALT_INLINE static void put(float* to, Vec term) { store(to, Onto ? add(load(to), term) : term); }
+    SUBSALT_INLINE void put(Index at, Vec term) {
+        float* to = extra + at;
+        if constexpr (Onto)
+            store(to, add_term<Stretched>(load(to), term, square, at));
+        else if constexpr (Stretched)
+            store(to, mul(load(square + at), term));
+        else
+            store(to, term);
+    }
 };
 
 /// A window is a chain of some 20 dependent operations: all go through it side by side, or the core would wait.
@@ -291,12 +310,12 @@ SUBSALT_INLINE void advance_windows(const Weights& c, const Weights& d, Windows.
 
 /// Psi, Zeta and the term along z in one visit, for one whole row or two whose windows fit registers. The term is added
 /// to `extra`, or written there (not Onto). `next`: floats to the memory to prefetch.
-template <int M, bool Onto, bool Near>
+template <int M, bool Onto, bool Near, bool Stretched>
 inline void add_term_z_in_registers(const EndsZ* rows, int count, const WindowsZ& wz, Index n, const float* c2,
                                     const float* d1, Index next) {
     const Weights c(c2, M), d(d1, M);
-    const auto front = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, true>(rows[i], wz, n); };
-    const auto back = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, false>(rows[i], wz, n); };
+    const auto front = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, true, Stretched>(rows[i], wz, n); };
+    const auto back = [&](int i) SUBSALT_INLINED { return WindowZ<M, Onto, Near, false, Stretched>(rows[i], wz, n); };
     for (int i = 0; i < count && next != 0; ++i)
         for (Index j = 0; j < wz.front + wz.back; j += lanes)
             prefetch_l2(rows[i].psi + j + next), prefetch_l2(rows[i].zeta + j + next);

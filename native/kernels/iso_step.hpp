@@ -6,6 +6,8 @@
 // starting at the sum of the centre weights; with a layer  lap = lap + extra  (absorb.hpp). Damping term, t = sigma dt:
 // where t is not zero  next = fma(t, prev, next) / (1 + t). Taylor weights of order 2 to 16; scheme: Dablain (1986),
 // Geophysics 51; damping term: docs/theory/rtm.md.
+// On a stretched depth axis (`Stretched`) the field is r = a^(1/2) p: the chain begins at a centre weight per point,
+// and its part along z is fma(a^2, c_1 (w[+1] + w[-1]) + ..., acc) (stencil.hpp).
 //
 //   curr   padded, radius M halo in every axis, zero outside the grid
 //   prev   padded, overwritten by next; whole vectors are written, the driver restores lanes outside the box
@@ -51,11 +53,11 @@ SUBSALT_INLINE void advance(float* prev, Vec m, Vec acc, Vec mid, const float* e
 }
 
 /// One row. `F`: where what the row `ahead` needs is prefetched to.
-template <int M, int Dim, Kind K, Fetch F, class Storage>
+template <int M, int Dim, Kind K, Fetch F, class Storage, bool Stretched>
 void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Weights cx(pb.c[0], radius), cy(pb.c[1], radius), cz(pb.c[2], radius);
-    const Vec centre = set1(pb.centre);
+    DepthRow<Stretched> depth(pb, 0, pb.centre, z0);
     const Reach x(pb.plane), y(pb.row);
     const Index ahead = row.ahead, far = ahead + radius * pb.plane;
 
@@ -68,7 +70,7 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
         prefetch<F>(w - lanes + far); // the padding at both ends is read by the shifts along z
         prefetch<F>(end + far);
     }
-    for (; w < end; w += lanes, m += lanes, prev += lanes, extra += lanes, t += lanes) {
+    for (; w < end; w += lanes, m += lanes, prev += lanes, extra += lanes, t += lanes, depth += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w)); // one pointer, not one per neighbour
 #endif
@@ -78,10 +80,10 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
             prefetch<F>(m.address(ahead));
         }
         v.at(w);
-        Vec acc = mul(centre, v.mid);
+        Vec acc = depth.centre(v.mid);
         acc = add_d2<M>(acc, w, x, cx, radius);
         if constexpr (Dim == 3) acc = add_d2<M>(acc, w, y, cy, radius);
-        acc = add_d2_z<M>(acc, w, v, cz, radius);
+        acc = depth.template add_d2<M>(acc, w, v, cz, radius);
         if constexpr (K == Kind::laplacian)
             store(prev, acc);
         else
@@ -92,10 +94,10 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
 
 /// The row and the row beyond it, which share 8 of the 10 planes they read at order 8 (in L2: 0.65 of the time of two
 /// single rows, from memory 0.8).
-template <int M, int Dim, Kind K, Fetch F, class Storage>
+template <int M, int Dim, Kind K, Fetch F, class Storage, bool Stretched>
 void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
     const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
-    const Vec centre = set1(pb.centre);
+    DepthRow<Stretched> depth(pb, 0, pb.centre, z0);
     const Reach x(pb.plane), y(pb.row);
     const Index ahead = row.ahead, far = ahead + M * pb.plane, beyond = pb.plane;
 
@@ -111,8 +113,8 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
         prefetch<F>(end + beyond + far);
     }
     const auto up_to = [&]<Kind Here>(const float* stop) __attribute__((always_inline)) {
-        for (; w < stop;
-             w += lanes, w2 += lanes, m += lanes, prev += lanes, extra += lanes, extra2 += lanes, t += lanes) {
+        for (; w < stop; w += lanes, w2 += lanes, m += lanes, prev += lanes, extra += lanes, extra2 += lanes,
+                         t += lanes, depth += lanes) {
 #if defined(__x86_64__)
             asm("" : "+r"(w), "+r"(w2));
 #endif
@@ -126,14 +128,14 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
             }
             v.at(w);
             v2.at(w2);
-            Vec acc = mul(centre, v.mid), acc2 = mul(centre, v2.mid);
+            Vec acc = depth.centre(v.mid), acc2 = depth.centre(v2.mid);
             add_d2_two_planes<M>(acc, acc2, w, w2, v.mid, v2.mid, x, cx);
             if constexpr (Dim == 3) {
                 acc = add_d2<M>(acc, w, y, cy, M);
                 acc2 = add_d2<M>(acc2, w2, y, cy, M);
             }
-            acc = add_d2_z<M>(acc, w, v, cz, M);
-            acc2 = add_d2_z<M>(acc2, w2, v2, cz, M);
+            acc = depth.template add_d2<M>(acc, w, v, cz, M);
+            acc2 = depth.template add_d2<M>(acc2, w2, v2, cz, M);
             advance<Here>(prev, m(0), acc, v.mid, extra, t, row.t_xy[0]);
             advance<Here>(prev + beyond, m(beyond), acc2, v2.mid, extra2, t, row.t_xy[1]);
             v.next();

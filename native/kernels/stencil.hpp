@@ -192,6 +192,64 @@ SUBSALT_INLINE Vec add_d2_z(Vec acc, const float* p, const RowWindow& v, const W
     });
 }
 
+/// c_1 (w[+1] + w[-1]), then the chain for k = 2 .. M: along z, without the centre.
+template <int M>
+SUBSALT_INLINE Vec d2_z_off_centre(const float* p, const RowWindow& v, const Weights& c, int radius) {
+    return first<M>(c, radius, [&](auto k) SUBSALT_INLINED {
+        if constexpr (M == 0)
+            return add(load(p + k), load(p - k));
+        else
+            return pair_z<k>(p, v);
+    });
+}
+
+/// What depth brings into the second derivatives of a row: on a uniform axis the weight of the centre, which is one for
+/// all points, and the chain along z.
+template <bool Stretched>
+class DepthRow {
+public:
+    SUBSALT_INLINE DepthRow(const Problem&, int, float centre, Index) : centre_(set1(centre)) {}
+    /// The term of the centre.
+    SUBSALT_INLINE Vec centre(Vec mid) const { return mul(centre_, mid); }
+    /// acc + D2 along z without its centre.
+    template <int M>
+    SUBSALT_INLINE Vec add_d2(Vec acc, const float* p, const RowWindow& v, const Weights& c, int radius) const {
+        return add_d2_z<M>(acc, p, v, c, radius);
+    }
+    /// The same by loads along z.
+    template <int M>
+    SUBSALT_INLINE Vec add_loaded_d2(Vec acc, const float* p, const Weights& c, int radius) const {
+        return add_second<M>(acc, c, radius, [&](int k) SUBSALT_INLINED { return add(load(p + k), load(p - k)); });
+    }
+    SUBSALT_INLINE void operator+=(Index) {}
+
+private:
+    Vec centre_;
+};
+
+/// On a stretched axis a weight of the centre per point, and a^2 before the chain along z, which begins at k = 1:
+/// acc = fma(a^2, c_1 (w[+1] + w[-1]) + ..., acc).
+template <>
+class DepthRow<true> {
+public:
+    SUBSALT_INLINE DepthRow(const Problem& pb, int field, float, Index z)
+        : centre_(pb.stretch.centre[field] + z), square_(pb.stretch.square + z) {}
+    SUBSALT_INLINE Vec centre(Vec mid) const { return mul(load(centre_), mid); }
+    template <int M>
+    SUBSALT_INLINE Vec add_d2(Vec acc, const float* p, const RowWindow& v, const Weights& c, int radius) const {
+        return fma(load(square_), d2_z_off_centre<M>(p, v, c, radius), acc);
+    }
+    template <int M>
+    SUBSALT_INLINE Vec add_loaded_d2(Vec acc, const float* p, const Weights& c, int radius) const {
+        const auto pair = [&](int k) SUBSALT_INLINED { return add(load(p + k), load(p - k)); };
+        return fma(load(square_), first<M>(c, radius, pair), acc);
+    }
+    SUBSALT_INLINE void operator+=(Index n) { centre_ += n, square_ += n; }
+
+private:
+    const float *centre_, *square_;
+};
+
 /// D2 w along one axis alone: c_0 w, then the chain. `stride` in floats.
 template <int M>
 SUBSALT_INLINE Vec d2_axis(const float* p, Index stride, const Weights& c, int radius) {

@@ -11,6 +11,8 @@
 //   S = d_1 (F[+1] - F[-1]); k = 2 .. M: S = fma(d_k, F[+k] - F[-k], S);   X = fma(weight, D2 w, S)
 //   g = D1 Psi, r = X + g (fields with Psi), r = X (without);  Zeta <- fma(b, Zeta, (b - 1) r)
 //   term = g + Zeta (layer), g (the M cells inside its edge); Zeta and nothing without Psi
+// On a stretched depth axis F of z is kept a^(-1/2) times: X = fma(weight, D2 w, a^(-1/2) S), and a = fma(a^2, term,
+// a).
 #pragma once
 
 #include "kernels/absorb.hpp"
@@ -97,10 +99,18 @@ struct TiltedEndsZ {
     const float *w, *flux;
     float *psi, *zeta, *a;
     float weight;
+    const Stretch* rows; // of a stretched axis
 };
 
+/// weight D2 w + D1 F; of a stretched axis from D1 of what is kept of F.
+template <bool Stretched>
+SUBSALT_INLINE Vec tti_sum_z(Vec weight, Vec d2, Vec d1, [[maybe_unused]] const float* root, [[maybe_unused]] Index z) {
+    if constexpr (Stretched) return fma(weight, d2, mul(load(root + z), d1));
+    return fma(weight, d2, d1);
+}
+
 /// Add the term along z to both windows of the accumulator, and advance Zeta. `work` as in add_term_z.
-template <int M>
+template <int M, bool Stretched>
 inline void tti_layer_row_z(const TiltedEndsZ& row, float* work, const WindowsZ& wz, Index n, const float* c2,
                             const float* d1, const float* unit, int radius, Index z0, Index z1) {
     const float *flux = row.flux, *psi = row.psi, *w = row.w;
@@ -120,48 +130,50 @@ inline void tti_layer_row_z(const TiltedEndsZ& row, float* work, const WindowsZ&
         const Index z = j < wz.front ? j : n - total + j;
         if (z + lanes <= z0 || z >= z1) continue;
         const Vec b = load(wz.b + j), old = load(zeta + j);
-        const Vec x = fma(v_weight, d2_axis<M>(w + z, 1, c, radius), d1_axis<M>(flux + z, 1, du, radius));
+        const Vec x = tti_sum_z<Stretched>(v_weight, d2_axis<M>(w + z, 1, c, radius),
+                                           d1_axis<M>(flux + z, 1, du, radius), row.rows->root, z);
         const Vec g = psi != nullptr ? d1_axis<M>(work + z, 1, d, radius) : none;
         const Vec now = remember(b, sub(b, one), old, psi != nullptr ? add(x, g) : x);
         store(zeta + j, within(z, z0, z1, now, old));
         Vec term = select(load(wz.in_layer + j), now, none);
         if (psi != nullptr) term = add(select(load(wz.near_side + j), g, none), term);
-        store(a + z, add(load(a + z), term));
+        store(a + z, add_term<Stretched>(load(a + z), term, row.rows->square, z));
     }
 }
 
 #if SUBSALT_LANES == 16
 
 /// weight D2 w + D1 F along z at one vector.
-template <int M>
-SUBSALT_INLINE Vec tti_along_z(const float* flux, Vec weight, Vec d2, const Weights& unit) {
+template <int M, bool Stretched>
+SUBSALT_INLINE Vec tti_along_z(const float* flux, Vec weight, Vec d2, const Weights& unit, const float* root) {
     const Vec left = load(flux - lanes), mid = load(flux), right = load(flux + lanes);
-    return fma(weight, d2, first<M>(unit, M, [&](auto k) SUBSALT_INLINED {
-                   return sub(shift<k>(mid, right), shift<16 - k>(left, mid));
-               }));
+    const Vec d1 =
+        first<M>(unit, M, [&](auto k) SUBSALT_INLINED { return sub(shift<k>(mid, right), shift<16 - k>(left, mid)); });
+    return tti_sum_z<Stretched>(weight, d2, d1, root, 0);
 }
 
 /// One window of the field that has Psi along z, as in absorb.hpp with X in place of D2 u.
-template <int M, bool Near, bool Front>
-struct TiltedWindowZ : WindowZ<M, true, Near, Front> {
-    using Base = WindowZ<M, true, Near, Front>;
-    const float* flux;
+template <int M, bool Near, bool Front, bool Stretched>
+struct TiltedWindowZ : WindowZ<M, true, Near, Front, Stretched> {
+    using Base = WindowZ<M, true, Near, Front, Stretched>;
+    const float *flux, *root;
     const Weights& unit;
     Vec weight;
 
     SUBSALT_INLINE TiltedWindowZ(const TiltedEndsZ& row, const WindowsZ& wz, Index n, const Weights& unit_weights)
-        : Base({row.w, row.psi, row.zeta, row.a}, wz, n), flux(row.flux + (Front ? 0 : n - lanes)), unit(unit_weights),
+        : Base({row.w, row.psi, row.zeta, row.a, row.rows->square}, wz, n), flux(row.flux + (Front ? 0 : n - lanes)),
+          root(Stretched ? row.rows->root + (Front ? 0 : n - lanes) : nullptr), unit(unit_weights),
           weight(set1(row.weight)) {}
     SUBSALT_INLINE void differentiate(const Weights& c, const Weights& d) {
         Base::differentiate(c, d);
-        this->d2 = tti_along_z<M>(flux, weight, this->d2, unit);
+        this->d2 = tti_along_z<M, Stretched>(flux, weight, this->d2, unit, root);
     }
 };
 
 /// One window of the field that has none.
-template <int M, bool Front>
+template <int M, bool Front, bool Stretched>
 struct TiltedWindowWithoutPsi {
-    const float *w, *flux, *b_at, *in_at;
+    const float *w, *flux, *b_at, *in_at, *root, *square;
     float *zeta, *a;
     const Weights& unit;
     Vec weight, x;
@@ -171,34 +183,35 @@ struct TiltedWindowWithoutPsi {
         : unit(unit_weights), weight(set1(row.weight)) {
         const Index at = Front ? 0 : wz.front + wz.back - lanes, z = Front ? 0 : n - lanes;
         w = row.w + z, flux = row.flux + z, a = row.a + z;
+        root = Stretched ? row.rows->root + z : nullptr, square = Stretched ? row.rows->square + z : nullptr;
         zeta = row.zeta + at, b_at = wz.b + at, in_at = wz.in_layer + at;
     }
     SUBSALT_INLINE void differentiate(const Weights& c, const Weights&) {
         RowWindow v(w);
         v.at(w);
-        x = tti_along_z<M>(flux, weight, add_d2_z<M>(mul(c.w[0], v.mid), w, v, c, M), unit);
+        x = tti_along_z<M, Stretched>(flux, weight, add_d2_z<M>(mul(c.w[0], v.mid), w, v, c, M), unit, root);
     }
     SUBSALT_INLINE void advance_psi() {}
     SUBSALT_INLINE void differentiate_psi(const Weights&) {}
     SUBSALT_INLINE void finish() {
         const Vec b = load(b_at), now = remember(b, sub(b, set1(1.0f)), load(zeta), x);
         store(zeta, now);
-        store(a, add(load(a), select(load(in_at), now, set1(-0.0f))));
+        store(a, add_term<Stretched>(load(a), select(load(in_at), now, set1(-0.0f)), square, 0));
     }
 };
 
 /// Psi, Zeta and the terms along z in one visit, for one whole row of p and q whose windows fit registers. `next`:
 /// floats to the memory to prefetch.
-template <int M, bool Near>
+template <int M, bool Near, bool Stretched>
 inline void tti_rows_z_in_registers(const TiltedEndsZ* row, const WindowsZ& wz, Index n, const float* c2,
                                     const float* d1, const float* unit_weights, Index next) {
     const Weights c(c2, M), d(d1, M), unit(unit_weights, M);
     for (Index j = next; j < next + wz.front + wz.back; j += lanes)
         prefetch_l2(row[1].psi + j), prefetch_l2(row[0].zeta + j), prefetch_l2(row[1].zeta + j);
-    const TiltedWindowWithoutPsi<M, true> p_front(row[0], wz, n, unit);
-    const TiltedWindowWithoutPsi<M, false> p_back(row[0], wz, n, unit);
-    const TiltedWindowZ<M, Near, true> q_front(row[1], wz, n, unit);
-    const TiltedWindowZ<M, Near, false> q_back(row[1], wz, n, unit);
+    const TiltedWindowWithoutPsi<M, true, Stretched> p_front(row[0], wz, n, unit);
+    const TiltedWindowWithoutPsi<M, false, Stretched> p_back(row[0], wz, n, unit);
+    const TiltedWindowZ<M, Near, true, Stretched> q_front(row[1], wz, n, unit);
+    const TiltedWindowZ<M, Near, false, Stretched> q_back(row[1], wz, n, unit);
     if (wz.front > 0 && wz.back > 0)
         advance_windows(c, d, q_front, q_back, p_front, p_back);
     else if (wz.front > 0)

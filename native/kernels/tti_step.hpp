@@ -18,6 +18,13 @@
 //              this is A from p, B from q
 //   step       p_next, q_next and damping as in vti_step.hpp
 //
+// On a stretched depth axis the fields are a^(1/2) p, and with its rows (problem.hpp), everything else as above:
+//   slope      h_z = power S, S the chain of root w, every product rounded
+//   second     square u_z in place of u_z
+//   start      centre per point
+//   flux       root F_z is what is kept along z
+//   z          a = fma(power, S, a), S = d_1 (F_z[+1] - F_z[-1]), then the chain, of what is kept
+//
 // Points are computed by this chain whatever the vector, the box or the thread. `P` planes along x are done together:
 // they share the neighbours along x; `P` changes no bit.
 //
@@ -129,9 +136,35 @@ SUBSALT_INLINE Derivatives derivatives_z(const float* p, const Weights& c, const
     return out;
 }
 
+/// Along z of a stretched axis: power D1 root w, and a^2 D2 w without its centre. With 16 lanes the products with the
+/// root come before the shifts.
+template <int M>
+SUBSALT_INLINE Derivatives stretched_derivatives_z(const float* p, const Stretch& rows, Index z, const Weights& c,
+                                                   const Weights& d, int radius) {
+    const float* root = rows.root + z;
+    RowWindow v(p);
+    v.at(p);
+#if SUBSALT_LANES == 16
+    RowWindow scaled = v;
+    if constexpr (M > 0) {
+        scaled.left = mul(v.left, load(root - lanes));
+        scaled.mid = mul(v.mid, load(root));
+        scaled.right = mul(v.right, load(root + lanes));
+    }
+#endif
+    const auto at = [&](Index k) SUBSALT_INLINED { return mul(load(p + k), load(root + k)); };
+    const Vec slope = first<M>(d, radius, [&](auto k) SUBSALT_INLINED {
+#if SUBSALT_LANES == 16
+        if constexpr (M > 0) return sub(right_of<k>(p, scaled), left_of<k>(p, scaled));
+#endif
+        return sub(at(k), at(-k));
+    });
+    return {mul(load(rows.power + z), slope), mul(load(rows.square + z), d2_z_off_centre<M>(p, v, c, radius))};
+}
+
 /// Fluxes and second derivatives of one field on a row. All: everything; else the flux along y alone (rows beside the
 /// tile).
-template <int M, int Dim, int P, int Field, bool All>
+template <int M, int Dim, int P, int Field, bool All, bool Stretched>
 void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Tilt& tilt = pb.tilt;
@@ -149,7 +182,7 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
         for (int j = 0; j < P; ++j) {
             const float* w = row.w + j * pb.plane + z;
             const Index at = j * pb.plane + z;
-            Vec a = mul(set1(tilt.centre[Field]), load(w));
+            Vec a = mul(Stretched ? load(pb.stretch.centre[Field] + z) : set1(tilt.centre[Field]), load(w));
             a = fma(set1(tilt.second[Field][0]), x[j].second, a);
             const Vec mx = mul(load(row.axis[0] + at), set1(tilt.slope[0]));
             Vec g = mul(mx, x[j].first), my;
@@ -160,14 +193,16 @@ void tti_flux_row(const Problem& pb, const FluxRow& row, Index z0, Index z1) {
                 my = mul(load(row.axis[1] + at), set1(tilt.slope[1]));
                 g = fma(my, y.first, g);
             }
-            const Derivatives zs = derivatives_z<M>(w, c, d, radius);
+            const Derivatives zs = Stretched ? stretched_derivatives_z<M>(w, pb.stretch, z, c, d, radius)
+                                             : derivatives_z<M>(w, c, d, radius);
             a = fma(set1(tilt.second[Field][2]), zs.second, a);
             const Vec mz = mul(load(row.axis[2] + at), set1(tilt.slope[2]));
             g = fma(mz, zs.first, g);
             if constexpr (Dim == 3) store(row.y[j] + z, tti_flux<Field>(my, g, mul(set1(tilt.share[1]), y.first)));
             if constexpr (All) {
                 store(row.x[j] + z, tti_flux<Field>(mx, g, mul(set1(tilt.share[0]), x[j].first)));
-                store(row.z[j] + z, tti_flux<Field>(mz, g, mul(set1(tilt.share[2]), zs.first)));
+                const Vec flux = tti_flux<Field>(mz, g, mul(set1(tilt.share[2]), zs.first));
+                store(row.z[j] + z, Stretched ? mul(load(pb.stretch.root + z), flux) : flux);
                 store(row.a[j] + z, a);
             }
         }
@@ -212,8 +247,9 @@ void tti_divergence_x(float* const (*a)[2], const float* const* const* flux, con
 struct Fluxes {
     const float* const* y; // 2 M + 1 rows
     const float* z;
-    const float* next; // a row that something reads next, for the prefetch
-    Index row;         // floats to the row after it
+    const float* next;  // a row that something reads next, for the prefetch
+    Index row;          // floats to the row after it
+    const float* power; // a^(3/2) along z of a stretched axis, whose flux is kept a^(-1/2) times; else null
 };
 
 /// a + D1 F along y
@@ -224,28 +260,30 @@ SUBSALT_INLINE Vec add_along_y(Vec a, const Fluxes& flux, const Weights& d, int 
 }
 
 /// a + D1 F along z
-template <int M>
+template <int M, bool Stretched>
 SUBSALT_INLINE Vec add_along_z(Vec a, const Fluxes& flux, const Weights& d, int radius, Index z) {
     const float* p = flux.z + z;
     RowWindow v(p);
     v.at(p);
-    return add_first<M>(a, d, radius, [&](auto k) SUBSALT_INLINED {
+    const auto difference = [&](auto k) SUBSALT_INLINED {
         if constexpr (M == 0)
             return sub(load(p + k), load(p - k));
         else
             return sub(right_of<k>(p, v), left_of<k>(p, v));
-    });
+    };
+    if constexpr (Stretched) return fma(load(flux.power + z), first<M>(d, radius, difference), a);
+    return add_first<M>(a, d, radius, difference);
 }
 
 /// a += D1 F along y, then along z.
-template <int M, bool AlongY, bool AlongZ>
+template <int M, bool AlongY, bool AlongZ, bool Stretched>
 void tti_divergence_yz(float* a, const Fluxes& flux, const float* weights, int radius, Index z0, Index z1) {
     const Weights d(weights, M > 0 ? M : radius);
     for (Index z = z0; z < z1; z += lanes) {
         prefetch_rows(flux.next + z, flux.row);
         Vec sum = load(a + z);
         if constexpr (AlongY) sum = add_along_y<M>(sum, flux, d, radius, z);
-        if constexpr (AlongZ) sum = add_along_z<M>(sum, flux, d, radius, z);
+        if constexpr (AlongZ) sum = add_along_z<M, Stretched>(sum, flux, d, radius, z);
         store(a + z, sum);
     }
 }

@@ -7,7 +7,7 @@
 // Canonical order per point:
 //   A: chain over x, y on p, then A + extra_p;   B: chain over z on q, then B + extra_q
 //   p_next = fma(m, fma(e, A, s B), fms(2, p, p_prev));   q_next = fma(m, fma(s, A, B), fms(2, q, q_prev))
-// Damping as in iso_step.hpp, the same t for p and q.
+// Damping as in iso_step.hpp, the same t for p and q; a stretched depth axis likewise, of which B alone knows.
 //
 //   curr[2], prev[2]  padded p and q; prev is overwritten by next
 //   m, e, s           padded, float32 or packed (model_storage.hpp); m is zero in the padding
@@ -72,11 +72,12 @@ SUBSALT_INLINE void vti_prefetch(const VtiRow& row, const Storage* models, Index
 }
 
 /// One row. `F` as in iso_row.
-template <int M, int Dim, Kind K, Fetch F, class Storage>
+template <int M, int Dim, Kind K, Fetch F, class Storage, bool Stretched>
 void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
     const int radius = M > 0 ? M : pb.radius;
     const Weights cx(pb.c[0], radius), cy(pb.c[1], radius), cz(pb.c[2], radius);
     const Vec centre = set1(pb.centre);
+    DepthRow<Stretched> depth(pb, 1, pb.c[2][0], z0);
     const Reach x(pb.plane), y(pb.row);
     const Storage models[3] = {{pb, Model::m, row.at}, {pb, Model::e, row.at}, {pb, Model::s, row.at}};
 
@@ -86,7 +87,7 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
         prefetch<F>(u - lanes + row.ahead); // the padding at both ends is read along z
         prefetch<F>(u + (z1 - z0) + row.ahead);
     }
-    for (Index z = z0; z < z1; z += lanes, w += lanes, u += lanes) {
+    for (Index z = z0; z < z1; z += lanes, w += lanes, u += lanes, depth += lanes) {
 #if defined(__x86_64__)
         asm("" : "+r"(w));
 #endif
@@ -98,11 +99,11 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
         Vec b, q;
         if constexpr (F != Fetch::none && Dim == 3) { // loads along z: from DRAM faster than shifts
             q = load(u);
-            b = d2_axis<M>(u, 1, cz, radius);
+            b = depth.template add_loaded_d2<M>(depth.centre(q), u, cz, radius);
         } else {
             v.at(u);
             q = v.mid;
-            b = add_d2_z<M>(mul(cz.w[0], q), u, v, cz, radius);
+            b = depth.template add_d2<M>(depth.centre(q), u, v, cz, radius);
         }
         if constexpr (K == Kind::laplacian) {
             store(row.out[0] + z, a);
@@ -115,10 +116,11 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
 }
 
 /// The row and the row beyond it, which share most of what they read of p along x.
-template <int M, int Dim, Kind K, Fetch F, class Storage>
+template <int M, int Dim, Kind K, Fetch F, class Storage, bool Stretched>
 void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
     const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
     const Vec centre = set1(pb.centre);
+    DepthRow<Stretched> depth(pb, 1, pb.c[2][0], z0);
     const Reach x(pb.plane), y(pb.row);
     const Storage models[3] = {{pb, Model::m, row.at}, {pb, Model::e, row.at}, {pb, Model::s, row.at}};
     const Index beyond = pb.plane;
@@ -133,7 +135,7 @@ void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1
     }
     Index z = z0;
     const auto up_to = [&]<Kind Here>(Index stop) __attribute__((always_inline)) {
-        for (; z < stop; z += lanes, w += lanes, w2 += lanes, u += lanes, u2 += lanes) {
+        for (; z < stop; z += lanes, w += lanes, w2 += lanes, u += lanes, u2 += lanes, depth += lanes) {
 #if defined(__x86_64__)
             asm("" : "+r"(w), "+r"(w2));
 #endif
@@ -149,11 +151,12 @@ void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1
                 a2 = add_d2<M>(a2, w2, y, cy, M);
             }
             v.at(u);
-            vti_leapfrog<Here>(row, models, z, 0, 0, a, add_d2_z<M>(mul(cz.w[0], v.mid), u, v, cz, M), p, v.mid);
+            const Vec b = depth.template add_d2<M>(depth.centre(v.mid), u, v, cz, M);
+            vti_leapfrog<Here>(row, models, z, 0, 0, a, b, p, v.mid);
             v.next();
             v2.at(u2);
-            vti_leapfrog<Here>(row, models, z, 1, beyond, a2, add_d2_z<M>(mul(cz.w[0], v2.mid), u2, v2, cz, M), p2,
-                               v2.mid);
+            const Vec b2 = depth.template add_d2<M>(depth.centre(v2.mid), u2, v2, cz, M);
+            vti_leapfrog<Here>(row, models, z, 1, beyond, a2, b2, p2, v2.mid);
             v2.next();
         }
     };

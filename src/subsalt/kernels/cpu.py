@@ -22,6 +22,7 @@ from subsalt import _native
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DeviceError
 from subsalt.kernels import tuning
+from subsalt.kernels.depth_rows import depth_rows, padded_row
 from subsalt.kernels.device import InPlace
 from subsalt.kernels.host_arrays import CUTS_ROWS as CUTS_ROWS
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
@@ -196,10 +197,7 @@ def _storage_agrees(problem: Problem) -> None:
 
 def _compiled(problem: Problem) -> Any:
     """Return the compiled form of `problem`, on its parameters where they are."""
-    if problem.depth_scale is not None:
-        raise ConfigError(
-            "a stretched depth axis in compiled kernels", "keep the axis uniform, or use device = reference"
-        )
+    rows = depth_rows(problem)
     lay = problem.layout
     _storage_agrees(problem)
     profiles: list[NDArray] = []
@@ -238,11 +236,16 @@ def _compiled(problem: Problem) -> Any:
             first=problem.weights.first(tilted=True),
             share=problem.weights.tilt_share(),
         )
+    if rows is not None:
+        square, root, power = (padded_row(lay, row) for row in (rows.square, rows.root, rows.power))
+        plan.set_stretch(square, [padded_row(lay, row) for row in rows.centre], root, power)
     return plan
 
 
 def host_plan(problem: Problem) -> Any:
     """Return the compiled form of `problem` on the host for a device that brings it to its own memory."""
+    if problem.depth_scale is not None:
+        raise ConfigError("a stretched depth axis on a GPU", "keep the axis uniform, or use device = cpu")
     return _compiled(problem)
 
 

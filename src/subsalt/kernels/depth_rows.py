@@ -39,8 +39,8 @@ class DepthRows:
     square : ndarray, (nz,)
         a^2.
     centre : tuple of ndarray, each (nz,)
-        Weights of a node itself in the second derivatives, by field. Isotropic: of the Laplacian. VTI: of the two
-        derivatives along x and y, the same everywhere, and of a^2 D2 - e. TTI: (1 - share) and share of the Laplacian.
+        Weights of a node itself in the second derivatives. Isotropic: of the Laplacian. VTI: of a^2 D2 - e, on q.
+        TTI: (1 - share) and share times that of the Laplacian, on p and q.
     root : ndarray, (nz,)
         a^(-1/2), by which a value is multiplied before D1.
     power : ndarray, (nz,)
@@ -71,8 +71,11 @@ def depth_rows(problem: Problem) -> DepthRows | None:
 
 
 def padded_row(layout: Layout, row: NDArray) -> NDArray:
-    """Return a row as long as those of a padded array, with its first and last number continued beyond both ends."""
-    return np.pad(row, (Z_FRONT, layout.row - Z_FRONT - len(row)), mode="edge")
+    """Return a row from `Z_FRONT` numbers before z = 0 on, its first and last number continued beyond both ends.
+
+    It is as long as a row of a padded array and the `Z_FRONT` numbers that follow there.
+    """
+    return np.pad(row, (Z_FRONT, layout.row - len(row)), mode="edge")
 
 
 def _made(problem: Problem) -> DepthRows:
@@ -84,7 +87,7 @@ def _made(problem: Problem) -> DepthRows:
     flat = sum(centres[axis] for axis in problem.axes if axis != 2)
     deep = square * centres[2] - bend
     if problem.medium == "vti":
-        of_field = [np.full_like(deep, flat), deep]
+        of_field = [deep]
     else:
         share = problem.weights.tilt_share() if problem.tilted else 0.0
         of_field = [part * (flat + deep) for part in (1 - share, share)[: problem.n_fields]]

@@ -241,7 +241,7 @@ def field_step(problem: Problem, state: State, box: Box) -> None:
         if problem.medium == "vti":
             flat = problem.axes[:-1]
             a = d2(problem, p, box, flat) + layer(0, flat, _second(problem, p))
-            b = d2(problem, q, box, (2,), 1) + layer(1, (2,), _second(problem, q))
+            b = d2(problem, q, box, (2,)) + layer(1, (2,), _second(problem, q))
         else:
             across, along = Operator(problem, p, 0, box), Operator(problem, q, 1, box)
             a = across.total() + layer(0, problem.axes, across.along_axis)
@@ -367,7 +367,7 @@ def apply_l(problem: Problem, fields: list[NDArray], box: Box) -> list[NDArray]:
         return [d2(problem, fields[0], box, problem.axes)]
     if problem.medium == "tti":
         return [Operator(problem, w, field, box).total() for field, w in enumerate(fields)]
-    return [d2(problem, fields[0], box, problem.axes[:-1]), d2(problem, fields[1], box, (2,), 1)]
+    return [d2(problem, fields[0], box, problem.axes[:-1]), d2(problem, fields[1], box, (2,))]
 
 
 def imaged(problem: Problem, fields: list[NDArray], box: Box) -> NDArray:

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
-from subsalt.kernels.depth_rows import DepthRows, depth_rows, padded_row
+from subsalt.kernels.depth_rows import depth_rows, padded_row
 from subsalt.kernels.problem import Z_FRONT, Problem
 
 
@@ -64,23 +64,15 @@ def add_d2(problem: Problem, acc: NDArray, u: NDArray, box: Box, axis: int) -> N
     return acc
 
 
-def d2(problem: Problem, u: NDArray, box: Box, axes: tuple[int, ...], field: int = 0) -> NDArray:
-    """Return the sum of the second derivatives of `u`, which is wavefield number `field`, along `axes`."""
+def d2(problem: Problem, u: NDArray, box: Box, axes: tuple[int, ...]) -> NDArray:
+    """Return the sum of the second derivatives along `axes` in the step of a medium that is not tilted."""
     rows = depth_rows(problem)
-    return chain(problem, u, box, axes) if rows is None else _stretched_d2(problem, rows, u, box, axes, field)
-
-
-def _stretched_d2(
-    problem: Problem, rows: DepthRows, u: NDArray, box: Box, axes: tuple[int, ...], field: int
-) -> NDArray:
-    """Return the sum of the second derivatives along `axes`, along z of a stretched axis."""
-    acc = along_z(rows.centre[field], box) * at(problem, u, box)
-    for axis in axes:
-        if axis == 2:
-            acc = along_z(rows.square, box) * add_d2(problem, problem.dtype(0), u, box, 2) + acc
-        else:
-            acc = add_d2(problem, acc, u, box, axis)
-    return acc
+    if rows is None or 2 not in axes:
+        return chain(problem, u, box, axes)
+    acc = along_z(rows.centre[0], box) * at(problem, u, box)
+    for axis in axes[:-1]:
+        acc = add_d2(problem, acc, u, box, axis)
+    return along_z(rows.square, box) * add_d2(problem, problem.dtype(0), u, box, 2) + acc
 
 
 def chain(problem: Problem, u: NDArray, box: Box, axes: tuple[int, ...]) -> NDArray:
@@ -138,7 +130,7 @@ class Operator:
         part = self.near.intersect(Box((0, 0, 0), problem.layout.shape3))
         slopes = {axis: d1(problem, w, part, axis) for axis in problem.axes}
         if self.rows is not None:
-            scaled = w * padded_row(problem.layout, self.rows.root)
+            scaled = w * padded_row(problem.layout, self.rows.root)[: problem.layout.row]
             slopes[2] = along_z(self.rows.power, part) * d1(problem, scaled, part, 2)
         axis_vector = dict(zip(problem.axes, problem.axis_names, strict=True))
         n = {axis: at(problem, problem.params[name], part) for axis, name in axis_vector.items()}
