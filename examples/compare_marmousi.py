@@ -98,15 +98,17 @@ def picture(matches: dict[str, Match], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
+    from subsalt.view import palettes
+
     fig, axes = plt.subplots(len(matches), 2, figsize=(13, 3.1 * len(matches)), squeeze=False)
     for row, (name, m) in zip(axes, matches.items(), strict=True):
         top = round(TOP / m.spacing)
         extent = (0, m.image.shape[0] * m.spacing / 1e3, m.image.shape[1] * m.spacing / 1e3, 0)
-        titles = (f"{name}: correlation {m.correlation:.2f}", "true log-impedance derivative, smoothed")
+        titles = (f"{name}: correlation {m.correlation:.2f}", f"true reflectivity for {name}")
         for ax, a, title in zip(row, (np.roll(m.image, m.shift, axis=1), m.truth), titles, strict=True):
             clip = np.percentile(np.abs(a[:, top:]), 98)
-            ax.imshow(a.T, cmap="gray", vmin=-clip, vmax=clip, extent=extent, aspect="auto")
-            ax.axhline(TOP / 1e3, color="tab:orange", lw=0.8)
+            ax.imshow(a.T, cmap=palettes.palette("grey"), vmin=-clip, vmax=clip, extent=extent, aspect="auto")
+            ax.axhline(TOP / 1e3, color=palettes.MARK, lw=0.8)
             ax.set(title=title, xlabel="x (km)", ylabel="depth (km)")
     fig.tight_layout()
     fig.savefig(path, dpi=75, metadata={"Software": None})
