@@ -36,6 +36,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["site/static"]
 html_css_files = ["site.css"]
+html_js_files = ["codes.js"]
 html_theme_options = {
     "logo": {"text": f"subsalt {release}"},
     "navbar_align": "left",

@@ -17,12 +17,16 @@ BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
 FORTY = 40
 #: verdicts in words, worst first
 WORDS = {
-    "harmful": "a cure that is printed makes another image, and nothing is said",
-    "missed": "nothing is said",
-    "misnamed": "something is said, but not what is wrong",
-    "no cure": "the mistake is named, and no cure that is printed works",
-    "bad beside": "named, with a cure that works; another one that is printed leads nowhere",
+    "harmful": "a printed cure makes another image, and no finding remains",
+    "missed": "no finding",
+    "misnamed": "a finding that does not name the mistake",
+    "no cure": "a finding that names the mistake, without a cure that works",
+    "bad beside": "a finding with a cure that works; another printed cure leads nowhere",
+    "caught": "a finding with a cure that works",
 }
+
+#: what the numbered cases are
+CASES = "Mistakes that users reported in public, by number (`tests/check/planted/shared_cases.py`)."
 
 Record = Mapping[str, Any]
 
@@ -39,7 +43,7 @@ def share(rows: list[Record]) -> float:
 
 def scores(rows: list[Record]) -> Iterator[str]:
     """Yield the table of scores."""
-    yield "| subject | forms | score | cures pasted | of these harmful | leading nowhere |"
+    yield "| subject | forms | score | cures applied | harmful among them | that lead nowhere |"
     yield "|---|---:|---:|---:|---:|---:|"
     for r in rows:
         cures = r["cures"]
@@ -71,19 +75,19 @@ def tables(record: Record) -> str:
     cures = sum(n for r in record["subjects"] for n in r["cures"].values())
     clean, cases = record["clean"], record["cases"]
     lines = [
-        f"Version {record['version']}, {record['date']}: {forms} forms, {cures} cures pasted."
-        + (" Of each subject one form was planted." if forms == len(record["subjects"]) else ""),
+        f"Version {record['version']}, {record['date']}: {forms} forms, {cures} cures applied."
+        + (" One form of each subject was planted." if forms == len(record["subjects"]) else ""),
         "",
-        f"**The forty**: {share(forty):.1f} of {len(forty)}.",
+        f"**Subjects that any survey may have**: {share(forty):.1f} of {len(forty)}.",
         "",
         *scores(forty),
         "",
-        f"**Beyond the forty**: {share(beyond):.1f} of {len(beyond)}.",
+        f"**Further subjects**: {share(beyond):.1f} of {len(beyond)}.",
         "",
         *scores(beyond),
         "",
-        "## What still cannot be told",
-        *(still_open(record["open"]) or ["", "Nothing that was planted."]),
+        "## What is not found",
+        *(still_open(record["open"]) or ["", "Everything that was planted is found."]),
         "",
         "## Clean surveys",
         "",
@@ -93,8 +97,12 @@ def tables(record: Record) -> str:
         lines += ["", "| survey | wrongly found |", "|---|---|"]
         lines += [f"| {name} | {', '.join(codes)} |" for name, codes in clean["alarms"].items()]
     if cases:
-        lines += ["", "## Cases of public reports", "", "| case | |", "|---|---|"]
-        lines += [f"| {n} | {c.get('word') or 'not tried: ' + c['skipped']} |" for n, c in cases.items()]
+        lines += ["", "## Cases of public reports", "", CASES, "", "| case | result |", "|---|---|"]
+        ordered = sorted(cases.items(), key=lambda case: int(case[0]))
+        lines += [
+            f"| {n} | {WORDS.get(c.get('word', ''), 'not tried: ' + c.get('skipped', ''))} |"
+            for n, c in ordered
+        ]
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 where `view` writes."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,18 @@ def test_quiet_prints_results_and_errors_only(job, subsalt_command):
     code, out, err = subsalt_command("migrate", wrong, "--quiet")
     assert (code, out) == (65, "")
     assert set(labels(err)) == {"error", "fix:"}
+
+
+def test_the_end_of_findings_says_once_how_to_read_about_a_code(job, subsalt_command):
+    warned = write_job(job.parent, WARNED, "warned.toml")
+    out = subsalt_command("check", warned)[1]
+    (code,) = re.findall(r"^warning (W\d+)", out, re.M)
+    assert out.splitlines()[-1] == f"more about a code: subsalt explain {code}"
+    assert out.count("more about a code") == 1
+    wrong = write_job(job.parent, WARNED + "dt = 0.05\n", "wrong.toml")
+    err = subsalt_command("migrate", wrong)[2]
+    assert err.splitlines()[-1].startswith("more about a code: subsalt explain E")
+    assert "more about" not in subsalt_command("check", job, "--quiet")[1]
 
 
 def test_errors_are_printed_once_with_the_warnings(job, subsalt_command):

@@ -61,4 +61,4 @@ def said(flow: Any) -> str:
     axis = ""
     if flow.out != flow.time:
         axis = f"; {flow.time.nt} samples of {1e3 * flow.time.dt:g} ms become {flow.out.nt} of {1e3 * flow.out.dt:g} ms"
-    return f"steps on traces  {'; '.join(parts)}{axis}"
+    return f"trace processing  {'; '.join(parts)}{axis}"

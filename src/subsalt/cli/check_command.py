@@ -47,6 +47,7 @@ def check(job: BaseJob, out: Out, out_dir: Path | None, draw: bool, strict: bool
         + f", {unchecked} not checked" * (unchecked > 0)
         + ". nothing was started."
     )
+    out.hint(findings)
     out.json(
         {
             "errors": errors,

@@ -83,7 +83,7 @@ def run(app: typer.Typer, argv: list[str]) -> int:
     ends = argv.index("--") if "--" in argv else len(argv)
     debug = "--debug" in argv[:ends] or bool(os.environ.get("SUBSALT_DEBUG"))
     argv = [a for i, a in enumerate(argv) if a != "--debug" or i > ends]
-    out = Out("--json" in argv[:ends])
+    out = Out("--json" in argv[:ends], quiet=not {"-q", "--quiet"}.isdisjoint(argv[:ends]))
     for stream in (sys.stdout, sys.stderr):
         # names of files may hold letters that the terminal's encoding lacks
         if isinstance(stream, io.TextIOWrapper):

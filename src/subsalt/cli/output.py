@@ -126,15 +126,21 @@ class Out:
                 print(f"{'':<7} {printable(f'{name}: {short_value(value)}')}", file=stream)
         stream.flush()
 
+    def hint(self, findings: Iterable[Finding], stream: TextIO | None = None) -> None:
+        """Print how to read more about the codes of findings: once, at their end; nothing when `quiet`."""
+        codes = [f.code for f in sorted(findings, key=lambda f: f.level != "error") if f.is_fault]
+        if codes and not (self.mute or self.quiet):
+            print(f"more about a code: subsalt explain {codes[0]}", file=stream or self.stream, flush=True)
+
     def error(self, error: SubsaltError) -> None:
         """Print an error to standard error: what, then how to fix it; as JSON on standard output when asked
         for.
         """
         if isinstance(error, FindingsError):
             stops = any(f.level == "error" for f in error.findings)
-            self._print(
-                [f for f in error.findings if f.is_fault or (f.level != "ok" and not stops)], sys.stderr
-            )
+            shown = [f for f in error.findings if f.is_fault or (f.level != "ok" and not stops)]
+            self._print(shown, sys.stderr)
+            self.hint(shown, sys.stderr)
         else:
             word = paint("error", "error", sys.stderr)
             print(f"{word} {error.code}  {printable(error.message)}", file=sys.stderr)

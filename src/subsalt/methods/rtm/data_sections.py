@@ -72,7 +72,8 @@ class DataSection(TracesSection):
         None, description="files are time slices of dense receivers, not SEG-Y"
     )
     mute: MuteSection | None = Field(
-        None, description="zero the direct arrival; short for one mute step of [[signal]]"
+        None,
+        description="zero the direct arrival; short for a linear mute as the only step of trace processing",
     )
     gathers: Literal["shot", "receiver"] | None = Field(
         None,
