@@ -6,11 +6,12 @@
 //            term = g + Zeta (layer), g (the M cells), -0.0 elsewhere
 //   extra = (term_x + term_y) + term_z
 //
-// A point near both sides of z, on a grid with few points, gets the two terms of the CPU's two windows one after the
-// other: (extra + front) + back. Psi and Zeta lie as on the CPU (struct Levels in native/include/problem.hpp); of their
-// cells outside the layer, which the CPU writes too, none is touched: they hold +0 and keep it.
-// Bytes per point of a layer and axis: Zeta read and written, Psi read: 12; memory_step: Psi read and written, the
-// field read: 12. Along z the cells are read and written one by one: the back window is not aligned to quads.
+// On a stretched depth axis the term along z is added as fma(a^2, term_z, extra). A point near both sides of z, on a
+// grid with few points, gets the two terms of the CPU's two windows one after the other: (extra + front) + back. Psi
+// and Zeta lie as on the CPU (struct Levels in native/include/problem.hpp); of their cells outside the layer, which the
+// CPU writes too, none is touched: they hold +0 and keep it. Bytes per point of a layer and axis: Zeta read and
+// written, Psi read: 12; memory_step: Psi read and written, the field read: 12. Along z the cells are read and written
+// one by one: the back window is not aligned to quads.
 #pragma once
 
 #include "parts.hpp"
@@ -90,8 +91,8 @@ SUBSALT_DEVICE float4 layer_term(const DeviceProblem& pb, const Levels& lv, cons
     return term;
 }
 
-/// extra + the terms along z, and Zeta advanced; d2: D2 of the field along z.
-template <int M>
+/// extra + the terms along z, of a stretched axis times a^2, and Zeta advanced; d2: D2 of the field along z.
+template <int M, bool Stretched>
 SUBSALT_DEVICE float4 add_term_z(float4 extra, const DeviceProblem& pb, const Levels& lv, const Part& part,
                                  const Place& at, float4 d2) {
     const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
@@ -138,7 +139,12 @@ SUBSALT_DEVICE float4 add_term_z(float4 extra, const DeviceProblem& pb, const Le
         float front = low ? component(g, i) : -0.0f, back = !low && z >= near_hi ? component(g, i) : -0.0f;
         front = inside && z < lo ? front + now : front;
         back = inside && z >= lo ? back + now : back;
-        out[i] = (component(extra, i) + front) + back;
+        if constexpr (Stretched) {
+            const float square = __ldg(pb.stretch.square + z);
+            out[i] = fma1(square, back, fma1(square, front, component(extra, i)));
+        } else {
+            out[i] = (component(extra, i) + front) + back;
+        }
     }
     return make_float4(out[0], out[1], out[2], out[3]);
 }

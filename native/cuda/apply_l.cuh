@@ -11,9 +11,9 @@ namespace subsalt::cuda {
 
 constexpr int apply_lanes = 32, apply_rows = 8;
 
-/// A point of the box: where it is in padded arrays, and in arrays of the box; inside: there is one.
+/// A point of the box: where it is in padded arrays, in arrays of the box and in rows along z; inside: there is one.
 struct BoxPoint {
-    Index padded, dense;
+    Index padded, dense, z;
     bool inside;
 };
 
@@ -22,7 +22,7 @@ SUBSALT_DEVICE BoxPoint point_of_box(const Problem& pb, const Box& box) {
     const Index z = box.lo[2] + Index{blockIdx.x} * apply_lanes + threadIdx.x;
     const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
     return {(x + pb.radius) * pb.plane + (y + pb.y_halo) * pb.row + z_front + z,
-            ((x - box.lo[0]) * ny + (y - box.lo[1])) * nz + (z - box.lo[2]), y < box.hi[1] && z < box.hi[2]};
+            ((x - box.lo[0]) * ny + (y - box.lo[1])) * nz + (z - box.lo[2]), z, y < box.hi[1] && z < box.hi[2]};
 }
 
 /// acc + sum_k c_k (w[+k] + w[-k]), k = 1 .. M in order

@@ -1,196 +1,57 @@
-// One time step of the isotropic wave equation and of the VTI system, and their operators alone. Equations and order of
-// operations per point: native/kernels/iso_step.hpp and vti_step.hpp, with a layer native/kernels/absorb.hpp; every
-// field has the bits of the CPU's.
-//
-//   curr[F], prev[F]  padded, F = 1 (p) or 2 (p and q); prev is overwritten by the next level, and above a free surface
-//                     by odd images
-//   m, and e, s       padded, float32 or packed; m is zero in the padding, so that what lies behind the last point of a
-//                     row stays zero
-//
-// Layout: a thread owns a quad of z and marches along x through its planes; a block is 256 threads, 16 quads by 16 rows
-// or another shape of them (parts.hpp). What a plane needs of memory is copied ahead (march.cuh): one quad each of p
-// (M planes ahead), prev and m, two planes before they are needed; of VTI also of q, its prev, e and s, one plane
-// before, since seven quads fill the room of three planes. The x neighbours of p are in registers, those along y and z
-// come from L1 and L2; q is differentiated along z alone, so of q a thread needs its own quad and one on either side.
-//
-// Predicted, 3-D at order 8, isotropic: 16 bytes per point from memory (packed m 14), and 2 M / planes of 4 bytes more
-// where a march begins: 0.3 in marches of 100 planes. From L2 p comes 1.75 times (16 rows read 24, and a sector on
-// either side of z) where L1 still has the plane read M planes ago, 2.75 times where it has not: 19 to 23 bytes per
-// point. 270 instructions per quad, 43 % of what a multiprocessor issues in the time that its share of 3.4 TB/s takes.
-// So memory limits: 80 % of the copy bandwidth. In the layer the terms add 12 bytes per axis, and memory_step 12.
-// VTI: 36 bytes per point from memory (packed models 30): p, q, both prev, m, e, s read, both prev written; 57 KB per
-// multiprocessor are on their way, where 23 KB keep memory busy. From L2 at most 45 bytes per point. So memory limits,
-// more clearly than for one field. Registers at order 8 on sm_90 leave room for two blocks per multiprocessor.
-#include "absorb.cuh"
+// One time step of the isotropic wave equation and of the VTI system (field_march.cuh), and their operators alone.
 #include "apply_l.cuh"
-#include "march.cuh"
-#include "march_step.hpp"
+#include "field_march.cuh"
 
 namespace subsalt::cuda {
 
 namespace {
 
-/// The quads of a plane that are copied ahead; of one field the first three.
-enum Array { of_m, of_prev, of_head, of_e, of_s, of_q, of_q_prev };
-
-template <int Fields>
-using FieldSlots = Slots<Fields == 1 ? 3 : 2, Fields == 1 ? of_e : of_q_prev + 1>;
-
-template <int Fields, int M, int Dim, Boundary B, class Storage>
-SUBSALT_GLOBAL void __launch_bounds__(block_threads, 2)
-    field_march(const __grid_constant__ DeviceProblem pb, const __grid_constant__ Levels lv,
-                const __grid_constant__ Parts parts) {
-    const Part& part = part_of_block(parts);
-    Place at = place_of_thread(pb, part);
-    if (at.idle) return;
-    SUBSALT_SHARED(float4, room);
-    constexpr int stages = FieldSlots<Fields>::planes;
-    FieldSlots<Fields> slots(room);
-    const int radius = M > 0 ? M : pb.radius, planes = at.x_end - at.x;
-    Index here = padded_offset(pb, at.x, at.y, at.z);
-
-    const auto fetch = [&](Index offset, auto place) {
-        const auto quad_at = [offset](const float* p) { return reinterpret_cast<const float4*>(p + offset); };
-        start_copy<false>(place(of_m), Storage::at(pb, Model::m, offset));
-        start_copy<false>(place(of_prev), quad_at(lv.prev[0]));
-        if (M > 0) start_copy<true>(place(of_head), quad_at(lv.curr[0] + M * pb.plane));
-        if constexpr (Fields == 2) {
-            start_copy<false>(place(of_e), Storage::at(pb, Model::e, offset));
-            start_copy<false>(place(of_s), Storage::at(pb, Model::s, offset));
-            start_copy<false>(place(of_q_prev), quad_at(lv.prev[1]));
-            start_copy<true>(place(of_q), quad_at(lv.curr[1]));
-        }
-        commit_copies();
-    };
-    for (int s = 0; s < stages - 1; ++s)
-        if (s < planes)
-            fetch(here + s * pb.plane, [&](int i) { return slots.of_stage(s, i); });
-        else
-            commit_copies();
-    Column<M> column;
-    column.begin(lv.curr[0] + here, pb.plane);
-
-    for (; at.x < at.x_end; ++at.x) {
-        if constexpr (B == Boundary::pml) keep_nothing_of(at);
-        if (at.x + stages - 1 < at.x_end)
-            fetch(here + (stages - 1) * pb.plane, [&](int i) { return slots.ahead(i); });
-        else
-            commit_copies();
-        wait_for_copies<stages - 1>();
-        const float* const u = lv.curr[0] + here;
-        float4 p;
-        if constexpr (M > 0) {
-            column.put_ahead(slots.now(of_head));
-            p = column.mid();
-        } else {
-            p = load4(u);
-        }
-        const Loaded along_x{u, pb.plane}, along_y{u, pb.row};
-        const auto pair_x = [&](int k) {
-            if constexpr (M > 0)
-                return column.pair(k);
-            else
-                return along_x.pair(k);
-        };
-        const auto pair_y = [&](int k) { return along_y.pair(k); };
-
-        // the Laplacian of p; of VTI its x and y part a, and D2 of q along z, b
-        float4 a = mul(pb.centre, p), extra = quad_of(-0.0f);
-        if constexpr (B == Boundary::pml) {
-            float4 own = mul(pb.c[0][0], p);
-            add_second_twice<M>(a, own, pb.c[0], radius, pair_x);
-            extra = layer_term<M>(pb, lv, part, 0, at, own);
-            if (Dim == 3) {
-                own = mul(pb.c[1][0], p);
-                add_second_twice<M>(a, own, pb.c[1], radius, pair_y);
-                extra = add(extra, layer_term<M>(pb, lv, part, 1, at, own));
-            }
-        } else {
-            a = add_second<M>(a, pb.c[0], radius, pair_x);
-            if (Dim == 3) a = add_second<M>(a, pb.c[1], radius, pair_y);
-        }
-        const auto model = [&](Model which, int i) {
-            return Storage::values(pb, which, slots.template now<typename Storage::Quad>(i));
-        };
-        const auto finish = [&](int field, float4 rhs, float4 mid, float4 before) {
-            float4 next = leapfrog(model(Model::m, of_m), rhs, mid, before);
-            if constexpr (B == Boundary::damping) next = damped(damping_at(pb, at), before, next);
-            finish_quad(pb, part, at, lv.prev[field] + here, next);
-        };
-        if constexpr (Fields == 1) {
-            const RowWindow<M> row(u, p, radius);
-            const auto pair_z = [&](int k) { return row.pair(k); };
-            if constexpr (B == Boundary::pml) {
-                float4 own = mul(pb.c[2][0], p);
-                add_second_twice<M, true>(a, own, pb.c[2], radius, pair_z);
-                a = add(a, add_term_z<M>(extra, pb, lv, part, at, own));
-            } else {
-                a = add_second<M, true>(a, pb.c[2], radius, pair_z);
-            }
-            finish(0, a, p, slots.now(of_prev));
-        } else {
-            if constexpr (B == Boundary::pml) a = add(a, extra);
-            const float4 q = slots.now(of_q);
-            const RowWindow<M> row(lv.curr[1] + here, q, radius);
-            float4 b = add_second<M, true>(mul(pb.c[2][0], q), pb.c[2], radius, [&](int k) { return row.pair(k); });
-            if constexpr (B == Boundary::pml) b = add(b, add_term_z<M>(quad_of(-0.0f), pb, lv, part, at, b));
-            const float4 e = model(Model::e, of_e), s = model(Model::s, of_s);
-            finish(0, rhs_of_p(e, s, a, b), p, slots.now(of_prev));
-            finish(1, rhs_of_q(s, a, b), q, slots.now(of_q_prev));
-        }
-        column.next();
-        slots.next();
-        here += pb.plane;
-    }
-}
-
-/// The Laplacian of p without its part along z, at a point.
-SUBSALT_DEVICE float horizontal_at(const Problem& pb, const float* u) {
-    const float acc = add_second_at(pb.centre * __ldg(u), u, pb.plane, pb.c[0], pb.radius);
+/// The second derivatives along x and y at a point, added.
+SUBSALT_DEVICE float add_horizontal_at(float acc, const Problem& pb, const float* u) {
+    acc = add_second_at(acc, u, pb.plane, pb.c[0], pb.radius);
     return pb.dim == 3 ? add_second_at(acc, u, pb.row, pb.c[1], pb.radius) : acc;
 }
 
+/// What a step on a stretched depth axis adds along z at a point.
+SUBSALT_DEVICE float add_stretched_at(float acc, const Problem& pb, const float* u, Index z) {
+    const auto pair = [&](int k) { return __ldg(u + k) + __ldg(u - k); };
+    return fma1(__ldg(pb.stretch.square + z), first<0>(pb.c[2], pb.radius, pair), acc);
+}
+
+template <bool Stretched>
 SUBSALT_GLOBAL void iso_operator(const __grid_constant__ Problem pb, const float* p, float* out,
                                  const __grid_constant__ Box box) {
     const BoxPoint at = point_of_box(pb, box);
     if (!at.inside) return;
     const float* const u = p + at.padded;
-    out[at.dense] = add_second_at(horizontal_at(pb, u), u, 1, pb.c[2], pb.radius);
+    const float centre = Stretched ? __ldg(pb.stretch.centre[0] + at.z) : pb.centre;
+    const float acc = add_horizontal_at(centre * __ldg(u), pb, u);
+    out[at.dense] = Stretched ? add_stretched_at(acc, pb, u, at.z) : add_second_at(acc, u, 1, pb.c[2], pb.radius);
 }
 
+template <bool Stretched>
 SUBSALT_GLOBAL void vti_operators(const __grid_constant__ Problem pb, const float* p, const float* q, float* a,
                                   float* b, const __grid_constant__ Box box) {
     const BoxPoint at = point_of_box(pb, box);
     if (!at.inside) return;
-    const float* const w = q + at.padded;
-    a[at.dense] = horizontal_at(pb, p + at.padded);
-    b[at.dense] = add_second_at(pb.c[2][0] * __ldg(w), w, 1, pb.c[2], pb.radius);
+    const float *const u = p + at.padded, *const w = q + at.padded;
+    a[at.dense] = add_horizontal_at(pb.centre * __ldg(u), pb, u);
+    const float acc = (Stretched ? __ldg(pb.stretch.centre[1] + at.z) : pb.c[2][0]) * __ldg(w);
+    b[at.dense] = Stretched ? add_stretched_at(acc, pb, w, at.z) : add_second_at(acc, w, 1, pb.c[2], pb.radius);
 }
-
-template <int Fields>
-struct FieldMarch {
-    static constexpr int shared = FieldSlots<Fields>::bytes * block_threads;
-
-    /// 2 M planes of p are loaded before the first turn, 4 of the 16 or 36 bytes of a plane each, and one turn is as
-    /// long as the memory takes to answer.
-    static int warm_up(int radius) { return 1 + (Fields == 1 ? radius / 2 : radius / 4); }
-
-    template <int M, int Dim, Boundary B, class Storage>
-    static auto kernel() {
-        return field_march<Fields, M, Dim, B, Storage>;
-    }
-};
 
 } // namespace
 
 Status field_step_iso(const DeviceProblem& pb, const Levels& lv, const Box& box, const Tuning& tuning,
                       cudaStream_t stream) {
-    return march_step<FieldMarch<1>>(pb, lv, box, tuning, stream);
+    if (is_stretched(pb)) return field_step_stretched(pb, lv, box, tuning, stream);
+    return march_step<FieldMarch<1, false>>(pb, lv, box, tuning, stream);
 }
 
 Status field_step_vti(const DeviceProblem& pb, const Levels& lv, const Box& box, const Tuning& tuning,
                       cudaStream_t stream) {
-    return march_step<FieldMarch<2>>(pb, lv, box, tuning, stream);
+    if (is_stretched(pb)) return field_step_stretched(pb, lv, box, tuning, stream);
+    return march_step<FieldMarch<2, false>>(pb, lv, box, tuning, stream);
 }
 
 int tunings_field(const Problem& pb, Tuning* out, int most) {
@@ -199,12 +60,14 @@ int tunings_field(const Problem& pb, Tuning* out, int most) {
 
 Status apply_l_iso(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
                    cudaStream_t stream) {
-    return launch_over(iso_operator, box, stream, pb, fields[0], out[0], box);
+    return launch_over(is_stretched(pb) ? iso_operator<true> : iso_operator<false>, box, stream, pb, fields[0], out[0],
+                       box);
 }
 
 Status apply_l_vti(const DeviceProblem& pb, float* const* fields, float* const* out, const Box& box,
                    cudaStream_t stream) {
-    return launch_over(vti_operators, box, stream, pb, fields[0], fields[1], out[0], out[1], box);
+    return launch_over(is_stretched(pb) ? vti_operators<true> : vti_operators<false>, box, stream, pb, fields[0],
+                       fields[1], out[0], out[1], box);
 }
 
 } // namespace subsalt::cuda

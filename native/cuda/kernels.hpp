@@ -26,13 +26,23 @@ struct DevicePoints;
 // Psi of all axes in the layer, inside the box (absorb.cu)
 Status memory_step(const DeviceProblem& pb, const Levels& levels, const Box& box, cudaStream_t stream);
 
-// The next time level over `levels.prev` (field_step.cu, tti_step.cu)
+/// Whether the depth axis follows the rock.
+inline bool is_stretched(const Problem& pb) {
+    return pb.stretch.square != nullptr;
+}
+
+// The next time level over `levels.prev` (field_step.cu, tti_step.cu; on a stretched depth axis *_stretched.cu)
 Status field_step_iso(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
 Status field_step_vti(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
+Status field_step_stretched(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
+                            cudaStream_t stream); // isotropic and VTI
 Status field_step_tti(const DeviceProblem& pb, const Levels& levels, const Box& box, const Tuning& tuning,
                       cudaStream_t stream);
+/// On a stretched depth axis; with `out` A and B instead of a step.
+Status tti_stretched(const DeviceProblem& pb, const Levels& levels, const Box& box, float* const* out,
+                     const Tuning& tuning, cudaStream_t stream);
 /// Tunings worth trying on this grid, the usual one first; returns how many, at most `most`.
 int tunings_field(const Problem& pb, Tuning* out, int most);
 int tunings_tti(const Problem& pb, Tuning* out, int most);

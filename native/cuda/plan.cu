@@ -21,6 +21,18 @@ Status upload(const T*& table, Index n, std::vector<void*>& owned) {
     return cudaSuccess;
 }
 
+/// Bring the rows of a stretched depth axis to the device, from 16 numbers before z = 0 to 16 behind the last vector.
+Status upload_stretch(Problem& pb, std::vector<void*>& owned) {
+    Stretch& own = pb.stretch;
+    for (const float** row : {&own.square, &own.centre[0], &own.centre[1], &own.root, &own.power}) {
+        if (*row == nullptr) continue;
+        *row -= z_front;
+        SUBSALT_CHECK(upload(*row, pb.compact_row + 2 * z_front, owned));
+        *row += z_front;
+    }
+    return cudaSuccess;
+}
+
 /// Rows of the cells of an axis in its memory fields (DeviceProblem::layer_cell), from cell -max_radius on.
 std::vector<int> layer_cells(const Problem& pb, int axis) {
     const Index n = pb.n[axis], lo = pb.width[2 * axis], hi = pb.width[2 * axis + 1];
@@ -55,6 +67,7 @@ Status fill(DevicePlan& plan, const Problem& host, const void* const model[6]) {
         SUBSALT_CHECK(upload(pb.layer_cell[a], static_cast<Index>(cells[a].size()), plan.owned));
         pb.layer_cell[a] += max_radius;
     }
+    SUBSALT_CHECK(upload_stretch(pb, plan.owned));
     // windows along z are read by processors alone
     pb.wz.b = pb.wz.in_layer = pb.wz.near_side = nullptr;
     return cudaStreamSynchronize(context().compute); // the tables of the host may go

@@ -66,9 +66,10 @@ struct PointZ {
     float* zeta;
 };
 
-/// `a` of the point at z with the term along z, and Zeta advanced. A point near both sides, on a grid with few points,
-/// gets the terms of the CPU's two windows one after the other. Psi of z is made of q, field 1.
-template <int M, int Field>
+/// `a` of the point at z with the term along z, of a stretched axis times a^2, and Zeta advanced. A point near both
+/// sides, on a grid with few points, gets the terms of the CPU's two windows one after the other. Psi of z is made of
+/// q, field 1.
+template <int M, int Field, bool Stretched>
 SUBSALT_DEVICE float add_layer_z(const DeviceProblem& pb, float a, int z, const PointZ& at) {
     constexpr bool has_psi = Field == 1;
     const int lo = static_cast<int>(pb.width[4]), hi = static_cast<int>(pb.width[5]), n = static_cast<int>(pb.n[2]);
@@ -88,7 +89,8 @@ SUBSALT_DEVICE float add_layer_z(const DeviceProblem& pb, float a, int z, const 
     if (cell >= 0) {
         const float d2 = add_second<M>(pb.c[2][0] * at.w[0], pb.c[2], M, [&](int k) { return at.w[k] + at.w[-k]; });
         const float s = first<M>(pb.tilt.d, M, [&](int k) { return at.flux[k] - at.flux[-k]; });
-        const float x = fma1(pb.tilt.weight[Field], d2, s);
+        const float along_z = Stretched ? __ldg(pb.stretch.root + z) * s : s;
+        const float x = fma1(pb.tilt.weight[Field], d2, along_z);
         float* const zeta = at.zeta + cell;
         const float now = remember(pb.b[2][z], pb.b[2][z] - 1.0f, *zeta, has_psi ? x + g : x);
         *zeta = now;
@@ -96,6 +98,10 @@ SUBSALT_DEVICE float add_layer_z(const DeviceProblem& pb, float a, int z, const 
             front = front + now;
         else
             back = back + now;
+    }
+    if constexpr (Stretched) {
+        const float square = __ldg(pb.stretch.square + z);
+        return fma1(square, back, fma1(square, front, a));
     }
     return (a + front) + back;
 }

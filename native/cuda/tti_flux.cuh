@@ -51,7 +51,7 @@ private:
     Index plane_;
 };
 
-/// A pair and its neighbours along z, from shared memory.
+/// A pair and its neighbours along z, from shared memory or a row of numbers.
 template <int M>
 class PairWindow {
     static constexpr int beside = (M + 1) / 2 * 2;
@@ -75,6 +75,25 @@ struct PairRows {
     const float* p;
     int stride;
     SUBSALT_DEVICE float2 at(int k) const { return load2(p + k * stride); }
+};
+
+/// A pair on a stretched depth axis, and the numbers of its rows there.
+struct DepthPair {
+    const Stretch& rows;
+    int z;
+
+    SUBSALT_DEVICE float2 centre(int field) const { return ldg2(rows.centre[field] + z); }
+    SUBSALT_DEVICE float2 square() const { return ldg2(rows.square + z); }
+    SUBSALT_DEVICE float2 root() const { return ldg2(rows.root + z); }
+    SUBSALT_DEVICE float2 power() const { return ldg2(rows.power + z); }
+};
+
+/// A pair and its neighbours along z, times a^(-1/2), of which nothing is kept from field to field: registers are full.
+template <int M>
+struct RootedWindow {
+    const PairWindow<M>& w;
+    const PairWindow<M>& root;
+    SUBSALT_DEVICE float2 at(int k) const { return root.at(k) * w.at(k); }
 };
 
 /// Pairs of neighbours that a chain takes at once: all, but where loads of orders 14 and 16 would fill the registers.
@@ -102,16 +121,19 @@ struct Fluxes {
     float2 a; // centre and second derivatives
 };
 
-/// The fluxes of a field where `w` points to it in shared memory, `m` = n_i / H_i. Of what the role does not need only
-/// zeros are returned.
-template <class Tile, int Dim, int Field, Role R>
+/// The fluxes of a field where `w` points to it in shared memory, `m` = n_i / H_i; on a stretched depth axis that of z
+/// times a^(-1/2). Of what the role does not need only zeros are returned.
+template <class Tile, int Dim, int Field, Role R, bool Stretched>
 SUBSALT_DEVICE Fluxes tti_fluxes(const Tilt& tilt, const TiltedColumn<Tile::radius>& column, const float* w,
-                                 const float2 (&m)[3]) {
+                                 const float2 (&m)[3], [[maybe_unused]] const DepthPair& depth) {
     constexpr int M = Tile::radius;
     constexpr bool inner = R == Role::inner;
     Fluxes out{zero2(), zero2(), zero2(), zero2()};
     if constexpr (inner) {
-        out.a = tilt.centre[Field] * column.at(0);
+        if constexpr (Stretched)
+            out.a = depth.centre(Field) * column.at(0);
+        else
+            out.a = tilt.centre[Field] * column.at(0);
         out.a = fma(tilt.second[Field][0], second<M>(tilt.c, column), out.a);
     }
     const float2 hx = slope<M>(tilt.d, column);
@@ -123,13 +145,20 @@ SUBSALT_DEVICE Fluxes tti_fluxes(const Tilt& tilt, const TiltedColumn<Tile::radi
         g = fma(m[1], hy, g);
     }
     const PairWindow<M> window(w);
-    const float2 hz = slope<M>(tilt.d, window);
-    if constexpr (inner) out.a = fma(tilt.second[Field][2], second<M>(tilt.c, window), out.a);
+    float2 hz;
+    if constexpr (Stretched) {
+        hz = depth.power() * slope<M>(tilt.d, RootedWindow<M>{window, PairWindow<M>(depth.rows.root + depth.z)});
+        if constexpr (inner) out.a = fma(tilt.second[Field][2], depth.square() * second<M>(tilt.c, window), out.a);
+    } else {
+        hz = slope<M>(tilt.d, window);
+        if constexpr (inner) out.a = fma(tilt.second[Field][2], second<M>(tilt.c, window), out.a);
+    }
     g = fma(m[2], hz, g);
     const auto flux = [&](int i, float2 h) { return tti_flux<Field>(m[i], g, tilt.share[i] * h); };
     if constexpr (inner) out.x = flux(0, hx);
     if constexpr (Dim == 3 && R != Role::beside_z) out.y = flux(1, hy);
     if constexpr (R != Role::beside_y) out.z = flux(2, hz);
+    if constexpr (R != Role::beside_y && Stretched) out.z = depth.root() * out.z;
     return out;
 }
 

@@ -43,7 +43,7 @@ struct TiltedTask {
 };
 
 /// `Plain`: the step alone. Else with the terms of the layer, of damping, or A and B instead of a step.
-template <int M, int Dim, int Rows, bool Plain>
+template <int M, int Dim, int Rows, bool Plain, bool Stretched>
 class TiltedMarch {
     using Tile = TiltedTile<M, Dim, Rows, Plain>;
     static constexpr bool ahead = M < 8; // order 16 has no registers left for the axis of the next turn
@@ -251,8 +251,8 @@ private:
     SUBSALT_DEVICE void make_fluxes_of(int x, const float2 (&m)[3], Fluxes& made) {
         made = {zero2(), zero2(), zero2(), zero2()}; // outside the grid
         if (in_grid_)
-            made = tti_fluxes<Tile, Dim, Field, R>(pb_.tilt, column_[Field],
-                                                   Tile::w(shared_, x, Field, unit_.y, unit_.z), m);
+            made = tti_fluxes<Tile, Dim, Field, R, Stretched>(
+                pb_.tilt, column_[Field], Tile::w(shared_, x, Field, unit_.y, unit_.z), m, {pb_.stretch, z_});
         if constexpr (Dim == 3 && R != Role::beside_z) store2(Tile::fy(shared_, x, Field, unit_.y, unit_.z), made.y);
         if constexpr (R != Role::beside_y) put_flux_z<Field>(x, made.z);
     }
@@ -316,7 +316,10 @@ private:
                 a = add_layer_xy<M, 1, Field>(pb_, lv_, a, place(x), PairRows{w, Tile::w_row}, fy);
         }
         const float* const fz = Tile::fz(shared_, x, Field, unit_.y, unit_.z);
-        a = add_divergence<M>(a, pb_.tilt.d, PairWindow<M>(fz));
+        if constexpr (Stretched)
+            a = fma(DepthPair{pb_.stretch, z_}.power(), slope<M>(pb_.tilt.d, PairWindow<M>(fz)), a);
+        else
+            a = add_divergence<M>(a, pb_.tilt.d, PairWindow<M>(fz));
         if (advances && in_grid_) {
             const Index row = window_row(pb_, x, y_);
             const Mask inside = place(x).inside;
@@ -325,7 +328,7 @@ private:
                 const PointZ at{w + i, fz + i, lv_.psi[2] + row, (Field == 1 ? lv_.zeta : lv_.zeta2)[2] + row};
                 const float here = i == 0 ? a.x : a.y;
                 const bool is_in = i == 0 ? inside.x : inside.y;
-                const float next = is_in ? add_layer_z<M, Field>(pb_, here, z_ + i, at) : here;
+                const float next = is_in ? add_layer_z<M, Field, Stretched>(pb_, here, z_ + i, at) : here;
                 a = i == 0 ? make_float2(next, a.y) : make_float2(a.x, next);
             }
         }

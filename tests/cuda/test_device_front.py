@@ -102,6 +102,15 @@ def test_from_rest(monkeypatch: pytest.MonkeyPatch, medium: str, ndim: int, boun
         assert_bytes_of_the_cpu(problem, cpu.new_state(problem), sources_at(problem, rng, strength))
 
 
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_from_rest_on_a_stretched_depth_axis(monkeypatch: pytest.MonkeyPatch, medium: str) -> None:
+    rng = np.random.default_rng(4)
+    for ndim, boundary, strength in ((2, "pml", 1.0), (3, "none", 1e-33)):
+        problem = make_problem(SHAPES[ndim], medium, boundary, 4, ndim=ndim, stretched=True)
+        look_after(monkeypatch, 2)
+        assert_bytes_of_the_cpu(problem, cpu.new_state(problem), sources_at(problem, rng, strength))
+
+
 @pytest.fixture
 def late(gpu_device: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let the emulated device work late: what is not waited for is not there."""

@@ -120,6 +120,16 @@ def test_the_bytes_of_the_cpu(gpu_device: Any, medium: str, boundary: str, ndim:
     assert same_as_the_cpu(problem, 13, work_for(problem), "locked")
 
 
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_the_bytes_of_the_cpu_on_a_stretched_depth_axis(gpu_device: Any, medium: str) -> None:
+    problem = make_problem(SHAPES[2], medium, "pml", 8, ndim=2, stretched=True)
+    assert same_as_the_cpu(problem, 13, work_for(problem), "locked", cuts=(4,))
+    problem = make_problem((15, 24, 35), medium, "damping", 4, free_surface=True, stretched=True)
+    if medium != "tti":
+        pack(problem)
+    assert same_as_the_cpu(problem, 9, work_for(problem), "device")
+
+
 @orders
 @pytest.mark.parametrize("where", PLACES)
 def test_copies_wait_and_are_waited_for(order: None, monkeypatch: pytest.MonkeyPatch, where: str) -> None:

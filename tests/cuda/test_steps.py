@@ -80,6 +80,36 @@ def test_both_storages_in_all_dimensions(gpu_device, medium, boundary):
         )
 
 
+@pytest.mark.parametrize("order", [2, 4, 8, 16])
+@pytest.mark.parametrize("boundary", BOUNDARIES)
+@pytest.mark.parametrize("medium", MEDIA)
+def test_steps_on_a_stretched_depth_axis_have_the_bytes_of_the_cpu(gpu_device, medium, boundary, order):
+    for ndim, surface in itertools.product((2, 3), (False, True)):
+        storage = "u16" if surface == (ndim == 2) else "f32"
+        agree(
+            made(
+                SHAPES[ndim],
+                medium,
+                boundary,
+                order,
+                storage=storage,
+                ndim=ndim,
+                free_surface=surface,
+                stretched=True,
+            )
+        )
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+def test_boxes_on_a_stretched_depth_axis_change_no_byte(gpu_device, medium):
+    for order, ndim, surface in ((8, 3, False), (8, 2, True), (6, 2, False)):
+        shape = (19, 17, 75) if ndim == 3 else (23, 1, 75)
+        problem = made(shape, medium, "pml", order, ndim=ndim, free_surface=surface, stretched=True)
+        for axis, at in [(0, 7), (2, 1), (2, 30), (2, 59)] + [(1, 5)] * (ndim == 3):
+            parts = list(Box((0, 0, 0), shape).split(axis, at))
+            agree(problem, 2, parts if at % 2 else parts[::-1])
+
+
 @pytest.mark.parametrize("boundary", BOUNDARIES)
 @pytest.mark.parametrize("medium", MEDIA)
 def test_boxes_change_no_byte(gpu_device, medium, boundary):
@@ -121,7 +151,8 @@ def test_layers_of_any_width(gpu_device, medium, shape, widths):
     for boundary, order in itertools.product(("pml", "damping"), (4, 8, 10)):
         agree(made(shape, medium, boundary, order, widths=widths))
     flat = (shape[0], 1, shape[2])
-    agree(made(flat, medium, "pml", 8, widths=widths, ndim=2))
+    for stretched in (False, True):
+        agree(made(flat, medium, "pml", 8, widths=widths, ndim=2, stretched=stretched))
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
@@ -157,8 +188,11 @@ def test_blocks_and_threads_in_any_order_give_the_same_bytes(emulated, monkeypat
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("medium", MEDIA)
 def test_the_operators_alone_have_the_bytes_of_the_cpu(gpu_device, medium, ndim):
-    for order, surface in ((8, False), (4, True), (2, False), (16, True)):
-        problem = made(SHAPES[ndim], medium, "pml", order, ndim=ndim, free_surface=surface)
+    sides = ((8, False), (4, True), (2, False), (16, True))
+    for (order, surface), stretched in itertools.product(sides, (False, True)):
+        problem = made(
+            SHAPES[ndim], medium, "pml", order, ndim=ndim, free_surface=surface, stretched=stretched
+        )
         host, device = both(problem)
         shape = problem.layout.shape3
         for box in (Box((0, 0, 0), shape), Box((1, 0, 3), (5, 1, 70)), Box((2, 0, 4), (2, 1, 9))):
@@ -167,10 +201,11 @@ def test_the_operators_alone_have_the_bytes_of_the_cpu(gpu_device, medium, ndim)
             assert_same(want, cuda.apply_l(problem, device.curr, box))
 
 
+@pytest.mark.parametrize("stretched", [False, True])
 @pytest.mark.parametrize("medium", MEDIA)
-def test_a_step_agrees_with_the_reference_to_rounding(gpu_device, medium):
+def test_a_step_agrees_with_the_reference_to_rounding(gpu_device, medium, stretched):
     eps = 2.0**-24
-    kw = {"free_surface": True}
+    kw = {"free_surface": True, "stretched": stretched}
     exact = make_problem(SHAPES[3], medium, "pml", 8, dtype=np.float64, **kw)
     problem = make_problem(SHAPES[3], medium, "pml", 8, **kw)
     start = random_state(exact)
@@ -181,5 +216,9 @@ def test_a_step_agrees_with_the_reference_to_rounding(gpu_device, medium):
     # terms is below m (e + s) times that of second differences (12.3 per axis of |u| <= 1) and the layer's (twice as
     # much again, of memory below 1)
     ops, terms = 3 * 4 + 3 * 8 + 14, 0.1 * 3.5 * 3 * (12.3 / 0.81) * 3 + 4
+    if stretched:
+        # two more factors are rounded; a is 0.5 to 1.1: a^2 <= 1.21, and e = a^(3/2) D2 a^(1/2) <= 1.16 * 0.171 times
+        # that of |u| <= 1, for a^(1/2) is within 0.171 of the middle of its range
+        ops, terms = ops + 2, terms * (2 + 1.21 + 0.2) / 3
     for got, want in zip(device.curr, start.curr, strict=True):
         assert np.abs(np.asarray(got) - want).max() <= ops * eps * terms

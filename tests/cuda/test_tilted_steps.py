@@ -45,17 +45,48 @@ def test_three_steps_in_2d_have_the_bytes_of_the_cpu(gpu_device, order, boundary
     advance_both(problem, 3)
 
 
+@pytest.mark.parametrize(("boundary", "surface"), SIDES)
+@pytest.mark.parametrize("order", ORDERS)
+def test_steps_on_a_stretched_depth_axis_have_the_bytes_of_the_cpu(gpu_device, order, boundary, surface):
+    widths = (2, 1, 2, 3, 3, 2)
+    for ndim, shape in ((3, (14, 21, 45)), (2, (27, 1, 145))):
+        advance_both(
+            make_problem(
+                shape,
+                "tti",
+                boundary,
+                order,
+                ndim=ndim,
+                free_surface=surface,
+                widths=widths,
+                stretched=True,
+            )
+        )
+
+
+def test_a_core_and_boxes_on_a_stretched_depth_axis(gpu_device):
+    problem = make_problem((17, 49, 97), "tti", "pml", 8, widths=(2, 1, 3, 2, 4, 5), seed=3, stretched=True)
+    for axis, cuts in ((0, (11,)), (1, (3, 20)), (2, (7, 38))):
+        advance_both(problem, 1, pieces((17, 49, 97), cuts, axis))
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 5), (2, 17, 3), (33, 1, 2)])
 @pytest.mark.parametrize("order", [4, 8, 16])
 def test_grids_smaller_than_the_stencil(gpu_device, order, shape):
     for surface in (False, True):
-        advance_both(make_problem(shape, "tti", "none", order, free_surface=surface))
+        for stretched in (False, True):
+            advance_both(make_problem(shape, "tti", "none", order, free_surface=surface, stretched=stretched))
 
 
 @pytest.mark.parametrize("order", [4, 8, 12])
 @pytest.mark.parametrize(("ndim", "shape"), [(2, (14, 1, 12)), (3, (14, 13, 12))])
 def test_a_point_near_the_layers_of_both_sides(gpu_device, ndim, shape, order):
-    advance_both(make_problem(shape, "tti", "pml", order, ndim=ndim, widths=(5, 4, 3, 5, 4, 6)))
+    for stretched in (False, True):
+        advance_both(
+            make_problem(
+                shape, "tti", "pml", order, ndim=ndim, widths=(5, 4, 3, 5, 4, 6), stretched=stretched
+            )
+        )
 
 
 def pieces(shape, cuts, axis):
@@ -125,9 +156,12 @@ def test_no_tuning_changes_a_byte(gpu_device, tuning):
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("ndim", "shape"), [(2, (19, 1, 140)), (3, (11, 18, 39))])
 def test_the_operators_in_a_box_have_the_bytes_of_the_cpu(gpu_device, ndim, shape, order):
-    problem = make_problem(shape, "tti", "pml", order, ndim=ndim, widths=(2, 1, 2, 3, 3, 2))
-    host, device = both(problem)
-    for box in (Box((0, 0, 0), shape), Box((1, 0, 3), (6, 1, 38)), Box((4, shape[1] - 1, 0), shape)):
-        with cpu.forced(fused()):
-            want = cpu.apply_l(problem, host.curr, box)
-        assert_same(want, cuda.apply_l(problem, device.curr, box))
+    for stretched in (False, True):
+        problem = make_problem(
+            shape, "tti", "pml", order, ndim=ndim, widths=(2, 1, 2, 3, 3, 2), stretched=stretched
+        )
+        host, device = both(problem)
+        for box in (Box((0, 0, 0), shape), Box((1, 0, 3), (6, 1, 38)), Box((4, shape[1] - 1, 0), shape)):
+            with cpu.forced(fused()):
+                want = cpu.apply_l(problem, host.curr, box)
+            assert_same(want, cuda.apply_l(problem, device.curr, box))

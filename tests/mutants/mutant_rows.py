@@ -478,7 +478,7 @@ GPU = [
     Mutant(
         "GPU",
         "copies ahead of isotropic and VTI steps, waited for one plane too few",
-        "native/cuda/field_step.cu",
+        "native/cuda/field_march.cuh",
         "wait_for_copies<stages - 1>();",
         "wait_for_copies<stages>();",
         "cuda/test_steps.py",
