@@ -21,6 +21,9 @@ class Slice {
     this.context = this.data.getContext("2d", { alpha: false });
     this.pixels = this.context.createImageData(axes[h].n, axes[v].n);
     this.words = new Uint32Array(this.pixels.data.buffer);
+    // the ground of a field, and not black, until its data are here
+    this.words.fill(0xff000000 | GROUND * 0x010101);
+    this.context.putImageData(this.pixels, 0, 0);
     this.listen();
   }
 
