@@ -31,7 +31,9 @@ def dispersion(context: Context) -> Iterator[Finding]:
         change = f"{ratio:.3g} times fewer" if ratio >= 1 else f"{1 / ratio:.3g} times more"
         context.facts["computed_grid"] = {"shape": model.grid.shape, "spacing": model.grid.spacing}
         shape, own = (" x ".join(map(str, g.shape)) for g in (model.grid, context.model.grid))
-        yield ok(f"waves are computed on {shape} @ {h:g} m, {change} points than the model's {own}")
+        depths = model.grid.depth_axis
+        spacing = f"{h:g} m" + (f" (to {depths.coarsest:.3g} m along z)" if depths is not None else "")
+        yield ok(f"waves are computed on {shape} @ {spacing}, {change} points than the model's {own}")
     # a contrast carried to another grid swings beyond the model's velocities for a point or two: no wave sees it
     slowest = gated(context, context.model).slowest
     wavelength = slowest / fmax

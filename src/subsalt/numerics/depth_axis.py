@@ -15,9 +15,10 @@ every processor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +106,20 @@ class DepthAxis:
     spacing: float
     knots: Rows
     coefficients: Rows
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the axis as JSON, which keeps every bit of a float, with its widest spacing to be read."""
+        lists = {"knots": self.knots.tolist(), "coefficients": self.coefficients.tolist()}
+        plain = {"top": self.top, "count": self.count, "spacing": self.spacing}
+        return plain | {"widest": self.coarsest} | lists
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> DepthAxis:
+        """Return the axis in the result of `to_json`."""
+        knots, coefficients = (np.array(values[k], dtype=np.float64) for k in ("knots", "coefficients"))
+        if knots.ndim != 1 or len(knots) != len(coefficients) + DEGREE + 1:
+            raise ValueError("knots and coefficients of a depth axis do not fit")
+        return cls(float(values["top"]), int(values["count"]), float(values["spacing"]), knots, coefficients)
 
     def _key(self) -> tuple[float, int, float, bytes, bytes]:
         return self.top, self.count, self.spacing, self.knots.tobytes(), self.coefficients.tobytes()

@@ -102,7 +102,11 @@ def _grid(grid: dict[str, Any], whose: str = "") -> list[Card]:
         axes = "x, y, z" if len(shape) == 3 else "x, z"
         cards.append((" x ".join(render.plain(n) for n in shape), f"grid points {axes}{whose}"))
     if spacing:
-        cards.append((" x ".join(render.plain(h) for h in spacing) + " m", f"spacing{whose}"))
+        text = " x ".join(render.plain(h) for h in spacing)
+        widest = section(grid, "depth_axis").get("widest")
+        if render.is_number(widest):
+            text += f" to {widest:.3g}"
+        cards.append((f"{text} m", f"spacing{whose}"))
     return cards
 
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt.earth.even_depths import EvenDepths
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.planes import Planes
 from subsalt.errors import ConfigError, CorruptionError, DataError, ModelError, SubsaltError
 from subsalt.io.regular_files import read_json, read_toml
 from subsalt.io.run_folder import own_run
 from subsalt.io.volumes.planes import frame_from
+from subsalt.numerics.depth_axis import DepthAxis
 
 # arrays of an NPZ that are drawn when none is named
 NPZ_KEYS = ("image", "vp", "values")
@@ -110,6 +112,10 @@ def read_run(folder: Path) -> RunImage:
             code="E821",
         )
     values, light, n = partial_sum(files, known)
+    if known.depth_axis is not None:
+        depths = EvenDepths(known)
+        known, values = depths.even, depths.image(values).astype(np.float64)
+        light = None if light is None else depths.image(light).astype(np.float64)
     values = filtered(values, known, job_of(facts, folder).get("imaging"))
     total = len(facts["shots"]) if isinstance(facts.get("shots"), list) else 0
     so_far = f"{title}: {n} of {total} shots so far" if total else f"{title}: {n} shots so far"
@@ -170,8 +176,9 @@ def grid_of(facts: dict[str, Any], folder: Path) -> Grid | None:
     if isinstance(spacing, int | float):
         spacing = [spacing] * len(shape)
     try:
-        return Grid(tuple(shape), tuple(spacing or ()), tuple(grid.get("origin") or ()))
-    except (ConfigError, TypeError, ValueError):
+        axis = DepthAxis.from_json(grid["depth_axis"]) if grid.get("depth_axis") else None
+        return Grid(tuple(shape), tuple(spacing or ()), tuple(grid.get("origin") or ()), axis)
+    except (ConfigError, KeyError, TypeError, ValueError):
         return None
 
 

@@ -49,4 +49,5 @@ def topography_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
 
 def grid_facts(grid: Grid) -> dict[str, Any]:
     """Return a grid as plain values."""
-    return {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin}
+    facts = {"shape": grid.shape, "spacing": grid.spacing, "origin": grid.origin}
+    return facts if grid.depth_axis is None else facts | {"depth_axis": grid.depth_axis.to_json()}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.storage.wavefield import StoredWavefield
+from subsalt.earth.even_depths import EvenDepths
 from subsalt.earth.grid import Grid
 from subsalt.errors import MissingInputError
 from subsalt.methods.rtm.reimage import Wish, reimage_run
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 class Samples:
     """The samples of a kept wavefield, each an array (nx, nz) or (nx, ny, nz); read when they are asked for."""
 
-    def __init__(self, stored: StoredWavefield, grid: Grid) -> None:
-        self._stored, self._grid = stored, grid
+    def __init__(self, stored: StoredWavefield, grid: Grid, depths: EvenDepths | None) -> None:
+        self._stored, self._grid, self._depths = stored, grid, depths
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -37,7 +38,10 @@ class Samples:
 
     def __getitem__(self, i: int) -> NDArray[np.float32]:
         """Return sample `i`, a copy; negative numbers count from the end."""
-        return self._stored.read(self._stored.samples[i]).reshape(self._grid.shape).copy()
+        field = self._stored.read(self._stored.samples[i])
+        if self._depths is not None:
+            return self._depths.field(field).reshape(self._grid.shape)
+        return field.reshape(self._grid.shape).copy()
 
 
 class ShotWavefields:
@@ -50,7 +54,8 @@ class ShotWavefields:
     times : ndarray, (samples,)
         Times of the samples on the axis of the propagation, s: 0 is that of the traces.
     grid : Grid
-        Grid of the shot's window, in the local frame of the model.
+        Grid of the shot's window, in the local frame of the model; of equal spacing along z also where waves were
+        computed on a depth axis that follows the rock.
     """
 
     def __init__(self, run: str | Path, shot: int) -> None:
@@ -67,10 +72,13 @@ class ShotWavefields:
         self.shot, self._stack = shot, ExitStack()
         opened = {n: self._stack.enter_context(open_wavefield(Path(run), w)) for n, w in wavefields.items()}
         first = next(iter(opened.values()))
-        self.grid = whole.window(first.box)
+        window = whole.window(first.box)
+        # samples lie on the nodes of the waves, at depths that need not be equally far apart
+        depths = None if window.depth_axis is None else EvenDepths(window)
+        self.grid = window if depths is None else depths.even
         start = float(facts.get("t0") or 0.0)
         self.times = start + np.array(first.samples) * first.image_step * first.dt
-        samples = {n: Samples(k, self.grid) for n, k in opened.items()}
+        samples = {n: Samples(k, self.grid, depths) for n, k in opened.items()}
         self.source, self.receiver = samples.get("source"), samples.get("receiver")
 
     def close(self) -> None:

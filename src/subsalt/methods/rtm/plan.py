@@ -12,6 +12,7 @@ from subsalt import kernels
 from subsalt.acquisition.survey import Survey
 from subsalt.check.geometry import fewer_runs
 from subsalt.checkpoint.choice.choose import Choice
+from subsalt.earth.grid import Grid
 from subsalt.errors import ConfigError, Finding
 from subsalt.job.signal.summary import signal_plan
 from subsalt.machine.machine_file import Machine
@@ -264,6 +265,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan[ShotsBasis]:
         "what": "migrate" if migrates else "model",
         "shots": basis.shots,
         "grid": list(needs.setup.model.grid.shape),
+        "depth_axis": _depth_axis(needs.setup.model.grid),
         "points_decided_by": _decided_by(job, needs.setup, needs.medium),
         "medium": needs.medium,
         "time_steps": needs.setup.axis.nt - 1,
@@ -332,10 +334,22 @@ def _title(facts: Mapping[str, Any]) -> str:
     grid = " x ".join(map(str, facts["grid"])) + " points"
     if facts["points_decided_by"] is not None:
         grid += f" (as many as the {facts['points_decided_by']} needs)"
+    if axis := facts["depth_axis"]:
+        spacings = f"{axis['finest']:.3g} to {axis['widest']:.3g} m along z"
+        grid += f", {spacings} ({axis['saved']:.2f} times fewer than evenly)"
     return (
         f"{facts['what']} {facts['job']}: {facts['medium']}, {grid}, {counted(facts['shots'], 'shot')}, "
         f"{facts['time_steps']} time steps"
     )
+
+
+def _depth_axis(grid: Grid) -> dict[str, float] | None:
+    """Return the finest and the widest spacing along z, m, and the points of a uniform axis over those of this one."""
+    if grid.depth_axis is None:
+        return None
+    finest = grid.spacing[-1]
+    uniform = 1 + math.ceil((grid.last[-1] - grid.origin[-1]) / finest - 1e-6)
+    return {"finest": finest, "widest": grid.depth_axis.coarsest, "saved": uniform / grid.shape[-1]}
 
 
 def _decided_by(job: Job, setup: Setup, medium: str) -> str | None:

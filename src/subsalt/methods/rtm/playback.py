@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from subsalt import kernels
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.checkpoint.storage.wavefield import StoredWavefield
+from subsalt.earth.even_depths import EvenDepths
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError, CorruptionError
 from subsalt.io.scratch import UnnamedFile
@@ -260,9 +262,12 @@ def movie_of(
         raise ConfigError(
             f"fields {', '.join(fields) or '(none)'}", f"name some of {', '.join(FIELDS)}", code="E865"
         )
-    thin, stride = thinning(grid.shape, len(samples), len(shown), max_bytes, size=size, every=every)
+    depths = None if grid.depth_axis is None else EvenDepths(grid)
+    even = grid if depths is None else depths.even
+    thin, stride = thinning(even.shape, len(samples), len(shown), max_bytes, size=size, every=every)
     every_nth = slice(None, None, thin)
-    cut = (every_nth, every_nth, every_nth)
+    # products are taken at the nodes, which a stretched axis has at other depths
+    cut = (every_nth, every_nth, every_nth if depths is None else slice(None))
     stages = _Stages(progress)
     with ExitStack() as stack:
         stored = by_shot(source.wavefields).get(chosen.id, {})
@@ -289,16 +294,20 @@ def movie_of(
         images = None
         if "image" in shown:
             images = _Images(setup, window, cut, source, chosen.id, readers["source"], samples)
-        frames = {f: Frames(len(samples[::stride]), _shape(grid, thin), folder) for f in shown}
-        _fill(frames, readers, samples, stride, images, stages.stage("frames"))
+        frames = {f: Frames(len(samples[::stride]), _shape(even, thin), folder) for f in shown}
+        sink = frames if depths is None else {f: _AtDepths(frames[f], depths, thin, f) for f in shown}
+        _fill(sink, readers, samples, stride, images, stages.stage("frames"))
+    vp = model.values("vp", window)[cut]
     return Movie(
         chosen.id,
         job.title or job.name,
         source.run_id,
-        _axes(grid, thin),
+        _axes(even, thin),
         setup.axis.t0 + setup.axis.dt * setup.image_step * np.array(samples[::stride], dtype=np.float64),
         np.array(samples[::stride], dtype=np.int64),
-        np.ascontiguousarray(model.values("vp", window)[cut].reshape(_shape(grid, thin))),
+        np.ascontiguousarray(
+            (vp if depths is None else depths.nearest(vp, thin)).reshape(_shape(even, thin))
+        ),
         frames,
         chosen.src[None],
         chosen.rcv,
@@ -392,8 +401,12 @@ class _Images:
             light = _partial_illumination(source, shot, window)
             self.light = (self._summed(field, samples) if light is None else light[cut]).astype(np.float64)
         whole = setup.model.grid.window(window)
-        spacing = tuple(h * s.step for h, s in zip(whole.spacing, _of_axes(cut, whole), strict=True))
-        self.grid = Grid(_shape(whole, cut[0].step), spacing, whole.origin)
+        steps = [s.step or 1 for s in _of_axes(cut, whole)]
+        self.grid = replace(
+            whole,
+            shape=tuple(-(-n // k) for n, k in zip(whole.shape, steps, strict=True)),
+            spacing=tuple(h * k for h, k in zip(whole.spacing, steps, strict=True)),
+        )
         self.correlation = np.zeros(self.weight.shape, np.float32)
 
     def _summed(self, field: Reader, samples: Sequence[int]) -> NDArray[np.float32]:
@@ -429,8 +442,21 @@ def _partial_illumination(source: SourceRun, shot: int, window: Box) -> NDArray[
         return None
 
 
+class _AtDepths:
+    """Frames that take fields of a stretched depth axis."""
+
+    def __init__(self, frames: Frames, depths: EvenDepths, thin: int, name: str) -> None:
+        self._frames, self._thin = frames, thin
+        self._carry = depths.image if name == "image" else depths.field
+        self.shape = frames.shape
+
+    def put(self, frame: int, values: NDArray[np.floating]) -> None:
+        """Keep a frame."""
+        self._frames.put(frame, self._carry(values, self._thin).reshape(self.shape))
+
+
 def _fill(
-    frames: dict[str, Frames],
+    frames: Mapping[str, Frames | _AtDepths],
     readers: dict[str, Reader],
     samples: Sequence[int],
     stride: int,
@@ -449,7 +475,7 @@ def _fill(
         if rest == 0:
             for name, out in frames.items():
                 values = images.image() if images is not None and name == "image" else planes[name]
-                out.put(frame, values.reshape(out.shape))
+                out.put(frame, values if isinstance(out, _AtDepths) else values.reshape(out.shape))
         progress((number + 1) / len(wanted))
 
 
