@@ -97,8 +97,8 @@ def test_a_streamed_model_has_the_same_axis_and_bits(tmp_path, monkeypatch, tilt
 @pytest.mark.parametrize(
     "tables",
     [
-        {"checkpoint": {"strategy": "revolve", "memory_per_rank": "2MB"}},
-        {"checkpoint": {"strategy": "store", "directories": ["scratch"]}},
+        {"checkpoint": {"strategy": "revolve", "slots": 2, "block": 5}},
+        {"checkpoint": {"strategy": "store", "place": "disk"}},
         {"parallel": {"threads": 2}},
         {"parallel": {"stream_model": True}},
     ],
