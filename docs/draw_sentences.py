@@ -20,13 +20,8 @@ import typer
 ROOT = Path(__file__).resolve().parents[1]
 #: sentences drawn from each source, and fewest words of one
 EACH, WORDS = 15, 4
-#: tables that are generated, laboratory notes, and records of the past are not drawn
-SKIPPED = (
-    "errors.md",
-    "notes/",
-    "reference/lab",
-    "tutorials/tuning",
-)
+#: texts that are generated and laboratory notes are not drawn
+SKIPPED = ("errors.md", "notes/")
 
 
 def sentences(text: str) -> list[str]:

@@ -30,7 +30,7 @@ def reimage(
     """Make another image from the partial images and stored wavefields of a run.
 
     The new image can have another imaging condition, filter, region or selection of shots. Another condition needs the
-    wavefields, which a run stores with [checkpoint] keep = true.
+    wavefields, which a run stores with [checkpoint] keep = "both".
     """
     reimage_command.reimage(run, options, talk.out())
 
@@ -77,7 +77,7 @@ def play(
 ) -> None:
     """Write a page that plays a shot: source wavefield, receiver wavefield and growing image over the velocity.
 
-    The frames come from stored wavefields ([checkpoint] keep = true); without them the shot is propagated again. The
+    The frames come from stored wavefields ([checkpoint] keep = "both"); without them the shot is propagated again. The
     page is one file and needs no network. A box drawn in it gives the --region of `subsalt reimage`.
     """
     play_command.play(run, options, talk.out())
