@@ -17,6 +17,7 @@ import small_run
 
 import subsalt as ss
 from subsalt import kernels
+from subsalt.api import WaveGrid
 from subsalt.errors import ConfigError
 from subsalt.kernels import cpu
 from subsalt.methods.rtm import ahead
@@ -255,6 +256,31 @@ def test_functions_on_arrays_take_the_device(gpu_device: object) -> None:
         results = data.data[0], image.image, born.values, back.values
         steps.append([np.asarray(values).tobytes() for values in results])
     assert steps[0] == steps[1]
+
+
+@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+def test_records_and_images_on_a_stretched_depth_axis_have_the_bytes_of_the_cpu(
+    gpu_device: object, medium: str
+) -> None:
+    grid = ss.Grid((31, 61), (10.0, 10.0))
+    vp = np.tile(1500.0 + 3.0 * 10.0 * np.arange(61), (31, 1)).astype(np.float32)
+    names = {"isotropic": (), "vti": ("epsilon", "delta"), "tti": ("epsilon", "delta", "theta")}[medium]
+    volumes = {name: np.full_like(vp, 0.3 if name == "theta" else 0.1) for name in names}
+    model, wavelet = ss.EarthModel(grid, vp, **volumes), ss.ricker(12.0, 0.002)
+    assert (
+        WaveGrid("auto", 0.01, "auto")
+        .carry(model, PropagationOptions(), wavelet, imaging=True)
+        .grid.depth_axis
+    )
+    rcv = np.stack([np.arange(50.0, 251.0, 50.0), np.full(5, 20.0)], axis=1)
+    survey = ss.Survey.from_arrays([[150.0, 50.0]], rcv, nt=61, dt=0.002)
+    results = []
+    for device in ("cpu", "cuda"):
+        data = ss.forward(model, survey, wavelet, grid="auto", depth_axis="auto", device=device)
+        image = ss.migrate(model, data.survey, wavelet, grid="auto", depth_axis="auto", device=device)
+        results.append([np.asarray(values).tobytes() for values in (data.data[0], image.image)])
+    assert results[0] == results[1]
+    assert any(results[0][1])
 
 
 def test_the_operator_on_the_device_is_its_own_adjoint(gpu_device: object) -> None:
