@@ -107,6 +107,58 @@ def test_files_are_those_of_one_processor(survey, on_one_cpu, tmp_path, how, ran
     assert not any(done.err[1:])
 
 
+#: velocity that grows with depth, on a computational grid whose depth axis follows it
+DEEPENING = """
+[model]
+vp = {{ z = [0, 480], value = [1500, 3900] }}
+{medium}
+[acquisition]
+shots = {{ first = [120, 80, 24], last = [180, 80, 24], n = 2 }}
+receivers = {{ first = [60, 60, 24], last = [240, 60, 24], n = 8 }}
+record_length = 0.16
+dt = 0.004
+files = "per-shot"
+[grid]
+spacing = 12
+shape = [25, 13, 41]
+[source]
+f0 = 12
+[propagation]
+grid = "auto"
+depth_axis = "auto"
+layer = 6
+[output]
+pictures = false
+formats = ["npz"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("medium", "checkpoint"),
+    [
+        ("", "boundary"),
+        ("epsilon = 0.15\ndelta = 0.08", "store"),
+        ("epsilon = 0.15\ndelta = 0.08\ntheta = 25\nphi = 40", "store"),
+    ],
+)
+def test_files_on_a_stretched_depth_axis_are_those_of_one_processor(tmp_path, medium, checkpoint):
+    text = DEEPENING.format(medium=medium)
+    (tmp_path / "model.toml").write_text(text)
+    model = Job.from_toml(tmp_path / "model.toml")
+    assert model.open_propagation_model().grid.depth_axis is not None
+    model_job(model, tmp_path / "shots")
+    text += '[data]\nfiles = ["shots/*.sgy"]\n' + CHECKPOINT[checkpoint]
+    for device, ranks in (("cpu", 1), ("cuda", 2)):
+        (tmp_path / f"{device}.toml").write_text(
+            text + f'[parallel]\ndevice = "{device}"\nranks_per_shot = {ranks}\n'
+        )
+    migrate_job(Job.from_toml(tmp_path / "cpu.toml"), tmp_path / "cpu")
+    command = ["subsalt", "migrate", tmp_path / "cuda.toml", "--run", tmp_path / "cuda"]
+    done = run(2, command, env=environment("5", "staged", SUBSALT_EMULATED_GPUS="2"))
+    assert done.rc == 0, done
+    assert results(tmp_path / "cuda") == results(tmp_path / "cpu")
+
+
 #: loses the GPU of rank 1 in the middle of a shot
 LOST = """
     import os, sys
