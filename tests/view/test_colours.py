@@ -138,3 +138,28 @@ def test_one_module_holds_all_colours():
 def test_a_palette_that_is_not_there_is_refused():
     with pytest.raises(ConfigError, match="grey, residual, velocity, fold, veil"):
         palettes.palette("jet")
+
+
+def test_pages_have_the_colours_of_the_pictures():
+    source = REPOSITORY / "src" / "subsalt"
+    player = (source / "view" / "player" / "style.css").read_text(encoding="utf-8")
+    wanted = {
+        "source": palettes.SOURCE,
+        "receiver": palettes.RECEIVER,
+        "pick": palettes.MARK,
+        "cursor": palettes.YELLOW,
+    }
+    for name, colour in wanted.items():
+        # one colour in all themes: pictures are grey in each
+        assert re.findall(rf"--{name}: (#\w+);", player) == [colour]
+        # of a line or a mark over any shade of grey
+        assert difference(rgb(colour), palettes.colours_of("grey")[:, :3], MARK) >= 1
+    charts = (source / "report" / "templates" / "chart.css").read_text(encoding="utf-8")
+    light, dark = ([re.findall(rf"\.c{i} {{ stroke: (#\w+)", charts)[k] for i in range(6)] for k in (0, 1))
+    assert tuple(light) == palettes.CURVES[:6]
+    for curves, paper in ((light, "#ffffff"), (dark, "#14181d")):
+        for a in curves:
+            assert difference(rgb(a), rgb(paper), MARK) >= 1
+        # two curves are two points wide each, and their legend has dots of a patch
+        for a, b in itertools.combinations(curves, 2):
+            assert difference(rgb(a), rgb(b), PATCH) >= 1, (a, b)
