@@ -100,7 +100,7 @@ def export(
         Path,
         typer.Argument(
             metavar="OUTPUT",
-            help="File to be written; its suffix is the format. With - SU traces go to standard output.",
+            help="File to write; its suffix is the format. The name - writes SU traces to standard output.",
             readable=False,
         ),
     ],

@@ -23,7 +23,8 @@ def make(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="NAME", help="Survey: marine, vti3d, time3d or land. Without a name all are listed."
+            metavar="NAME",
+            help="Survey: marine, vti3d, time3d or land. Without a name the surveys are listed.",
         ),
     ] = None,
     folder: Annotated[

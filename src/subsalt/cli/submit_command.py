@@ -48,7 +48,7 @@ class SubmitOptions:
     threads: Annotated[
         int | None,
         typer.Option(
-            help="Threads of each rank. Reserves so many cores instead of whole nodes.",
+            help="Threads of each rank. The script then reserves these cores instead of whole nodes.",
             show_default="whole nodes, their cores shared by the ranks",
         ),
     ] = None

@@ -44,7 +44,7 @@ class VscanOptions:
             "--run",
             metavar="DIR",
             readable=False,
-            help="Name of the runs: NAME.run puts them into NAME.vscan.",
+            help="Folder of the runs: for NAME.run they are written into NAME.vscan.",
             show_default="JOB.run in the folder of the job file",
         ),
     ] = None

@@ -74,8 +74,8 @@ class PropagationOptions(CheckedOptions):
     dtype: str = option("float32", "type of wavefields: float32, or float64 with the NumPy reference alone")
     decomp: Literal["auto", "slabs"] | tuple[int, int] = option(
         "auto",
-        "how ranks divide the grid of a shot: slabs (along x); [px, py], blocks, px along x and py along y, on px py "
-        "ranks; auto: blocks where slabs would be thin",
+        "how ranks divide the grid of a shot; slabs: along x; [px, py]: px parts along x times py along y, one per "
+        "rank; auto: parts along y where slabs would be thin",
         more="no result depends on it (`subsalt.propagation.blocks`)",
     )
     trace_error: float | None = option(

@@ -22,8 +22,8 @@ class Positions(Section):
     n: int | list[int] | None = Field(None, description="number of points; [nx, ny] for a patch")
     step: Length | list[Length] | None = Field(
         None,
-        description="distance of points, or one per axis; one number: along the line to last, without last along x "
-        "(a patch: x and y)",
+        description="distance of points: one number along the line to last, or along x without last "
+        "(a patch: along x and y); or one number per axis",
     )
     relative: bool = Field(False, description="receivers: x and y count from the source")
     file: str | None = Field(None, description="CSV: shot,sx,sy,sz or shot,chan,gx,gy,gz")

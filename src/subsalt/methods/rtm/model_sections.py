@@ -154,7 +154,7 @@ class ModelSection(Section):
 
 
 class GridSection(Section):
-    """The model grid, for models without one. If it is given, model files are interpolated on it."""
+    """The model grid, for models without one. If a job has it, model files are interpolated onto it."""
 
     spacing: PositiveLength | list[PositiveLength] = Field(
         description="distance of points: one number, or one per axis"
@@ -167,7 +167,9 @@ class GridSection(Section):
     depth: PositiveLength | None = Field(
         None, description="depth of the model; its horizontal extent is then taken from the survey"
     )
-    margin: NonNegativeLength = Field(0.0, description="with depth: model added on every side of the survey")
+    margin: NonNegativeLength = Field(
+        0.0, description="with depth: distance that the model extends beyond the survey on every side"
+    )
 
     @model_validator(mode="after")
     def _one_size(self) -> GridSection:
