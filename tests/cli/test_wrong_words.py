@@ -88,7 +88,8 @@ def test_a_missing_table_shows_the_lines_to_paste(line, subsalt_command):
     code, _, err = subsalt_command("check", "line.toml")
     assert code == 78
     assert "[source] is missing" in err
-    pasted = [text.strip() for text in err.splitlines()][-2:]
+    *_, first, second, _ = [text.strip() for text in err.splitlines()]
+    pasted = [first, second]
     assert pasted == ["[source]", "f0 = 15"]
     write_job(line, MIGRATE.replace('[source]\nf0 = "10 Hz"\n', "\n".join(pasted)))
     assert "E102" not in subsalt_command("check", "line.toml", "--no-map")[2]
