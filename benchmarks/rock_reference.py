@@ -5,7 +5,9 @@
 Taylor weights of order 16 on a grid three times finer than order 12 needs. In 2-D the box is so large that no echo of
 its walls comes back; in 3-D it has our layer, of three times as many cells. Traces are kept as float32 in
 `benchmarks/rock/NAME.npy`, (receivers, samples). ``--judge`` also models each with the layer, on a grid still finer by
-half and in 2-D on the same, and prints by how much the traces differ: relative L2, of all and of each.
+half and in 2-D on the same, and prints by how much the traces differ: relative L2, of all and of each. ``--ours ORDER
+...`` prints the same of `subsalt.forward` with ``grid = "auto"``, on a uniform depth axis and on one that follows the
+velocity.
 """
 
 from __future__ import annotations
@@ -67,6 +69,18 @@ def kept(name: str) -> np.ndarray:
     return np.asarray(np.load(KEPT / f"{name}.npy"))
 
 
+def judge(name: str, order: int) -> None:
+    """Print the errors of our grids of an order, with a model of 4.5 points per shortest wavelength."""
+    medium, ndim = CASES[name]
+    for axis in ("uniform", "auto"):
+        options: dict[str, object] = {"grid": "auto", "depth_axis": axis}
+        setting = Setting(medium, order, SHORTEST / 4.5, "", ndim, options=options)
+        error, each = relative(model(setting), kept(name))
+        print(
+            f"{name}, order {order}, depth axis {axis}: {error:.2%}, worst {max(each):.2%}", each, flush=True
+        )
+
+
 def main() -> None:
     """Model what the command line names."""
     parser = argparse.ArgumentParser(
@@ -74,6 +88,7 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="+", choices=list(CASES))
     parser.add_argument("--judge", action="store_true", help="compare with a finer grid and another edge")
+    parser.add_argument("--ours", type=int, nargs="+", default=[], metavar="ORDER", help="judge our grids")
     given = parser.parse_args()
     KEPT.mkdir(exist_ok=True)
     for name in given.names:
@@ -81,6 +96,8 @@ def main() -> None:
         if not (KEPT / f"{name}.npy").exists():
             np.save(KEPT / f"{name}.npy", model(setting_of(name)))
         print(f"{name}: {time.perf_counter() - begin:.0f} s", flush=True)
+        for order in given.ours:
+            judge(name, order)
         if not given.judge:
             continue
         print("a grid finer by half:", relative(model(setting_of(name, 1.5 * POINTS, True)), kept(name)))

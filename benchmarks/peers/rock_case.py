@@ -56,8 +56,8 @@ LENS, LENS_RADIUS, LENS_STRENGTH = np.array([20.0, 8.0, 16.0]), 4.0, 0.08
 REFLECTOR, RISE, REFLECTOR_STRENGTH = 28.0, 0.3, 0.1
 #: depths between which the anisotropy rises from nothing
 ANISOTROPIC = (5.0, 9.0)
-#: distances from the sides of the box between which the axis tilts: in layers it is upright
-TILTED = (1.0, 7.0)
+#: distances from the sides of the box between which the axis tilts: ours has it upright M + 10 cells inside too
+TILTED = (6.0, 10.0)
 #: epsilon, delta, tilt and azimuth of the axis of symmetry
 MEDIA = {
     "iso": (0.0, 0.0, 0.0, 0.0),

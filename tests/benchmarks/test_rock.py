@@ -64,9 +64,9 @@ def test_the_medium_is_isotropic_around_what_stands_above_and_upright_at_the_sid
     assert (middle["epsilon"][depth <= 5] == 0).all()
     assert middle["epsilon"][depth >= 9] == pytest.approx(0.2)
     assert middle["delta"][depth >= 9] == pytest.approx(0.1)
-    assert middle["theta"][(depth >= 7) & (depth <= 33)] == pytest.approx(np.radians(30))
-    assert (setting.volumes(-7 * case.SHORTEST)["theta"] == 0).all()
-    assert (middle["theta"][(depth <= 1) | (depth >= 39)] == 0).all()
+    assert middle["theta"][(depth >= 10) & (depth <= 30)] == pytest.approx(np.radians(30))
+    assert (setting.volumes(-2 * case.SHORTEST)["theta"] == 0).all()
+    assert (middle["theta"][(depth <= 6) | (depth >= 34)] == 0).all()
 
 
 def test_the_first_arrivals_of_the_kept_traces_are_those_of_the_gradient(modules):
