@@ -316,10 +316,13 @@ private:
                 a = add_layer_xy<M, 1, Field>(pb_, lv_, a, place(x), PairRows{w, Tile::w_row}, fy);
         }
         const float* const fz = Tile::fz(shared_, x, Field, unit_.y, unit_.z);
-        if constexpr (Stretched)
-            a = fma(DepthPair{pb_.stretch, z_}.power(), slope<M>(pb_.tilt.d, PairWindow<M>(fz)), a);
-        else
+        if constexpr (Stretched) {
+            // beside the grid a tile has units that no row reaches
+            const float2 power = in_grid_ ? DepthPair{pb_.stretch, z_}.power() : zero2();
+            a = fma(power, slope<M>(pb_.tilt.d, PairWindow<M>(fz)), a);
+        } else {
             a = add_divergence<M>(a, pb_.tilt.d, PairWindow<M>(fz));
+        }
         if (advances && in_grid_) {
             const Index row = window_row(pb_, x, y_);
             const Mask inside = place(x).inside;
