@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt import physics
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
+from subsalt.earth.tilt import TAPER_CELLS
 from subsalt.earth.model_like import ModelLike
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
@@ -256,10 +257,15 @@ def _stretched(
     tilted: bool,
 ) -> Grid:
     """Return a grid whose depth axis follows the slowest velocity at `depths`; as it is where that gains little."""
+    bottom, finest = max(grid.last[-1], float(depths[-1])), grid.spacing[-1]
+    if tilted:
+        # the cells in front of the layer that lose their tilt are thicker here: no more of the model loses it
+        widest = min(Demand.coarsest * finest, float(slowest[-1]) / resolution)
+        bottom += (options.weights.order // 2 + TAPER_CELLS) * max(0.0, widest - finest)
     demand = Demand(
         grid.origin[-1],
-        max(grid.last[-1], float(depths[-1])),
-        grid.spacing[-1],
+        bottom,
+        finest,
         resolution,
         max(options.weights.order // 2, (options.support + 1) // 2),
     )
