@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from subsalt import physics
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.grid import Grid
-from subsalt.earth.tilt import TAPER_CELLS
 from subsalt.earth.model_like import ModelLike
+from subsalt.earth.tilt import TAPER_CELLS
 from subsalt.errors import ConfigError
 from subsalt.numerics import fixedmath
 from subsalt.numerics.depth_axis import Demand, stretched

@@ -27,16 +27,16 @@ SHADES = 256
 
 #: the colours of Okabe and Ito, by their names for them
 ORANGE, SKY_BLUE, BLUISH_GREEN, YELLOW = "#e69f00", "#56b4e9", "#009e73", "#f0e442"
-BLUE, VERMILLION, REDDISH_PURPLE = "#0072b2", "#d55e00", "#cc79a7"
+BLUE, VERMILION, REDDISH_PURPLE = "#0072b2", "#d55e00", "#cc79a7"
 #: text, frames and curves; and remarks
 INK, FAINT = "#222222", "#777777"
 SOURCE, RECEIVER = ORANGE, BLUE
 #: what a picture points at: a known depth, a pick, the edge of a mute, a station outside the model
-MARK = VERMILLION
+MARK = VERMILION
 #: curves of one picture, in this order; where there are more, marks and dashes distinguish them
-CURVES = (BLUE, VERMILLION, BLUISH_GREEN, REDDISH_PURPLE, SKY_BLUE, ORANGE, "#7f7f7f")
+CURVES = (BLUE, VERMILION, BLUISH_GREEN, REDDISH_PURPLE, SKY_BLUE, ORANGE, "#7f7f7f")
 #: flagged nodes over `veil`, in the order of the flags
-FLAGS = (VERMILLION, "#000000")
+FLAGS = (VERMILION, "#000000")
 #: muted samples: neither white nor the grey of a measured zero
 MUTED = "#f4efe3"
 GRID_LINE = "#dddddd"
