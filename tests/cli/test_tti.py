@@ -136,7 +136,7 @@ def test_wrong_input_is_one_line_what_and_one_line_how(tmp_path, name, subsalt_c
             ended, out, err = subsalt_command(command, job)
         assert ended == status, (command, out, err)
         lines = (out + err).splitlines()
-        (at,) = [i for i, line in enumerate(lines) if code in line]
+        (at,) = [i for i, line in enumerate(lines) if f"{code} " in line]
         assert lines[at + 1].split()[0] == "fix:"
         assert not (tmp_path / "tilted.shots").exists()
     assert subsalt_command("explain", code)[0] == 0

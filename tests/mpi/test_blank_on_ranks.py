@@ -44,7 +44,7 @@ def test_reimage_and_time_migration(tmp_path):
         assert done.rc == exit_code, done
         said = done.err[0] + done.out[0]
         assert step in said, done
-        assert said.count(code) == 1, done
+        assert said.count(f"{code} ") == 1, done
         assert "Traceback" not in said, done
         assert not done.err[1], done
     assert not (tmp_path / "new" / "image.sgy").exists()

@@ -39,7 +39,7 @@ def test_the_command_says_it_once(tmp_path):
         done = run(2, ["subsalt", command, f"{name}.toml"], cwd=folder)
         code, said = WRONG[name]
         assert done.rc == code, done
-        assert (done.err[0] + done.out[0]).count(said) == 1, done
+        assert (done.err[0] + done.out[0]).count(f"{said} ") == 1, done
         assert not done.err[1], done
         assert not done.out[1], done
         assert "Traceback" not in done.err[0], done

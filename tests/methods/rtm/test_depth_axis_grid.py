@@ -60,7 +60,8 @@ def test_records_are_as_right_as_on_the_uniform_grid_with_fewer_points(medium, s
     sides = {"boundary": "damping", "layer": 60} if medium == "tti" else {}
     options = subsalt.PropagationOptions(device="reference", source_taper=0, **sides)
     even, follows = (carried(earth, options, axis) for axis in ("uniform", "auto"))
-    assert follows.grid.shape[1] <= 0.8 * even.grid.shape[1]
+    # below a tilted medium it goes on as far as the cells that lose their tilt are thicker
+    assert follows.grid.shape[1] <= (0.85 if medium == "tti" else 0.8) * even.grid.shape[1]
     assert follows.stable_dt(options.weights) >= 1.1 * even.stable_dt(options.weights)
     sides = {"boundary": "damping", "layer": 200} if medium == "tti" else {}
     fine = records(earth, subsalt.PropagationOptions(source_taper=0, **sides), survey, "uniform", 3.0)
