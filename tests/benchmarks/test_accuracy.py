@@ -19,15 +19,15 @@ def modules():
     folders = [str(ROOT / "benchmarks" / "peers"), str(ROOT / "benchmarks")]
     names = ["cases", "environments", "sides", "verify", "facts", "run", "fit_stencils"]
     names += ["waveform_case", "plane_waves", "accuracy"]
+    before = list(sys.path)
     sys.path[:0] = folders
     try:
         yield {n: importlib.import_module(n) for n in names}
     finally:
         for n in names:
             sys.modules.pop(n, None)
-        for folder in folders:
-            while folder in sys.path:
-                sys.path.remove(folder)
+        # other tests look for modules in these folders, too
+        sys.path[:] = before
 
 
 @pytest.mark.parametrize("order", [8, 12, 16])

@@ -15,15 +15,15 @@ def modules():
     """Import the modules of the benchmark, which are no package, and forget them afterwards."""
     folders = [str(ROOT / "benchmarks" / "peers"), str(ROOT / "benchmarks")]
     names = ["protocol", "rock_case", "subsalt_rock", "rock_reference"]
+    before = list(sys.path)
     sys.path[:0] = folders
     try:
         yield {n: importlib.import_module(n) for n in names}
     finally:
         for n in names:
             sys.modules.pop(n, None)
-        for folder in folders:
-            while folder in sys.path:
-                sys.path.remove(folder)
+        # other tests look for modules in these folders, too
+        sys.path[:] = before
 
 
 @pytest.mark.parametrize("ndim", [2, 3])
