@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,9 +22,10 @@ _USUAL_SCALARS = (0, 1, 10, 100, 1000, 10000)
 
 def coordinate_findings(one: ScannedFile, fix: Fix) -> list[Finding]:
     """Return what scalars and units make odd about positions; some traces of a file will do."""
+    oddities = list(position_findings(one, fix))
     return [
-        *position_findings(one, fix),
-        *disagreeing_witnesses(one, fix, offsets=False),
+        *oddities,
+        *disagreeing_witnesses(one, fix, oddities, offsets=False),
         *component_findings(one, fix),
     ]
 
@@ -99,9 +100,14 @@ def _units(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
         )
 
 
-def disagreeing_witnesses(one: ScannedFile, fix: Fix, offsets: bool = True) -> Iterator[Finding]:
-    """Yield what bins and offsets say against the coordinates: an exchange of x and y explains all else."""
-    if any(f.code in ("E240", "E381") for f in position_findings(one, fix)):
+def disagreeing_witnesses(
+    one: ScannedFile, fix: Fix, oddities: Sequence[Finding], offsets: bool = True
+) -> Iterator[Finding]:
+    """Yield what bins and offsets say against the coordinates: an exchange of x and y explains all else.
+
+    `oddities` are the file's `position_findings`: coordinates that are angles, or of another type, are no lengths.
+    """
+    if any(f.code in ("E240", "E381") for f in oddities):
         return
     exchanges = list(_bins(one, fix))
     yield from exchanges or witness_findings(one, fix, offsets)

@@ -20,18 +20,16 @@ from subsalt.io.segy.headers import FileLayout
 
 def file_findings(one: ScannedFile, statistics: SampleStatistics, fix: Fix) -> list[Finding]:
     """Return what is odd about one file."""
-    findings: list[Finding] = []
-    for rule in (
-        position_findings,
-        trace_kind_findings,
-        component_findings,
-        disagreeing_witnesses,
-        _delays,
-        _elevations,
-    ):
-        findings += rule(one, fix)
-    findings += sample_findings(one.layout, statistics, fix)
-    return findings
+    oddities = list(position_findings(one, fix))
+    return [
+        *oddities,
+        *trace_kind_findings(one, fix),
+        *component_findings(one, fix),
+        *disagreeing_witnesses(one, fix, oddities),
+        *_delays(one, fix),
+        *_elevations(one, fix),
+        *sample_findings(one.layout, statistics, fix),
+    ]
 
 
 def _delays(one: ScannedFile, fix: Fix) -> Iterator[Finding]:
