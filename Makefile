@@ -17,7 +17,7 @@ CASES ?= iso-256 vti-256
 SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -92,8 +92,19 @@ build/tests-read: $(STAMP) $(shell find tests -name '*.py')
 test: build emulated bytecode ## run all tests
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist worksteal
 
-test-all: build emulated bytecode cuda-check ## all tests with nothing skipped but the halves for a GPU: says first which Debian packages are missing
+test-all: build emulated bytecode cuda-check ## all tests with nothing skipped but those for a GPU and of test-libraries: says first which Debian packages are missing
 	@$(PY) tests/everything.py $(TESTS)
+
+# beside the virtual environment, whose packages it sees too: constraints-libraries.txt has only what comes on top
+LIBRARIES := build/libraries
+test-libraries: build ## test what subsalt does with xarray, PyTorch, PyLops, ObsPy and Jupyter, in an environment of its own: 3 GB to fetch
+	@[ -x $(LIBRARIES)/bin/python ] || $(PY) -m venv $(LIBRARIES)
+	@cmp -s constraints-libraries.txt $(LIBRARIES)/installed.txt || { echo "installing constraints-libraries.txt into $(LIBRARIES)"; \
+		$(LIBRARIES)/bin/python -m pip install -q --disable-pip-version-check --no-deps -r constraints-libraries.txt; \
+		cp constraints-libraries.txt $(LIBRARIES)/installed.txt; }
+	@for site in $(LIBRARIES)/lib/python3.*/site-packages; do \
+		$(PY) -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("platlib"))' > $$site/subsalt.pth; done
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(LIBRARIES)/bin/python -m pytest -n 2 -m library -rs tests/libraries tests/docs/test_snippets.py
 
 mutants: build emulated ## plant 52 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
 	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")

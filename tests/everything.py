@@ -1,9 +1,9 @@
 """Run all tests where nothing that they ask for is missing; `make test-all`.
 
 A test that finds no program, no rights or no data skips itself, which `make test` counts as right. Here nothing may be
-skipped but the halves that need a GPU. What is missing is named first, with the Debian packages that bring it; what was
-skipped is listed at the end with its reason. Exit status 2 when something is missing, 1 when a test failed or
-was skipped.
+skipped but the halves that need a GPU, and the tests of `make test-libraries`, which have an environment of their own.
+What is missing is named first, with the Debian packages that bring it; what was skipped is listed at the end with its
+reason. Exit status 2 when something is missing, 1 when a test failed or was skipped.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ PROGRAMS = {
 
 #: beginnings of the reasons of tests that a GPU, or the plug-in for one, is missing for
 GPU = ("no GPU", "the plug-in is not built", "the plug-in was built from another version")
+#: what the reason says of a test of `make test-libraries`
+LIBRARIES = "make test-libraries"
 
 
 def environment() -> dict[str, str]:
@@ -104,8 +106,10 @@ def main(words: list[str]) -> int:
     line = [sys.executable, "-m", "pytest", "-n", "2", f"--junitxml={REPORT}", *words]
     done = subprocess.run(line, cwd=ROOT, env=env)
     skips = skipped(REPORT)
-    mine = [(test, why) for test, why in skips if not why.startswith(GPU)]
-    print(f"{len(skips) - len(mine)} halves of tests without a GPU, {len(mine)} others skipped")
+    mine = [(test, why) for test, why in skips if not why.startswith(GPU) and LIBRARIES not in why]
+    print(
+        f"{len(skips) - len(mine)} halves of tests without a GPU or of make test-libraries, {len(mine)} others skipped"
+    )
     for test, why in mine:
         print(f"  {test}: {why}")
     return int(done.returncode != 0 or bool(mine))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -18,9 +19,13 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+LIBRARIES = dict(line.split("==") for line in (ROOT / "constraints-libraries.txt").read_text().split())
+
+
 def test_every_line_pins_one_version() -> None:
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
-        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line), line
+    for name in ("constraints.txt", "constraints-libraries.txt"):
+        for line in (ROOT / name).read_text().splitlines():
+            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*", line), line
     assert {"pip", "setuptools"} <= set(PINNED)
 
 
@@ -28,6 +33,15 @@ def test_pip_itself_is_installed_before_everything_else() -> None:
     steps = re.findall(r"pip install \$\(PIP_FLAGS\) (.*)", (ROOT / "Makefile").read_text())
     assert steps[0] == "pip setuptools"
     assert "-c constraints.txt" in (ROOT / "Makefile").read_text()
+
+
+def test_the_list_of_libraries_has_every_extra_and_nothing_that_is_pinned_otherwise() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for extra in ("xarray", "pylops", "torch", "obspy", "notebook"):
+        for requirement in extras[extra]:
+            assert plain(re.split(r"[<>=\[]", requirement)[0]) in map(plain, LIBRARIES), requirement
+    # PyTorch comes with the runtime that it was built for; that of `make cuda` is newer
+    assert {plain(name) for name in PINNED} & {plain(name) for name in LIBRARIES} == {"nvidia-cuda-runtime"}
 
 
 @pytest.mark.skipif(

@@ -20,6 +20,7 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.regrid import carried
 from subsalt.errors import ConfigError, GeometryError
+from subsalt.extensions import library
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.array_schemes import ArraySchemes
 from subsalt.methods.rtm.engine import migrate_shot
@@ -38,6 +39,8 @@ from subsalt.propagation.options import ImagingOptions, PropagationOptions
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
+    import xarray
+
     from subsalt.option_keywords import ForwardKeywords, MigrateKeywords, PropagationKeywords
 
 __all__ = [
@@ -161,6 +164,31 @@ class ForwardResult:
             )
         return np.stack([np.asarray(s.data) for s in self.survey.shots])
 
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the traces as a dataset of xarray, as `Survey.to_xarray`.
+
+        Raises
+        ------
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        dataset: xarray.Dataset = library("xarray_surveys").of_modelled(self)
+        return dataset
+
+    @classmethod
+    def from_xarray(cls, dataset: Any) -> ForwardResult:
+        """Return the result of a dataset of xarray; the inverse of `to_xarray`, bit for bit.
+
+        Raises
+        ------
+        DataError
+            When a variable, coordinates or units are missing (E119).
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        result: ForwardResult = library("xarray_surveys").to_modelled(dataset)
+        return result
+
 
 @dataclass(frozen=True)
 class MigrationResult:
@@ -194,6 +222,31 @@ class MigrationResult:
     repaired: int
     phases: dict[str, float]
     point_steps: int
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return image and illumination as a dataset of xarray: dimensions x, (y,) z in m, z positive down.
+
+        Raises
+        ------
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        dataset: xarray.Dataset = library("xarray_models").of_image(self)
+        return dataset
+
+    @classmethod
+    def from_xarray(cls, dataset: Any) -> MigrationResult:
+        """Return the result of a dataset of xarray; the inverse of `to_xarray`, bit for bit.
+
+        Raises
+        ------
+        DataError
+            When a variable, coordinates or units are missing (E119).
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        result: MigrationResult = library("xarray_models").to_image(dataset)
+        return result
 
 
 @dataclass(frozen=True)

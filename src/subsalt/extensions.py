@@ -1,10 +1,12 @@
-"""Parts that other distributions add by entry points: the lab brings commands, messages, and a counter of MPI calls.
+"""Parts that need other distributions: what these add by entry points, and conversions to libraries of users.
 
-Nothing of them is imported before it is asked for.
+The lab brings commands, messages, and a counter of MPI calls. `subsalt.libraries` converts models, surveys and results
+to xarray, PyLops, ObsPy and Jupyter. Nothing of them is imported before it is asked for.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 #: groups of entry points: sub-commands, files of messages, and the class that counts the MPI calls of a process
@@ -16,3 +18,11 @@ def extensions(group: str) -> dict[str, Any]:
     from importlib.metadata import entry_points
 
     return {point.name: point.load() for point in entry_points(group=group)}
+
+
+def library(adapter: str) -> Any:
+    """Return a module of `subsalt.libraries`, imported now.
+
+    It knows the classes that it converts; these know its name alone, for methods such as `to_xarray`.
+    """
+    return import_module(f"subsalt.libraries.{adapter}")

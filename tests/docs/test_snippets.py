@@ -10,6 +10,7 @@ import inspect
 import os
 import re
 import shlex
+import tomllib
 import warnings
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,10 @@ BLOCK = re.compile(
     r"^(?P<mark> *<!-- snippet: (?P<what>\w+) (?P<name>\w+) -->\n+)?(?P<indent> *)```python\n(?P<code>.*?)^ *```",
     re.M | re.S,
 )
+#: modules whose use of other libraries is not ours
+LIBRARIES = r"(anywidget|deepwave|obspy|pylops|segysak|torch|xarray)\b"
+#: what a skipped page says besides the package
+FOR = (" (make test-libraries)", "")
 #: pages with Python, and its blocks
 PYTHON = {
     page: list(BLOCK.finditer(text)) for page in PAGES if "```python" in (text := page.read_text("utf-8"))
@@ -60,7 +65,14 @@ def test_every_python_block_is_one_of_them():
     assert len(PYTHON) >= 10
 
 
-@pytest.mark.parametrize("page", PYTHON, ids=named)
+def pages_with_python():
+    """Yield the pages; `make test-libraries` runs those that need an optional library."""
+    for page, blocks in PYTHON.items():
+        needs = any(block["what"] == "needs" and block["name"] != "reframe" for block in blocks)
+        yield pytest.param(page, id=named(page), marks=[pytest.mark.library] if needs else [])
+
+
+@pytest.mark.parametrize("page", list(pages_with_python()))
 def test_the_python_of_a_page_runs(page, quiet):
     names, skipped = {}, []
     for block in PYTHON[page]:
@@ -74,16 +86,24 @@ def test_the_python_of_a_page_runs(page, quiet):
         code = re.sub(rf"^{block['indent']}", "", block["code"], flags=re.M)
         with warnings.catch_warnings():
             warnings.simplefilter("error", DeprecationWarning)
+            # what libraries say of each other
+            warnings.filterwarnings("ignore", category=DeprecationWarning, module=LIBRARIES)
             exec(compile(code, named(page), "exec"), names)
     if skipped:
-        pytest.skip(f"{named(page)}: {', '.join(skipped)} is not installed")
+        pytest.skip(
+            f"{named(page)}: {', '.join(sorted(set(skipped)))} is not installed{FOR[skipped[0] == 'reframe']}"
+        )
 
 
 def test_a_block_is_skipped_for_a_package_that_subsalt_does_not_bring():
-    brought = (ROOT / "pyproject.toml").read_text("utf-8")
-    needed = [b["name"] for blocks in PYTHON.values() for b in blocks if b["what"] == "needs"]
-    assert needed == ["reframe"]
-    assert not [name for name in needed if f'"{name}' in brought]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    brought = [*project["dependencies"], *extras["dev"], *extras["docs"], *extras["mpi"]]
+    needed = {b["name"] for blocks in PYTHON.values() for b in blocks if b["what"] == "needs"}
+    assert not [name for name in needed for line in brought if re.split(r"[<>=\[]", line)[0] == name]
+    pinned = (ROOT / "constraints-libraries.txt").read_text("utf-8").split()
+    # ReFrame runs on clusters; the others are there in `make test-libraries`, which skips no block
+    assert needed - {line.partition("==")[0] for line in pinned} == {"reframe"}
 
 
 def test_the_example_of_read_survey_runs(quiet):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,10 @@ from subsalt.earth.grid import Box, Frame
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.topography import Topography
 from subsalt.errors import DataError, GeometryError
+from subsalt.extensions import library
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,47 @@ class Survey:
             )
         shots = [Shot(i + 1, s[i], r[i], None if d is None else d[i]) for i in range(len(s))]
         return cls(shots, TimeAxis(nt, dt, t0), ndim)
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the survey as a dataset of xarray, with the names of MDIO.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``amplitude`` (shot_point, channel, time) where there are traces, read from files where they are in files;
+            positions ``source_coord_x``, ``group_coord_x`` and so on, local, in m. Where shots have unequal numbers of
+            receivers, missing ones are NaN. `reader` and `notes` are left out.
+
+        Raises
+        ------
+        DataError
+            For a survey with a surface inside the model (E119).
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        dataset: xarray.Dataset = library("xarray_surveys").of_survey(self)
+        return dataset
+
+    @classmethod
+    def from_xarray(cls, dataset: Any) -> Survey:
+        """Return the survey of a dataset of xarray; the inverse of `to_xarray`, bit for bit.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataArray
+            As `to_xarray` makes it; a gather selected from it will do. Without ``source_coord_y`` it is a 2-D survey.
+            Receivers that all shots share may have the dimension channel alone. Time and positions state their units;
+            ms and ft are converted.
+
+        Raises
+        ------
+        DataError
+            When a variable, coordinates or units are missing, or times are not evenly spaced (E119).
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        survey: Survey = library("xarray_surveys").to_survey(dataset)
+        return survey
 
     def __len__(self) -> int:
         return len(self.shots)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,9 +16,13 @@ from subsalt.earth import tilt
 from subsalt.earth.grid import Box, Frame, Grid
 from subsalt.earth.model_like import VOLUMES, AnisotropyRule, Medium, ModelLike, TimeStep, nearest_nodes
 from subsalt.errors import ConfigError, Finding, ModelError
+from subsalt.extensions import library
 from subsalt.numerics.depth_axis import potential
 from subsalt.numerics.side_by_side import cuts, each
 from subsalt.numerics.stencil import Stencil
+
+if TYPE_CHECKING:
+    import xarray
 
 __all__ = ["AnisotropyRule", "EarthModel", "Medium", "ModelLike"]
 
@@ -105,6 +110,46 @@ class EarthModel(TimeStep):
         if self.theta is not None:
             self.theta, self.phi = tilt.normalised(self.theta, self.phi, self.grid.ndim)
             self._tilted = bool(self.theta.any())
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return the model as a dataset of xarray.
+
+        Returns
+        -------
+        xarray.Dataset
+            A variable for every parameter of the model, on dimensions x, (y,) z in m; z is positive down. Units are
+            written as in the CF conventions; angles are in radians. Attributes hold the frame.
+
+        Raises
+        ------
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        dataset: xarray.Dataset = library("xarray_models").of_model(self)
+        return dataset
+
+    @classmethod
+    def from_xarray(cls, dataset: Any) -> EarthModel:
+        """Return the model of a dataset of xarray; the inverse of `to_xarray`, bit for bit.
+
+        Parameters
+        ----------
+        dataset : xarray.Dataset or xarray.DataArray
+            Variable ``vp``, and ``epsilon``, ``delta``, ``theta``, ``phi`` where it has them, on dimensions x, (y,) z
+            in any order. Coordinates and values state their units; km, ft, km/s and degrees are converted. A DataArray
+            without a name is vp.
+
+        Raises
+        ------
+        DataError
+            When a variable, coordinates or units are missing, or coordinates are not evenly spaced (E119).
+        MissingInputError
+            When xarray is not installed (E118).
+        ModelError
+            For values that are none of a model.
+        """
+        model: EarthModel = library("xarray_models").to_model(dataset)
+        return model
 
     def moved_to(self, frame: Frame) -> EarthModel:
         """Return the model at another place of the map; values are shared."""

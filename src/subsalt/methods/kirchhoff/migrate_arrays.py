@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from subsalt import kernels
 from subsalt.acquisition.image_grid import ImageGrid, TimeVelocity
 from subsalt.acquisition.survey import TimeAxis, refuse_bad_traces
 from subsalt.errors import DataError
+from subsalt.extensions import library
 from subsalt.io.prestack.table import TraceTable, azimuths
 from subsalt.io.segy.trace_files import TraceFiles
 from subsalt.methods.kirchhoff.classes import Classes
@@ -26,6 +27,9 @@ from subsalt.methods.kirchhoff.velocity.time_velocity import ConstantVelocity, V
 from subsalt.methods.kirchhoff.weights import Weighting, trace_weights
 from subsalt.propagation.grid_warning import KM_PER_S
 from subsalt.timing import Phases
+
+if TYPE_CHECKING:
+    import xarray
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,31 @@ class TimeImage:
     grid: ImageGrid
     contributions: int
     phases: dict[str, float]
+
+    def to_xarray(self) -> xarray.Dataset:
+        """Return image, gathers, hits and fold as a dataset of xarray, on inline, crossline, offset_class and time.
+
+        Raises
+        ------
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        dataset: xarray.Dataset = library("xarray_time_images").of_time_image(self)
+        return dataset
+
+    @classmethod
+    def from_xarray(cls, dataset: Any) -> TimeImage:
+        """Return the result of a dataset of xarray; the inverse of `to_xarray`, bit for bit.
+
+        Raises
+        ------
+        DataError
+            When a variable, coordinates or units are missing (E119).
+        MissingInputError
+            When xarray is not installed (E118).
+        """
+        result: TimeImage = library("xarray_time_images").to_time_image(dataset)
+        return result
 
 
 def migrate_time(
