@@ -266,6 +266,26 @@ def test_a_free_surface_is_the_odd_half_of_a_mirrored_axis(tilted):
         assert is_stable(scale, stencil, tilted, free_surface=True) == (least > -LARGEST)
 
 
+@pytest.mark.parametrize("width", [3, 5, 9])
+def test_the_odd_half_of_a_matrix_acts_on_odd_functions_as_the_whole_does(width):
+    rng, before, count = np.random.default_rng(width), width - 1, 30
+    upper = rng.standard_normal((width, count))
+    for k in range(width):  # what couples nodes on both sides is the same seen from either
+        across = slice(before - k + 1, before)
+        upper[k, across] += upper[k, across][::-1].copy()
+    matrix, odd = np.zeros((count, count)), np.zeros((count - before - 1,) * 2)
+    for k in range(width):
+        matrix += np.diag(upper[k, : count - k], k) + (np.diag(upper[k, : count - k], -k) if k else 0)
+    half = module._odd(upper, before)
+    for k in range(width):
+        part = half[k, : len(odd) - k]
+        odd += np.diag(part, k) + (np.diag(part, -k) if k else 0)
+    values = rng.standard_normal(len(odd))
+    whole = np.concatenate([-values[:before][::-1], [0.0], values])
+    # products of at most 2 width numbers of size 1
+    assert odd @ values == pytest.approx((matrix @ whole)[before + 1 :], rel=0, abs=1e-13)
+
+
 def test_potential_cancels_what_the_operator_makes_of_a_constant(case):
     *_, axis = case
     stencil, pad = Stencil(12, "fitted"), 8
