@@ -17,7 +17,7 @@ CASES ?= iso-256 vti-256
 SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -106,7 +106,7 @@ test-libraries: build ## test what subsalt does with xarray, PyTorch, PyLops, Ob
 		$(PY) -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("platlib"))' > $$site/subsalt.pth; done
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(LIBRARIES)/bin/python -m pytest -n 2 -m library -rs tests/libraries tests/docs/test_snippets.py
 
-mutants: build emulated ## plant 52 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
+mutants: build emulated ## plant 68 faults into a copy, one by one, and run the tests that must notice: [ONLY="Kaiser"]
 	@$(PY) tests/mutants $(if $(ONLY),"$(ONLY)")
 
 lint: $(STAMP) ## style, types, layers, spelling, words of the documentation
@@ -183,10 +183,13 @@ prove-reflections: build ## are reflections and shallow stations right on the gr
 	@$(PY) benchmarks/reflections.py $(if $(ORDERS),--orders $(ORDERS)) $(if $(PUBLISH),--json docs/performance/reflections.json)
 
 bench-gpu: cuda ## on a machine with a GPU: is every answer right, and what is reached: FOLDER=/scratch/gpu [ONLY=kernels,founding] [MINUTES=45]
-	@$(PY) benchmarks/gpu_first.py $(FOLDER) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(PUBLISH),--publish)
+	@$(PY) benchmarks/gpu_first.py $(FOLDER) --work $(FOLDER)/work $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--seconds $$((60 * $(MINUTES))))
+
+gpu-kit: build cuda-check ## pack what a bare machine with a GPU needs for a quarter of an hour: KIT=build/kit [PYTHON_THERE=3.12]
+	@$(PY) benchmarks/gpu_kit.py pack $(or $(KIT),build/kit) $(if $(PYTHON_THERE),--python $(PYTHON_THERE))
 
 gpu-rehearsal: build emulated ## all steps of bench-gpu on the emulated device, with grids of a few points: FOLDER=/tmp/rehearsal
-	@$(PY) benchmarks/gpu_first.py $(FOLDER) --rehearse --again $(if $(ONLY),--only $(ONLY))
+	@$(PY) benchmarks/gpu_first.py $(FOLDER) --work $(FOLDER)/work --rehearse --again $(if $(ONLY),--only $(ONLY))
 
 bench-founding: build ## the founding case, 125 x 1151 x 1231 VTI: STEPS=20 [ORDER=8] [BOUNDARY=pml] [STORAGE=f32]
 	@$(PY) benchmarks/founding.py --steps $(or $(STEPS),20) $(if $(ORDER),--order $(ORDER)) \

@@ -13,6 +13,7 @@ Multiply-adds next to the smallest normal number, 2^-126, tell whether the GPU d
 is flushed, as x86 does, or before (tininess.py). Before, a result that rounds up to 2^-126 would be zero there.
 
     python benchmarks/device_arithmetic.py --quotients 1000000000
+    python benchmarks/device_arithmetic.py --tininess
 
 Ends with 1 when a result differs. With approximations as bad as PTX allows, two of the roots and one of the inverses
 could (tests/cuda/test_corrections.py); operands are printed.
@@ -131,6 +132,7 @@ def main() -> None:
     parser.add_argument(
         "--most", type=int, default=1 << 24, help="mantissas, and divisors of hardest quotients"
     )
+    parser.add_argument("--tininess", action="store_true", help="multiply-adds alone, in a second")
     args = parser.parse_args()
     gpu, trial, rows = chosen(), Trial(), []
 
@@ -139,7 +141,7 @@ def main() -> None:
         print(f"{row['what']:<50}{row['tried']:>12}{row['wrong']:>8} wrong", flush=True)
         rows.append(row)
 
-    for name in KINDS:
+    for name in () if args.tininess else KINDS:
         if name.startswith("quotient"):
             show(compared(trial, name, hardest_pairs(args.most)), "next to a middle")
             show(compared(trial, name, random_pairs(args.quotients)), "at random")

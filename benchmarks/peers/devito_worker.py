@@ -77,7 +77,7 @@ class DevitoSolver:
             self._equations(variant), opt=compiler_options(variant), name="Step", subs=self.grid.spacing_map
         )
         self.blocks: dict[str, int] = {}
-        self.it = 1
+        self.it, self.count = 1, {}
         self._tune()
         compiler = str(configuration["compiler"])
         self.about = {"peer": "Devito", "version": version, "variant": variant, "blocks": self.blocks}
@@ -167,14 +167,23 @@ class DevitoSolver:
     def _tune(self) -> None:
         """Let Devito search block shapes aggressively once, and keep what it found."""
         self.fill()
-        self.op.apply(time_m=1, time_M=3, autotune=("aggressive", "destructive"))
+        self.op.apply(time_m=1, time_M=3, autotune=("aggressive", "destructive"), **self.count)
         for entry in self.op._state.get("autotuning", []):
-            self.blocks.update({k: v for k, v in entry.get("tuned", {}).items() if k != "nthreads"})
+            # of small grids they are SymPy's integers
+            self.blocks.update({k: int(v) for k, v in entry.get("tuned", {}).items() if k != "nthreads"})
         self.fill()
+
+    def threads(self, count: int) -> dict[str, int]:
+        """Compute with so many threads from here on, and search their block shapes; return these."""
+        self.count = {"nthreads": count}
+        self._tune()
+        return self.blocks
 
     def _apply(self, steps: int) -> float:
         """Advance `steps` steps and return the seconds Devito's own timers count in its sections."""
-        summary = self.op.apply(time_m=self.it, time_M=self.it + steps - 1, autotune=False, **self.blocks)
+        summary = self.op.apply(
+            time_m=self.it, time_M=self.it + steps - 1, autotune=False, **self.blocks, **self.count
+        )
         self.it += steps
         return float(sum(entry.time for entry in summary.values()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -15,10 +16,13 @@ FOLDERS["pylops"] = ROOT / ".venv-peers-pylops"
 
 
 def python_of(peer: str) -> Path:
-    """Return the interpreter that has `peer`; install it when it is missing or its pins have changed.
+    """Return the interpreter that has `peer`: this one, or that of its environment.
 
+    Installs it there when it is missing or its pins have changed.
     Deepwave brings PyTorch, in the default index a build for GPUs: about 3 GB to fetch, 6 GB on disk.
     """
+    if importlib.util.find_spec(peer) is not None:
+        return Path(sys.executable)
     folder, pins = FOLDERS[peer], HERE / f"constraints-{peer}.txt"
     python, stamp = folder / "bin" / "python", folder / "installed.txt"
     if not (python.exists() and stamp.exists() and stamp.read_text() == pins.read_text()):

@@ -18,6 +18,7 @@ from protocol import save_fields, serve
 import subsalt
 from subsalt import kernels
 from subsalt.io.tile_cache import remember_tiles
+from subsalt.kernels import cpu
 from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 
@@ -74,6 +75,12 @@ class SubsaltSolver:
         padded = layout.pad(start.reshape(layout.shape3), np.float32)
         for a in (*self.state.prev, *self.state.curr):
             self.prop.kernels.copy(a, padded)
+
+    def threads(self, count: int) -> int:
+        """Compute with so many threads from here on, and choose the cut of their passes."""
+        cpu.set_threads(count)
+        cpu.settle(self.prop.problem, self.state)
+        return count
 
     def check(self, steps: int, out: str) -> float:
         """Run a point source, or against a GPU peer a smooth ball, from rest and save the fields."""
