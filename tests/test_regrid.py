@@ -189,3 +189,19 @@ def test_a_sample_of_a_model_is_a_cell():
         exact = np.trapezoid(np.exp(-((fine / 200.0) ** 2)) * np.exp(1j * k * fine), fine)
         got = 1.3 * (cell * far * np.exp(1j * k * at)).sum()
         assert abs(got / exact - 1) < 5e-3
+
+
+@pytest.mark.parametrize("spacing", [0.4, 1.7, 3.0])
+def test_a_slope_at_the_edge_has_its_value_there_and_its_integral(spacing):
+    """What continues the edge continues the model's value; the nodes together hold as much as the model."""
+    line = Grid((301, 2), (1.0, 1.0))
+    grid = with_spacing(line, spacing)
+    ramp = np.clip(np.abs(line.axis(0) - 150.0) - 50.0, 0.0, None)
+    got = Regridder(line, grid, cells=True).carried(ramp[:, None] * np.ones(2), 0, 0, grid.shape[0])[:, 0]
+    at = grid.axis(0)
+    assert got[0] == ramp[0]
+    assert (got[at >= 300.0] == ramp[-1]).all()
+    # both slopes hold 100 x 100 / 2, and the nodes beyond the last sample its value; values of the slope at the nodes
+    # alone would hold h^2 / 12 more or less at either edge
+    held = spacing * (got.sum() - 0.5 * (got[0] + got[-1])) - 100.0 * (at[-1] - 300.0)
+    assert held == pytest.approx(10_000.0, abs=0.01 * spacing**2)

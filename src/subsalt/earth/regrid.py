@@ -3,7 +3,8 @@
 A volume is convolved with a sinc that ends at the Nyquist wavenumber of the coarser grid, in a Kaiser window, along
 one axis after the other. An interface between two points of the coarser grid then acts where it is. What is averaged
 is what a layered medium shows to waves: 1 / vp^2, 1 + 2 delta and (1 + 2 delta) (epsilon - delta) (`thomsen`). A
-sample of a model stands for its cell: two of different velocity meet in the middle between them.
+sample of a model stands for its cell: two of different velocity meet in the middle between them. Nodes at the edges of
+a model have its values there, which absorbing layers continue.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ FULL_SWING = 1.0
 
 Edge = Literal["nearest", "mirror"]
 
+#: index that counts as that of an edge, or the difference from it
+_AT_EDGE = 1e-6
 
 _POINT = ((0.0, 1.0),)
 #: Gauss-Legendre points of a cell of unit width, and their weights
@@ -96,7 +99,8 @@ def weights_between(
         Values outside the source: its edge value, or its values mirrored there.
     cells : bool
         The source is a model, whose values stand for their cells: the window is `OF_MODEL`, averaged over the cell.
-        Else it is an image, whose values stand for points: the window is `OF_IMAGE`.
+        With edge values outside, points at its edges take exactly those (`_take_edges`). Else it is an image, whose
+        values stand for points: the window is `OF_IMAGE`.
 
     Notes
     -----
@@ -105,6 +109,9 @@ def weights_between(
     from scipy.sparse import csr_array
 
     n, places = source.shape[axis], target.axis(axis)
+    outside = (0, 0)
+    if cells and edge == "nearest" and n > 1 and len(places) > 1:
+        places, outside = _with_nodes_outside(source, places, axis)
     at, h = source.index_along(axis, places), source.spacing_along(axis, places)
     # the coarser of the two spacings at every target point
     wide = np.maximum(h, target.spacing_along(axis, places))
@@ -124,17 +131,60 @@ def weights_between(
         inside = np.clip(index, 0, n - 1)
     else:
         inside = (n - 1) - np.abs((n - 1) - np.abs(index) % (2 * n - 2))
-    columns, values, ends = [], [], [0]
+    rows: list[dict[int, float]] = []
     for begin, end in pairwise(starts.tolist()):
         weights = raw[begin:end].tolist()
         total = math.fsum(weights)
         known: dict[int, float] = {}
         for i, w in zip(inside[begin:end].tolist(), weights, strict=True):
             known[i] = known.get(i, 0.0) + w
-        columns += list(known)
-        values += [w / total for w in known.values()]
-        ends.append(len(columns))
-    return csr_array((np.array(values), np.array(columns), np.array(ends)), shape=(len(at), n))
+        rows.append({i: w / total for i, w in known.items()})
+    if any(outside):
+        _take_edges(rows, at, n)
+    rows = rows[outside[0] : len(rows) - outside[1]]
+    columns = [i for row in rows for i in row]
+    values = [w for row in rows for w in row.values()]
+    ends = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return csr_array((np.array(values), np.array(columns), ends), shape=(len(rows), n))
+
+
+def _with_nodes_outside(
+    source: Grid, places: NDArray[np.float64], axis: int
+) -> tuple[NDArray[np.float64], tuple[int, int]]:
+    """Return places, continued on both sides to where a window reaches the source no more, and how many were added."""
+    first, last = places[1] - places[0], places[-1] - places[-2]
+    h = source.spacing_along(axis, places[[0, -1]]).tolist()
+    before, after = (
+        math.ceil((OF_MODEL.reach * max(step, of) + 0.5 * of) / step) + 1
+        for step, of in zip((first, last), h, strict=True)
+    )
+    above = places[0] - first * np.arange(before, 0, -1)
+    below = places[-1] + last * np.arange(1, after + 1)
+    return np.concatenate([above, places, below]), (before, after)
+
+
+def _take_edges(rows: list[dict[int, float]], at: NDArray[np.float64], n: int) -> None:
+    """Let nodes at the edges of a model and outside take the values of its edges, without a change of the integral.
+
+    The absorbing layer continues the outermost node. Where velocity has a slope at the edge, the average there is not
+    the value of the edge, and waves along the edge would be too fast or too slow for as far as they go. What the nodes
+    at the edge and outside had more than its value goes to the next node inside.
+    """
+    inside = np.flatnonzero((at > _AT_EDGE) & (at < n - 1 - _AT_EDGE))
+    if not len(inside):
+        return
+    for outer, node, i in (
+        (range(inside[0]), int(inside[0]), 0),
+        (range(inside[-1] + 1, len(rows)), int(inside[-1]), n - 1),
+    ):
+        more: dict[int, list[float]] = {}
+        for k in outer:
+            for column, w in rows[k].items():
+                more.setdefault(column, []).append(w)
+            more.setdefault(i, []).append(-1.0)
+            rows[k] = {i: 1.0}
+        for column, terms in more.items():
+            rows[node][column] = math.fsum([rows[node].get(column, 0.0), *terms])
 
 
 class Regridder:
