@@ -87,6 +87,9 @@ void return_large_arrays() {
     // glibc raises this limit to the size of what was freed last, up to 32 MiB. Model arrays below it then share the
     // heap with passing copies, and the holes these leave are kept: a second shot took up to 25 % more than the first.
     mallopt(M_MMAP_THRESHOLD, static_cast<int>(2 * huge_page));
+    // the limit above being set, glibc would give back the top of the heap at every free of 128 KiB, and have it
+    // cleared again for the next passing array: work in blocks of half a megabyte took 3.4 s instead of 0.6
+    mallopt(M_TRIM_THRESHOLD, static_cast<int>(8 * huge_page));
 #endif
 }
 

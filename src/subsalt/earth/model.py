@@ -29,6 +29,9 @@ __all__ = ["AnisotropyRule", "EarthModel", "Medium", "ModelLike"]
 #: largest rounding error of an angle of pi or 2 pi in float32
 _ANGLE_ROUNDING = 1e-6
 
+#: points of a block of work in float64: its temporary arrays stay in a core's cache of 512 KiB or more
+BLOCK = 1 << 16
+
 
 #: units of the volumes, for messages
 _UNITS = {"vp": "m/s", "epsilon": "fractions", "delta": "fractions", "theta": "radians", "phi": "radians"}
@@ -214,15 +217,17 @@ class EarthModel(TimeStep):
     @property
     def slowest_by_depth(self) -> NDArray[np.float64]:
         """Smallest phase velocity of P waves at each depth of the grid, (nz,), m/s."""
+        vp, epsilon, delta = (self._columns(name) for name in ("vp", "epsilon", "delta"))
+        assert vp is not None
 
         def slow(cut: slice) -> NDArray[np.float64]:
-            v: NDArray = self.vp[cut]
-            if self.epsilon is not None and self.delta is not None:
-                low = np.minimum(np.minimum(self.epsilon[cut], self.delta[cut]), 0).astype(np.float64)
+            v: NDArray = vp[cut]
+            if epsilon is not None and delta is not None:
+                low = np.minimum(np.minimum(epsilon[cut], delta[cut]), 0).astype(np.float64)
                 v = v * np.sqrt(1 + 2 * low)
-            return v.reshape(-1, v.shape[-1]).min(axis=0).astype(np.float64)
+            return v.min(axis=0).astype(np.float64)
 
-        lowest: NDArray[np.float64] = np.min(each(slow, self._slabs()), axis=0)
+        lowest: NDArray[np.float64] = np.min(each(slow, self._blocks()), axis=0)
         return lowest
 
     @property
@@ -230,13 +235,15 @@ class EarthModel(TimeStep):
         """Largest P velocity in any direction, v sqrt(1 + 2 max(0, epsilon)), m/s; rules the absorbing layer."""
         if self.epsilon is None:
             return float(self.vp.max())
-        epsilon = self.epsilon
+        vp, epsilon = self._columns("vp"), self._columns("epsilon")
+        assert vp is not None
+        assert epsilon is not None
 
         def fast(cut: slice) -> float:
             high = np.maximum(epsilon[cut], 0).astype(np.float64)
-            return float((self.vp[cut] * np.sqrt(1 + 2 * high)).max())
+            return float((vp[cut] * np.sqrt(1 + 2 * high)).max())
 
-        return max(each(fast, self._slabs()))
+        return max(each(fast, self._blocks()))
 
     def max_eigenvalue(self, stencil: Stencil | int) -> float:
         """Return the largest eigenvalue of -C L over all nodes, 1/s^2 (physics page, section 3).
@@ -257,10 +264,10 @@ class EarthModel(TimeStep):
         inv = [s / h**2 for h in self.grid.spacing]
         a, b = sum(inv[:-1]), inv[-1]
         if self.grid.depth_axis is not None:
-            return max(each(partial(self._largest, a, self._along_depth(weights)), self._slabs()))
+            return max(each(partial(self._largest, a, self._along_depth(weights)), self._blocks()))
         if self.epsilon is None or self.delta is None:
             return float(self.vp.max()) ** 2 * (a + b)
-        return max(each(partial(self._largest, a, b), self._slabs()))
+        return max(each(partial(self._largest, a, b), self._blocks()))
 
     def _along_depth(self, weights: Stencil) -> NDArray[np.float64]:
         """Return the largest eigenvalue of -d2/dz2 by depth, (nz,), 1/m^2."""
@@ -271,11 +278,13 @@ class EarthModel(TimeStep):
         return np.asarray((weights.nyquist(tilted) * scale * scale + bend) / (h * h))
 
     def _largest(self, a: float, b: float | NDArray[np.float64], cut: slice) -> float:
-        """Return the largest eigenvalue of some planes, with a and b of `max_eigenvalue`."""
-        v2 = self.vp[cut].astype(np.float64) ** 2
-        if self.epsilon is None or self.delta is None:
+        """Return the largest eigenvalue of some columns, with a and b of `max_eigenvalue`."""
+        vp, epsilon, delta = (self._columns(name) for name in ("vp", "epsilon", "delta"))
+        assert vp is not None
+        v2 = vp[cut].astype(np.float64) ** 2
+        if epsilon is None or delta is None:
             return float((v2 * (a + b)).max())
-        e, d = self.epsilon[cut].astype(np.float64), self.delta[cut].astype(np.float64)
+        e, d = epsilon[cut].astype(np.float64), delta[cut].astype(np.float64)
         if self.theta is not None:
             stiffest = v2 * np.maximum(1 + 2 * e, 1.0)
             return (
@@ -285,8 +294,19 @@ class EarthModel(TimeStep):
         root = np.sqrt(np.maximum(t * t - 8 * (e - d) * a * b, 0.0))
         return float((v2 * (t + root) / 2).max())
 
+    def _columns(self, name: str) -> NDArray[np.float32] | None:
+        """Return a parameter as columns along z, (columns, nz), no copy."""
+        values: NDArray[np.float32] | None = getattr(self, name)
+        return None if values is None else values.reshape(-1, values.shape[-1])
+
+    def _blocks(self) -> list[slice]:
+        """Return slices of columns in whose arrays of float64 work stays in a cache."""
+        columns = self.grid.size // self.grid.shape[-1]
+        most = max(1, BLOCK // self.grid.shape[-1])
+        return [slice(first, first + most) for first in range(0, columns, most)]
+
     def _slabs(self) -> list[slice]:
-        """Return slices along x of about a million points, so that work in float64 needs no copy of the model."""
+        """Return slices along x of about a million points, one for a thread at a time."""
         return cuts(self.grid.shape[0], self.grid.size)
 
     def anisotropy_gate(self, rule: AnisotropyRule = "lower-delta") -> tuple[EarthModel, int]:
