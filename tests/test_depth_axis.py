@@ -321,6 +321,18 @@ def test_the_fastest_rate_bounds_the_operator_and_is_near_it(case, order):
     assert bound < 0.95 * v.max() ** 2 * (along + stencil.nyquist() / h**2)
 
 
+@pytest.mark.parametrize("scale", [wavy(100, 0.8, 2), np.random.default_rng(0).uniform(0.05, 1.0, 100)])
+def test_the_fastest_rate_counts_the_potential_where_the_axis_is_rough(scale):
+    stencil = Stencil(8, "fitted")
+    second, v = stencil.second(), 1.0 / scale
+    d2, _ = derivatives(len(scale), stencil, False)
+    matrix = np.diag(potential(scale, second)) - scale[:, None] * d2 * scale
+    largest = np.linalg.eigvalsh(v[:, None] * matrix * v)[-1]
+    # v a is 1: without the potential no wave would oscillate faster than on a uniform axis
+    assert largest > 1.3 * stencil.nyquist()
+    assert largest <= fastest_rate(scale, v, second, 0.0, 1.0)
+
+
 def test_without_a_stretch_the_rate_is_that_of_a_uniform_axis():
     stencil = Stencil(8, "fitted")
     rate = fastest_rate(np.ones(50), np.full(50, 3000.0), stencil.second(), 0.1, 10.0)

@@ -7,9 +7,11 @@ import pytest
 
 from subsalt import ricker
 from subsalt.earth import regrid
+from subsalt.earth.even_depths import EvenDepths
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import InMemoryPlanes
 from subsalt.earth.regrid import FULL_SWING, OF_IMAGE, OF_MODEL, SWING, Regridder, passed, weights_between
+from subsalt.numerics.depth_axis import Demand, depth_axis
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.grid_choice import points_needed, waveform_error, with_spacing
 
@@ -50,6 +52,42 @@ def test_a_band_that_both_grids_hold_goes_there_and_back():
     # what the coarse grid does not hold does not come back as something else
     high = np.cos(1.7 * np.pi / 16.0 * line.axis(0))[:, None] * np.ones(8)
     assert np.abs(Regridder(line, coarse).carried(high, 0, 40, 200)).max() < 2e-3
+
+
+def stretched_line():
+    """Return a grid of two columns whose depths are 10 m apart at the top and 30 m from 3200 m on."""
+    depth = np.arange(0.0, 5001.0, 10.0)
+    velocity = np.clip(1500.0 + 1.5 * (depth - 500.0), 1500.0, 4500.0)
+    axis = depth_axis(depth, velocity, Demand(0.0, 5000.0, 10.0, 150.0, 4))
+    return Grid((2, axis.count), (10.0, 10.0), depth_axis=axis)
+
+
+def test_nothing_folds_where_a_depth_axis_is_coarse():
+    line, target = Grid((2, 1001), (10.0, 5.0)), stretched_line()
+    depths, spacing = target.axis(-1), target.spacing_along(-1, target.axis(-1))
+    deep = (depths > 3600) & (depths < 4600)
+    assert spacing[deep].min() > 29.0
+    # between the Nyquist wavenumbers of both ends: held by the top, by nothing below
+    wave = np.tile(np.cos(1.7 * np.pi / 30.0 * line.axis(-1)), (2, 1))
+    carried = Regridder(line, target).carried(wave, 0, 0, 2)[0]
+    assert np.abs(carried[deep]).max() < 2e-3
+    top = (depths > 150) & (depths < 400)
+    np.testing.assert_allclose(carried[top], np.cos(1.7 * np.pi / 30.0 * depths[top]), atol=0.02)
+
+
+def test_a_stepped_field_is_shown_as_its_pressure():
+    grid = stretched_line()
+    even = EvenDepths(grid)
+    pressure = np.tile(np.cos(2 * np.pi * grid.axis(-1) / 400.0), (2, 1))
+    shown = even.field(pressure * np.sqrt(grid.depth_scale))
+    z = even.even.axis(-1)
+    inside = (z > 400) & (z < 4500)
+    np.testing.assert_allclose(
+        shown[:, inside], np.tile(np.cos(2 * np.pi * z[inside] / 400.0), (2, 1)), atol=0.01
+    )
+    # rounded to float32 either way
+    np.testing.assert_allclose(shown, even.image(pressure), rtol=0, atol=1e-6)
+    assert even.field(pressure, 3).shape == shown[:, ::3].shape
 
 
 def test_a_mirror_is_one():
