@@ -113,6 +113,10 @@ _moved.install()
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
+        from subsalt import errors, host
+
+        if missing := host.missing_instructions():
+            raise errors.processor_too_old(missing)
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'subsalt' has no attribute {name!r}")
 

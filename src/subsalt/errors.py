@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 Level = Literal["error", "warning", "unchecked", "ok"]
@@ -17,7 +18,11 @@ Level = Literal["error", "warning", "unchecked", "ok"]
 
 def install(extra: str) -> str:
     """Return the command that installs an optional part of the package, which is on no index yet."""
-    return f"in the clone: pip install -e '.[{extra}]'"
+    if Path(__file__).parents[2].joinpath("pyproject.toml").is_file():
+        return f"in the clone: pip install -e '.[{extra}]'"
+    return (
+        f"pip install 'subsalt-imaging[{extra}]'"  # installed from a wheel: pip fetches what the extra adds
+    )
 
 
 class SubsaltError(Exception):
@@ -280,10 +285,19 @@ def raise_on_errors(findings: Iterable[Finding], strict: bool = False) -> list[F
     return listed
 
 
+def processor_too_old(missing: Sequence[str]) -> DeviceError:
+    """Return the error of a processor that lacks these instructions."""
+    return DeviceError(
+        f"this processor lacks {', '.join(missing)}, which subsalt and NumPy need (x86-64-v2)",
+        "in a virtual machine, let it show the processor of its host (QEMU: -cpu host); else use a newer machine",
+        code="E707",
+    )
+
+
 def lab_missing(what: str) -> DeviceError:
     """Return the error of asking for a part of the lab where it is not installed."""
     return DeviceError(
         f"{what} is part of the package subsalt-lab, which is not installed",
-        "in the clone: pip install -e packages/lab",
+        "in the clone: pip install -e packages/lab; elsewhere install its wheel",
         code="E904",
     )

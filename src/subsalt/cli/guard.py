@@ -16,8 +16,9 @@ from typing import Any
 
 import typer
 
+from subsalt import host
 from subsalt.cli import old_spellings, ranks
-from subsalt.errors import MemoryPlanError, ResourceError, SubsaltError
+from subsalt.errors import MemoryPlanError, ResourceError, SubsaltError, processor_too_old
 
 #: exit codes of the command and their meaning; errors of the package carry theirs
 EXIT_CODES = {
@@ -142,6 +143,8 @@ def _name(command: Any) -> str:
 
 def _guarded(app: typer.Typer, argv: list[str], out: Any, debug: bool) -> int:
     try:
+        if missing := host.missing_instructions():
+            raise processor_too_old(missing)
         argv = old_spellings.renewed(argv, out.mute)
         command = typer.main.get_command(named_command_only(app, argv))
         result = command.main(args=argv, prog_name="subsalt", standalone_mode=False)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from subsalt import _native
 from subsalt.earth.grid import Box
-from subsalt.errors import ConfigError, DeviceError
+from subsalt.errors import ConfigError, DeviceError, processor_too_old
 from subsalt.kernels import tuning
 from subsalt.kernels.depth_rows import depth_rows, padded_row
 from subsalt.kernels.device import InPlace
@@ -141,6 +141,8 @@ def describe() -> dict[str, object]:
     try:
         isa, numerics = _Settings.isa or _native.isa(), _native.numerics()
     except RuntimeError as err:
+        if not available():
+            raise processor_too_old(["SSE 4.2 or POPCNT"]) from err
         raise DeviceError(str(err), "unset SUBSALT_ISA", code="E702") from err
     return {"device": NAME, "isa": isa, "class": numerics, "threads": _Settings.threads}
 
