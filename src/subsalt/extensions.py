@@ -1,6 +1,6 @@
 """Parts that need other distributions: what these add by entry points, and conversions to libraries of users.
 
-The lab brings commands, messages, and a counter of MPI calls. `subsalt.libraries` converts models, surveys and results
+The lab brings commands, messages, and a counter of MPI calls; subsalt-cuda kernels for GPUs. `subsalt.libraries` converts models, surveys and results
 to xarray, PyLops, ObsPy and Jupyter. Nothing of them is imported before it is asked for.
 """
 
@@ -11,6 +11,8 @@ from typing import Any
 
 #: groups of entry points: sub-commands, files of messages, and the class that counts the MPI calls of a process
 COMMANDS, MESSAGES, MPI_PROFILE = "subsalt.commands", "subsalt.messages", "subsalt.mpi_profile"
+#: group of the file with the compiled kernels for GPUs
+CUDA_PLUGIN = "subsalt.cuda_plugin"
 
 
 def extensions(group: str) -> dict[str, Any]:

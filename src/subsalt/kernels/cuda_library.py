@@ -21,6 +21,7 @@ from threading import Lock, Thread
 from typing import Any, Literal
 
 from subsalt.errors import DeviceError, SubsaltError
+from subsalt.extensions import CUDA_PLUGIN, extensions
 
 #: version of api.h
 ABI = 4
@@ -38,7 +39,7 @@ LOST = frozenset({46, 100, 201, 709, 214, 220, 226, 304, 802, 803, 805, 806, 807
 
 PLUGIN = "libsubsalt_cuda.so"
 
-_BUILD = "build it with make cuda, or use device = cpu"
+_BUILD = "build it with make cuda or install its wheel, subsalt-cuda; or use device = cpu"
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,10 @@ def forget() -> None:
 
 
 def plugin_path() -> Path | None:
-    """Return where the plug-in is: SUBSALT_CUDA_PLUGIN, else beside the package; None: nowhere, or switched off."""
+    """Return where the plug-in is; None: nowhere, or switched off.
+
+    SUBSALT_CUDA_PLUGIN names it; else it lies beside the package (`make cuda`), or in the distribution subsalt-cuda.
+    """
     setting = os.environ.get("SUBSALT_CUDA_PLUGIN", "").strip()
     if switched_off():
         return None
@@ -141,7 +145,9 @@ def plugin_path() -> Path | None:
     from subsalt import _native  # installed where the compiled kernels are
 
     here = Path(_native.__file__ or "").parent / PLUGIN
-    return here if here.is_file() else None
+    if here.is_file():
+        return here
+    return next((Path(path) for path in extensions(CUDA_PLUGIN).values()), None)
 
 
 def switched_off() -> bool:
@@ -324,7 +330,7 @@ def _load(path: Path) -> Any:
     if abi != ABI or built != __version__:
         raise DeviceError(
             f"the plug-in {path} is of version {built} ({abi}), subsalt of {__version__} ({ABI})",
-            "build it again: make cuda",
+            "build it again with make cuda, or install subsalt-cuda of this version",
             code="E983",
         )
     for name, types in SIGNATURES.items():
