@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 VENV ?= .venv
+# where `make wheel` puts what can be installed
+DIST ?= dist
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 STAMP := $(VENV)/.subsalt-setup
@@ -17,7 +19,7 @@ CASES ?= iso-256 vti-256
 SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -73,6 +75,16 @@ cuda-check: $(STAMP) ## compile all device code for sm_80, sm_90, sm_100 and PTX
 	@nvcc="$(NVCC)"; [ -n "$$nvcc" ] || { echo "no CUDA compiler here: device code not compiled (make cuda fetches one)"; exit 0; }; \
 	CUDACXX=$$nvcc $(CMAKE) -S native/cuda -B build/cuda -G Ninja -DSUBSALT_VERSION="$(VERSION)" >/dev/null && \
 	$(CMAKE) --build build/cuda -j 2 && $(PY) native/cuda/check_ptx.py $$nvcc build/cuda/libsubsalt_cuda.so
+
+wheel: $(STAMP) ## source distributions and wheels into dist/, audited and checked: [PYTHONS="python3.11 /path/to/python3.13"]
+	@$(PY) packages/wheels.py --out $(DIST) $(if $(PYTHONS),--python $(PYTHONS))
+
+wheel-cuda: $(STAMP) ## the plug-in for GPUs as a wheel into dist/; needs nvcc
+	@$(PY) packages/wheels.py --out $(DIST) --cuda
+
+wheel-proof: $(STAMP) ## as root: the wheels of dist/ in a bare Debian, no compiler, no network: doctor and demo: [SUITE=trixie] [PUBLISH=1]
+	@$(PY) packages/wheel_proof.py --dist $(DIST) --suite $(or $(SUITE),bookworm) \
+		--json $(if $(PUBLISH),docs/performance,build)/wheel-proof-$(or $(SUITE),bookworm).json
 
 cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-sanitizer, memory and races
 	@command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is part of the CUDA toolkit; put it on PATH" >&2; exit 1; }

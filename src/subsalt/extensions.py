@@ -1,7 +1,8 @@
 """Parts that need other distributions: what these add by entry points, and conversions to libraries of users.
 
-The lab brings commands, messages, and a counter of MPI calls; subsalt-cuda kernels for GPUs. `subsalt.libraries` converts models, surveys and results
-to xarray, PyLops, ObsPy and Jupyter. Nothing of them is imported before it is asked for.
+The lab brings commands, messages, and a counter of MPI calls; subsalt-cuda the kernels for GPUs. `subsalt.libraries`
+converts models, surveys and results to xarray, PyLops, ObsPy and Jupyter. Nothing of them is imported before it is
+asked for.
 """
 
 from __future__ import annotations

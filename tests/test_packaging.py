@@ -1,0 +1,314 @@
+"""What is published: versions and requirements agree, the source distribution is whole and clean.
+
+And what users of it meet: an old processor, a plug-in that is a distribution, the programs that make wheels.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from email.parser import Parser
+from importlib.metadata import distribution
+from pathlib import Path
+
+import pytest
+import yaml
+from jinja2 import Environment
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import subsalt
+from subsalt import errors, extensions, host
+from subsalt.errors import DeviceError
+from subsalt.kernels import cpu, cuda_library
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECTS = {
+    name: ROOT / folder
+    for name, folder in (("core", "."), ("lab", "packages/lab"), ("cuda", "packages/cuda"))
+}
+TOML = {name: tomllib.loads((folder / "pyproject.toml").read_text()) for name, folder in PROJECTS.items()}
+DEPENDENCIES = [Requirement(text) for text in TOML["core"]["project"]["dependencies"]]
+RECIPES = ROOT / "packages" / "recipes"
+SPACK = (RECIPES / "spack" / "package.py").read_text()
+CONDA = (RECIPES / "conda" / "meta.yaml").read_text()
+
+
+def script(name: str):
+    """Return a program of `packages` as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "packages" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# versions and requirements
+
+
+def test_all_places_name_one_version() -> None:
+    version = subsalt.__version__
+    assert {toml["project"]["version"] for toml in TOML.values()} == {version}
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f'{{% set version = "{version}" %}}' in CONDA
+    assert f'version("{version}")' in SPACK
+    assert f"subsalt_imaging-{version}.tar.gz" in SPACK
+
+
+@pytest.mark.parametrize("project", ["lab", "cuda"])
+def test_parts_require_the_core_of_their_version(project: str) -> None:
+    assert f"subsalt-imaging=={subsalt.__version__}" in TOML[project]["project"]["dependencies"]
+
+
+def test_a_plain_installation_has_at_most_thirty_packages() -> None:
+    names, left = set(), ["subsalt-imaging", "subsalt-lab"]
+    while left:
+        name = canonicalize_name(left.pop())
+        if name in names:
+            continue
+        names.add(name)
+        for text in distribution(name).requires or []:
+            needed = Requirement(text)
+            if needed.marker is None or needed.marker.evaluate({"extra": ""}):
+                left.append(needed.name)
+    assert {"numpy", "subsalt-imaging", "markupsafe"} <= names
+    assert len(names) <= 30, sorted(names)
+
+
+# recipes
+
+
+def conda_recipe() -> dict:
+    """Return the recipe as its builder sees it, its functions replaced by their names."""
+    functions = {"compiler": lambda name: f"compiler {name}", "stdlib": lambda name: f"stdlib {name}"}
+    text = Environment().from_string(CONDA).render(PYTHON="python", **functions)
+    return yaml.safe_load(text)
+
+
+def test_the_conda_recipe_needs_what_the_project_needs() -> None:
+    recipe = conda_recipe()
+    needs = recipe["requirements"]
+    renamed = {"matplotlib": "matplotlib-base"}
+    wanted = {f"{renamed.get(d.name, d.name)} {_in_order(d)}" for d in DEPENDENCIES}
+    assert set(needs["run"]) == wanted | {f"python {TOML['core']['project']['requires-python']}"}
+    host = {line for line in needs["host"] if not line.startswith(("python", "pip"))}
+    assert host == {
+        f"{d.name} {d.specifier}" for d in map(Requirement, TOML["core"]["build-system"]["requires"])
+    }
+    assert f"cmake {TOML['core']['tool']['scikit-build']['cmake']['version']}" in needs["build"]
+    assert recipe["build"]["entry_points"] == ["subsalt = subsalt.cli:main"]
+    assert TOML["core"]["project"]["scripts"] == {"subsalt": "subsalt.cli:main"}
+    assert (RECIPES / "conda" / recipe["source"]["path"]).resolve() == ROOT
+
+
+def test_the_spack_recipe_needs_what_the_project_needs() -> None:
+    calls = [node for node in ast.walk(ast.parse(SPACK)) if isinstance(node, ast.Call)]
+    named = [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "depends_on"]
+    needs = {ast.literal_eval(c.args[0]): ast.literal_eval(c.keywords[0].value) for c in named}
+    core, build = TOML["core"], "build"
+    wanted = {f"py-{d.name}{_of_spack(d)}": (build, "run") for d in DEPENDENCIES}
+    wanted |= {
+        f"py-{d.name}{_of_spack(d)}": build for d in map(Requirement, core["build-system"]["requires"])
+    }
+    mpi = next(
+        d for d in map(Requirement, core["project"]["optional-dependencies"]["mpi"]) if d.name == "mpi4py"
+    )
+    wanted[f"py-mpi4py{_of_spack(mpi)}"] = (build, "run")
+    wanted[f"python@{core['project']['requires-python'].removeprefix('>=')}:"] = (build, "run")
+    wanted[f"cmake@{core['tool']['scikit-build']['cmake']['version'].removeprefix('>=')}:"] = build
+    assert needs == wanted | {"cxx": build, "ninja": build}
+
+
+def _in_order(requirement: Requirement) -> str:
+    """Return the versions as `>=` first: sets of them have no order."""
+    return ",".join(sorted(map(str, requirement.specifier), reverse=True))
+
+
+def _of_spack(requirement: Requirement) -> str:
+    """Return the versions as Spack writes them: from, to; `<2` is all of 1."""
+    bounds = {s.operator: s.version for s in requirement.specifier}
+    assert set(bounds) <= {">=", "<"}
+    return f"@{bounds['>=']}:{int(bounds['<']) - 1 if '<' in bounds else ''}"
+
+
+# the source distribution
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Return the files of the source distribution."""
+    out = tmp_path_factory.mktemp("sdist")
+    code = "import sys, scikit_build_core.build as b; b.build_sdist(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, out], cwd=ROOT, check=True, capture_output=True)
+    (file,) = out.glob("subsalt_imaging-*.tar.gz")
+    with tarfile.open(file) as archive:
+        members = [m for m in archive.getmembers() if m.isfile()]
+        return {m.name.split("/", 1)[1]: archive.extractfile(m).read() for m in members}  # type: ignore[union-attr]
+
+
+def test_the_source_distribution_has_all_sources(sdist: dict[str, bytes]) -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "src", "native", "CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md"],
+        cwd=ROOT,
+        text=True,
+        capture_output=True,
+        check=True,
+    ).stdout.split()
+    assert len(tracked) > 400
+    assert set(tracked) <= set(sdist)
+
+
+def test_the_source_distribution_has_nothing_else(sdist: dict[str, bytes]) -> None:
+    outside = {name for name in sdist if not name.startswith(("src/subsalt/", "native/"))}
+    assert outside == {
+        *("CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md"),
+        *("constraints.txt", "pyproject.toml"),
+    }
+    inside = {Path(name).suffix for name in set(sdist) - outside}
+    kinds = "cpp cu cuh css csv h hpp html js json md py pyi toml txt"
+    texts = {f".{kind}" for kind in kinds.split()}
+    assert inside - {""} <= texts, inside - texts
+    assert not [name for name, content in sdist.items() if b"\0" in content]
+    assert sum(map(len, sdist.values())) < 10e6
+
+
+def test_the_index_would_show_what_the_project_says(sdist: dict[str, bytes]) -> None:
+    said = Parser().parsestr(sdist["PKG-INFO"].decode())
+    project = TOML["core"]["project"]
+    assert (said["Name"], said["Version"]) == (project["name"], project["version"])
+    assert said["Requires-Python"] == project["requires-python"]
+    assert said["License-Expression"] == project["license"]
+    assert said["Description-Content-Type"].startswith("text/markdown")
+    needed = {
+        str(Requirement(text)) for text in said.get_all("Requires-Dist") or [] if "extra ==" not in text
+    }
+    assert needed == set(map(str, DEPENDENCIES))
+
+
+def test_nothing_published_names_an_index_or_a_path() -> None:
+    files = [*RECIPES.rglob("*.*"), *(ROOT / "packages").glob("*.py"), ROOT / "docs" / "release.md"]
+    assert len(files) >= 5
+    for file in files:
+        assert not re.search(r"https?://|/root/|/home/(?!user\b)", file.read_text()), file.name
+
+
+# the plug-in for GPUs as a distribution
+
+
+def test_the_plugin_is_found_in_its_distribution(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    project = TOML["cuda"]["project"]
+    (tmp_path / "subsalt_cuda").mkdir()
+    code = (PROJECTS["cuda"] / "src" / "subsalt_cuda" / "__init__.py").read_text()
+    (tmp_path / "subsalt_cuda" / "__init__.py").write_text(code)
+    (tmp_path / "subsalt_cuda" / cuda_library.PLUGIN).write_bytes(b"not a library")
+    info = tmp_path / "subsalt_cuda-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: subsalt-cuda\nVersion: 0\n")
+    points = project["entry-points"][extensions.CUDA_PLUGIN]
+    lines = [f"[{extensions.CUDA_PLUGIN}]", *(f"{name} = {value}" for name, value in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delenv("SUBSALT_CUDA_PLUGIN", raising=False)
+    monkeypatch.setattr("subsalt._native.__file__", str(tmp_path / "elsewhere" / "_native.so"))
+    cuda_library.forget()
+    try:
+        assert cuda_library.plugin_path() == tmp_path / "subsalt_cuda" / cuda_library.PLUGIN
+        # what is built in a clone comes first
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / cuda_library.PLUGIN).write_bytes(b"")
+        assert cuda_library.plugin_path() == tmp_path / "elsewhere" / cuda_library.PLUGIN
+    finally:
+        sys.modules.pop("subsalt_cuda", None)
+        cuda_library.forget()
+
+
+# processors without x86-64-v2
+
+
+def cpuinfo(folder: Path, flags: str) -> Path:
+    """Write what Linux says of two cores."""
+    file = folder / "cpuinfo"
+    file.write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t\t:\n\nprocessor\t: 1\nflags\t\t: fpu\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("flags", "missing"),
+    [
+        (f"fpu sse2 {' '.join(host.V2_FLAGS)} avx2", []),
+        ("fpu sse2 cx16 lahf_lm pni ssse3", ["popcnt", "sse4_1", "sse4_2"]),
+        ("fpu sse2 cx16 lahf_lm pni ssse3 sse4_1 sse4_2x", ["popcnt", "sse4_2"]),
+    ],
+)
+def test_missing_instructions_are_named(tmp_path: Path, flags: str, missing: list[str]) -> None:
+    assert host.missing_instructions(cpuinfo(tmp_path, flags)) == missing
+
+
+def test_nothing_is_missing_where_linux_does_not_say(tmp_path: Path) -> None:
+    assert host.missing_instructions(tmp_path / "none") == []
+    (tmp_path / "arm").write_text("processor\t: 0\nFeatures\t: fp asimd\n")
+    assert host.missing_instructions(tmp_path / "arm") == []
+
+
+def test_an_old_processor_is_told_in_one_line(monkeypatch, subsalt_command) -> None:
+    monkeypatch.setattr(host, "missing_instructions", lambda: ["popcnt", "sse4_2"])
+    with pytest.raises(DeviceError, match="lacks popcnt, sse4_2") as said:
+        _ = subsalt.Grid
+    assert (said.value.code, said.value.exit_code) == ("E707", 69)
+    code, out, err = subsalt_command("scan", "line.sgy")
+    assert (code, out) == (69, "")
+    assert "E707  this processor lacks popcnt, sse4_2, which subsalt and NumPy need (x86-64-v2)" in err
+    assert "QEMU: -cpu host" in err
+
+
+def test_kernels_without_a_fitting_processor_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise RuntimeError("this processor lacks SSE 4.2 (x86-64-v2)")
+
+    monkeypatch.setattr(cpu._native, "isa", none)
+    monkeypatch.setattr(cpu._native, "available_isas", list)
+    monkeypatch.setattr(cpu._Settings, "isa", None)
+    with pytest.raises(DeviceError, match="x86-64-v2") as said:
+        cpu.describe()
+    assert said.value.code == "E707"
+
+
+def test_extras_are_installed_as_the_package_was(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert errors.install("zarr") == "in the clone: pip install -e '.[zarr]'"
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "lib" / "subsalt" / "errors.py"))
+    assert errors.install("zarr") == "pip install 'subsalt-imaging[zarr]'"
+
+
+# the programs that make and prove wheels
+
+
+def test_the_proof_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = script("wheel_proof")
+    monkeypatch.setattr(sys, "argv", ["wheel_proof.py"])
+    monkeypatch.setattr(proof.shutil, "which", lambda *_, **__: None)
+    with pytest.raises(SystemExit, match="needs debootstrap: apt-get install debootstrap"):
+        proof.main()
+    monkeypatch.setattr(proof.shutil, "which", lambda *_, **__: "/usr/sbin/debootstrap")
+    monkeypatch.setattr(proof.os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit, match="needs root"):
+        proof.main()
+
+
+def test_the_proof_refuses_a_folder_without_wheels(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="make wheel makes them"):
+        script("wheel_proof").collect(tmp_path, "3.11", tmp_path / "wheels")
+
+
+def test_interpreters_are_asked_for_by_name() -> None:
+    wheels = script("wheels")
+    with pytest.raises(SystemExit, match=r"python9\.9 is no program"):
+        wheels.interpreters(["python9.9"])
+    ((key, (path, tag)),) = wheels.interpreters([sys.executable]).items()
+    minor = sys.version_info.minor
+    assert (key, path, tag) == ("cp311" if minor == 11 else "abi3", sys.executable, f"cp3{minor}")
