@@ -79,7 +79,7 @@ class WaveGrid:
 
     spacing: str | float = "model"
     accuracy: float = 0.01
-    depth_axis: DepthSpacing = "uniform"
+    depth_axis: DepthSpacing = "auto"
 
     def __post_init__(self) -> None:
         if self.spacing not in ("model", "auto") and not _is_positive(self.spacing):
@@ -297,7 +297,7 @@ def forward(
     progress: Progress | None = None,
     grid: str | float = "model",
     accuracy: float = 0.01,
-    depth_axis: DepthSpacing = "uniform",
+    depth_axis: DepthSpacing = "auto",
     **options: Unpack[ForwardKeywords],
 ) -> ForwardResult:
     """Model the traces of a survey.
@@ -378,7 +378,7 @@ def migrate(
     checkpoint: CheckpointOptions | None = None,
     grid: str | float = "model",
     accuracy: float = 0.01,
-    depth_axis: DepthSpacing = "uniform",
+    depth_axis: DepthSpacing = "auto",
     **options: Unpack[MigrateKeywords],
 ) -> MigrationResult:
     """Migrate a survey by reverse time migration.

@@ -25,6 +25,14 @@ from subsalt.run.migrate import migrate_job  # noqa: E402
 OWN = 'grid = "model"\n'
 #: most rows are as jobs without these keys were up to 0.7: their bytes are those of then
 TAYLOR = 'stencil = "taylor"\n' + OWN
+#: velocity that grows with depth, below a line: waves have a depth axis that follows it
+GROWS = "vp = { z = [40, 700], value = [1500, 4000] }\n"
+GROWING_LINE = f"[model]\n{GROWS}" + LINE[LINE.index("[acquisition]") :].replace(", 0]", ", 20]").replace(
+    "[61, 41]", "[61, 71]"
+)
+#: the axis of versions before 0.9: their bytes, recorded before there was another
+EVEN = 'depth_axis = "uniform"\n'
+GROWING_EVEN = "line in velocity that grows, evenly spaced"
 #: what the surveys are recorded in, and where: the model is 10 m a point
 SURVEYS = {
     name: f"{text}[propagation]\n{TAYLOR}"
@@ -33,8 +41,17 @@ SURVEYS = {
         "line below the surface": LINE.replace(", 0]", ", 20]"),
         "volume": VOLUME,
     }.items()
+} | {
+    "line in velocity that grows": GROWING_LINE,
+    GROWING_EVEN: f"{GROWING_LINE}[propagation]\n{EVEN}",
 }
-SHAPES = {"line": [61, 41], "line below the surface": [61, 41], "volume": [31, 13, 25]}
+SHAPES = {
+    "line": [61, 41],
+    "line below the surface": [61, 41],
+    "volume": [31, 13, 25],
+    "line in velocity that grows": [61, 71],
+    GROWING_EVEN: [61, 71],
+}
 MEDIA = {
     "iso": "",
     "vti": "epsilon = 0.1\ndelta = 0.05\n",
@@ -80,6 +97,15 @@ MIGRATIONS = {
     "tti 2-D, fitted stencil of order 4": ("line", "tti", NEW + OWN + "order = 4\n"),
     "tti 2-D, waves on a grid of their own": ("line", "tti", NEW + "grid = 13\n"),
     "vti 3-D, waves on a grid of their own": ("volume", "vti", NEW),
+    "iso 2-D, velocity that grows": ("line in velocity that grows", "iso", NEW),
+    "iso 2-D, velocity that grows, evenly spaced": (GROWING_EVEN, "iso", NEW + EVEN),
+    "tti 2-D, velocity that grows": ("line in velocity that grows", "tti", NEW),
+    "tti 2-D, velocity that grows, evenly spaced": (GROWING_EVEN, "tti", NEW + EVEN),
+    "tti 2-D, velocity that grows, free surface": (
+        "line in velocity that grows",
+        "tti",
+        NEW + "free_surface = true\n",
+    ),
     "tti 2-D, cross-correlation": ("line", "tti", LAYER + '[imaging]\ncondition = "cross-correlation"\n'),
 }
 #: the same migrations by other ways through memory and disk: the image must be that of the first name
@@ -115,9 +141,10 @@ def digest(*arrays: np.ndarray) -> str:
 
 
 def text_of(survey: str, medium: str, tables: str) -> str:
-    """Return the job file of a migration in a uniform model."""
+    """Return the job file of a migration in a uniform model, or in one whose velocity grows."""
+    velocity = GROWS if "grows" in survey else "vp = 2000\n"
     return (
-        f'[data]\nfiles = ["shots/*.sgy"]\n[model]\nvp = 2000\n{MEDIA[medium]}[output]\npictures = false\n'
+        f'[data]\nfiles = ["shots/*.sgy"]\n[model]\n{velocity}{MEDIA[medium]}[output]\npictures = false\n'
         f"[grid]\nspacing = 10\nshape = {SHAPES[survey]}\n[source]\nf0 = {18 if survey == 'volume' else 15}\n{tables}"
     )
 

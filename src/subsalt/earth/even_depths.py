@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,8 +25,7 @@ class EvenDepths:
 
     def __init__(self, grid: Grid) -> None:
         assert grid.depth_scale is not None
-        n = 1 + math.ceil((grid.last[-1] - grid.origin[-1]) / grid.spacing[-1] - 1e-9)
-        self.even = Grid((*grid.shape[:-1], n), grid.spacing, grid.origin)
+        self.even = Grid((*grid.shape[:-1], grid.even_depths), grid.spacing, grid.origin)
         self._weights = weights_between(grid, self.even, grid.ndim - 1, "mirror")
         self._near = np.rint(grid.index_along(-1, self.even.axis(-1))).clip(0, grid.shape[-1] - 1)
         #: the pressure over the field that is stepped, at the nodes

@@ -179,6 +179,13 @@ class Grid:
         """Finest spacing over the spacing at each depth, (nz,); None where all are the same."""
         return None if self.depth_axis is None else self.depth_axis.scale_at(self.axis(-1))
 
+    @property
+    def even_depths(self) -> int:
+        """Points along z if all were as near each other as the nearest."""
+        if self.depth_axis is None:
+            return self.shape[-1]
+        return 1 + math.ceil((self.last[-1] - self.origin[-1]) / self.spacing[-1] - 1e-6)
+
     def _follows_depth(self, i: int) -> DepthAxis | None:
         return self.depth_axis if i in (-1, self.ndim - 1) else None
 

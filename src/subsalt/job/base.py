@@ -149,8 +149,8 @@ class BaseJob(Section):
         return self._steps_in_list
 
     def changed(self, section: str, **values: Any) -> Self:
-        """Return the job with other values in one of its tables."""
-        raw = self.model_dump(mode="json", exclude_none=True)
+        """Return the job with other values in one of its tables; what it leaves open stays open."""
+        raw = self.model_dump(mode="json", exclude_none=True, exclude_unset=True)
         raw[section] = {**raw.get(section, {}), **values}
         return self.with_tables(raw)
 

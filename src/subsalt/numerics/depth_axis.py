@@ -218,15 +218,24 @@ def depth_axis(depth: Rows, slowest: Rows, demand: Demand) -> DepthAxis | None:
     return axis if axis.count <= WORTH * demand.uniform else None
 
 
-def stretched(depth: Rows, slowest: Rows, demand: Demand, stencil: Stencil, tilted: bool) -> DepthAxis | None:
+def stretched(
+    depth: Rows,
+    slowest: Rows,
+    demand: Demand,
+    stencil: Stencil,
+    tilted: bool,
+    *,
+    free_surface: bool = False,
+) -> DepthAxis | None:
     """Return the axis of `depth_axis` on which the operator lets no wave grow, smoother where it must be.
 
-    None, for a uniform axis, where that saves less than a tenth of the nodes.
+    None, for a uniform axis, where that saves less than a tenth of the nodes. With a free surface at the first node the
+    operator is another one (`is_stable`).
     """
     for slope, knot in GENTLER:
         gentler = replace(demand, slope=slope * demand.slope, knot=knot * demand.knot)
         axis = depth_axis(depth, slowest, gentler)
-        if axis is None or is_stable(axis.scale, stencil, tilted):
+        if axis is None or is_stable(axis.scale, stencil, tilted, free_surface=free_surface):
             return axis
     return None
 
@@ -252,6 +261,10 @@ def is_stable(scale: Rows, stencil: Stencil, tilted: bool, *, free_surface: bool
     That is `LARGEST` of the largest magnitude of its eigenvalues. The operator is ``a D2 a - e``; in a tilted medium
     also what is left of it when D1 D1 is taken away, ``D1 = a^(1/2) D1 a^(1/2)``. Outside the nodes the axis goes on as
     it ends; at a free surface wavefields are odd about the first node.
+
+    Neither answer follows from the other. Zeros above the first node make a wavefield below it one of the axis that
+    goes on; beside a surface the stencil also reads its mirror image there, which weights of order 2 alone do not, and
+    that part of the operator has no sign.
     """
     second, limit = stencil.second(tilted), LARGEST * stencil.nyquist(tilted)
     radius = len(second) - 1

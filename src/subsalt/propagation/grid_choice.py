@@ -204,7 +204,7 @@ def chosen_grid(
     accuracy: float,
     *,
     imaging: bool,
-    depth_axis: DepthSpacing = "uniform",
+    depth_axis: DepthSpacing = "auto",
 ) -> Grid:
     """Return the grid that carries the band of a wavelet through a model; the model's own when it is about as coarse.
 
@@ -269,7 +269,7 @@ def _stretched(
         resolution,
         max(options.weights.order // 2, (options.support + 1) // 2),
     )
-    axis = stretched(depths, slowest, demand, options.weights, tilted)
+    axis = stretched(depths, slowest, demand, options.weights, tilted, free_surface=options.free_surface)
     if axis is None:
         return grid
     return Grid((*grid.shape[:-1], axis.count), grid.spacing, grid.origin, axis)

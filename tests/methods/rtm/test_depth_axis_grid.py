@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from subsalt.earth.regrid import Regridder
 from subsalt.methods.rtm.filters import laplacian
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import ModellingOperator
+from subsalt.numerics.depth_axis import DEGREE, DepthAxis, is_stable
+from subsalt.numerics.stencil import first_derivative, second_derivative
 
 H = 10.0
 WAVELET = subsalt.ricker(12.0, 0.002)
@@ -74,6 +78,25 @@ def test_records_are_as_right_as_on_the_uniform_grid_with_fewer_points(medium, s
     assert error["auto"] <= 1.5 * error["uniform"] + 0.001
 
 
+def test_python_has_the_axis_by_default_on_a_chosen_grid(survey):
+    options = {"grid": "auto", "device": "reference", "layer": 8}
+    traces = {
+        a: subsalt.forward(model(), survey, WAVELET, depth_axis=a, **options) for a in ("auto", "uniform")
+    }
+    default = subsalt.forward(model(), survey, WAVELET, **options)
+    assert default.data.tobytes() == traces["auto"].data.tobytes() != traces["uniform"].data.tobytes()
+    assert default.point_steps < traces["uniform"].point_steps
+    image = {
+        a: subsalt.migrate(model(), default.survey, WAVELET, **options, **named).image.tobytes()
+        for a, named in (
+            ("default", {}),
+            ("auto", {"depth_axis": "auto"}),
+            ("uniform", {"depth_axis": "uniform"}),
+        )
+    }
+    assert image["default"] == image["auto"] != image["uniform"]
+
+
 def test_the_image_is_that_of_the_uniform_grid(survey):
     true, smooth = model(step=1.15), model()
     shots = subsalt.Survey.from_arrays(
@@ -113,6 +136,20 @@ def test_modelling_and_born_have_exact_adjoints(medium, boundary, free_surface):
     assert subsalt.dot_test(ModellingOperator(used, src, rcv, 120, options)).error < 1e-6
 
 
+def test_the_axis_below_a_free_surface_is_one_on_which_no_wave_grows():
+    """In layers of a tilted medium the axis that is stable without a surface is not so below one."""
+    z = np.arange(161) * H
+    vp = np.tile(np.select([z < 344, z < 1402], [1500.0, 2015.0], 2480.0), (11, 1)).astype(np.float32)
+    volumes = {n: np.full_like(vp, value) for n, value in (("epsilon", 0.1), ("delta", 0.05), ("theta", 0.5))}
+    earth = subsalt.EarthModel(Grid((11, 161), (H, H)), vp, **volumes)
+    plain = subsalt.PropagationOptions(device="reference")
+    below = subsalt.PropagationOptions(device="reference", free_surface=True)
+    without, axis = (carried(earth, options, "auto").grid.depth_axis for options in (plain, below))
+    assert is_stable(without.scale, plain.weights, True)
+    assert not is_stable(without.scale, plain.weights, True, free_surface=True)
+    assert is_stable(axis.scale, below.weights, True, free_surface=True)
+
+
 def test_windows_and_indices_of_the_grid_say_depths():
     used = carried(model(), subsalt.PropagationOptions(device="reference"), "auto")
     grid = used.grid
@@ -144,16 +181,62 @@ def test_arrays_go_to_the_axis_and_back():
     np.testing.assert_allclose(back[40, inside], wave(earth.grid.axis(-1))[inside], atol=0.01)
 
 
-def test_the_laplacian_sees_depths():
-    grid = carried(model(), subsalt.PropagationOptions(device="reference"), "auto").grid
-    z = np.broadcast_to(grid.axis(-1), (grid.shape[0], 1, grid.shape[1]))
-    parabola = laplacian(0.5 * z * z, grid)
-    # away from the edges, whose values are continued; the third derivative of the axis jumps from knot to knot
-    np.testing.assert_allclose(parabola[20, 0, 6:-6], 1.0, atol=5e-3)
+def linear_axis(count: int, h: float, first: float, slope: float) -> DepthAxis:
+    """Return an axis with a = first + slope z, whose nodes have the closed form of `depth_of`."""
+    knots = np.arange(-DEGREE, count + DEGREE + 1) * h / (first + slope * count * h)
+    # a spline whose coefficients are linear in the means of the knots under them is linear itself
+    means = np.mean([knots[1 + i : len(knots) - DEGREE + i] for i in range(DEGREE)], axis=0)
+    return DepthAxis(0.0, count, h, knots, first + slope * means)
 
 
-def test_the_axis_stays_uniform_where_it_is_asked_to_or_velocity_does_not_grow():
+@pytest.mark.parametrize("order", [2, 4, 8, 12])
+def test_the_laplacian_sees_depths(order):
+    """Of z^2 / 2 it is 1, to what Taylor's theorem leaves of its stencils, where the axis has no knots.
+
+    With a = 1 + slope z the node k lies at z = (s - 1) / slope, s = (1 + 2 slope h k)^(1/2). Then a = s, and z^2 / 2 is
+    linear in k but for -s / slope^2: all that the weights see are derivatives of s.
+    """
+    count, h, slope = 61, 5.0, -1.2e-3
+    axis = linear_axis(count, h, 1.0, slope)
+    k, radius = np.arange(count, dtype=float), order // 2
+    root = 1.0 + 2.0 * slope * h * k
+    np.testing.assert_allclose(axis.depths, (np.sqrt(root) - 1.0) / slope, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(axis.scale, np.sqrt(root), rtol=1e-12)
+
+    def slopes(n: int, at: np.ndarray) -> np.ndarray:
+        """Return the size of the n-th derivative of s by k, which grows with k."""
+        factors = np.prod([abs(0.5 - i) for i in range(n)])
+        return factors * abs(2.0 * slope * h) ** n * (1.0 + 2.0 * slope * h * at) ** (0.5 - n)
+
+    def left(weights: np.ndarray, n: int) -> np.ndarray:
+        """Return what the remainder of a sum over both sides is at most, the first n - 1 derivatives being right."""
+        reach = np.arange(1, radius + 1, dtype=float)
+        sums = 2.0 * (np.abs(weights) * reach**n).sum() / math.factorial(n)
+        return sums * slopes(n, np.minimum(k + radius, count - 1))
+
+    first = left(np.array(first_derivative(order)), order + 1)
+    second = left(np.array(second_derivative(order)[1:]), order + 2)
+    a = np.sqrt(root)
+    z = (a - 1.0) / slope
+    # f_zz h^2 = a^2 D2 f + a D1 a D1 f; the derivatives of f and of a are off by so much
+    slope_of_f, slope_of_a = np.abs(z * h / a), np.abs(slope * h / a)
+    off_f = first / slope**2
+    bound = a**2 * second / slope**2 + a * (slope_of_a * off_f + slope_of_f * first + first * off_f)
+    rounding = 64 * order * np.finfo(float).eps * (z.max() / h) ** 2
+    grid = Grid((5, count), (h, h), (0.0, 0.0), axis)
+    found = laplacian(np.broadcast_to(0.5 * axis.depths**2, (5, 1, count)), grid, order)[2, 0]
+    inside = slice(radius, count - radius)
+    off = np.abs(found - 1.0)[inside]
+    assert (off <= (bound / h**2 + rounding)[inside]).all()
+    # without the slope of a, or with that of another axis, it would be off by this
+    assert (np.abs(slope * z / a)[inside][-1]) > 100 * (bound / h**2)[inside].max()
+
+
+def test_the_axis_follows_the_rock_unless_it_is_asked_not_to_or_velocity_does_not_grow():
     options = subsalt.PropagationOptions(device="reference")
+    assert WaveGrid("auto").carry(model(), options, WAVELET, imaging=False).grid.depth_axis is not None
+    for spacing in ("model", 12.0):
+        assert WaveGrid(spacing).carry(model(), options, WAVELET, imaging=False).grid.depth_axis is None
     assert carried(model(), options, "uniform").grid.depth_axis is None
     flat = subsalt.EarthModel(Grid((81, 81), (H, H)), np.full((81, 81), 2000.0, np.float32))
     assert carried(flat, options, "auto").grid.depth_axis is None

@@ -19,11 +19,13 @@ from subsalt.methods.rtm.plan import plan_rtm
 from subsalt.methods.rtm.playback import movie_of
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.plan.planning import PlanRequest
+from subsalt.run.job_of_run import job_of_run
 from subsalt.run.migrate import migrate_job
+from subsalt.run.settings import settings_of
 from subsalt.view.run_image import grid_of
 
 GRID = Grid((71, 81), (8.0, 8.0))
-FOLLOWS = {"grid": "auto", "depth_axis": "auto", "layer": 8}
+FOLLOWS = {"grid": "auto", "layer": 8}
 ACQUISITION = {
     "shots": {"first": [200, 40], "last": [380, 40], "n": 3},
     "receivers": {"first": [80, 40], "last": [480, 40], "n": 21},
@@ -170,20 +172,51 @@ def test_plan_check_and_report_say_the_spacings(line, run, tmp_path):
     assert f"to {widest:.3g} m" in report
 
 
-def test_a_run_keeps_its_axis(line, tmp_path):
-    even = job_of(line, {"depth_axis": "uniform"}, data=True)
-    migrate_job(even, tmp_path / "run")
+def test_a_run_that_began_without_the_axis_goes_on_without_it(line, tmp_path):
+    even, default = job_of(line, {"depth_axis": "uniform"}, data=True), job_of(line, data=True)
+    whole = migrate_job(even, tmp_path / "whole")
+    begun = migrate_job(even.with_shots("1-2"), tmp_path / "run")
+    assert whole.sha256 != begun.sha256
+    # as jobs of earlier versions, which had no such key
+    known = json.loads(settings_of(tmp_path / "run")["key"])
+    assert "depth_axis" not in known["job"]["propagation"]
     with pytest.raises(ConfigError, match=r"job\.propagation\.depth_axis"):
-        migrate_job(job_of(line, data=True), tmp_path / "run")
-    # where the grid is given the key has nothing to say
-    a, b = (job_of(line, {"grid": "model", "depth_axis": x}, data=True) for x in ("auto", "uniform"))
-    assert a.run_id([]) == b.run_id([])
-    # a job of before has no such key, and meant the uniform axis
+        migrate_job(job_of(line, {"depth_axis": "auto"}, data=True).with_shots("1-2"), tmp_path / "run")
+    said: list[str] = []
+    again = migrate_job(default.with_shots("1-2"), tmp_path / "run", say=said.append)
+    assert again.sha256 == begun.sha256
+    assert [s for s in said if "depth_axis = 'uniform'" in s]
+    # what it makes new is on that axis too
+    (tmp_path / "run" / "images" / "shot_000002.planes").unlink()
+    assert migrate_job(default.with_shots("1-2"), tmp_path / "run").sha256 == begun.sha256
+    # and so it is by the job that the run keeps
+    assert job_of_run(tmp_path / "run").propagation.depth_axis == "uniform"
+    assert reimage_run(tmp_path / "run", tmp_path / "new", Wish(top_mute=0.0)).sha256 == begun.sha256
     resolved = {"propagation": {"grid": "auto", "stencil": "fitted"}}
     assert Job.upgrade_resolved(resolved)["propagation"]["depth_axis"] == "uniform"
 
 
+def test_where_the_key_decides_nothing_it_makes_no_other_run(line, tmp_path):
+    surface = {"radius": 100.0, "datum": -150.0, "depth": 12.0}
+    for keys in ({"grid": "model"}, {"grid": 9.0}, {"topography": surface}):
+        a, b = (job_of(line, keys | {"depth_axis": x}, data=True) for x in ("auto", "uniform"))
+        assert a.run_id([]) == b.run_id([])
+    # nor has a run of before with a grid of its own anything to say of it
+    job = job_of(line, {"grid": "model"}, data=True)
+    migrate_job(job, tmp_path / "run")
+    said: list[str] = []
+    migrate_job(job, tmp_path / "run", say=said.append)
+    assert not [s for s in said if "depth_axis" in s]
+
+
 def test_below_topography_the_axis_is_uniform(tmp_path):
     surface = {"topography": {"radius": 100.0, "datum": -150.0, "depth": 12.0}}
+    rows = "".join(f"{x},0,{-180 + x / 50}\n" for x in range(0, 600, 40))
+    (tmp_path / "surface.csv").write_text(f"x,y,elevation\n{rows}")
+    surface["topography"]["elevations"] = "surface.csv"
     job = job_of(tmp_path, surface, acquisition=ACQUISITION)
     assert job.open_propagation_model().grid.depth_axis is None
+    plan = plan_rtm(job, PlanRequest(measure=False))
+    assert "evenly spaced along z below topography" in plan.lines()[0]
+    even = job_of(tmp_path, surface | {"depth_axis": "uniform"}, acquisition=ACQUISITION)
+    assert "evenly" not in plan_rtm(even, PlanRequest(measure=False)).lines()[0]

@@ -79,7 +79,7 @@ def _emptied(total: ImageSum, steps: list[tuple[str, Contents]], at: int) -> Sub
         )
     name, grid = steps[at][0], total.grid
     if name == "top_mute":
-        deep = (grid.shape[-1] - 1) * grid.spacing[-1]
+        deep = grid.last[-1] - grid.origin[-1]
         what = f"top_mute = {total.setup.imaging.top_mute:g} m, in a model {deep:g} m deep"
         cure = f"set [imaging] top_mute to less than {deep:g} m, or leave it out"
     elif name == "filter":

@@ -167,6 +167,8 @@ class Job(RtmTables):
         if then is None:
             return {}
         left_open = {k: v for k, v in FORMER.items() if k not in then and k not in mine.model_fields_set}
+        if left_open.get("grid", mine.grid) != "auto" or mine.topography is not None:
+            left_open.pop("depth_axis", None)
         differing = {k: v for k, v in left_open.items() if getattr(mine, k) != v}
         return {"propagation": differing} if differing else {}
 
@@ -180,9 +182,11 @@ class Job(RtmTables):
         """
         job = {k: v for k, v in super().of_the_image().items() if k != "checkpoint"}
         tables = job["propagation"]
-        if tables["grid"] != "auto":
-            # what it would choose by does not matter
-            tables = {k: v for k, v in tables.items() if k not in ("accuracy", "depth_axis")}
+        # what a given grid would choose by does not matter, nor what an axis below topography would do elsewhere
+        without = ("accuracy", "depth_axis") if tables["grid"] != "auto" else ()
+        if tables.get("topography") is not None:
+            without = (*without, "depth_axis")
+        tables = {k: v for k, v in tables.items() if k not in without}
         job["propagation"] = {k: v for k, v in tables.items() if FORMER.get(k) != v}
         lossy = self.checkpoint.of_the_image()
         return job | {"checkpoint": lossy} if lossy else job

@@ -282,7 +282,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan[ShotsBasis]:
     proposed = fewer_runs(survey) if job.data is not None and job.data.slices is None else ()
     rows = [*_rows(basis), *last_rows(signal, disks, spent)]
     return Plan(
-        sections(basis, [_title(facts)], rows),
+        sections(basis, [_title(facts, _why_even(job))], rows),
         verdict(decision, disks),
         facts,
         decision.need.total,
@@ -329,7 +329,7 @@ def _needs(
     return needs, world, known or why_not
 
 
-def _title(facts: Mapping[str, Any]) -> str:
+def _title(facts: Mapping[str, Any], why_even: str) -> str:
     """Return the first line of a plan: what is computed."""
     grid = " x ".join(map(str, facts["grid"])) + " points"
     if facts["points_decided_by"] is not None:
@@ -337,19 +337,27 @@ def _title(facts: Mapping[str, Any]) -> str:
     if axis := facts["depth_axis"]:
         spacings = f"{axis['finest']:.3g} to {axis['widest']:.3g} m along z"
         grid += f", {spacings} ({axis['saved']:.2f} times fewer than evenly)"
+    grid += why_even
     return (
         f"{facts['what']} {facts['job']}: {facts['medium']}, {grid}, {counted(facts['shots'], 'shot')}, "
         f"{facts['time_steps']} time steps"
     )
 
 
+def _why_even(job: Job) -> str:
+    """Return why spacings along z do not follow the rock although the job has nothing against it; empty else."""
+    section = job.propagation
+    if section.topography is None or (section.grid, section.depth_axis) != ("auto", "auto"):
+        return ""
+    return ", evenly spaced along z below topography"
+
+
 def _depth_axis(grid: Grid) -> dict[str, float] | None:
     """Return the finest and the widest spacing along z, m, and the points of a uniform axis over those of this one."""
     if grid.depth_axis is None:
         return None
-    finest = grid.spacing[-1]
-    uniform = 1 + math.ceil((grid.last[-1] - grid.origin[-1]) / finest - 1e-6)
-    return {"finest": finest, "widest": grid.depth_axis.coarsest, "saved": uniform / grid.shape[-1]}
+    saved = grid.even_depths / grid.shape[-1]
+    return {"finest": grid.spacing[-1], "widest": grid.depth_axis.coarsest, "saved": saved}
 
 
 def _decided_by(job: Job, setup: Setup, medium: str) -> str | None:

@@ -93,7 +93,7 @@ class PropagationSection(Section):
         description="error of direct waves and reflections after 40 shortest wavelengths, for grid = auto",
     )
     depth_axis: DepthSpacing = Field(
-        "uniform",
+        "auto",
         description="spacing of the computational grid along z, for grid = auto: auto (grows with the slowest velocity "
         "of each depth where that saves a tenth of the points), or uniform",
     )
