@@ -107,6 +107,10 @@ def test_a_run_of_version_0_7_goes_on(tmp_path: Path) -> None:
     said: list[str] = []
     done = migrate_job(Job.from_toml(job), say=said.append)
     assert [s for s in said if "stencil = 'taylor'" in s]
+    # on the grid of its model nothing is to say of a depth axis, and it has none
+    assert not [s for s in said if "depth_axis" in s]
+    facts = json.loads((job.with_suffix(".run") / "run.json").read_text())
+    assert (facts["job"]["propagation"]["grid"], facts["grid"].get("depth_axis")) == ("model", None)
     assert digest(volume.read(done.image).values) == IMAGES["vti 2-D"]
     rows = peek(job.with_suffix(".run"))
     assert {r["state"] for r in rows} == {"done"}

@@ -115,8 +115,8 @@ def _cures_of_dispersion(context: Context, stencil: Stencil, need: float) -> lis
             (cost, f"a higher order, with {cost:.2g} times the arithmetic: [propagation] order = {fits[0]}")
         )
     spacing = _down(slowest / (need * wavelet.fmax))
-    # points in every direction, and time steps; a spacing that is given is that of all depths
-    cost = (h / spacing) ** (ndim + 1) * model.grid.even_depths / model.grid.shape[-1]
+    # points in every direction, and time steps
+    cost = (h / spacing) ** (ndim + 1)
     out.append((cost, f"a finer grid, with {cost:.2g} times the computing: [propagation] grid = {spacing:g}"))
     return [text for _, text in sorted(out)]
 

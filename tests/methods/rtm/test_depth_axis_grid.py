@@ -224,9 +224,9 @@ def test_the_laplacian_sees_depths(order):
     bound = a**2 * second / slope**2 + a * (slope_of_a * off_f + slope_of_f * first + first * off_f)
     rounding = 64 * order * np.finfo(float).eps * (z.max() / h) ** 2
     grid = Grid((5, count), (h, h), (0.0, 0.0), axis)
-    found = laplacian(np.broadcast_to(0.5 * axis.depths**2, (5, 1, count)), grid, order)[2, 0]
+    curvature = laplacian(np.broadcast_to(0.5 * axis.depths**2, (5, 1, count)), grid, order)[2, 0]
     inside = slice(radius, count - radius)
-    off = np.abs(found - 1.0)[inside]
+    off = np.abs(curvature - 1.0)[inside]
     assert (off <= (bound / h**2 + rounding)[inside]).all()
     # without the slope of a, or with that of another axis, it would be off by this
     assert (np.abs(slope * z / a)[inside][-1]) > 100 * (bound / h**2)[inside].max()

@@ -345,7 +345,7 @@ def _title(facts: Mapping[str, Any], why_even: str) -> str:
 
 
 def _why_even(job: Job) -> str:
-    """Return why spacings along z do not follow the rock although the job has nothing against it; empty else."""
+    """Return words on spacings along z that do not follow the rock although the job leaves them to; empty else."""
     section = job.propagation
     if section.topography is None or (section.grid, section.depth_axis) != ("auto", "auto"):
         return ""

@@ -95,7 +95,7 @@ class PropagationSection(Section):
     depth_axis: DepthSpacing = Field(
         "auto",
         description="spacing of the computational grid along z, for grid = auto: auto (grows with the slowest velocity "
-        "of each depth where that saves a tenth of the points), or uniform",
+        "of each depth where that saves a tenth of the points, not below topography), or uniform",
     )
     dt: AutoTime = _wave("dt", "auto")
     boundary: Boundary = _wave("boundary")
