@@ -30,7 +30,7 @@ GROWS = "vp = { z = [40, 700], value = [1500, 4000] }\n"
 GROWING_LINE = f"[model]\n{GROWS}" + LINE[LINE.index("[acquisition]") :].replace(", 0]", ", 20]").replace(
     "[61, 41]", "[61, 71]"
 )
-#: the axis of versions before 0.9: their bytes, recorded before there was another
+#: one spacing for all depths, as before a depth axis could follow the rock
 EVEN = 'depth_axis = "uniform"\n'
 GROWING_EVEN = "line in velocity that grows, evenly spaced"
 #: what the surveys are recorded in, and where: the model is 10 m a point
