@@ -155,7 +155,7 @@ SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
 #: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
 RECORDED = {
     ("fma", 16): "3eb95b64f3151dfb2ad12d5369a038733d7f481b6b49c2dfd31090535cafe00f",
-    ("fma", 4): "4b9af70cb434202228868a27ba86e52d9318976e22f7db204debf8c5e9bcf872",
+    ("fma", 4): "c69d1a9580b6fb3553b4ac3d600144368e6ddf69a0e9e8fe47232d7151e6750f",
 }
 
 MODEL_JOB = """\
