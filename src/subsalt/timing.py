@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -103,17 +104,28 @@ def phase_label(number: int) -> str:
     return f"{name}, waiting" if waits else name
 
 
+class _Names(threading.local):
+    """Names of the phases in which a thread is, the outermost first."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+
 class Phases:
     """Seconds by named phase.
 
     Phases may nest: the time of an inner phase is not counted in the outer one, so that the rows of `table` sum to the
     wall time since construction (or since `restart`). Other ranks and profilers of MPI (`MPI_Pcontrol`)
     learn which phase this one is in.
+
+    The seconds are those of the thread that made the clock. Other threads, which work beside it, may use it too: their
+    phases are known while they last, and counted nowhere, since they would make more than the wall time.
     """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._stack: list[tuple[str, float]] = []
+        self._thread, self._beside = threading.get_ident(), _Names()
         self._begin = time.perf_counter()
 
     def restart(self) -> None:
@@ -124,6 +136,13 @@ class Phases:
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Count the time inside the ``with`` block under `name`."""
+        if threading.get_ident() != self._thread:
+            self._beside.names.append(name)
+            try:
+                yield
+            finally:
+                self._beside.names.pop()
+            return
         start = time.perf_counter()
         if self._stack:
             outer, since = self._stack[-1]
@@ -148,7 +167,9 @@ class Phases:
 
     @property
     def current(self) -> str:
-        """The innermost phase, empty outside of all; other threads may ask."""
+        """The innermost phase of the thread that asks, or of the one whose clock it is; empty outside of all."""
+        if self._beside.names:
+            return self._beside.names[-1]
         stack = self._stack[-1:]
         return stack[0][0] if stack else ""
 

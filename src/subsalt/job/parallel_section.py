@@ -19,6 +19,11 @@ class ParallelSection(Section):
     ranks_per_shot: AutoInt = Field(
         "auto", description="MPI ranks that share a shot; auto: the fewest that fit into memory"
     )
+    shots_at_once: AutoInt = Field(
+        "auto",
+        description="shots that one process computes side by side, each by its share of the threads; "
+        "auto: several where they are small; of several ranks each computes one shot at a time",
+    )
     decomp: AutoParts = key(PropagationOptions, "decomp")
     io: Literal["per-rank", "broadcast"] = Field(
         "per-rank",

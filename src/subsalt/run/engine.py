@@ -6,10 +6,11 @@ order: neither a stop nor the order of work changes a byte of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
+from subsalt import kernels
 from subsalt.io.input_traffic import TRACES, InputTraffic
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
@@ -145,6 +146,19 @@ class Engine(Generic[Result]):
             self._groups = scheduler.form(state.world, *run.group_sizes(), max(1, len(left)))
         if crash is not None:
             crash.round = number
-        with run.work(stack, self._groups, crash) as process:
+        at_once = min(run.units_at_once(), max(1, len(left)))
+        with run.work(stack, self._groups, crash) as process, self._threads_of_a_unit(at_once):
             self._meter = self._meter or Meter(state)
-            run_units(self._groups, process, left, len(units), record.books(len(units), len(left)))
+            run_units(self._groups, process, left, len(units), record.books(len(units), len(left)), at_once)
+
+    @contextmanager
+    def _threads_of_a_unit(self, at_once: int) -> Iterator[None]:
+        """Share the threads of this rank among the units that it computes side by side, while it does."""
+        device, threads = self.state.device, kernels.threads_to_use(self.state.threads)
+        if at_once > 1:
+            device.set_threads(max(1, threads // at_once))
+        try:
+            yield
+        finally:
+            if at_once > 1:
+                device.set_threads(threads)

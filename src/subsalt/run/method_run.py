@@ -214,11 +214,17 @@ class MethodRun(ABC):
         """Return the ranks that share a unit, and the most that can."""
         return 1, 1
 
+    def units_at_once(self) -> int:
+        """Return how many units this rank computes side by side, each in a thread of this process."""
+        return 1
+
     @abstractmethod
     def work(
         self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
     ) -> AbstractContextManager[Callable[[Any, Any, Report], Outcome]]:
         """Return a context in which a function does one unit of the round: ``process(unit, next_unit, report)``.
+
+        `units_at_once` threads call it at the same time.
 
         Parameters
         ----------

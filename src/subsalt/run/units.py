@@ -1,13 +1,20 @@
 """Units of work, shots or blocks of an image: each group of ranks takes the next one that is not done.
 
 The outcome of a unit is recorded at once: in the ledger, in the log of events, in the progress of the run.
+
+A process alone may compute several units side by side, each in a thread: the main thread and some beside it take units
+from the same queue. Threads, and not processes: they share the model and the readers of traces, a signal or an error
+ends one process with all its units, and the compiled kernels hold no lock of the interpreter while they step.
 """
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
 
 from subsalt.io.event_log import log_event
 from subsalt.parallel.comm import Comm
@@ -16,7 +23,7 @@ from subsalt.run import quarantine
 from subsalt.run.ledger import Ledger
 from subsalt.run.ledger_file import Wavefield
 from subsalt.run.live import Live
-from subsalt.run.scheduler import Outcome, RankGroups, Scheduler, UnitQueue, Worker
+from subsalt.run.scheduler import LOOK, Outcome, RankGroups, Scheduler, UnitQueue, Worker
 from subsalt.timing import Phases
 
 
@@ -123,6 +130,7 @@ def run_units(
     left: Sequence[Unit],
     total: int,
     books: Bookkeeping,
+    at_once: int = 1,
 ) -> None:
     """Let every group take the next of the units that are left, until there are none; collective over all ranks.
 
@@ -138,8 +146,10 @@ def run_units(
         Units of the round, including those done before.
     books : Bookkeeping
         Bookkeeping of the units.
+    at_once : int
+        Units that a process alone computes side by side: as many threads call `process`.
     """
-    queue = books.queue(left, len(groups.sizes), total)
+    queue = books.queue(left, len(groups.sizes) * at_once, total)
     before, of_all = books.earlier + total - len(left), books.earlier + total + books.ahead
     source: Scheduler | Worker
     if groups.world.is_root:
@@ -147,25 +157,125 @@ def run_units(
     else:
         source, progress = Worker(groups.channel), None
 
+    #: how much of the units in hand is done, by thread
+    done: dict[int, float] = {}
+
+    def take() -> None:
+        _take(groups.group, source, left, process, report, books)
+        done.pop(threading.get_ident(), None)
+
+    beside = Beside(at_once - 1, take)
+
     def report(work: HasId | None, fraction: float, count: int = 0) -> None:
+        beside.poll()
         source.poll()
+        done[threading.get_ident()] = fraction
         if work is not None:
             note(f"{books.said(work)}, {fraction:.0%}")
             if groups.group.is_root:
                 source.tell(work.id, fraction, books.clock.current, count)
-        if progress is not None:
+        if progress is not None and beside.is_main:
             message = "waiting for other groups" if work is None else books.said(work)
-            progress(before + queue.finished + fraction, of_all, message)
+            progress(min(of_all, before + queue.finished + sum(done.values())), of_all, message)
 
     with source:
         if not groups.idle:
-            _take(groups.group, source, left, process, report, books)
+            with beside:
+                take()
+                with books.clock("waiting for other groups"):
+                    beside.wait(lambda: report(None, 0.0))
             note("")
         with books.clock("waiting for other groups"):
             source.wait(lambda: report(None, 0.0))
             groups.rest()
     if progress is not None and left and queue.finished == len(left):
         progress(before + len(left), of_all, "")
+
+
+class OneOf(Generic[Unit]):
+    """A function that computes units for several threads at once, of several that each compute one at a time.
+
+    Parameters
+    ----------
+    functions : sequence of callable
+        ``process(unit, next_unit, report)``, as many as there are threads.
+    """
+
+    def __init__(self, functions: Sequence[Callable[[Unit, Unit | None, Report], Outcome]]) -> None:
+        self._free = list(functions)
+
+    def __call__(self, unit: Unit, next_unit: Unit | None, report: Report) -> Outcome:
+        """Compute a unit by a function that is free."""
+        function = self._free.pop()
+        try:
+            return function(unit, next_unit, report)
+        finally:
+            self._free.append(function)
+
+
+class Ended(BaseException):
+    """Ends a unit because its run ends; it says nothing about the unit, and no handler of its errors takes it."""
+
+
+class Beside:
+    """Threads that take units beside the main thread of a process. A context manager: it ends them with an error.
+
+    Parameters
+    ----------
+    count : int
+        Threads.
+    take : callable
+        ``take()`` computes units until there are none, and calls `poll` now and then.
+    """
+
+    def __init__(self, count: int, take: Callable[[], None]) -> None:
+        self._main = threading.get_ident()
+        self._take, self._end = take, threading.Event()
+        self._failure: BaseException | None = None
+        self._threads = [threading.Thread(target=self._work, name=f"units {i + 1}") for i in range(count)]
+
+    def __enter__(self) -> Beside:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._end.set()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def is_main(self) -> bool:
+        """Whether the caller is the main thread."""
+        return threading.get_ident() == self._main
+
+    def poll(self) -> None:
+        """Raise on the main thread what another one could not get over, and on the others that the run ends."""
+        if not self._end.is_set():
+            return
+        if not self.is_main:
+            raise Ended
+        if self._failure is not None:
+            raise self._failure
+
+    def wait(self, meanwhile: Callable[[], None]) -> None:
+        """Return when no thread has anything left to do; call `meanwhile` until then."""
+        while any(thread.is_alive() for thread in self._threads):
+            meanwhile()
+            time.sleep(LOOK)
+        self.poll()
+
+    def _work(self) -> None:
+        try:
+            self._take()
+        except Ended:
+            pass
+        except BaseException as error:
+            self._failure = self._failure or error
+            self._end.set()
 
 
 def _take(

@@ -174,7 +174,7 @@ def advise(job: Job, directories: Sequence[Path], world: World, machine: Machine
     needs = Needs(setup, survey.shots, world.ranks, world.threads, streamed=job.parallel.stream_model)
     given, run_dir = job.checkpoint_options, job.default_run_dir
     plain = checkpointing_of(given, needs, world, run_dir, job.output.formats, machine)
-    stands = decide(needs.choosing(plain), world, job.parallel.group)
+    stands = decide(needs.choosing(plain), world, job.parallel.group, job.parallel.shots_at_once)
     now = stands.choice
     none = now is not None and now.fits and now.best.need.disk == 0
     wanted = replace(given, place="disk") if none and given.place == "auto" else given
@@ -226,7 +226,7 @@ def _place(
         direct=options.direct,
     )
     chosen = needs.choosing(how)
-    decision = decide(chosen, world, job.parallel.group)
+    decision = decide(chosen, world, job.parallel.group, job.parallel.shots_at_once)
     choice = decision.choice
     if choice is None:
         return replace(base, problem="nothing is kept of this job")
@@ -234,7 +234,7 @@ def _place(
         return replace(base, problem=choice.best.problem, needed=choice.best.need.disk * world.ranks)
     if decision.error is not None:
         return replace(base, problem=decision.error.message)
-    return _counted(base, chosen, decision, choice, how)
+    return _counted(base, chosen, decision, choice, how.among(decision.at_once))
 
 
 def _counted(
@@ -251,7 +251,7 @@ def _counted(
     copied = (counts.states_stored_memory + counts.states_loaded_memory) * needs.sizes(shot, group).state
     return replace(
         base,
-        needed=choice.best.need.disk * (decision.world.ranks - decision.idle),
+        needed=choice.best.need.disk * (decision.world.ranks - decision.idle) * decision.at_once,
         puts=counts.states_stored_disk + counts.snapshots_written,
         gets=counts.states_loaded_disk + counts.snapshots_read,
         put_bytes=written * sharing,

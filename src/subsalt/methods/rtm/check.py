@@ -181,7 +181,8 @@ def check_memory(job: Job, context: Context, findings: list[Finding], load: Load
         formats, machine = job.output.formats, machine_if_known()
         needs = Needs(setup, survey.shots, 1, world.threads, program=program_of(machine, "rtm"))
         how = checkpointing_of(job.checkpoint_options, needs, world, job.default_run_dir, formats, machine)
-        return group_size(replace(needs, checkpointing=how, pictures=job.output.pictures), world)
+        needs = replace(needs, checkpointing=how, pictures=job.output.pictures)
+        return group_size(needs, world, at_once=job.parallel.shots_at_once)
 
     loaded = load(plan)
     if loaded is not None:

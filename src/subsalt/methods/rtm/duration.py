@@ -83,7 +83,7 @@ class RunTimes:
             Ranks that share the shot; the smallest group of the decision when 0.
         """
         needs, world, parts = self.needs, self.decision.world, self.rates.parts
-        setup = needs.setup
+        setup, threads = needs.setup, self.decision.threads
         group = group or self.decision.group_size
         domain, parts_of = needs.domain(shot), needs.parts(shot, group)
         step = self._step(shot, group)
@@ -92,12 +92,12 @@ class RunTimes:
         read, write = files.reading(world.ranks), files.writing(world.ranks)
         points = max(p.owned.size for p in parts_of)
         share = points / math.prod(domain.grid.shape3)
-        making = world.ranks_per_node * points / parts.setup
+        making = self.decision.sharing * points / parts.setup
         if not isinstance(setup, MigrationSetup):
             written = FLOAT * setup.record.nt * len(shot.rcv)
             return {
                 "setup": making,
-                "propagation": steps * step + setup.trace_map.seconds(len(shot.rcv), world.threads),
+                "propagation": steps * step + setup.trace_map.seconds(len(shot.rcv), threads),
                 "output": self.around.publish + written / write,
             }
         traces = max(needs.arrays(shot, (p.rank, group)).receivers for p in distinct(parts_of))
@@ -110,7 +110,7 @@ class RunTimes:
         source_steps = _source_steps(choice, samples * setup.image_step, source_reached, needs, shot)
         seconds = {
             "trace input": FLOAT * traces * setup.record.nt / read,
-            "traces": setup.trace_map.seconds(traces, world.threads),
+            "traces": setup.trace_map.seconds(traces, threads),
             "setup": making,
             "source": source_steps * step + samples * snapshot,
             "receivers": receivers_reached * steps * step + samples * product + injection,
@@ -121,14 +121,14 @@ class RunTimes:
         seconds["partial image"] = self.around.publish + per_point * FLOAT * window / write
         if setup.flow is not None:
             # beside the shot before, on the same cores
-            seconds["trace input"] += traces * setup.flow.per_trace / self.decision.world.threads
+            seconds["trace input"] += traces * setup.flow.per_trace / threads
         return seconds
 
     @property
     def sharing(self) -> int:
-        """Ranks that share what the rates are of: a node, or a GPU."""
-        world = self.decision.world
-        return world.ranks_per_node if world.gpu is None else world.gpu.sharing
+        """Shots, or parts of them, that share what the rates are of: a node, or a GPU."""
+        gpu = self.decision.world.gpu
+        return self.decision.sharing if gpu is None else gpu.sharing
 
     def _step(self, shot: Shot, group: int) -> float:
         """Return the seconds of a time step of the slowest slab, with what of its exchange nothing hides."""
@@ -152,7 +152,7 @@ class RunTimes:
         """Return the seconds of snapshots and states that do not hide behind time steps."""
         how, counts, gpu = self.needs.checkpointing, choice.counts, self.decision.world.gpu
         assert how is not None
-        on_host, sizes = self.decision.world.ranks_per_node, self.needs.sizes(shot, group)
+        on_host, sizes = self.decision.sharing, self.needs.sizes(shot, group)
         written, read = disk_traffic(choice.scheme, counts, sizes)
         put, get = written * on_host / how.put, read * on_host / how.get
         copies = counts.states_stored_memory + counts.states_loaded_memory
@@ -205,7 +205,7 @@ class RunTimes:
                 arrays = choice.best.need.arrays
                 first = sum(arrays.get(n, 0) for n in ("snapshots", "states", "shells"))
                 pinned = sum(size for name, size in arrays.items() if name.startswith("pinned"))
-                total["setup"] += world.ranks_per_node * (first / parts.touch + pinned / PIN)
+                total["setup"] += self.decision.sharing * (first / parts.touch + pinned / PIN)
             flow = setup.flow
             if flow is not None and flow.of_gathers and len(shots) == len(needs.shots):
                 # conditions on samples: ranks share a look at all shots before the first one; a resumed run knows
@@ -328,7 +328,7 @@ def prediction_of(
     left = list(needs.shots if shots is None else shots)
     around = around or Surroundings(Network.of(None if isinstance(machine, str) else machine))
     gpu = decision.world.gpu
-    share = 1.0 / (decision.world.ranks_per_node if gpu is None else gpu.sharing)
+    share = 1.0 / (decision.sharing if gpu is None else gpu.sharing)
     seconds = [_shot_seconds(needs, s, decision, rates) / share for s in left] or [0.0]
     total = max(max(seconds), math.ceil(len(seconds) / decision.groups) * sum(seconds) / len(seconds))
     sharing = decision.world.ranks_per_node

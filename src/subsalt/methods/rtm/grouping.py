@@ -1,10 +1,14 @@
 """In core or not: the smallest group of ranks in whose memory a shot fits, decided before anything is allocated.
 
 Where none fits, the smallest change that does is offered; each is planned again before it is offered.
+
+A process alone divides its threads among several shots at once where that ends the survey earlier: threads that share
+a small shot wait for each other at every step, and those with a shot each at none.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -13,6 +17,7 @@ from subsalt.acquisition.survey import Shot
 from subsalt.checkpoint.choice.choose import Choice
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.errors import Change, DiskError, MemoryPlanError
+from subsalt.kernels import is_compiled
 from subsalt.methods.rtm.changes import smaller_setups
 from subsalt.methods.rtm.need import Needs, RankNeed, Setup
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -44,6 +49,9 @@ def smallest_changes(needs: Needs, world: World, group: int) -> Iterator[Change]
 
 
 def _candidates(needs: Needs, world: World, group: int) -> Iterator[Change]:
+    for fewer in range(needs.at_once - 1, 0, -1):
+        total = _total(needs.side_by_side(fewer), group, world.memory_per_rank)
+        yield Change(f"set [parallel] shots_at_once = {fewer}", total, world.memory_per_rank)
     yield from _checkpoint(needs, group, world.memory_per_rank)
     yield from _more_ranks(needs, world, group)
     if not isinstance(needs.setup, MigrationSetup):
@@ -123,6 +131,18 @@ def _up(size: int) -> str:
 
 GroupSize = int | Literal["auto"]
 
+#: bytes of wavefields and model of a shot up to which shots are computed side by side
+SMALL = 16_000_000
+
+#: point-steps of a shot below which preparing it takes longer than its steps: the interpreter does one thing at a time
+TINY = 20_000_000
+
+#: factor by which threads are faster with such a shot each than together on one
+APART = 1.3
+
+#: shots that the program takes at once by itself: what prepares them holds the lock of the interpreter
+MOST_AT_ONCE = 16
+
 #: a larger group must end the survey earlier by more than this part: rates are known no better, halos cost something
 SLACK = 0.05
 
@@ -146,7 +166,7 @@ class Grouping:
     error : MemoryPlanError, DiskError or None
         Error that a run would raise; None when it fits.
     budget : int
-        Bytes for snapshots and states on every rank.
+        Bytes for snapshots and states of a shot on every rank.
     needs : Needs, optional
         Needs from which the decision was made.
     """
@@ -190,9 +210,24 @@ class Grouping:
         return self.needs.domain(self.needs.worst_shots[0], (0, self.group_size)).counts
 
     @property
+    def at_once(self) -> int:
+        """Shots that a rank computes side by side."""
+        return 1 if self.needs is None else self.needs.at_once
+
+    @property
+    def threads(self) -> int:
+        """Threads that a rank has for a shot."""
+        return max(1, self.world.threads // self.at_once)
+
+    @property
+    def sharing(self) -> int:
+        """Shots, or parts of them, that share the processor of a node at the same time."""
+        return self.world.ranks_per_node * self.at_once
+
+    @property
     def groups(self) -> int:
         """Number of shots in progress at the same time."""
-        return len(self.sizes)
+        return len(self.sizes) * self.at_once
 
     @property
     def idle(self) -> int:
@@ -206,6 +241,7 @@ class Grouping:
             "ranks": self.world.ranks,
             "ranks_per_shot": self.group_size,
             "groups": list(self.sizes),
+            "shots_at_once": self.at_once,
             "decomp": list(self.cut),
             "idle_ranks": self.idle,
             "threads": self.world.threads,
@@ -220,7 +256,7 @@ class Grouping:
         }
 
 
-def group_size(needs: Needs, world: World, size: GroupSize = "auto") -> Grouping:
+def group_size(needs: Needs, world: World, size: GroupSize = "auto", at_once: GroupSize = "auto") -> Grouping:
     """Return how many ranks share a shot, and what a shot does to have its source wavefield again.
 
     Parameters
@@ -233,6 +269,8 @@ def group_size(needs: Needs, world: World, size: GroupSize = "auto") -> Grouping
         `[parallel] ranks_per_shot`; "auto" takes the smallest group that fits, so that most shots run side by side, but
         makes no more groups than there are shots. Where a larger group can keep what a smaller one must compute again,
         the survey that is predicted to end first is taken.
+    at_once : int or "auto"
+        `[parallel] shots_at_once`; "auto" takes several where they are small and that ends the survey earlier.
 
     Raises
     ------
@@ -241,14 +279,16 @@ def group_size(needs: Needs, world: World, size: GroupSize = "auto") -> Grouping
     ConfigError
         When the group asked for has slabs thinner than their halo.
     """
-    decision = decide(needs, world, size)
+    decision = decide(needs, world, size, at_once)
     if decision.error is not None:
         raise decision.error
     return decision
 
 
-def decide(needs: Needs, world: World, fixed_size: GroupSize = "auto") -> Grouping:
-    """Return how many ranks share a shot, also when that does not fit.
+def decide(
+    needs: Needs, world: World, fixed_size: GroupSize = "auto", at_once: GroupSize = "auto"
+) -> Grouping:
+    """Return how many ranks share a shot, or shots a process, also when that does not fit.
 
     Raises
     ------
@@ -257,6 +297,11 @@ def decide(needs: Needs, world: World, fixed_size: GroupSize = "auto") -> Groupi
     """
     needs = needs.on(world.gpu)
     world = world.holding(sum(needs.held().values()))
+    if world.ranks == 1 and world.gpu is None:
+        if at_once != "auto":
+            needs = needs.side_by_side(min(at_once, len(needs.shots)))
+        else:
+            needs = needs.side_by_side(_best_at_once(needs, world))
     if fixed_size != "auto":
         return _fixed(needs, world, fixed_size)
     most = min(world.ranks, needs.largest_group)
@@ -270,6 +315,32 @@ def decide(needs: Needs, world: World, fixed_size: GroupSize = "auto") -> Groupi
         needs, world, most, f"no group of up to {most} has the memory", world.memory_per_rank
     )
     return refused(decision, needs)
+
+
+def _best_at_once(needs: Needs, world: World) -> int:
+    """Return how many shots a process computes side by side, so that the survey ends first.
+
+    A shot is one of several only if the memory is there to do with it what is done with one alone.
+    """
+    threads, shots = world.threads, len(needs.shots)
+    small = needs.step_bytes <= SMALL and needs.least_point_steps >= TINY
+    small = small and is_compiled(needs.setup.propagation.device)
+    if threads == 1 or shots == 1 or not small:
+        return 1
+    alone = needs.for_group(1, world.comfortable).choice
+
+    def seconds(at_once: int) -> float:
+        each = threads // at_once
+        return math.ceil(shots / at_once) / (each if each == 1 else each / APART)
+
+    def as_alone(at_once: int) -> bool:
+        several = needs.side_by_side(at_once)
+        choice = several.for_group(1, world.comfortable).choice
+        same = choice is None or (alone is not None and choice.best.name == alone.best.name)
+        return several.fits(1, world.comfortable) and same
+
+    first = sorted(range(1, min(threads, shots, MOST_AT_ONCE) + 1), key=seconds)
+    return next((n for n in first if n == 1 or as_alone(n)), 1)
 
 
 def _decision(needs: Needs, world: World, size: int, reason: str, limit: int) -> Grouping:

@@ -1,9 +1,9 @@
 """A run of reverse time migration: its units are shots, whose partial images are summed in survey order.
 
-Every group of ranks takes the next shot that is not done, until none is left. A shot counts as done only after all
-ranks of its group have published their planes of its partial image. One that fails (bad traces, a wavefield that blows
-up) is tried once more at the end, then quarantined, and the survey continues. Which planes and receivers of a shot a
-rank has is known before anything is read (`share_of`).
+Every group of ranks takes the next shot that is not done, until none is left; a process alone takes several where they
+are small. A shot counts as done only after all ranks of its group have published their planes of its partial image. One
+that fails (bad traces, a wavefield that blows up) is tried once more at the end, then quarantined, and the survey
+continues. Which planes and receivers of a shot a rank has is known before anything is read (`share_of`).
 
 Beside it: the prediction that a run begins with, seconds by phase of what is left to do, for run.json and the report.
 """
@@ -58,7 +58,7 @@ from subsalt.run.ledger import Ledger
 from subsalt.run.method_run import ImagingRun
 from subsalt.run.result import Written
 from subsalt.run.scheduler import Outcome, RankGroups
-from subsalt.run.units import Report
+from subsalt.run.units import OneOf, Report
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def share_of(setup: MigrationSetup, shot: Shot, group: Comm | None = None) -> Sh
 
 @dataclass
 class ShotRunner:
-    """Migrates shots on the ranks of one group.
+    """Migrates shots on the ranks of one group, one after the other.
 
     Parameters
     ----------
@@ -135,6 +135,8 @@ class ShotRunner:
         Name of the device that computes, in prose.
     prepares_ahead : bool
         Memory has room for the next shot while one is computed (`ShotsAhead`).
+    traces_ahead : TracePrefetcher, optional
+        Where another runner of this process reads its traces ahead, too: files are read by one thread.
     """
 
     setup: MigrationSetup
@@ -148,6 +150,7 @@ class ShotRunner:
     schemes: RunSchemes | None = None
     by: str = ""
     prepares_ahead: bool = False
+    traces_ahead: TracePrefetcher | None = None
 
     def __post_init__(self) -> None:
         self.pool, self.point_steps, self.grid_point_steps = SnapshotPool(), 0, 0
@@ -155,11 +158,12 @@ class ShotRunner:
         self.halo = HaloTraffic()
         reading = reading_of(self.io, self.groups.group)
         self.setup = with_input(self.setup, reading)
-        self.traces_ahead = (
-            TracePrefetcher(self.survey, self._rows)
-            if reading is None
-            else BroadcastTraceReader(self.survey, self._rows, reading)
-        )
+        if self.traces_ahead is None:
+            self.traces_ahead = (
+                TracePrefetcher(self.survey, self._rows)
+                if reading is None
+                else BroadcastTraceReader(self.survey, self._rows, reading)
+            )
         self.ahead = ShotsAhead(self.setup, self.traces_ahead, self.groups.group, wanted=self.prepares_ahead)
 
     def _rows(self, shot: Shot) -> Rows:
@@ -331,6 +335,10 @@ class ShotsRun(ImagingRun):
         """Return the ranks that share a shot, and among how many the smallest window can be cut."""
         return self.plan.group_size, self.plan.largest
 
+    def units_at_once(self) -> int:
+        """Return how many shots this process computes side by side."""
+        return self.plan.at_once
+
     @contextmanager
     def work(
         self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
@@ -338,11 +346,16 @@ class ShotsRun(ImagingRun):
         """Migrate shots; traces are read ahead meanwhile."""
         job, state = self.job, self.state
         fields_id = state.world.bcast(wavefield_id(job, state.inputs, state.numerics))
-        schemes = stack.enter_context(
-            RunSchemes.of_run(
-                self.setup, self.plan, groups.group, job.checkpoint_options, state.folder, fields_id
+        # one for each shot in hand, with threads and buffers of its own
+        several = [
+            stack.enter_context(
+                RunSchemes.of_run(
+                    self.setup, self.plan, groups.group, job.checkpoint_options, state.folder, fields_id
+                )
             )
-        )
+            for _ in range(self.plan.at_once)
+        ]
+        schemes = several[0]
         folders = schemes.scratch.directories
         if state.ledger is not None:
             state.ledger.scratch = places(folders, state.folder)
@@ -351,23 +364,33 @@ class ShotsRun(ImagingRun):
         with state.clock("ledger"), state.world.together():
             # all ranks: directories may be of one host alone
             schemes.scratch.remove_strays(restart=bool(job.checkpoint_options.restart_every))
-        self.runner = ShotRunner(
-            self.setup,
-            self.survey,
-            state.images,
-            groups,
-            state.clock,
-            job.parallel.io,
-            crash,
-            self.reuse,
-            schemes,
-            state.by,
-            self.plan.need.ahead,
-        )
-        self.halo = self.runner.halo
-        with self.runner.traces_ahead, self.runner.ahead:
-            yield self.runner.process
-        self.runner.give_back()
+        self.runners: list[ShotRunner] = []
+        for own in several:
+            self.runners.append(
+                ShotRunner(
+                    self.setup,
+                    self.survey,
+                    state.images,
+                    groups,
+                    state.clock,
+                    job.parallel.io,
+                    crash,
+                    self.reuse,
+                    own,
+                    state.by,
+                    self.plan.need.ahead,
+                    self.runners[0].traces_ahead if self.runners else None,
+                )
+            )
+        self.halo = self.runners[0].halo
+        with ExitStack() as reading:
+            for runner in self.runners:
+                assert runner.traces_ahead is not None
+                reading.enter_context(runner.traces_ahead)
+                reading.enter_context(runner.ahead)
+            yield OneOf([runner.process for runner in self.runners])
+        for runner in self.runners:
+            runner.give_back()
 
     def assemble(self) -> Written:
         """Sum the partial images, and write image, illumination and pictures."""
@@ -380,8 +403,8 @@ class ShotsRun(ImagingRun):
 
     def finish(self) -> list[Path]:
         """Remove the folders of scratch in which nothing is kept."""
-        if self.runner.schemes is not None:
-            self.runner.schemes.scratch.remove_empty()
+        if self.runners[0].schemes is not None:
+            self.runners[0].schemes.scratch.remove_empty()
         return super().finish()
 
     def totals(self) -> dict[str, Any]:
@@ -389,8 +412,8 @@ class ShotsRun(ImagingRun):
         total = self.state.world.sum
         self.signal_ended = signal_ended(self.survey, self.state.world)
         return {
-            "point_steps": total(self.runner.point_steps),
-            "grid_point_steps": total(self.runner.grid_point_steps),
+            "point_steps": total(sum(r.point_steps for r in self.runners)),
+            "grid_point_steps": total(sum(r.grid_point_steps for r in self.runners)),
         }
 
     def parallel_facts(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from subsalt.run.identity import numerics_of
 from subsalt.run.lock import RunLock, inputs_of
 from subsalt.run.method_run import MethodRun, RunRequest, RunState
 from subsalt.run.scheduler import Outcome, RankGroups
-from subsalt.run.units import Bookkeeping, Report
+from subsalt.run.units import Bookkeeping, OneOf, Report
 from subsalt.timing import Phases
 
 if TYPE_CHECKING:
@@ -151,6 +151,10 @@ class ModelRun(MethodRun):
         """Return the ranks that share a shot, and among how many the smallest window can be cut."""
         return self.plan.group_size, self.plan.largest
 
+    def units_at_once(self) -> int:
+        """Return how many shots this process computes side by side."""
+        return self.plan.at_once
+
     @contextmanager
     def work(
         self, stack: ExitStack, groups: RankGroups, crash: CrashNote | None
@@ -159,15 +163,18 @@ class ModelRun(MethodRun):
         state = self.state
         setup = with_input(self.setup, reading_of(self.job.parallel.io, groups.group))
         text = _text(setup, state.run_id)
-        self.runner = _Runner(setup, self.survey, state.folder, text, groups, state.clock)
-        yield self.runner.process
+        self.runners = [
+            _Runner(setup, self.survey, state.folder, text, groups, state.clock)
+            for _ in range(self.plan.at_once)
+        ]
+        yield OneOf([runner.process for runner in self.runners])
 
     def totals(self) -> dict[str, Any]:
         """Return the points computed, and those of the grids."""
         total = self.state.world.sum
         return {
-            "point_steps": total(self.runner.point_steps),
-            "grid_point_steps": total(self.runner.grid_point_steps),
+            "point_steps": total(sum(r.point_steps for r in self.runners)),
+            "grid_point_steps": total(sum(r.grid_point_steps for r in self.runners)),
         }
 
 

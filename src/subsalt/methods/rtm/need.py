@@ -124,6 +124,8 @@ class Needs:
         Traces whose headers are read at first, those of shots that are not selected included.
     program : int
         Bytes of a rank before its first array.
+    at_once : int
+        Shots that a process alone computes side by side, each by its share of the threads.
     """
 
     setup: Setup
@@ -136,6 +138,7 @@ class Needs:
     pictures: bool = field(default=False, kw_only=True)
     headers: int = field(default=0, kw_only=True)
     program: int = field(default=PROGRAM, kw_only=True)
+    at_once: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.setup, MigrationSetup):
@@ -183,6 +186,17 @@ class Needs:
         return self.window(self.worst_shots[0]).size
 
     @cached_property
+    def step_bytes(self) -> int:
+        """Bytes that a time step of the largest shot moves: levels of the wavefield, and its model."""
+        held = self.arrays(self.worst_shots[0]).propagator
+        return held.wavefields + held.model_arrays
+
+    @cached_property
+    def least_point_steps(self) -> int:
+        """Points times time steps of a wavefield of the smallest shot."""
+        return (self.setup.axis.nt - 1) * min(self.domain(s).grid.size for s in self.shots)
+
+    @cached_property
     def volumes(self) -> tuple[str, ...]:
         """Parameters of the model that are used. Collective at first when ranks read the model together."""
         return tuple(self.setup.model.as_medium(self.medium).volumes)
@@ -218,6 +232,10 @@ class Needs:
     def on(self, gpu: PlannedGpu | None) -> Needs:
         """Return the needs of the same survey on a GPU, or without."""
         return self if gpu == self.gpu else replace(self, gpu=gpu)
+
+    def side_by_side(self, at_once: int) -> Needs:
+        """Return the needs of the same survey with so many shots at once in a process alone."""
+        return replace(self, at_once=at_once)
 
     def without_pictures(self) -> Needs:
         """Return the needs of the same survey when nothing is drawn."""
@@ -262,7 +280,7 @@ class Needs:
             stored = None if choice is None else choice.best.need
             for here in distinct(self.parts(shot, group)):
                 part = here.rank, group
-                arrays = self.held() | self._shot(shot, part, None if stored is None else stored.arrays)
+                arrays = self._in_hand(shot, part, None if stored is None else stored.arrays)
                 device = self._device(shot, part) | (stored.on_device if stored is not None else {})
                 needs.append(RankNeed(arrays, "shots", shot.id, here if group > 1 else None, choice, device))
         needs = self._with_next(needs, group, limit)
@@ -293,15 +311,15 @@ class Needs:
         return [replace(n, arrays=arrays, ahead=True) for n, arrays in zip(needs, beside, strict=True)]
 
     def budget(self, group: int, limit: int | None) -> int:
-        """Return the bytes that snapshots and states may take on every rank of a group."""
+        """Return the bytes that snapshots and states of a shot may take on every rank of a group."""
         if limit is None:
             return 1 << 62
         bare = [
-            sum((self.held() | self._shot(shot, (part.rank, group), {})).values())
+            sum(self._in_hand(shot, (part.rank, group), {}).values())
             for shot in self.worst_shots
             for part in distinct(self.parts(shot, group))
         ]
-        return limit - max(bare)
+        return (limit - max(bare)) // self.at_once
 
     def device_budget(self, group: int) -> int:
         """Return the bytes of its GPU that snapshots and states may take on every rank of a group."""
@@ -346,6 +364,7 @@ class Needs:
         """
         how = how or self.checkpointing
         assert how is not None
+        how = how.among(self.at_once)
         # locked memory is made once, and used by all shots
         pin = math.inf if self.gpu is None else PIN * len(self.shots)
         inputs = how.for_shot(self.parts(shot, group), budget, self.device_budget(group), pin)
@@ -370,6 +389,11 @@ class Needs:
                 held["model as given"] = FLOAT * self.setup.image_grid.size * count
         return held
 
+    def _in_hand(self, shot: Shot, part: Part, snapshot_arrays: Mapping[str, int] | None) -> dict[str, int]:
+        """Return what a rank holds while it computes as many shots as this one as it does side by side."""
+        need = self._shot(shot, part, snapshot_arrays)
+        return self.held() | {name: self.at_once * size for name, size in need.items()}
+
     def _shot(
         self, shot: Shot, part: Part, snapshot_arrays: Mapping[str, int] | None = None
     ) -> dict[str, int]:
@@ -382,7 +406,7 @@ class Needs:
         else:
             need = modelled_shot_memory(arrays, setup.record.nt, setup.axis.nt, on_device=there)
         if self.gpu is None:
-            rings = self.threads * arrays.propagator.tilt_scratch
+            rings = max(1, self.threads // self.at_once) * arrays.propagator.tilt_scratch
             return need | ({"fluxes of the threads": rings} if rings else {})
         if part[1] > 1:
             need["pinned ghost planes"] = self._ghosts(shot, part)

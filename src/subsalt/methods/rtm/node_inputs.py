@@ -60,6 +60,14 @@ class NodeInputs:
         step = max(step, LAUNCHES * gpu.launch)
         return replace(inputs, step=step, device=device, down=gpu.down / sharing, up=gpu.up / sharing)
 
+    def among(self, at_once: int) -> NodeInputs:
+        """Return the inputs of one of the shots that a rank computes side by side."""
+        if at_once == 1:
+            return self
+        memory = self.options.memory
+        options = replace(self.options, memory=None if memory is None else memory // at_once)
+        return replace(self, options=options, disk=self.disk // at_once, sharing=self.sharing * at_once)
+
     def settled(self, choice: Choice) -> NodeInputs:
         """Return this with one class of numerics: what the largest shot takes decides for all."""
         if self.options.strategy != "auto" or self.options.exact or not self.options.lossless:

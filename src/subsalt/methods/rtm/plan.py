@@ -64,7 +64,9 @@ def sections(basis: ShotsBasis, head: list[str], rows: list[tuple[str, str]]) ->
         out.append(["memory of the GPU of the rank that takes most of it", *_table(need.device)])
         host = "memory of the host"
     pinned = [f"  {'of it pinned':<24}{size(need.pinned):>10}"] if need.pinned else []
-    out.append([f"{host} of the rank that takes most ({_where(need)})", *_table(need.arrays), *pinned])
+    at_once = basis.decision.at_once
+    where = _where(need) + (f", {at_once} shots at once" if at_once > 1 and need.stage == "shots" else "")
+    out.append([f"{host} of the rank that takes most ({where})", *_table(need.arrays), *pinned])
     return [*out, *_strategy(basis), rows_text(rows, 8)]
 
 
@@ -147,6 +149,9 @@ def _rows(basis: ShotsBasis) -> list[tuple[str, str]]:
     """Return name and text of the rows on groups of ranks and what they read."""
     decision, read = basis.decision, basis.reading
     rows = []
+    if decision.at_once > 1:
+        each = counted(decision.threads, "thread")
+        rows.append(("shots", f"{decision.at_once} at once, each by {each}"))
     if decision.world.ranks > 1:
         rows.append(("groups", _groups(basis.shots, decision)))
     if decision.group_size > 1:
@@ -251,7 +256,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan[ShotsBasis]:
     migrates = job.data is not None
     folder = request.run_dir or (job.default_run_dir if migrates else job.base / f"{job.name}.shots")
     needs, world, machine = _needs(job, request, setup, survey, folder)
-    decision = decide(needs, world, job.parallel.group)
+    decision = decide(needs, world, job.parallel.group, job.parallel.shots_at_once)
     disks = disks_of(needs, decision, folder, job.output.formats)
     basis = ShotsBasis(len(survey), decision, reading_of(needs, decision.group_size, files, migrates))
     if decision.choice is not None:

@@ -77,9 +77,10 @@ def plan_ranks(job: Job, setup: Setup, survey: Survey, world: Comm, run_dir: Pat
     with world.together():
         chosen = None if inputs is None else NodeInputs.from_dict(inputs)
         pictures = run_dir is not None and job.output.pictures
-        decision = group_size(
-            replace(needs, checkpointing=chosen, pictures=pictures), ranks_here, wanted_group
-        )
+        needs = replace(needs, checkpointing=chosen, pictures=pictures)
+        # ranks compute a shot each: only one thread of a process may call MPI
+        at_once = job.parallel.shots_at_once if world.mpi is None else 1
+        decision = group_size(needs, ranks_here, wanted_group, at_once)
     with world.together():
         if world.is_root and run_dir is not None and decision.needs is not None:
             refused = disk_error(disks_of(decision.needs, decision, run_dir, job.output.formats))

@@ -134,7 +134,7 @@ def disks_of(needs: Needs, decision: Grouping, run_dir: Path, formats: Sequence[
     if how is None or choice is None:
         return [first]
     folders = [Path(w) for w in how.where] or [run_dir]
-    ranks = decision.world.ranks - decision.idle
+    ranks = (decision.world.ranks - decision.idle) * decision.at_once
     parts = {
         "snapshots and states": ranks * choice.best.need.disk,
         "kept wavefields": wavefield_bytes_left(needs, how.options, run_dir, decision.group_size),
