@@ -134,7 +134,7 @@ class RunTimes:
         """Return the seconds of a time step of the slowest slab, with what of its exchange nothing hides."""
         needs, gpu = self.needs, self.decision.world.gpu
         parts = needs.parts(shot, group)
-        step = self.sharing * step_seconds(parts, self.rates)
+        step = (self.decision.slower if gpu is None else self.sharing) * step_seconds(parts, self.rates)
         # values above a surface: their weights are read once a step
         step += self.sharing * needs.arrays(shot).propagator.mirror[1] / self.rates.parts.copy
         if gpu is not None:
@@ -328,7 +328,7 @@ def prediction_of(
     left = list(needs.shots if shots is None else shots)
     around = around or Surroundings(Network.of(None if isinstance(machine, str) else machine))
     gpu = decision.world.gpu
-    share = 1.0 / (decision.sharing if gpu is None else gpu.sharing)
+    share = 1.0 / (decision.slower if gpu is None else gpu.sharing)
     seconds = [_shot_seconds(needs, s, decision, rates) / share for s in left] or [0.0]
     total = max(max(seconds), math.ceil(len(seconds) / decision.groups) * sum(seconds) / len(seconds))
     sharing = decision.world.ranks_per_node

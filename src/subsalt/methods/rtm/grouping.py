@@ -137,8 +137,8 @@ SMALL = 16_000_000
 #: point-steps of a shot below which preparing it takes longer than its steps: the interpreter does one thing at a time
 TINY = 20_000_000
 
-#: factor by which threads are faster with such a shot each than together on one
-APART = 1.3
+#: part of a time step of a small shot that more threads make no shorter: two threads are 1.3 times as fast on two shots
+ALONE = 0.3
 
 #: shots that the program takes at once by itself: what prepares them holds the lock of the interpreter
 MOST_AT_ONCE = 16
@@ -223,6 +223,13 @@ class Grouping:
     def sharing(self) -> int:
         """Shots, or parts of them, that share the processor of a node at the same time."""
         return self.world.ranks_per_node * self.at_once
+
+    @property
+    def slower(self) -> float:
+        """Factor by which a time step takes longer than with all threads of a node on one shot, as its rates are."""
+        if self.at_once == 1:
+            return self.world.ranks_per_node
+        return pace(self.world.threads) / pace(self.threads)
 
     @property
     def groups(self) -> int:
@@ -317,6 +324,11 @@ def decide(
     return refused(decision, needs)
 
 
+def pace(threads: int) -> float:
+    """Return how many times as fast as one thread some threads step a small shot together (Amdahl's law)."""
+    return threads / (1 + ALONE * (threads - 1))
+
+
 def _best_at_once(needs: Needs, world: World) -> int:
     """Return how many shots a process computes side by side, so that the survey ends first.
 
@@ -330,8 +342,7 @@ def _best_at_once(needs: Needs, world: World) -> int:
     alone = needs.for_group(1, world.comfortable).choice
 
     def seconds(at_once: int) -> float:
-        each = threads // at_once
-        return math.ceil(shots / at_once) / (each if each == 1 else each / APART)
+        return math.ceil(shots / at_once) / pace(threads // at_once)
 
     def as_alone(at_once: int) -> bool:
         several = needs.side_by_side(at_once)
