@@ -89,11 +89,12 @@ def test_the_number_for_the_least_predicted_time_is_taken():
 
 def test_large_shots_and_tiny_ones_are_computed_one_after_the_other(monkeypatch):
     requirements = line()
-    monkeypatch.setattr(grouping, "SMALL", requirements.step_bytes)
-    assert decide(line(), alone(2)).at_once == 2
-    monkeypatch.setattr(grouping, "SMALL", requirements.step_bytes - 1)
-    assert decide(line(), alone(2)).at_once == 1
-    monkeypatch.setattr(grouping, "SMALL", requirements.step_bytes)
+    for count in (1, 2, 3):
+        monkeypatch.setattr(grouping, "SMALL", count * requirements.step_bytes)
+        assert decide(line(), alone(3)).at_once == count
+        monkeypatch.setattr(grouping, "SMALL", count * requirements.step_bytes - 1)
+        assert decide(line(), alone(3)).at_once == max(1, count - 1)
+    monkeypatch.undo()
     monkeypatch.setattr(grouping, "TINY", requirements.least_point_steps + 1)
     assert decide(line(), alone(2)).at_once == 1
 

@@ -131,8 +131,9 @@ def _up(size: int) -> str:
 
 GroupSize = int | Literal["auto"]
 
-#: bytes of wavefields and model of a shot up to which shots are computed side by side
-SMALL = 16_000_000
+#: bytes of wavefields and models of all shots at once: no more have been measured to gain (two 3-D shots of 44 MB, and
+#: 2-D shots of 2 MB, on two cores of a Zen 3); more cores must fetch more of them from memory
+SMALL = 90_000_000
 
 #: point-steps of a shot below which preparing it takes longer than its steps: the interpreter does one thing at a time
 TINY = 20_000_000
@@ -335,9 +336,8 @@ def _best_at_once(needs: Needs, world: World) -> int:
     A shot is one of several only if the memory is there to do with it what is done with one alone.
     """
     threads, shots = world.threads, len(needs.shots)
-    small = needs.step_bytes <= SMALL and needs.least_point_steps >= TINY
-    small = small and is_compiled(needs.setup.propagation.device)
-    if threads == 1 or shots == 1 or not small:
+    most = min(threads, shots, MOST_AT_ONCE, SMALL // needs.step_bytes)
+    if most < 2 or needs.least_point_steps < TINY or not is_compiled(needs.setup.propagation.device):
         return 1
     alone = needs.for_group(1, world.comfortable).choice
 
@@ -350,7 +350,7 @@ def _best_at_once(needs: Needs, world: World) -> int:
         same = choice is None or (alone is not None and choice.best.name == alone.best.name)
         return several.fits(1, world.comfortable) and same
 
-    first = sorted(range(1, min(threads, shots, MOST_AT_ONCE) + 1), key=seconds)
+    first = sorted(range(1, most + 1), key=seconds)
     return next((n for n in first if n == 1 or as_alone(n)), 1)
 
 

@@ -417,8 +417,8 @@ class ShotsRun(ImagingRun):
         }
 
     def parallel_facts(self) -> dict[str, Any]:
-        """Return who reads the traces."""
-        return {"io": self.job.parallel.io}
+        """Return who reads the traces, and how many shots each rank computed side by side."""
+        return {"io": self.job.parallel.io, "shots_at_once": self.plan.at_once}
 
     def ending_facts(self, rows: Sequence[Mapping[str, Any]], spent: Mapping[str, Any]) -> dict[str, Any]:
         """Return what shots did of what was planned for them, and the wavefields that are kept."""
