@@ -213,11 +213,11 @@ def test_a_clock_counts_the_thread_that_made_it():
 
 def test_a_stop_gives_all_shots_in_hand_back(line, whole, tmp_path, monkeypatch):
     together(monkeypatch, 2)
-    run, asked = tmp_path / "run", []
+    run, stops = tmp_path / "run", []
 
     def progress(done, total, message=""):
-        if not asked and len(read_progress(run).get("in_hand", ())) == 2:
-            asked.append(request_stop(run, patience=0))
+        if not stops and len(read_progress(run).get("in_hand", ())) == 2:
+            stops.append(request_stop(run, patience=0))
             wait_for(lambda: False)  # until the signal comes
 
     with pytest.raises(RunStopped, match="given back"):
@@ -232,11 +232,11 @@ def test_a_stop_gives_all_shots_in_hand_back(line, whole, tmp_path, monkeypatch)
 
 def test_a_stop_may_let_all_shots_in_hand_be_finished(line, whole, tmp_path, monkeypatch):
     together(monkeypatch, 2)
-    run, asked = tmp_path / "run", []
+    run, stops = tmp_path / "run", []
 
     def progress(done, total, message=""):
-        if not asked:
-            asked.append(request_stop(run, patience=0, finish=True))
+        if not stops:
+            stops.append(request_stop(run, patience=0, finish=True))
             wait_for(lambda: read_progress(run).get("state") == "stopping")
 
     with pytest.raises(RunStopped, match="finished first"):
