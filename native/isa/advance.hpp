@@ -78,18 +78,22 @@ inline bool leaves_out(const Problem& pb, const Segment& seg) {
     return false;
 }
 
+/// Count the points of a segment that leaves none out.
+inline void count_whole(const Problem& pb, const Segment& seg) {
+    if (seg.advanced == nullptr) return;
+    Index points = 1;
+    for (int axis = 0; axis < 3; ++axis)
+        points *= seg.inner != nullptr ? seg.inner->hi[axis] - seg.inner->lo[axis] : pb.n[axis];
+    *seg.advanced += seg.steps * points;
+}
+
 /// All steps; where the wavefield has come, if the segment has a front.
 inline void run_segment(const Problem& pb, const Segment& asked) {
     Segment seg = asked;
     if (seg.front != nullptr && !leaves_out(pb, seg)) seg.front = nullptr;
     // counters and every thread's rows are allocated once, before the first step
     Run run{&pb, &seg, nullptr, nullptr, tiles_in_y(pb, seg), false};
-    if (seg.front == nullptr && seg.advanced != nullptr) {
-        Index points = 1;
-        for (int axis = 0; axis < 3; ++axis)
-            points *= seg.inner != nullptr ? seg.inner->hi[axis] - seg.inner->lo[axis] : pb.n[axis];
-        *seg.advanced += seg.steps * points;
-    }
+    if (seg.front == nullptr) count_whole(pb, seg);
     run.marches = pb.dim == 2 || run.tiles.count < seg.threads;
     const std::size_t counters = static_cast<std::size_t>(2 + (run.marches ? seg.threads : run.tiles.count));
     auto* memory = static_cast<Counter*>(std::aligned_alloc(alignof(Counter), counters * sizeof(Counter)));

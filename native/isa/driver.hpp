@@ -71,15 +71,42 @@ void memory_step(const Problem& pb, const Levels& lv, const Box& box, int thread
     psi_step(pb, lv, box, threads, true);
 }
 
-/// A whole time step of a tilted medium; `rows` of a tile as in TiltedWork.
-inline void tilted_time_step(const Problem& pb, const Levels& lv, const Box& whole, Index rows, int threads) {
-    psi_step(pb, lv, whole, threads, false);
-    tilted_step(pb, lv, {whole, nullptr, rows, true}, threads, false);
+/// Psi of x and y on all rows, as far as the wavefield has come.
+inline void front_psi_step(const Problem& pb, const Levels& lv, const TiltedEnds& ends, int threads) {
+    const RowKernels kernels = row_kernels(pb, false);
+    const std::int32_t* reach = ends.reaches.read;
+#pragma omp parallel num_threads(threads)
+    {
+        FlushDenormals flush;
+        Scratch scratch(pb);
+#pragma omp for schedule(static)
+        for (Index ix = 0; ix < pb.n[0]; ix += 2) {
+            const Index end = ix + 2 < pb.n[0] ? ix + 2 : pb.n[0];
+            for (Index iy = 0; iy < pb.n[1]; ++iy)
+                front_psi_x(pb, lv, *ends.front, reach, kernels, scratch, ix, end, iy, true);
+            for (Index jx = ix; jx < end && pb.dim == 3; ++jx)
+                for (Index iy = 0; iy < pb.n[1]; ++iy)
+                    front_psi(pb, lv, *ends.front, reach, kernels, scratch, 1, jx, iy, true);
+        }
+    }
+}
+
+/// A whole time step of a tilted medium; `rows` of a tile and `ends` as in TiltedWork. Returns the points of a step.
+inline Index tilted_time_step(const Problem& pb, const Levels& lv, const Box& whole, Index rows, int threads,
+                              const TiltedEnds* ends = nullptr) {
+    if (ends == nullptr)
+        psi_step(pb, lv, whole, threads, false);
+    else if (pb.boundary == Boundary::pml)
+        front_psi_step(pb, lv, *ends, threads);
+    return tilted_step(pb, lv, {whole, nullptr, rows, true, ends}, threads, false);
 }
 
 void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads, bool generic_radius) {
     if (empty(box)) return;
-    if (pb.medium == Medium::tti) return tilted_step(pb, lv, {box, nullptr, 0, false}, threads, generic_radius);
+    if (pb.medium == Medium::tti) {
+        tilted_step(pb, lv, {box, nullptr, 0, false}, threads, generic_radius);
+        return;
+    }
     const BoxTiles tiles = tiles_of(pb, box, threads);
     const RowKernels kernels = row_kernels(pb, generic_radius);
 #pragma omp parallel num_threads(threads)
@@ -107,7 +134,10 @@ void field_step(const Problem& pb, const Levels& lv, const Box& box, int threads
 void time_step(const Problem& pb, const Levels& lv, int threads) {
     const Box whole{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
     const BoxTiles tiles = tiles_of(pb, whole, threads);
-    if (pb.medium == Medium::tti) return tilted_time_step(pb, lv, whole, 0, threads);
+    if (pb.medium == Medium::tti) {
+        tilted_time_step(pb, lv, whole, 0, threads);
+        return;
+    }
     if (pb.boundary != Boundary::pml || !fits_one_pass(pb, tiles.nx, tiles.ny)) {
         memory_step(pb, lv, whole, threads);
         field_step(pb, lv, whole, threads, false);
@@ -132,7 +162,8 @@ void apply_l(const Problem& pb, const float* const* fields, const Box& box, floa
         Levels lv{};
         for (int f = 0; f < 2; ++f)
             lv.curr[f] = fields[f];
-        return tilted_step(pb, lv, {box, out, 0, false}, threads, false);
+        tilted_step(pb, lv, {box, out, 0, false}, threads, false);
+        return;
     }
     const RowKernels kernels = row_kernels(pb, false);
     const Index ny = box.hi[1] - box.lo[1], nz = box.hi[2] - box.lo[2];
@@ -280,15 +311,31 @@ void mirror(const Problem& pb, const Mirror& mirror, float* const* made, const f
     std::free(sums);
 }
 
-/// The same steps one after the other: in a tilted medium, or below a free surface inside the grid.
-void step_by_step(const Problem& pb, const Segment& seg) {
+/// The same steps one after the other: in a tilted medium, there as far as the wavefield has come, or below a free
+/// surface inside the grid.
+void step_by_step(const Problem& pb, const Segment& asked) {
+    Segment seg = asked;
+    if (seg.front != nullptr && (seg.mirror != nullptr || !leaves_out(pb, seg))) seg.front = nullptr;
+    if (seg.front == nullptr) count_whole(pb, seg);
+    const Index rows = pb.n[0] * pb.n[1];
+    std::int32_t* ends = nullptr;
+    if (seg.front != nullptr) {
+        ends = static_cast<std::int32_t*>(std::malloc(static_cast<std::size_t>(3 * rows) * sizeof(std::int32_t)));
+        if (ends == nullptr) std::abort();
+    }
     for (Index s = 0; s < seg.steps; ++s) {
         const Step step = step_of(pb, seg, s);
         const Box box = seg.inner != nullptr ? *seg.inner : Box{{0, 0, 0}, {pb.n[0], pb.n[1], pb.n[2]}};
-        if (seg.mirror != nullptr)
+        if (seg.mirror != nullptr) {
             time_step(pb, step.levels, seg.threads);
-        else if (!empty(box))
+        } else if (seg.front != nullptr) {
+            const TiltedEnds as_far{ends, ends + rows, seg.front, step.reaches};
+            find_ends(pb, as_far, ends + 2 * rows);
+            const Index points = tilted_time_step(pb, step.levels, box, seg.cut.rows, seg.threads, &as_far);
+            if (seg.advanced != nullptr) *seg.advanced += points;
+        } else if (!empty(box)) {
             tilted_time_step(pb, step.levels, box, seg.cut.rows, seg.threads);
+        }
         for (Index i = 0; i < seg.n_feeds; ++i)
             if (step.now < seg.feeds[i].nt)
                 inject(pb, step.made(), *seg.feeds[i].points, seg.feeds[i].samples + step.now * seg.feeds[i].points->n,
@@ -303,6 +350,8 @@ void step_by_step(const Problem& pb, const Segment& seg) {
         for (Index i = 0; i < step.n_samples; ++i)
             sample_all(pb, step.samples[i], step.made(), seg.threads);
     }
+    std::free(ends);
+    if (seg.front != nullptr) seg.front->at = seg.it + seg.steps;
 }
 
 void segment(const Problem& pb, const Segment& seg) {

@@ -9,6 +9,12 @@
 // them. A row that ends before the back window of the layer along z is a row of a shorter grid without that window
 // (`Scratch::cut`).
 //
+// In a tilted medium a row reads fluxes within M cells, and these read the fields within M cells of theirs. Fluxes are
+// made as far as the rows within a stencil reach, and a row is advanced as far as the fluxes within a stencil:
+// `tilted_ends`. What of a flux is not made counts as +0, where it would be +0 or -0: of a point that may be other than
+// +0 all fluxes within its stencil are made, and at one that is +0, with Zeta +0, next is +0 whatever the sign of a
+// flux.
+//
 // Every reach is written and read where the numbers are that it speaks of, so threads need no other order.
 #pragma once
 
@@ -200,6 +206,43 @@ inline void front_rows(const Problem& pb, const Levels& lv, const Front& front, 
     }
 }
 
+/// How far the rows of a tilted medium are made in a step, in points from z = 0 on of every row (nx, ny).
+struct TiltedEnds {
+    std::int32_t* flux; // the fluxes
+    std::int32_t* step; // the next level
+    const Front* front;
+    Reaches reaches;
+};
+
+/// out = in and, where it is not 0, M points more; then the largest of that and of `in` within M rows along x and y.
+inline void widened(const Problem& pb, std::int32_t* out, const std::int32_t* in) {
+    const Index ny = pb.n[1], rows = pb.n[0] * ny;
+    for (Index r = 0; r < rows; ++r)
+        out[r] = in[r] > 0 ? in[r] + pb.radius : 0;
+    for (Index k = ny; k <= pb.radius * ny && k < rows; k += ny) {
+        take_larger(out, in + k, rows - k);
+        take_larger(out + k, in, rows - k);
+    }
+    for (Index r = 0; r < rows && pb.dim == 3; r += ny)
+        take_larger_along_y(pb, out + r, in + r, 0, ny);
+}
+
+/// Find where a step ends; `room`: for as many numbers as there are rows.
+inline void find_ends(const Problem& pb, const TiltedEnds& ends, std::int32_t* room) {
+    const Front& front = *ends.front;
+    const Index rows = pb.n[0] * pb.n[1];
+    for (Index r = 0; r < rows; ++r)
+        room[r] = ends.reaches.read[r];
+    for (int axis = 0; axis < pb.dim - 1; ++axis)
+        if (front.psi[axis] != nullptr) take_larger(room, front.psi[axis], rows);
+    widened(pb, ends.flux, room);
+    widened(pb, ends.step, ends.flux);
+    for (Index r = 0; r < rows; ++r) {
+        ends.flux[r] = static_cast<std::int32_t>(advanced(pb, front, ends.flux[r]));
+        ends.step[r] = static_cast<std::int32_t>(advanced(pb, front, ends.step[r]));
+    }
+}
+
 /// Whether rows of this grid may be cut at all, with the places where.
 inline bool lay_out(const Problem& pb, Front& front) {
     const bool damped = pb.boundary == Boundary::damping;
@@ -211,7 +254,7 @@ inline bool lay_out(const Problem& pb, Front& front) {
 
 /// The reaches of what both levels and the memory of the layer hold, of the planes [from, to).
 inline void find_reaches(const Problem& pb, const Levels& lv, const Front& front, Index from, Index to) {
-    const bool layer = pb.boundary == Boundary::pml;
+    const bool layer = pb.boundary == Boundary::pml, tilted = pb.medium == Medium::tti;
     const Index n = pb.n[2], total = pb.wz.front + pb.wz.back;
     for (Index ix = from; ix < to; ++ix)
         for (Index iy = 0; iy < pb.n[1]; ++iy) {
@@ -224,10 +267,12 @@ inline void find_reaches(const Problem& pb, const Levels& lv, const Front& front
                 const Index memory = r < 0 ? 0 : memory_offset(pb, axis, r, ix, iy);
                 front.psi[axis][row] = r < 0 ? 0 : static_cast<std::int32_t>(last_nonzero(lv.psi[axis] + memory, 0, n));
                 if (r >= 0) known = last_nonzero(lv.zeta[axis] + memory, known, n);
+                if (r >= 0 && tilted) known = last_nonzero(lv.zeta2[axis] + memory, known, n);
             }
             if (layer && total > 0) {
                 const Index memory = memory_offset_z(pb, ix, iy);
-                const Index last = last_nonzero(lv.zeta[2] + memory, last_nonzero(lv.psi[2] + memory, 0, total), total);
+                Index last = last_nonzero(lv.zeta[2] + memory, last_nonzero(lv.psi[2] + memory, 0, total), total);
+                if (tilted) last = last_nonzero(lv.zeta2[2] + memory, last, total);
                 known = larger(known, last > pb.wz.front ? n : last);
             }
             front.level[0][row] = front.level[1][row] = static_cast<std::int32_t>(known);

@@ -9,6 +9,10 @@
 //
 // Order 8 in 3-D touches 52 floats per point of a plane of the tile in every turn: 20 of the fields, 20 fluxes along x,
 // 12 accumulators.
+//
+// Behind a front (front.hpp) rows end where the wavefield does: fluxes at `flux_end`, the divergence and the step at
+// `step_end`, of two planes at that of the farther one. Beyond it a row of a ring is zero: who makes it zeroes what an
+// earlier one left (`TiltedRings::end_x` and others say how far).
 #pragma once
 
 #include "isa/plane.hpp"
@@ -49,9 +53,10 @@ private:
 /// What is done to a box of a tilted medium.
 struct TiltedWork {
     Box box;
-    float* const* out; // null, or where A and B of the box go instead of a time step
-    Index rows;        // of a tile; 0: as many as are usual
-    bool advance_z;    // Psi of z is advanced here too (else memory_step has done it)
+    float* const* out;                // null, or where A and B of the box go instead of a time step
+    Index rows;                       // of a tile; 0: as many as are usual
+    bool advance_z;                   // Psi of z is advanced here too (else memory_step has done it)
+    const TiltedEnds* ends = nullptr; // null, or how far the rows of the whole grid are made
 };
 
 /// The work of one tile, for one radius and dimension; P planes along x at a time.
@@ -62,9 +67,13 @@ public:
     TiltedTile(const Problem& pb, const Levels& lv, const Box& box, TiltedRings& rings, const TiltedWork& work)
         : pb_(pb), lv_(lv), box_(box), rings_(rings), work_(work), out_(work.out), whole_(work.box), reach_(pb.radius),
           fz0_(lower(box.lo[2], pb.radius)), fz1_(upper(box.hi[2], pb.radius, pb.n[2])), za_(down(box.lo[2])),
-          zb_(box.hi[2] == pb.n[2] ? pb.n[2] : down(box.hi[2] + lanes - 1)) {
+          zb_(box.hi[2] == pb.n[2] ? pb.n[2] : down(box.hi[2] + lanes - 1)), cut_(pb) {
         rings_.lay_out(pb, box, P);
+        cut_.width[5] = cut_.wz.back = 0;
     }
+
+    /// Points that `run` has advanced.
+    Index advanced() const { return advanced_; }
 
     void run() {
         const Index last = upper(box_.hi[0], reach_, pb_.n[0]);
@@ -97,6 +106,51 @@ private:
     float* const* out_;
     const Box& whole_; // what `out` covers
     const Index reach_, fz0_, fz1_, za_, zb_;
+    Problem cut_; // rows that end before the back window of the layer along z; n[2] is set by who uses it
+    Index advanced_ = 0;
+
+    /// The largest of the ends of row y in the planes x .. x + planes - 1; `all` without a front.
+    Index farthest(const std::int32_t* ends, Index x, Index planes, Index y) const {
+        Index end = 0;
+        for (Index j = x; j < x + planes; ++j)
+            end = larger(end, ends[j * pb_.n[1] + y]);
+        return end;
+    }
+    Index flux_end(Index x, Index planes, Index y) const {
+        return work_.ends == nullptr ? fz1_ : farthest(work_.ends->flux, x, planes, y);
+    }
+    Index step_end(Index x, Index planes, Index y) const {
+        return work_.ends == nullptr ? box_.hi[2] : farthest(work_.ends->step, x, planes, y);
+    }
+    /// The end of whole vectors around a row that is advanced to `end`.
+    Index vectors(Index end) const { return work_.ends == nullptr ? zb_ : end; }
+
+    /// Zero the points [end, known) of a row of both fields.
+    void clear(float* p, float* q, Index end, Index known) const {
+        for (Index z = end; z < known; z += lanes)
+            store(p + z, set1(0.0f)), store(q + z, set1(0.0f));
+    }
+    Index in_ring(Index end) const { return work_.ends == nullptr || end == pb_.n[2] ? rings_.whole() : end; }
+
+    /// Leave zeros beyond `end` in the rows of the rings that hold the fluxes of row y, and in its accumulators, which
+    /// are added to as far as `step`.
+    void end_rows(const Turn& turn, Index planes, Index y, Index slot, Index end, Index step) {
+        const Index r = y - box_.lo[1], in_tile = r * rings_.row();
+        const bool own = y >= box_.lo[1] && y < box_.hi[1];
+        const auto left = static_cast<std::int32_t>(in_ring(end)), left_a = static_cast<std::int32_t>(in_ring(step));
+        for (Index j = 0; j < planes; ++j) {
+            std::int32_t& yz = rings_.end_yz(j, slot);
+            clear(rings_.y(0, j, slot), rings_.y(1, j, slot), left, yz);
+            clear(rings_.z(0, j, slot), rings_.z(1, j, slot), left, yz);
+            yz = left;
+            if (!own) continue;
+            std::int32_t &of_x = rings_.end_x(turn.made + j, r), &of_a = rings_.end_a(turn.made + j, r);
+            clear(rings_.x(0, turn.made + j) + in_tile, rings_.x(1, turn.made + j) + in_tile, left, of_x);
+            clear(rings_.a(0, turn.made + j) + in_tile, rings_.a(1, turn.made + j) + in_tile, left, of_a);
+            of_x = left;
+            of_a = left > left_a ? left : left_a;
+        }
+    }
 
     static Index lower_exact(Index lo, Index reach) { return lo > reach ? lo - reach : 0; }
     static Index lower(Index lo, Index reach) { return down(lower_exact(lo, reach)); }
@@ -123,10 +177,11 @@ private:
                 slots[2 * margin] = slot;
                 slot = slot + 1 < rings_.slots() ? slot + 1 : 0;
             }
-            for (Index j = 0; needed && y - margin >= lo && j < turn.makes; ++j) {
+            const Index end = needed && y - margin >= lo ? step_end(turn.made, turn.makes, y - margin) : 0;
+            for (Index j = 0; end > 0 && j < turn.makes; ++j) {
                 for (int f = 0; f < 2; ++f)
-                    along_yz(f, turn, j, y - margin, slots);
-                if (advances() && has_layer_z(pb_)) layer_z(turn, j, y - margin, slots[margin]);
+                    along_yz(f, turn, j, y - margin, slots, end);
+                if (advances() && has_layer_z(pb_)) layer_z(turn, j, y - margin, slots[margin], end);
             }
             for (Index k = 0; k < 2 * margin; ++k)
                 slots[k] = slots[k + 1];
@@ -141,14 +196,34 @@ private:
     /// The fluxes of one row of the planes x .. x + Q - 1.
     template <int Q>
     void flux_rows(const Turn& turn, Index y, Index slot, Index ahead) {
-        flux_row<Q, 0>(turn, y, slot, ahead);
-        flux_row<Q, 1>(turn, y, slot, ahead);
+        const bool own = y >= box_.lo[1] && y < box_.hi[1];
+        const Index end = flux_end(turn.made, Q, y);
+        if (end > 0) {
+            flux_row<Q, 0>(turn, y, slot, ahead, own, end);
+            flux_row<Q, 1>(turn, y, slot, ahead, own, end);
+        }
+        const Index step = step_end(turn.made, Q, y);
+        end_rows(turn, Q, y, slot, end, step);
+        for (int j = 0; own && step > 0 && j < Q; ++j)
+            for (int f = 0; f < 2; ++f)
+                end_flux_z(rings_.z(f, j, slot));
+    }
+
+    /// Zero outside the grid, even images above a free surface.
+    void end_flux_z(float* flux) const {
+        for (Index k = 0; k < z_front; k += lanes)
+            store(flux - z_front + k, set1(0.0f));
+        // as far as the vector of the last point reads: NaN that a blow-up left here would spread from its lanes
+        for (Index z = pb_.n[2]; z < down(pb_.n[2] - 1) + lanes + z_front; z += lanes)
+            store(flux + z, set1(0.0f));
+        if (pb_.free_surface)
+            for (Index k = 1; k <= reach_ && k < fz1_; ++k)
+                flux[-k] = flux[k];
     }
 
     template <int Q, int Field>
-    void flux_row(const Turn& turn, Index y, Index slot, Index ahead) {
+    void flux_row(const Turn& turn, Index y, Index slot, Index ahead, bool own, Index end) {
         const Index x = turn.made;
-        const bool own = y >= box_.lo[1] && y < box_.hi[1];
         const Index at = row_offset(pb_, x, y), in_tile = (y - box_.lo[1]) * rings_.row();
         FluxRow row{};
         row.w = lv_.curr[Field] + at;
@@ -167,25 +242,15 @@ private:
             row.z[j] = rings_.z(Field, j, slot);
             row.a[j] = rings_.a(Field, x + j) + in_tile;
         }
-        if (!own) return tti_flux_row<M, Dim, Q, Field, false, Stretched>(pb_, row, fz0_, fz1_);
-        tti_flux_row<M, Dim, Q, Field, true, Stretched>(pb_, row, fz0_, fz1_);
-        for (int j = 0; j < Q; ++j) {
-            // zero outside the grid, even images above a free surface
-            float* flux = row.z[j];
-            for (Index k = 0; k < z_front; k += lanes)
-                store(flux - z_front + k, set1(0.0f));
-            // as far as the vector of the last point reads: NaN that a blow-up left here would spread from its lanes
-            for (Index z = pb_.n[2]; z < down(pb_.n[2] - 1) + lanes + z_front; z += lanes)
-                store(flux + z, set1(0.0f));
-            if (pb_.free_surface)
-                for (Index k = 1; k <= reach_ && k < fz1_; ++k)
-                    flux[-k] = flux[k];
-        }
+        if (own)
+            tti_flux_row<M, Dim, Q, Field, true, Stretched>(pb_, row, fz0_, end);
+        else
+            tti_flux_row<M, Dim, Q, Field, false, Stretched>(pb_, row, fz0_, end);
     }
 
     /// The parts along y and z of one row of the j-th plane of this turn, with the layer's along y.
-    void along_yz(int f, const Turn& turn, Index j, Index y, const Index* slots) {
-        const Index x = turn.made + j, slot = slots[Dim == 3 ? reach_ : 0];
+    void along_yz(int f, const Turn& turn, Index j, Index y, const Index* slots, Index end) {
+        const Index zb = vectors(end), x = turn.made + j, slot = slots[Dim == 3 ? reach_ : 0];
         float *a = rings_.a(f, x) + (y - box_.lo[1]) * rings_.row(), *flux = rings_.z(f, j, slot);
         const float* rows[2 * max_radius + 1];
         if (Dim == 3)
@@ -194,16 +259,21 @@ private:
         const float* next = (f == 0 ? pb_.e : pb_.s) + row_offset(pb_, turn.finished + j, y + reach_ + 1);
         const Fluxes fluxes{rows, flux, next, pb_.row, pb_.stretch.power};
         if (Dim == 3 && advances() && near_layer(pb_, 1, y)) {
-            tti_divergence_yz<M, true, false, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
-            layer_term(a, f, 1, x, y, rows);
-            tti_divergence_yz<M, false, true, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
+            tti_divergence_yz<M, true, false, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb);
+            layer_term(a, f, 1, x, y, rows, end);
+            tti_divergence_yz<M, false, true, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb);
         } else {
-            tti_divergence_yz<M, Dim == 3, true, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb_);
+            tti_divergence_yz<M, Dim == 3, true, Stretched>(a, fluxes, pb_.tilt.d, pb_.radius, za_, zb);
         }
     }
 
     /// The layer's terms along z of one row of the j-th plane of this turn, and Psi of z if nobody has advanced it.
-    void layer_z(const Turn& turn, Index j, Index y, Index slot) {
+    void layer_z(const Turn& turn, Index j, Index y, Index slot, Index end) {
+        const bool cut = work_.ends != nullptr && end < pb_.n[2];
+        if (cut && pb_.wz.front == 0) return;
+        if (cut) cut_.n[2] = end;
+        const Problem& pb = cut ? cut_ : pb_;
+        const Index n = pb.n[2], z0 = box_.lo[2];
         const Index x = turn.made + j, at = row_offset(pb_, x, y), mem = memory_offset_z(pb_, x, y);
         TiltedEndsZ row[2];
         for (int f = 0; f < 2; ++f) // Psi of z is made of q
@@ -216,21 +286,19 @@ private:
                       &pb_.stretch};
 #if SUBSALT_LANES == 16
         if constexpr (M > 0) {
-            if (work_.advance_z && box_.lo[2] == 0 && box_.hi[2] == pb_.n[2] &&
-                windows_fit_registers(pb_.wz, pb_.width, pb_.n[2])) {
-                const bool two = pb_.wz.front > lanes || pb_.wz.back > lanes;
+            if (work_.advance_z && z0 == 0 && end == n && windows_fit_registers(pb.wz, pb.width, n)) {
+                const bool two = pb.wz.front > lanes || pb.wz.back > lanes;
                 (two ? tti_rows_z_in_registers<M, true, Stretched>
-                     : tti_rows_z_in_registers<M, false, Stretched>)(row, pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2],
-                                                                     pb_.tilt.d,
+                     : tti_rows_z_in_registers<M, false, Stretched>)(row, pb.wz, n, pb_.c[2], pb_.d[2], pb_.tilt.d,
                                                                      P * pb_.n[1] * pb_.wz.stride); // P planes on
                 return;
             }
         }
 #endif
-        if (work_.advance_z) Layer<M>::psi_z(pb_, lv_, x, y, box_.lo[2], box_.hi[2]);
+        if (work_.advance_z) Layer<M>::psi_z(pb, lv_, x, y, z0, end);
         for (int f = 0; f < 2; ++f)
-            tti_layer_row_z<M, Stretched>(row[f], rings_.work(), pb_.wz, pb_.n[2], pb_.c[2], pb_.d[2], pb_.tilt.d,
-                                          pb_.radius, box_.lo[2], box_.hi[2]);
+            tti_layer_row_z<M, Stretched>(row[f], rings_.work(), pb.wz, n, pb_.c[2], pb_.d[2], pb_.tilt.d, pb_.radius,
+                                          z0, end);
     }
 
     /// What `count` rows from (x, y) on need along x or y; `rows`: room for those of Psi, `flux`: the fluxes around
@@ -259,37 +327,45 @@ private:
     }
 
     /// The layer's term along x or y of one row, where it has one.
-    void layer_term(float* a, int f, int axis, Index x, Index y, const float* const* flux) {
+    void layer_term(float* a, int f, int axis, Index x, Index y, const float* const* flux, Index end) {
         if (!near_layer(pb_, axis, axis == 0 ? x : y)) return;
         const float* rows[2 * max_radius + 1];
         const TiltedLayerRow row = layer_row_of(f, axis, x, y, 1, rows, flux);
         if (row.psi == nullptr && row.zeta[0] == nullptr) return;
-        tti_layer_row<M>(a, row, pb_.c[axis], pb_.d[axis], pb_.tilt.d, pb_.radius, box_.lo[2], box_.hi[2]);
+        tti_layer_row<M>(a, row, pb_.c[axis], pb_.d[axis], pb_.tilt.d, pb_.radius, box_.lo[2], end);
     }
 
     /// The terms along x of one row of the planes x and x + 1, both at once where that can be.
-    void layer_terms_x(float* a, float* a2, int f, Index x, Index y, const float* const* flux) {
+    void layer_terms_x(float* a, float* a2, int f, Index x, Index y, const float* const* flux, Index end) {
         if constexpr (M > 0) {
             const float* rows[2 * max_radius + 2];
             const TiltedLayerRow row = layer_row_of(f, 0, x, y, 2, rows, flux);
             const bool inside = row.zeta[0] != nullptr, alike = inside == (row.zeta[1] != nullptr);
-            if (alike && near_layer(pb_, 0, x) && near_layer(pb_, 0, x + 1) && box_.lo[2] == 0 &&
-                box_.hi[2] == pb_.n[2]) {
+            const bool vectors = end == pb_.n[2] || work_.ends != nullptr; // nothing beside the row
+            if (alike && near_layer(pb_, 0, x) && near_layer(pb_, 0, x + 1) && box_.lo[2] == 0 && vectors) {
                 if (!inside && row.psi == nullptr) return;
                 const auto of =
                     !inside
                         ? tti_layer_two_rows<M, true, false>
                         : (row.psi != nullptr ? tti_layer_two_rows<M, true, true> : tti_layer_two_rows<M, false, true>);
-                return of(a, a2, row, pb_.c[0], pb_.d[0], pb_.tilt.d, pb_.n[2]);
+                return of(a, a2, row, pb_.c[0], pb_.d[0], pb_.tilt.d, end);
             }
         }
-        layer_term(a, f, 0, x, y, flux);
-        layer_term(a2, f, 0, x + 1, y, flux + 1);
+        layer_term(a, f, 0, x, y, flux, end);
+        layer_term(a2, f, 0, x + 1, y, flux + 1, end);
     }
 
     /// The part along x of one row of the planes x .. x + Q - 1, with the layer's, and its time step.
     template <int Q>
     void finish_rows(Index x, Index y, Index ahead) {
+        const Index end = step_end(x, Q, y);
+        if (end > 0) step_rows<Q>(x, y, ahead, end);
+        if (work_.ends != nullptr) note_levels(pb_, lv_, work_.ends->reaches, x, Q, y, end);
+        advanced_ += Q * end;
+    }
+
+    template <int Q>
+    void step_rows(Index x, Index y, Index ahead, Index end) {
         const Index in_tile = (y - box_.lo[1]) * rings_.row();
         float* a[Q][2];
         const float* rows[2][2 * max_radius + Q];
@@ -303,8 +379,8 @@ private:
         }
         const float* const* const flux[2] = {rows[0], rows[1]};
         const bool layer = advances() && (near_layer(pb_, 0, x) || near_layer(pb_, 0, x + Q - 1));
-        if (!layer && out_ == nullptr) return leapfrog_rows<Q, true>(x, y, a, flux, ahead);
-        tti_divergence_x<M, Q>(a, flux, pb_.tilt.d, pb_.radius, za_, zb_);
+        if (!layer && out_ == nullptr) return leapfrog_rows<Q, true>(x, y, a, flux, ahead, end);
+        tti_divergence_x<M, Q>(a, flux, pb_.tilt.d, pb_.radius, za_, vectors(end));
         if (!layer) {
             for (int j = 0; j < Q; ++j)
                 for (int f = 0; f < 2; ++f)
@@ -313,10 +389,10 @@ private:
         }
         for (int f = 0; f < 2; ++f)
             if constexpr (Q == 2)
-                layer_terms_x(a[0][f], a[1][f], f, x, y, rows[f]);
+                layer_terms_x(a[0][f], a[1][f], f, x, y, rows[f], end);
             else
-                layer_term(a[0][f], f, 0, x, y, rows[f]);
-        leapfrog_rows<Q, false>(x, y, a, flux, ahead);
+                layer_term(a[0][f], f, 0, x, y, rows[f], end);
+        leapfrog_rows<Q, false>(x, y, a, flux, ahead, end);
     }
 
     void copy_out(int f, Index x, Index y, const float* a) {
@@ -328,8 +404,10 @@ private:
 
     /// The time step of one row of the planes x .. x + Q - 1; AlongX: with the part along x.
     template <int Q, bool AlongX>
-    void leapfrog_rows(Index x, Index y, float* const (*a)[2], const float* const* const* flux, Index ahead) {
+    void leapfrog_rows(Index x, Index y, float* const (*a)[2], const float* const* const* flux, Index ahead,
+                       Index end) {
         TiltedRow rows[Q];
+        const Index zb = vectors(end);
         const Index first = row_offset(pb_, x, y);
         const bool damping = pb_.boundary == Boundary::damping;
         for (int j = 0; j < Q; ++j) {
@@ -347,54 +425,97 @@ private:
             if (damping) rows[j].t_xy = Dim == 3 ? pb_.t[0][x + j] + pb_.t[1][y] : pb_.t[0][x + j];
         }
         const Index second = first + (Q - 1) * pb_.plane;
-        const KeptLanes kept(lv_, first, za_, box_.lo[2], box_.hi[2], zb_);
-        const KeptLanes kept_too(lv_, second, za_, box_.lo[2], box_.hi[2], zb_);
+        const KeptLanes kept(lv_, first, za_, box_.lo[2], end, zb);
+        const KeptLanes kept_too(lv_, second, za_, box_.lo[2], end, zb);
         if (damping)
-            tti_finish_rows<M, Q, true, AlongX>(rows, flux, pb_.tilt.d, pb_.radius, za_, zb_);
+            tti_finish_rows<M, Q, true, AlongX>(rows, flux, pb_.tilt.d, pb_.radius, za_, zb);
         else
-            tti_finish_rows<M, Q, false, AlongX>(rows, flux, pb_.tilt.d, pb_.radius, za_, zb_);
+            tti_finish_rows<M, Q, false, AlongX>(rows, flux, pb_.tilt.d, pb_.radius, za_, zb);
         kept.put_back();
         kept_too.put_back();
         if (!pb_.free_surface) return;
         for (int j = 0; j < Q; ++j)
             for (int f = 0; f < 2; ++f)
-                reflect_row(rows[j].prev[f], pb_.radius, box_.lo[2], box_.hi[2]);
+                reflect_row(rows[j].prev[f], pb_.radius, box_.lo[2], end);
     }
 };
 
 struct TiltedTiles {
     Index nx, ny;
+    Range whole_x, whole_y;
+    const std::int32_t* ends; // null, or how far rows are advanced
+    Index rows;               // of the grid along y
+    Index points;             // of all rows, as far as they are advanced
+
+    Range y(Index t) const { return part(whole_y.lo, whole_y.hi, ny, t % ny); }
+    /// With ends about as many points, else as many planes as the other tiles have.
+    Range x(Index t) const {
+        const Index i = t / ny;
+        if (ends == nullptr) return part(whole_x.lo, whole_x.hi, nx, i);
+        return {plane_behind(i), plane_behind(i + 1)};
+    }
+
+private:
+    /// The end of the first i parts.
+    Index plane_behind(Index i) const {
+        if (i == nx) return whole_x.hi;
+        Index x = whole_x.lo;
+        for (Index before = 0; before < points * i / nx; ++x)
+            for (Index y = 0; y < rows; ++y)
+                before += ends[x * rows + y];
+        return x;
+    }
 };
 
 /// How a box is cut: along y into tiles of nearly equal rows, their number a multiple of the threads; along x when
 /// there are few rows. Many rows mean few fluxes beside the tile made twice, few rows mean rings that stay in a cache.
 inline TiltedTiles tilted_tiles(const Problem& pb, const TiltedWork& work, Index threads) {
-    const Index rows = work.box.hi[1] - work.box.lo[1];
-    if (rows < 4 * threads) return {threads, 1};
+    const Box& box = work.box;
+    const Index rows = box.hi[1] - box.lo[1];
+    TiltedTiles tiles{threads, 1, {box.lo[0], box.hi[0]}, {box.lo[1], box.hi[1]}, nullptr, pb.n[1], 0};
+    if (work.ends != nullptr) {
+        tiles.ends = work.ends->step;
+        for (Index r = 0; r < pb.n[0] * pb.n[1]; ++r)
+            tiles.points += tiles.ends[r];
+    }
+    if (rows < 4 * threads) return tiles;
     const Index usual = 48 * 288 / pb.row, wanted = work.rows > 0 ? work.rows
                                                     : usual < 16  ? 16
                                                     : usual > 48  ? 48
                                                                   : usual;
     const Index per_thread = (rows + threads * wanted - 1) / (threads * wanted);
-    return {1, threads * per_thread};
+    tiles.nx = 1, tiles.ny = threads * per_thread;
+    return tiles;
 }
 
 template <int M, int Dim, int P, bool Stretched>
-void tilted_boxes(const Problem& pb, const Levels& lv, const TiltedWork& work, int threads) {
+Index tilted_boxes(const Problem& pb, const Levels& lv, const TiltedWork& work, int threads) {
     const TiltedTiles tiles = tilted_tiles(pb, work, threads);
     const Box& box = work.box;
-#pragma omp parallel num_threads(threads)
+    Index advanced = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : advanced)
     {
         FlushDenormals flush;
         TiltedRings& rings = tilted_rings();
+        const auto tile = [&](Index t) {
+            const Range x = tiles.x(t), y = tiles.y(t);
+            const Box of{{x.lo, y.lo, box.lo[2]}, {x.hi, y.hi, box.hi[2]}};
+            if (x.lo >= x.hi || y.lo >= y.hi) return;
+            TiltedTile<M, Dim, P, Stretched> work_of(pb, lv, of, rings, work);
+            work_of.run();
+            advanced += work_of.advanced();
+        };
+        if (work.ends != nullptr) { // tiles have more or fewer points
+#pragma omp for schedule(dynamic)
+            for (Index t = 0; t < tiles.nx * tiles.ny; ++t)
+                tile(t);
+        } else {
 #pragma omp for schedule(static)
-        for (Index t = 0; t < tiles.nx * tiles.ny; ++t) {
-            const Range x = part(box.lo[0], box.hi[0], tiles.nx, t / tiles.ny);
-            const Range y = part(box.lo[1], box.hi[1], tiles.ny, t % tiles.ny);
-            const Box tile{{x.lo, y.lo, box.lo[2]}, {x.hi, y.hi, box.hi[2]}};
-            if (x.lo < x.hi && y.lo < y.hi) TiltedTile<M, Dim, P, Stretched>(pb, lv, tile, rings, work).run();
+            for (Index t = 0; t < tiles.nx * tiles.ny; ++t)
+                tile(t);
         }
     }
+    return advanced;
 }
 
 template <int Dim, bool Stretched>
@@ -408,13 +529,15 @@ inline auto tilted_boxes_of(int radius) {
     return tilted_boxes<0, Dim, 1, Stretched>;
 }
 
-/// The step of a box, or A and B in it. Orders 4, 8 and, with 8 or 16 lanes, 12 and 16 have kernels of their own.
-inline void tilted_step(const Problem& pb, const Levels& lv, const TiltedWork& work, int threads, bool generic_radius) {
+/// The step of a box, or A and B in it; returns the points of a step. Orders 4, 8 and, with 8 or 16 lanes, 12 and 16
+/// have kernels of their own.
+inline Index tilted_step(const Problem& pb, const Levels& lv, const TiltedWork& work, int threads,
+                         bool generic_radius) {
     const int radius = generic_radius ? 0 : pb.radius;
     const auto of = pb.stretch.square != nullptr
                         ? (pb.dim == 3 ? tilted_boxes_of<3, true>(radius) : tilted_boxes_of<2, true>(radius))
                         : (pb.dim == 3 ? tilted_boxes_of<3, false>(radius) : tilted_boxes_of<2, false>(radius));
-    of(pb, lv, work, threads);
+    return of(pb, lv, work, threads);
 }
 
 } // namespace subsalt::SUBSALT_NS

@@ -1,5 +1,5 @@
 // Where a tile of the TTI step keeps fluxes and accumulators: rings of planes and rows in one block of memory per
-// thread.
+// thread, and how far each of these rows may hold anything but zero.
 #pragma once
 
 #include <cstdlib>
@@ -14,19 +14,26 @@ public:
     TiltedRings() = default;
     TiltedRings(const TiltedRings&) = delete;
     TiltedRings& operator=(const TiltedRings&) = delete;
-    ~TiltedRings() { std::free(memory_); }
+    ~TiltedRings() {
+        std::free(memory_);
+        std::free(ends_);
+    }
 
     /// Make room for a tile that does `planes` planes along x at a time. Memory is kept for the tiles to come.
     void lay_out(const Problem& pb, const Box& tile, int planes) {
+        const Index rows = tile.hi[1] - tile.lo[1];
+        const bool as_before = reach_ == pb.radius && planes_ == planes && rows_ == rows && points_ == pb.n[2] &&
+                               slots_ == (pb.dim == 3 ? 2 * pb.radius + 1 : 1);
         reach_ = pb.radius;
-        y_lo_ = tile.lo[1];
         planes_ = planes;
+        rows_ = rows;
+        points_ = pb.n[2];
         slots_x_ = 2 * reach_ + planes;
         slots_a_ = reach_ + planes;
         slots_ = pb.dim == 3 ? 2 * reach_ + 1 : 1;
         row_ = (pb.n[2] + 15) / 16 * 16 + 2 * room;
         // an odd number of cache lines between planes: rows of several planes are read together
-        plane_ = (tile.hi[1] - tile.lo[1]) * row_ + (row_ / 16 * (tile.hi[1] - tile.lo[1]) % 2 == 0 ? 16 : 0);
+        plane_ = rows * row_ + (row_ / 16 * rows % 2 == 0 ? 16 : 0);
         at_a_ = 2 * slots_x_ * plane_;
         at_y_ = at_a_ + 2 * slots_a_ * plane_;
         at_z_ = at_y_ + 2 * planes * slots_ * row_;
@@ -43,6 +50,7 @@ public:
         }
         for (Index k = at_zeros_; k < at_zeros_ + 2 * row_; ++k)
             memory_[k] = 0.0f;
+        if (!as_before) forget_ends();
     }
 
     /// The first row of the tile at z = 0, by field and plane; the others follow at distances of `row`.
@@ -55,15 +63,37 @@ public:
     Index row() const { return row_; }
     Index slots() const { return slots_; }
 
+    /// The points from z = 0 on that may be other than zero in a row of the flux along x, of the accumulator, and of
+    /// the fluxes along y and z; `whole`: all, and the lanes behind them.
+    std::int32_t& end_x(Index plane, Index row) const { return ends_[plane % slots_x_ * rows_ + row]; }
+    std::int32_t& end_a(Index plane, Index row) const { return ends_[(slots_x_ + plane % slots_a_) * rows_ + row]; }
+    std::int32_t& end_yz(Index j, Index slot) const { return ends_[(slots_x_ + slots_a_) * rows_ + j * slots_ + slot]; }
+    Index whole() const { return row_ - 2 * room; }
+
     const float* zeros() const { return memory_ + at_zeros_ + room; }
     float* work() const { return memory_ + at_zeros_ + row_ + room; } // zeros outside the windows of the layer
 
 private:
     Index at_slot(int f, Index j, Index slot) const { return ((f * planes_ + j) * slots_ + slot) * row_ + room; }
 
+    /// Any row may hold anything.
+    void forget_ends() {
+        const Index count = (slots_x_ + slots_a_) * rows_ + planes_ * slots_;
+        if (count > size_of_ends_) {
+            std::free(ends_);
+            ends_ = static_cast<std::int32_t*>(std::malloc(static_cast<std::size_t>(count) * sizeof(std::int32_t)));
+            if (ends_ == nullptr) std::abort();
+            size_of_ends_ = count;
+        }
+        for (Index i = 0; i < count; ++i)
+            ends_[i] = static_cast<std::int32_t>(whole());
+    }
+
     static constexpr Index room = 32; // floats on both sides of a row
+    std::int32_t* ends_ = nullptr;
+    Index size_of_ends_ = 0, rows_ = 0, points_ = 0;
     float* memory_ = nullptr;
-    Index size_ = 0, row_ = 0, plane_ = 0, y_lo_ = 0, reach_ = 0, planes_ = 0;
+    Index size_ = 0, row_ = 0, plane_ = 0, reach_ = 0, planes_ = 0;
     Index slots_x_ = 0, slots_a_ = 0, slots_ = 0;
     Index at_a_ = 0, at_y_ = 0, at_z_ = 0, at_zeros_ = 0;
 };

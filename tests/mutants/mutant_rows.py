@@ -214,6 +214,15 @@ SLABS = [
         "test_front.py",
         "native",
     ),
+    Mutant(
+        "Slabs",
+        "rows of a tilted medium end with their fluxes",
+        "native/isa/front.hpp",
+        "widened(pb, ends.step, ends.flux);",
+        "widened(pb, ends.step, room);",
+        "test_front.py",
+        "native",
+    ),
 ]
 
 CHECKPOINTS = [

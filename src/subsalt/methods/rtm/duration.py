@@ -244,12 +244,10 @@ PREPARED = ("trace input", "traces", "setup")
 def _reached(needs: Needs, shot: Shot, group: int) -> tuple[float, float]:
     """Return the part of the grid that the source wavefield and that of the receivers reach, mean over their steps.
 
-    Slabs and what lies below topography are computed whole, on the processor tilted media too (`native/isa/front.hpp`,
-    `native/cuda/reached.cu`).
+    Slabs and what lies below topography are computed whole (`native/isa/front.hpp`, `native/cuda/reached.cu`).
     """
     setup = needs.setup
-    whole = setup.propagation.topography is not None or (needs.medium == "tti" and needs.gpu is None)
-    if group > 1 or whole or not cpu.leaves_out():
+    if group > 1 or setup.propagation.topography is not None or not cpu.leaves_out():
         return 1.0, 1.0
     domain = needs.domain(shot)
     grid = setup.model.grid
