@@ -154,7 +154,7 @@ MOST_CELLS_OFF = 1.5
 SHOTS, QUICK_SHOTS = (4, 4), (4, 1)
 #: sha256 of the samples of the image, by numerics class and number of shots, made with the pinned packages
 RECORDED = {
-    ("fma", 16): "3eb95b64f3151dfb2ad12d5369a038733d7f481b6b49c2dfd31090535cafe00f",
+    ("fma", 16): "c1d8af2af36e519de9419671f758e4c41414101c02a78c140442f62346446267",
     ("fma", 4): "c69d1a9580b6fb3553b4ac3d600144368e6ddf69a0e9e8fe47232d7151e6750f",
 }
 
