@@ -80,7 +80,7 @@ def bare_root(suite: str) -> Path:
 
 
 def collect(dist: Path, python: str, folder: Path) -> list[Path]:
-    """Put our wheels for this Python, and all that they need, into a folder; return ours."""
+    """Put our wheels for this Python, and all that they need, into a folder; return ours there."""
     shutil.rmtree(folder, ignore_errors=True)
     tag = "cp311-cp311" if python == "3.11" else "cp312-abi3"
     ours = [*dist.glob(f"subsalt_imaging-*-{tag}-*.whl"), *dist.glob("subsalt_lab-*.whl")]
@@ -102,7 +102,7 @@ def collect(dist: Path, python: str, folder: Path) -> list[Path]:
         *("--python-version", python, "--implementation", "cp", "-c", ROOT / "constraints.txt"),
         *("--find-links", dist, "-d", folder, *ours),
     )
-    return ours
+    return [folder / wheel.name for wheel in ours]
 
 
 def run(*words: object) -> None:
