@@ -61,6 +61,18 @@ GROUPS = (
         {PACKAGE: ("born", "born_adjoint", "rtm_operator", "dot_test")},
     ),
     Group(
+        "tensors",
+        "PyTorch",
+        "Modelling and Born modelling as functions of tensors, with their gradients.",
+        {"subsalt.torch": ()},
+    ),
+    Group(
+        "notebooks",
+        "Notebooks",
+        "A progress bar and the player of a shot in Jupyter.",
+        {"subsalt.notebook": ()},
+    ),
+    Group(
         "files",
         "Jobs and files",
         "Read and write surveys, traces and volumes; check, plan and run job files.",

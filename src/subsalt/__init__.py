@@ -34,8 +34,9 @@ Time migration
 Further
     `Frame`, `Box`, `Topography`, `TimeSlices`, `write_slices`, `dense_source`
 
-These names and the modules `subsalt.analytic` (exact solutions), `subsalt.errors` and `subsalt.view` (pictures as
-files) are the public interface. Everything else may move from one version to the next. A name is imported when it is
+These names and the modules `subsalt.analytic` (exact solutions), `subsalt.errors`, `subsalt.view` (pictures as files),
+`subsalt.notebook` (progress and player in Jupyter) and `subsalt.torch` (functions on tensors) are the public interface.
+Everything else may move from one version to the next. A name is imported when it is
 first used.
 """
 

@@ -164,6 +164,9 @@ class ForwardResult:
             )
         return np.stack([np.asarray(s.data) for s in self.survey.shots])
 
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_modelled(self))
+
     def to_xarray(self) -> xarray.Dataset:
         """Return the traces as a dataset of xarray, as `Survey.to_xarray`.
 
@@ -222,6 +225,9 @@ class MigrationResult:
     repaired: int
     phases: dict[str, float]
     point_steps: int
+
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_image(self))
 
     def to_xarray(self) -> xarray.Dataset:
         """Return image and illumination as a dataset of xarray: dimensions x, (y,) z in m, z positive down.

@@ -182,6 +182,9 @@ class Survey:
         shots = [Shot(i + 1, s[i], r[i], None if d is None else d[i]) for i in range(len(s))]
         return cls(shots, TimeAxis(nt, dt, t0), ndim)
 
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_survey(self))
+
     def to_xarray(self) -> xarray.Dataset:
         """Return the survey as a dataset of xarray, with the names of MDIO.
 

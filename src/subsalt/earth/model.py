@@ -114,6 +114,9 @@ class EarthModel(TimeStep):
             self.theta, self.phi = tilt.normalised(self.theta, self.phi, self.grid.ndim)
             self._tilted = bool(self.theta.any())
 
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_model(self))
+
     def to_xarray(self) -> xarray.Dataset:
         """Return the model as a dataset of xarray.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from subsalt.errors import Finding, SubsaltError
+from subsalt.extensions import library
 from subsalt.job.signal.summary import signal_row
 from subsalt.plan.disk import Disk, disk_error
 from subsalt.plan.gpu import PlannedGpu
@@ -56,6 +57,9 @@ class Plan(Generic[Basis]):
     memory_error: SubsaltError | None = None
     warnings: Sequence[Finding] = field(default_factory=tuple)
     ranks_together: int = 1
+
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_plan(self))
 
     @property
     def disk(self) -> Disk:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from subsalt.errors import Finding
+from subsalt.extensions import library
 
 
 @dataclass
@@ -68,6 +69,9 @@ class RunResult:
     unit: str = "shot"
     predicted: dict[str, Any] = field(default_factory=dict)
     grid_point_steps: int = 0
+
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_run(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result for ``--json``."""

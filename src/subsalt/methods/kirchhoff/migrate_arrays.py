@@ -65,6 +65,9 @@ class TimeImage:
     contributions: int
     phases: dict[str, float]
 
+    def _repr_html_(self) -> str:
+        return str(library("notebook_html").of_time_image(self))
+
     def to_xarray(self) -> xarray.Dataset:
         """Return image, gathers, hits and fold as a dataset of xarray, on inline, crossline, offset_class and time.
 

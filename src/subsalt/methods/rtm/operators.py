@@ -17,6 +17,7 @@ from subsalt.acquisition.survey import Shot, Survey, TimeAxis
 from subsalt.acquisition.wavelet import Wavelet
 from subsalt.earth.model import EarthModel
 from subsalt.errors import ConfigError
+from subsalt.extensions import library
 from subsalt.kernels.problem import Z_FRONT, State
 from subsalt.methods.rtm.setup import gate
 from subsalt.methods.rtm.survey_on_model import check_survey
@@ -26,6 +27,8 @@ from subsalt.propagation.options import PropagationOptions
 from subsalt.propagation.propagator import Propagator
 
 if TYPE_CHECKING:
+    import pylops
+
     from subsalt.option_keywords import PropagationKeywords
 
 
@@ -74,6 +77,17 @@ class ModellingOperator:
         """Return the transpose applied to y (nr, nt): the same code in reversed time, receivers emit."""
         _require("data", y, self.range_shape)
         return self._run(self._rcv, y[:, ::-1], self._src)[:, ::-1]
+
+    def to_pylops(self) -> pylops.LinearOperator:
+        """Return the operator for PyLops: of vectors of `domain_shape` and `range_shape`, with ``.H``.
+
+        Raises
+        ------
+        MissingInputError
+            When PyLops is not installed (E118).
+        """
+        operator: pylops.LinearOperator = library("pylops_operator").to_pylops(self, self.propagator.dtype)
+        return operator
 
     def _run(self, at: NDArray, samples: NDArray, to: NDArray) -> NDArray:
         prop = self.propagator
@@ -155,6 +169,28 @@ class RtmOperator:
             samples = self._to_record.apply_transpose(np.asarray(y[i], dtype=np.float64))
             image += self._back(prop, shot, samples)
         return image.reshape(self.model.grid.shape)
+
+    def background(self) -> NDArray[np.float64]:
+        """Return the data (ns, nr, nt) of the background, by the scheme that `forward` linearises."""
+        out = np.zeros(self.range_shape)
+        for i, shot in enumerate(self.survey.shots):
+            prop = self._propagator(shot)
+            recorder = prop.recorder(shot.rcv, self.axis.nt)
+            source = prop.source(shot.src[None], self.signature[None])
+            prop.advance(prop.new_state(), self.axis.nt - 1, sources=[source], recorders=[recorder])
+            out[i] = self._to_record.apply(prop.recorded(recorder)[1].astype(np.float64))
+        return out
+
+    def to_pylops(self) -> pylops.LinearOperator:
+        """Return the operator for PyLops: of vectors of `domain_shape` and `range_shape`, with ``.H``.
+
+        Raises
+        ------
+        MissingInputError
+            When PyLops is not installed (E118).
+        """
+        operator: pylops.LinearOperator = library("pylops_operator").to_pylops(self, np.float64)
+        return operator
 
     def _propagator(self, shot: Shot) -> Propagator:
         positions = np.concatenate([shot.src[None], shot.rcv])
