@@ -37,7 +37,7 @@ def test_pip_itself_is_installed_before_everything_else() -> None:
 
 def test_the_list_of_libraries_has_every_extra_and_nothing_that_is_pinned_otherwise() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    for extra in ("xarray", "pylops", "torch", "obspy", "notebook"):
+    for extra in ("xarray", "pylops", "torch", "notebook"):
         for requirement in extras[extra]:
             assert plain(re.split(r"[<>=\[]", requirement)[0]) in map(plain, LIBRARIES), requirement
     # PyTorch comes with the runtime that it was built for; that of `make cuda` is newer
