@@ -1,4 +1,4 @@
-// Preparation of traces, compiled once per instruction set: SUBSALT_NS and SUBSALT_LANES come from CMakeLists.txt.
+// Preparation of traces.
 #include "kernels/trace_bands.hpp"
 
 namespace subsalt::SUBSALT_NS {

@@ -9,84 +9,50 @@ namespace subsalt::SUBSALT_NS {
 
 using IsoKernel = void (*)(const Problem&, const IsoRow&, Index, Index);
 using VtiKernel = void (*)(const Problem&, const VtiRow&, Index, Index);
+using IsoPairKernel = void (*)(const Problem&, const IsoRow&, Index, Index, Kind ends);
+using VtiPairKernel = void (*)(const Problem&, const VtiRow&, Index, Index, Kind ends);
 
-/// The kernels of a row by kind; `_two`, for the row and the row beyond it, is null for radii without it.
+/// The kernels of a row by kind (but Kind::laplacian); `_two`, for the row and the row beyond it, is null for radii
+/// without it.
 struct KindKernels {
-    IsoKernel iso[4];
-    IsoKernel iso_two[3];
-    VtiKernel vti[4];
-    VtiKernel vti_two[3];
+    IsoKernel iso[3];
+    VtiKernel vti[3];
+    IsoPairKernel iso_two;
+    VtiPairKernel vti_two;
 };
 
-/// The functions of a row for one dimension and radius.
-struct RowKernels {
+/// The functions of a row for one medium's storage, depth axis, dimension and radius.
+struct StepKernels {
     KindKernels fetching[3]; // by Fetch
+    IsoKernel iso_laplacian;
+    VtiKernel vti_laplacian;
+};
+
+/// The functions of the layer for one radius.
+struct LayerKernels {
     decltype(&Layer<0>::psi) psi;
     decltype(&Layer<0>::psi_rows) psi_rows;
     decltype(&Layer<0>::psi_z) psi_z;
     decltype(&Layer<0>::terms) terms;
 };
 
-/// The widest radius whose single rows have kernels of their own. Nearly all rows are done in pairs, and every kernel
-/// costs a second to compile, so single rows of wider stencils, and of a stretched axis, take the kernel of a run-time
-/// radius.
-constexpr int widest_single = 4;
+/// All functions of a row.
+struct RowKernels : StepKernels, LayerKernels {};
 
-template <int M, int Dim, Fetch F, class S, bool Stretched>
-constexpr KindKernels kinds_for() {
-    constexpr int One = M > widest_single || Stretched ? 0 : M;
-    KindKernels out = {
-        {iso_row<One, Dim, Kind::plain, F, S, Stretched>, iso_row<One, Dim, Kind::extra, F, S, Stretched>,
-         iso_row<One, Dim, Kind::damped, F, S, Stretched>, iso_row<One, Dim, Kind::laplacian, F, S, Stretched>},
-        {},
-        {vti_row<One, Dim, Kind::plain, F, S, Stretched>, vti_row<One, Dim, Kind::extra, F, S, Stretched>,
-         vti_row<One, Dim, Kind::damped, F, S, Stretched>, vti_row<One, Dim, Kind::laplacian, F, S, Stretched>},
-        {}};
-    if constexpr (M > 0) {
-        out.iso_two[0] = iso_row_two_planes<M, Dim, Kind::plain, F, S, Stretched>;
-        out.iso_two[1] = iso_row_two_planes<M, Dim, Kind::extra, F, S, Stretched>;
-        out.iso_two[2] = iso_row_two_planes<M, Dim, Kind::damped, F, S, Stretched>;
-        out.vti_two[0] = vti_row_two_planes<M, Dim, Kind::plain, F, S, Stretched>;
-        out.vti_two[1] = vti_row_two_planes<M, Dim, Kind::extra, F, S, Stretched>;
-        out.vti_two[2] = vti_row_two_planes<M, Dim, Kind::damped, F, S, Stretched>;
-    }
-    return out;
-}
-
-template <int M, int Dim, class S, bool Stretched>
-constexpr RowKernels kernels_for = {{kinds_for<M, Dim, Fetch::none, S, Stretched>(),
-                                     kinds_for<M, Dim, Fetch::l1, S, Stretched>(),
-                                     kinds_for<M, Dim, Fetch::l2, S, Stretched>()},
-                                    Layer<M>::psi,
-                                    Layer<M>::psi_rows,
-                                    Layer<M>::psi_z,
-                                    Layer<M>::terms};
-
-template <int Dim, class S, bool Stretched>
-inline const RowKernels& row_kernels_of(int radius) {
-    if (radius == 4) return kernels_for<4, Dim, S, Stretched>;
-    if (radius == 2) return kernels_for<2, Dim, S, Stretched>;
-#if SUBSALT_LANES >= 8
-    if (radius == 6) return kernels_for<6, Dim, S, Stretched>;
-    if (radius == 8) return kernels_for<8, Dim, S, Stretched>;
-#endif
-    return kernels_for<0, Dim, S, Stretched>;
-}
-
+/// Those of each storage (`S`: Floats or Packed16) and depth axis are compiled in a source of their own, as are those
+/// of the layer: row_kernels.hpp, rows_*.cpp, layer.cpp. A radius of 0 asks for the kernels of a run-time radius.
 template <class S, bool Stretched>
-inline const RowKernels& row_kernels_in(int dim, int radius) {
-    return dim == 3 ? row_kernels_of<3, S, Stretched>(radius) : row_kernels_of<2, S, Stretched>(radius);
-}
+const StepKernels& step_kernels(int dim, int radius);
+const LayerKernels& layer_kernels(int radius);
 
 /// Orders 4, 8 and, with 8 or 16 lanes, 12 and 16 have kernels of their own; `generic_radius` asks for the run-time one
 /// there too (tests).
-inline const RowKernels& row_kernels(const Problem& pb, bool generic_radius) {
+inline RowKernels row_kernels(const Problem& pb, bool generic_radius) {
     const int radius = generic_radius ? 0 : pb.radius;
-    const bool stretched = pb.stretch.square != nullptr;
-    if (pb.storage == ModelStorage::u16)
-        return stretched ? row_kernels_in<Packed16, true>(pb.dim, radius)
-                         : row_kernels_in<Packed16, false>(pb.dim, radius);
-    return stretched ? row_kernels_in<Floats, true>(pb.dim, radius) : row_kernels_in<Floats, false>(pb.dim, radius);
+    const bool stretched = pb.stretch.square != nullptr, packed = pb.storage == ModelStorage::u16;
+    const auto of = packed ? (stretched ? step_kernels<Packed16, true> : step_kernels<Packed16, false>)
+                           : (stretched ? step_kernels<Floats, true> : step_kernels<Floats, false>);
+    return {of(pb.dim, radius), layer_kernels(radius)};
 }
 
 /// Row z = 0 is zero, and odd images stand above it: u[-k] = -u[k], for the k in [z0, z1).
@@ -110,9 +76,9 @@ SUBSALT_INLINE void run_kind(const Problem& pb, const RowKernels& kernels, Kind 
     const int k = static_cast<int>(kind);
     const KindKernels& of = kernels.fetching[static_cast<int>(task.fetch)];
     if (pb.medium == Medium::vti)
-        (task.planes == 2 ? of.vti_two : of.vti)[k](pb, row.vti, z0, z1);
+        task.planes == 2 ? of.vti_two(pb, row.vti, z0, z1, kind) : of.vti[k](pb, row.vti, z0, z1);
     else
-        (task.planes == 2 ? of.iso_two : of.iso)[k](pb, row.iso, z0, z1);
+        task.planes == 2 ? of.iso_two(pb, row.iso, z0, z1, kind) : of.iso[k](pb, row.iso, z0, z1);
 }
 
 /// Run the kernels on [za, zb), multiples of the lanes (or the end of the row).
@@ -231,7 +197,7 @@ inline void field_rows(const Problem& pb, const Levels& lv, const RowKernels& ke
 
 /// How many planes, from ix on and before `end`, are best done together.
 SUBSALT_INLINE int planes_at_once(const RowKernels& kernels, Index ix, Index end) {
-    return kernels.fetching[0].iso_two[0] != nullptr && ix + 1 < end ? 2 : 1;
+    return kernels.fetching[0].iso_two != nullptr && ix + 1 < end ? 2 : 1;
 }
 
 /// (L u) of one row without the layer, into a (and b for VTI), whole vectors around [z0, z1).
@@ -240,11 +206,10 @@ inline void laplacian_row(const Problem& pb, const float* const* fields, const R
     const Index at = row_offset(pb, ix, iy);
     const float* u = fields[0] + at;
     if (pb.medium == Medium::vti)
-        kernels.fetching[0].vti[static_cast<int>(Kind::laplacian)](
-            pb, {{u, fields[1] + at}, {a, b}, at, {{u, u}, {u, u}}, u, {0.0f, 0.0f}, {a, b}, 0, 0, 0}, down(z0), z1);
+        kernels.vti_laplacian(pb, {{u, fields[1] + at}, {a, b}, at, {{u, u}, {u, u}}, u, {0.0f, 0.0f}, {a, b}, 0, 0, 0},
+                              down(z0), z1);
     else
-        kernels.fetching[0].iso[static_cast<int>(Kind::laplacian)](pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0, 0, 0},
-                                                                   down(z0), z1);
+        kernels.iso_laplacian(pb, {u, a, at, {u, u}, u, {0.0f, 0.0f}, a, 0, 0, 0}, down(z0), z1);
 }
 
 } // namespace subsalt::SUBSALT_NS

@@ -93,26 +93,29 @@ void iso_row(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
 }
 
 /// The row and the row beyond it, which share 8 of the 10 planes they read at order 8 (in L2: 0.65 of the time of two
-/// single rows, from memory 0.8).
-template <int M, int Dim, Kind K, Fetch F, class Storage, bool Stretched>
-void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1) {
+/// single rows, from memory 0.8). The rows are of kind `ends`, in [row.front, row.back) plain: all kinds in one
+/// function, because every loop written out costs a second to compile.
+template <int M, int Dim, Fetch F, class Storage, bool Stretched>
+void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1, Kind ends) {
     const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
     DepthRow<Stretched> depth(pb, 0, pb.centre, z0);
     const Reach x(pb.plane), y(pb.row);
     const Index ahead = row.ahead, far = ahead + M * pb.plane, beyond = pb.plane;
 
-    const float *w = row.curr + z0, *w2 = w + beyond, *end = row.curr + z1;
+    const float *w = row.curr + z0, *w2 = w + beyond;
     Storage m(pb, Model::m, row.at + z0);
-    const float *extra = row.extra[0] + z0, *extra2 = row.extra[1] + z0, *t = row.t + z0;
     float* prev = row.prev + z0;
     RowWindow v(w), v2(w2);
     if constexpr (F != Fetch::none) {
+        const float* end = row.curr + z1;
         prefetch<F>(w - lanes + far);
         prefetch<F>(w2 - lanes + far);
         prefetch<F>(end + far);
         prefetch<F>(end + beyond + far);
     }
     const auto up_to = [&]<Kind Here>(const float* stop) __attribute__((always_inline)) {
+        const Index z = w - row.curr;
+        const float *extra = row.extra[0] + z, *extra2 = row.extra[1] + z, *t = row.t + z;
         for (; w < stop; w += lanes, w2 += lanes, m += lanes, prev += lanes, extra += lanes, extra2 += lanes,
                          t += lanes, depth += lanes) {
 #if defined(__x86_64__)
@@ -142,11 +145,17 @@ void iso_row_two_planes(const Problem& pb, const IsoRow& row, Index z0, Index z1
             v2.next();
         }
     };
-    if constexpr (K != Kind::plain) {
-        up_to.template operator()<K>(row.curr + (row.front < z1 ? row.front : z1));
-        up_to.template operator()<Kind::plain>(row.curr + (row.back < z1 ? row.back : z1));
+    const Index stops[3] = {row.front < z1 ? row.front : z1, row.back < z1 ? row.back : z1, z1};
+    for (int part = ends == Kind::plain ? 2 : 0; part < 3; ++part) {
+        const Kind kind = part == 1 ? Kind::plain : ends;
+        const float* stop = row.curr + stops[part];
+        if (kind == Kind::plain)
+            up_to.template operator()<Kind::plain>(stop);
+        else if (kind == Kind::extra)
+            up_to.template operator()<Kind::extra>(stop);
+        else
+            up_to.template operator()<Kind::damped>(stop);
     }
-    up_to.template operator()<K>(end);
 }
 
 } // namespace subsalt::SUBSALT_NS

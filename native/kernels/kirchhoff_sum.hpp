@@ -252,10 +252,10 @@ SUBSALT_INLINE void add_vectors(const KirchhoffRules& rules, const Held& held, f
         now = next;
     }
     const Index left = nt - last;
-    if (left >= lanes)
-        store(image + last, add_found<antialias, fixed>(held, now, bands, load(image + last)));
-    else
-        store_first(image + last, left, add_found<antialias, fixed>(held, now, bands, load_first(image + last, left)));
+    const bool whole = left >= lanes;
+    const Vec before = whole ? load(image + last) : load_first(image + last, left);
+    const Vec sum = add_found<antialias, fixed>(held, now, bands, before);
+    whole ? store(image + last, sum) : store_first(image + last, left, sum);
 }
 
 /// The lanes that are live, as bits. `muted`: some may be muted.

@@ -115,9 +115,9 @@ void vti_row(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
     }
 }
 
-/// The row and the row beyond it, which share most of what they read of p along x.
-template <int M, int Dim, Kind K, Fetch F, class Storage, bool Stretched>
-void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1) {
+/// The row and the row beyond it, which share most of what they read of p along x; kinds as in iso_row_two_planes.
+template <int M, int Dim, Fetch F, class Storage, bool Stretched>
+void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1, Kind ends) {
     const Weights cx(pb.c[0], M), cy(pb.c[1], M), cz(pb.c[2], M);
     const Vec centre = set1(pb.centre);
     DepthRow<Stretched> depth(pb, 1, pb.c[2][0], z0);
@@ -160,11 +160,16 @@ void vti_row_two_planes(const Problem& pb, const VtiRow& row, Index z0, Index z1
             v2.next();
         }
     };
-    if constexpr (K != Kind::plain) {
-        up_to.template operator()<K>(row.front < z1 ? row.front : z1);
-        up_to.template operator()<Kind::plain>(row.back < z1 ? row.back : z1);
+    const Index stops[3] = {row.front < z1 ? row.front : z1, row.back < z1 ? row.back : z1, z1};
+    for (int part = ends == Kind::plain ? 2 : 0; part < 3; ++part) {
+        const Kind kind = part == 1 ? Kind::plain : ends;
+        if (kind == Kind::plain)
+            up_to.template operator()<Kind::plain>(stops[part]);
+        else if (kind == Kind::extra)
+            up_to.template operator()<Kind::extra>(stops[part]);
+        else
+            up_to.template operator()<Kind::damped>(stops[part]);
     }
-    up_to.template operator()<K>(z1);
 }
 
 } // namespace subsalt::SUBSALT_NS

@@ -162,7 +162,7 @@ class Copy:
             path.write_text(text.replace(ONE_ISA[1], ONE_ISA[2].format(isa=self._isa)))
 
     def _is_mine(self, name: str) -> bool:
-        other = re.search(r"(?:isa|prepare)_(v2|v3|v4|generic)\.dir", name)
+        other = re.search(r"isa_(v2|v3|v4|generic)\.dir", name)
         return other is None or other[1] == self._isa
 
     @staticmethod

@@ -1,0 +1,2 @@
+// The sum of Kirchhoff migration.
+#include "isa/kirchhoff.hpp"
