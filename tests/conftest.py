@@ -17,7 +17,7 @@ for folder in ("", "methods/rtm", "io", "lab", "mpi", "run"):
 import once  # noqa: E402
 from cpu_record import CpuRecord  # noqa: E402
 from emulated_plugin import EMULATED_PLUGIN  # noqa: E402
-from thorough import ALL  # noqa: E402
+from thorough import ALL, alternating  # noqa: E402
 
 # the same examples each time, but in `make test-all`, and as much time for each as a busy machine takes
 settings.register_profile(
@@ -63,6 +63,23 @@ def pytest_configure(config):
         folder = tempfile.TemporaryDirectory(prefix="subsalt-tests-")
         os.environ[once.FOLDER] = folder.name
         config.add_cleanup(folder.cleanup)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Try kernels on one depth axis or the other, where a test has many parameters (`thorough.alternating`)."""
+    tests, left_out = {}, set()
+    for item in items:
+        if "depth_axis" in getattr(getattr(item, "callspec", None), "params", {}):
+            tests.setdefault((item.path, item.originalname), []).append(item)
+    for same in tests.values():
+        names = [name for name in same[0].callspec.params if name != "depth_axis"]
+        values = [[repr(item.callspec.params[name]) for item in same] for name in [*names, "depth_axis"]]
+        # the number of a value: where it first stands
+        rows = list(zip(*([list(dict.fromkeys(of)).index(v) for v in of] for of in values), strict=True))
+        left_out.update(item for item, tried in zip(same, alternating(rows), strict=True) if not tried)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_collection_finish(session):

@@ -1,8 +1,9 @@
 """How much of what could be tried is tried: a sample in ``make test``, all of it in ``make test-all``."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product
+from math import prod
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -40,6 +41,22 @@ def pairs(
         chosen.append(row)
         left -= _pairs_of(row)
     return [row for row in every if row in chosen]
+
+
+def alternating(rows: Sequence[tuple[int, ...]]) -> list[bool]:
+    """Return which rows to try, where a row says for each parameter which of its values it has, the last one, of two
+    values, independent of the others: those that the colours of a chess board choose.
+
+    So every combination of the other parameters is tried with one value of the last, and every combination of all but
+    one of them with both. All rows are tried where they are not a product of three other parameters at least, and in
+    ``make test-all``.
+    """
+    columns = {column for column in zip(*(row[:-1] for row in rows), strict=True) if len(set(column)) > 1}
+    every = prod(len(set(column)) for column in columns)
+    whole = len({row[:-1] for row in rows}) == every and len(rows) == 2 * every
+    if ALL or len(columns) < 3 or not whole:
+        return [True] * len(rows)
+    return [(sum(of) + row[-1]) % 2 == 0 for of, row in zip(zip(*columns, strict=True), rows, strict=True)]
 
 
 def _pairs_of(row: tuple[object, ...]) -> set[object]:
