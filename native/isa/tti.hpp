@@ -113,7 +113,7 @@ private:
     Index farthest(const std::int32_t* ends, Index x, Index planes, Index y) const {
         Index end = 0;
         for (Index j = x; j < x + planes; ++j)
-            end = larger(end, ends[j * pb_.n[1] + y]);
+            end = larger(end, static_cast<Index>(ends[j * pb_.n[1] + y]));
         return end;
     }
     Index flux_end(Index x, Index planes, Index y) const {
