@@ -249,7 +249,10 @@ def extracted(archive: Path, folder: Path) -> None:
     """Extract a compressed archive of our own."""
     folder.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive) as opened:
-        opened.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            opened.extractall(folder, filter="data")
+        else:  # Python before 3.11.4; the archive is our own
+            opened.extractall(folder)
 
 
 def compiled(kit: Path, site: Path) -> Path:

@@ -116,7 +116,10 @@ def source(name: str, out: Path) -> tuple[Path, Path]:
     unpacked = folder / file.name.removesuffix(".tar.gz")
     shutil.rmtree(unpacked, ignore_errors=True)
     with tarfile.open(file) as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            archive.extractall(folder, filter="data")
+        else:  # Python before 3.11.4; the archive is our own
+            archive.extractall(folder)
     return file, unpacked
 
 
