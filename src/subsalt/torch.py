@@ -77,7 +77,7 @@ def forward(
     Raises
     ------
     ConfigError
-        For a tensor of another device, dtype, layout or shape (E773), before anything is computed.
+        For a tensor of another device, dtype, layout or shape (E777), before anything is computed.
     MissingInputError
         When PyTorch is not installed (E118).
     UnknownOptionError
@@ -136,7 +136,7 @@ def born(
     Raises
     ------
     ConfigError
-        For a tensor of another device, dtype, layout or shape (E773), before anything is computed.
+        For a tensor of another device, dtype, layout or shape (E777), before anything is computed.
     MissingInputError
         When PyTorch is not installed (E118).
     UnknownOptionError
@@ -176,27 +176,27 @@ def _array(name: str, tensor: Any, shape: tuple[int, ...]) -> NDArray:
     module = package("torch", "torch", "a function on tensors")
     if not isinstance(tensor, module.Tensor):
         raise ConfigError(
-            f"{name} is a {type(tensor).__name__}, not a tensor", f"torch.as_tensor({name})", code="E773"
+            f"{name} is a {type(tensor).__name__}, not a tensor", f"torch.as_tensor({name})", code="E777"
         )
     if not tensor.is_cpu:
         raise ConfigError(
-            f"{name} is on the device {tensor.device}; waves take CPU tensors", f"{name}.cpu()", code="E773"
+            f"{name} is on the device {tensor.device}; waves take CPU tensors", f"{name}.cpu()", code="E777"
         )
     if tensor.dtype not in (module.float32, module.float64):
-        raise ConfigError(f"{name} holds {tensor.dtype}", f"{name}.float() or {name}.double()", code="E773")
+        raise ConfigError(f"{name} holds {tensor.dtype}", f"{name}.float() or {name}.double()", code="E777")
     if tuple(tensor.shape) != shape:
         raise ConfigError(
             f"{name} has shape {tuple(tensor.shape)}, the grid or survey has {shape}",
             "transpose or resample it",
-            code="E773",
+            code="E777",
         )
     if tensor.layout is not module.strided:
-        raise ConfigError(f"{name} has the layout {tensor.layout}", f"{name}.to_dense()", code="E773")
+        raise ConfigError(f"{name} has the layout {tensor.layout}", f"{name}.to_dense()", code="E777")
     if not tensor.is_contiguous():
         raise ConfigError(
             f"{name} has strides {tuple(tensor.stride())}, no contiguous array",
             f"{name}.contiguous()",
-            code="E773",
+            code="E777",
         )
     array: NDArray = np.from_dlpack(tensor.detach())
     return array

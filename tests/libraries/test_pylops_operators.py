@@ -65,4 +65,4 @@ def test_a_complex_vector_is_refused_with_the_cure():
     operator = born().to_pylops()
     with pytest.raises(ConfigError, match=r"complex128.*x\.real") as refused:
         operator.matvec(np.zeros(20 * 14, complex))
-    assert refused.value.code == "E773"
+    assert refused.value.code == "E777"

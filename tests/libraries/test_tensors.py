@@ -124,7 +124,7 @@ def test_a_tensor_that_is_no_model_is_refused_with_the_cure(name):
         functions.forward(spoil(torch.full(GRID.shape, 2000.0)), GRID, SURVEY, WAVELET)
     assert says in refused.value.message
     assert cure in refused.value.fix
-    assert refused.value.code == "E773"
+    assert refused.value.code == "E777"
     assert "\n" not in str(refused.value)
 
 

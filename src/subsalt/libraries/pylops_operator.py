@@ -55,6 +55,6 @@ def _real(x: NDArray) -> NDArray:
         raise ConfigError(
             f"a vector of {x.dtype}: waves are real",
             "apply the operator to x.real and x.imag; dottest(..., complexflag=0)",
-            code="E773",
+            code="E777",
         )
     return x
