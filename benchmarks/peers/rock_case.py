@@ -28,30 +28,30 @@ DEEP = 40.0
 DT, SAMPLES = 0.004, 501
 #: what positions are multiples of, wavelengths
 STEP = 4.0
-#: sides of the box: low and high, of x, y, z
-BOX = np.array([(-8.0, 48.0), (-8.0, 36.0), (0.0, DEEP)])
+#: sides of the box: low and high, of x, y, z. Along y it is as narrow as receivers off the line of the source allow
+BOX = np.array([(-8.0, 48.0), (-8.0, 8.0), (0.0, DEEP)])
 SOURCE = np.array([0.0, 0.0, 4.0])
 #: receivers above, up to 40 wavelengths from the source, and at depth
 UPPER = [
     (4, 0),
     (8, 0),
+    (12, 4),
     (16, 0),
+    (20, 0),
+    (20, 4),
     (24, 0),
+    (28, 0),
+    (28, -4),
     (32, 0),
+    (36, 4),
     (40, 0),
-    (0, 12),
-    (8, 8),
-    (16, 12),
-    (20, 20),
-    (28, 28),
-    (36, 16),
 ]
-LOWER = [(8, 0, 20), (20, 0, 16), (24, 12, 24), (36, 4, 36)]
+LOWER = [(8, 0, 20), (20, 4, 16), (24, 0, 24), (36, 0, 36)]
 #: in 2-D
 UPPER_2D = [(-4,), (4,), (8,), (12,), (16,), (20,), (24,), (28,), (32,), (36,), (40,)]
 LOWER_2D = [(8, 20), (20, 16), (24, 24), (36, 36)]
 #: lens: middle, radius at which exp(-1/2) of it is left, and its strength
-LENS, LENS_RADIUS, LENS_STRENGTH = np.array([20.0, 8.0, 16.0]), 4.0, 0.08
+LENS, LENS_RADIUS, LENS_STRENGTH = np.array([20.0, 0.0, 16.0]), 4.0, 0.08
 #: reflector: depth, half width of its rise as a part of the local wavelength, and its strength
 REFLECTOR, RISE, REFLECTOR_STRENGTH = 28.0, 0.3, 0.1
 #: depths between which the anisotropy rises from nothing

@@ -1,0 +1,231 @@
+"""How long does each program take for a shot in rock that is right to 1 % in every record, in 3-D?
+
+    python benchmarks/accuracy_rock.py [iso vti] [--flat] [--scan]
+
+The case `rock` of `make bench-accuracy` (`peers/rock_case.py`): velocity grows from 1500 to 4500 m/s over 40 shortest
+wavelengths of the top. Ours is `subsalt.forward` with ``grid = "auto"``, on a uniform depth axis and on one that
+follows the velocity, with its layer of 12 cells. Devito has Taylor weights of order 8, 12 and 16, damping, 0.99 of the
+largest stable time step and the same correction of time dispersion; of its grids, on all of which source and receivers
+are nodes, the coarsest on which every record is right. The records are judged by `rock_reference.py`; ``--flat`` is the
+case in 2-D, ``--scan`` prints the errors of Devito's grids and times nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
+
+from facts import machine, spread
+from rock_case import (
+    BOTTOM,
+    DT,
+    F0,
+    LENS_STRENGTH,
+    MEDIA,
+    REFLECTOR_STRENGTH,
+    SAMPLES,
+    SHORTEST,
+    Setting,
+    name_of,
+)
+from rock_reference import kept, relative
+from sides import HUGE_PAGES, Side, Worker
+
+from run import ratio
+from subsalt import ricker
+from subsalt.acquisition.survey import TimeAxis
+from subsalt.methods.rtm.traces import source_samples, to_record
+from subsalt.numerics.stencil import Stencil
+
+ACCURACY = 0.01
+#: points per shortest wavelength of the model that ours is given, and its orders
+GIVEN, OUR_ORDERS = 4.5, (8, 12)
+#: a part of the largest stable time step
+OF_STABLE = 0.99
+#: Devito's orders, the grids that are tried, in points per shortest wavelength, and the cells of its layer
+PEER_ORDERS, PEER_POINTS, PEER_LAYER = (8, 12, 16), (4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 8.0), 40
+
+
+def peer_setting(medium: str, ndim: int, order: int, points: float, layer: int, folder: str) -> Setting:
+    """Return how Devito computes."""
+    spacing = SHORTEST / points
+    nyquist = Stencil(order, "taylor").nyquist()
+    epsilon = MEDIA[medium][0]
+    fastest = BOTTOM * (1 + LENS_STRENGTH * 0.7) * (1 + REFLECTOR_STRENGTH)
+    across = 1 + 2 * epsilon
+    dt = OF_STABLE * 2 * spacing / (fastest * math.sqrt(nyquist * ((ndim - 1) * across + 1)))
+    steps = math.ceil((SAMPLES - 1) * DT / dt) + 40
+    return Setting(medium, order, spacing, folder, ndim, options={"layer": layer}, dt=dt, nt=steps)
+
+
+@dataclass
+class Entry:
+    """One side: what it computes, who computes it, and what was found."""
+
+    setting: Setting
+    peer: str = ""
+    worker: Worker | None = None
+    error: float = math.nan
+    each: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def start(self, threads: int) -> None:
+        """Start the process; the peer compiles and tunes."""
+        ours = Side("subsalt_rock.py", "", env={"XDG_CACHE_HOME": self.setting.folder})
+        theirs = Side("devito_rock.py", "", "devito", env=HUGE_PAGES)
+        self.worker = Worker(theirs if self.peer else ours, self.setting, threads)  # type: ignore[arg-type]
+        if self.peer:
+            self.worker.ask("tune")
+
+    def round(self) -> float:
+        """Model the shot once, judge its records, and return the seconds."""
+        assert self.worker is not None
+        setting, traces = self.setting, Path(self.setting.folder) / "traces.npy"
+        if not self.peer:
+            seconds = float(self.worker.ask("round", out=str(traces)))
+            records = np.load(traces)
+        else:
+            axis = TimeAxis(setting.nt, setting.dt)
+            begin = time.perf_counter()
+            np.save(
+                wavelet := traces.with_name("wavelet.npy"), source_samples(ricker(F0, DT / 4), axis, True)
+            )
+            before = time.perf_counter() - begin
+            seconds = before + self.worker.ask("round", wavelet=str(wavelet), out=str(traces))
+            begin = time.perf_counter()
+            mapping = to_record(axis, TimeAxis(SAMPLES, DT), time_dispersion=True)
+            records = mapping.apply(np.load(traces).astype(np.float64))
+            seconds += time.perf_counter() - begin
+        self.facts = self.worker.ask("facts")
+        self.error, self.each = relative(records, kept(name_of(setting.medium, setting.ndim)))
+        return seconds
+
+    def row(self) -> dict[str, Any]:
+        """Return what there is to publish."""
+        assert self.worker is not None
+        return {
+            "order": self.setting.order,
+            "points": round(self.setting.points, 3),
+            "dt": round(self.facts["dt"], 7),
+            "point_steps": self.facts["point_steps"],
+            "error": float(f"{self.error:.3g}"),
+            "worst_record": max(self.each),
+            "seconds": round(median(self.seconds), 3),
+            "spread": round(spread(self.seconds), 4),
+            "peak_bytes": self.worker.ask("memory")["peak"],
+            "version": self.facts["version"],
+        }
+
+    def close(self) -> None:
+        """End the process."""
+        if self.worker is not None:
+            self.worker.close()
+            self.worker = None
+
+
+def coarsest(medium: str, ndim: int, order: int, options: argparse.Namespace, folder: Path) -> Entry | None:
+    """Return the side of the peer on the coarsest grid on which every record is right; None where none is."""
+    for points in options.points:
+        where = folder / f"devito-{order}-{points:g}"
+        where.mkdir()
+        entry = Entry(peer_setting(medium, ndim, order, points, options.layer, str(where)), "devito")
+        entry.start(options.threads)
+        seconds = entry.round()
+        print(
+            f"{name_of(medium, ndim)}: Devito, order {order}, {points:g} points, layer {options.layer}: "
+            f"{entry.error:.2%}, worst {max(entry.each):.2%}, {seconds:.1f} s",
+            entry.each,
+            flush=True,
+        )
+        if max(entry.each) <= ACCURACY and not options.scan:
+            return entry
+        entry.close()
+    return None
+
+
+def measure(medium: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run one medium and return its row."""
+    ndim = 2 if options.flat else 3
+    sides: dict[str, Entry] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for order in options.peer_orders:
+                coarse = coarsest(medium, ndim, order, options, Path(folder))
+                if coarse is not None:
+                    sides[f"Devito, order {order}"] = coarse
+            for order in () if options.scan else OUR_ORDERS:
+                for axis in ("uniform", "auto"):
+                    where = Path(folder) / f"ours-{order}-{axis}"
+                    where.mkdir()
+                    keys: dict[str, object] = {"grid": "auto", "depth_axis": axis}
+                    setting = Setting(medium, order, SHORTEST / GIVEN, str(where), ndim, options=keys)
+                    sides[f"order {order}, depth axis {axis}"] = entry = Entry(setting)
+                    entry.start(options.threads)
+                    entry.round()
+            for i in range(0 if options.scan else options.rounds):
+                for name in sides if i % 2 == 0 else reversed(sides):
+                    sides[name].seconds.append(sides[name].round())
+            rows = {name: entry.row() for name, entry in sides.items()} if not options.scan else {}
+        finally:
+            for entry in sides.values():
+                entry.close()
+    theirs = [name for name in rows if sides[name].peer]
+    best = min(theirs, key=lambda n: rows[n]["seconds"], default=None)
+    for name, row in rows.items():
+        said = f"{median(ratio_of(sides[best], sides[name])):.2f}" if best else ""
+        print(
+            f"{name:32}{row['points']:6.2f}{row['point_steps'] / 1e9:8.2f} G{row['error']:9.2%}"
+            f"{row['worst_record']:9.2%}{row['seconds']:9.2f} s{row['peak_bytes'] / 1e6:7.0f} MB  {said}",
+            flush=True,
+        )
+    ratios = {n: ratio(sides[best].seconds, sides[n].seconds) for n in rows if best and not sides[n].peer}
+    return {"peer": best, "rounds": options.rounds, "ratios": ratios, "sides": rows}
+
+
+def ratio_of(theirs: Entry, ours: Entry) -> list[float]:
+    """Return the ratio of every round."""
+    return [a / b for a, b in zip(theirs.seconds, ours.seconds, strict=True)]
+
+
+def main() -> None:
+    """Parse, run, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("media", nargs="*", default=["iso", "vti"], help="iso, vti")
+    parser.add_argument("--flat", action="store_true", help="the case in 2-D")
+    parser.add_argument("--scan", action="store_true", help="only errors of the peer")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--peer-orders", type=int, nargs="*", default=PEER_ORDERS)
+    parser.add_argument("--points", type=float, nargs="+", default=PEER_POINTS, help="of the peer")
+    parser.add_argument("--layer", type=int, default=PEER_LAYER, help="cells of the peer's damping")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    result = {
+        "question": "accuracy in rock",
+        "command": "python benchmarks/accuracy_rock.py " + " ".join(options.media),
+        "machine": machine(options.threads),
+        "media": {medium: measure(medium, options) for medium in options.media},
+    }
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
