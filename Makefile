@@ -130,7 +130,7 @@ lint: $(STAMP) ## style, types, layers, spelling, words of the documentation
 	$(PY) docs/check_words.py
 	$(PY) benchmarks/house.py --hold
 	@# misspelt on purpose in tests of "did you mean"; statics are corrections of traces
-	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,mdoel,netwrok,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr,trough src packages tests native docs examples benchmarks *.md Makefile CMakeLists.txt
+	$(BIN)/codespell -S 'docs/demo-shot.html,*/data/*' -L chek,mdoel,netwrok,numer,statics,fo,outptu,imagin,apperture,windowz,equil,fpr,trough,boundery src packages tests native docs examples benchmarks *.md Makefile CMakeLists.txt
 
 docs: $(STAMP) ## build the documentation as a site in build/docs: warnings, broken links and anchors are errors
 	@$(PY) -c 'import sphinx, myst_parser, pydata_sphinx_theme, numpydoc, sphinx_design' 2>/dev/null || $(PY) -m pip install $(PIP_FLAGS) $(SPHINX)
