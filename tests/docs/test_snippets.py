@@ -10,6 +10,7 @@ import inspect
 import os
 import re
 import shlex
+import sys
 import tomllib
 import warnings
 from importlib import import_module
@@ -135,7 +136,10 @@ def imported(tree):
 def thing(module, name):
     """Return what an import gives."""
     there = import_module(module)
-    return there if name is None else getattr(there, name, None) or import_module(f"{module}.{name}")
+    # "import a.b" binds a, in which b is then found
+    if name is None:
+        return sys.modules[module.split(".")[0]]
+    return getattr(there, name, None) or import_module(f"{module}.{name}")
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").rglob("*.py")), ids=named)
