@@ -7,7 +7,7 @@
 
 Steps run one after the other, what tells most first (gpu_steps.py); each command is a process of its own with a time
 limit. A step that fails, hangs or gives other bytes than the processor is marked so, and the next one runs. OUT has at
-most `FILES` files, written anew after every command, so that nothing measured is lost when the machine is:
+most `FILES` files, rewritten after every command, so that nothing measured is lost when the machine is:
 results.json, summary.txt, log.txt, and the module that was compiled there. The same command again repeats what was cut
 or failed and keeps the rest; ``--again`` keeps nothing.
 

@@ -179,7 +179,7 @@ def download(folder: Path, python: str) -> None:
 
 
 def shorten(wheel: Path, folders: tuple[str, ...]) -> None:
-    """Write a wheel anew without some of its folders."""
+    """Rewrite a wheel without some of its folders."""
     new = wheel.with_suffix(".new")
     with zipfile.ZipFile(wheel) as old, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as short:
         for item in old.infolist():

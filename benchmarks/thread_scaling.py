@@ -1,8 +1,8 @@
 """How do time steps scale over the cores of one node, ours and Devito's?
 
 Of each case of bench-peers (`peers/cases.py`) ours with equal damping and Devito at its usual best, one process each.
-For every number of threads both choose their blocks anew, then rounds alternate. Wavefields are compared first, as in
-bench-peers: a point source, and the filled grid. ``--alone`` measures ours alone.
+For every number of threads both choose their blocks again; then rounds alternate. Wavefields are compared first,
+as in bench-peers: a point source, and the filled grid. ``--alone`` measures ours alone.
 
     python benchmarks/thread_scaling.py --cases iso-256 vti-256 --threads 1 2 4 8 16 [--json FILE]
 
