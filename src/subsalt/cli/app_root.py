@@ -23,7 +23,7 @@ OTHER_PACKAGES = {"lab": "Measure this machine and MPI programs on it."}
 #: the sub-commands as `subsalt --help` lists them
 GROUPS = {
     "Prepare": ("example", "scan", "init", "wavelet", "check", "explain", "plan"),
-    "Run": ("model", "migrate", "vscan", "submit", "resume", "stop", "watch"),
+    "Run": ("model", "migrate", "vscan", "submit", "unit", "resume", "stop", "watch"),
     "Results": ("view", "report", "export", "reimage", "play"),
     "Machine": ("doctor", "demo", "lab"),
 }

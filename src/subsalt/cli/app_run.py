@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from subsalt.cli import plan_command, ranks, submit_command, vscan_command
+from subsalt.cli import plan_command, ranks, submit_command, unit_command, vscan_command
 from subsalt.cli.app_root import (
     JobFile,
     ParallelOptions,
@@ -18,7 +18,7 @@ from subsalt.cli.app_root import (
     Threads,
     command,
 )
-from subsalt.cli.commands import migrate_here
+from subsalt.cli.commands import migrate_here, prepare_here
 from subsalt.cli.output import Out, printable, spread, usage
 from subsalt.cli.talk import Json, Talk
 
@@ -38,6 +38,13 @@ def migrate(
     start: StartOptions,
     parallel: ParallelOptions,
     restart: RestartOptions,
+    prepare: Annotated[
+        bool,
+        typer.Option(
+            "--prepare",
+            help="Check the job and plan its shots, but compute none: `subsalt unit` computes them one by one.",
+        ),
+    ] = False,
 ) -> None:
     """Migrate the traces of [data] to a depth image or a time image, depending on `method` in the job.
 
@@ -45,9 +52,9 @@ def migrate(
     """
     printer = restart.out()
     with ranks.on_all_ranks(job, printer, start.shots) as read:
-        migrate_here(
-            read, start.run or read.default_run_dir, printer, restart, parallel, recompute=start.recompute
-        )
+        run = start.run or read.default_run_dir
+        do = prepare_here if prepare else migrate_here
+        do(read, run, printer, restart, parallel, recompute=start.recompute)
 
 
 @command(
@@ -89,6 +96,21 @@ def submit(
     until the image is complete.
     """
     submit_command.submit(job, options, slurm, talk)
+
+
+@command(
+    "Compute single shots or blocks of a prepared run.",
+    "subsalt unit survey.run --unit 17",
+    "subsalt unit survey.run --place 4 --attempt 2",
+)
+@spread
+def unit(run: RunDir, which: unit_command.UnitOptions, threads: Threads = None) -> None:
+    """Compute units of a run that `subsalt migrate JOB --prepare` has begun, and publish them.
+
+    Any number of these commands may run at a time, on any machine that sees the run directory, also several for one
+    unit: all give the same bytes. `subsalt resume RUN` makes the image. One line of JSON is printed for each unit.
+    """
+    unit_command.unit(run, which, ParallelOptions(threads))
 
 
 @command(

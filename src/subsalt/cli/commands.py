@@ -24,6 +24,7 @@ from subsalt.missing_files import missing_file
 if TYPE_CHECKING:
     from subsalt.cli.app_root import ParallelOptions, RestartOptions
     from subsalt.job.base import BaseJob
+    from subsalt.run.method_run import RunState
 
 
 #: what a result names of its files, and the label of each
@@ -80,8 +81,27 @@ def migrate_here(
 ) -> None:
     """Migrate the survey of a job into a run directory, on all ranks, and show the result."""
     from subsalt.methods import method_of
+    from subsalt.run.migrate import migrate_checked
+
+    job, state = _checked(job, run, out, restart, parallel, recompute)
+    with out.progress("migrating", f"{method_of(job.method).unit}s") as bar:
+        state.request = replace(state.request, progress=bar)
+        done = migrate_checked(job, state)
+    show_result(out, done)
+    end_with_holes(
+        out,
+        done,
+        f"the reasons are in {done.report} and {done.run_dir / 'quarantine'}; fix the cause, then run: "
+        f"subsalt resume {done.run_dir} --retry-quarantined",
+    )
+
+
+def _checked(
+    job: BaseJob, run: Path, out: Out, restart: RestartOptions, parallel: ParallelOptions, recompute: bool
+) -> tuple[BaseJob, RunState]:
+    """Return a job that passed its checks, with the choices of its run directory, and the state of the run."""
     from subsalt.run.method_run import RunRequest, RunState
-    from subsalt.run.migrate import migrate_checked, pinned_job
+    from subsalt.run.migrate import pinned_job
 
     state = RunState.of(RunRequest(run, None, restart.strict, restart.options(), out.note, recompute))
     with state.clock("check"):
@@ -93,16 +113,29 @@ def migrate_here(
             raise ConfigError(
                 f"{job.path or run} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102"
             )
-    with out.progress("migrating", f"{method_of(job.method).unit}s") as bar:
-        state.request = replace(state.request, progress=bar, stored=pinned)
-        done = migrate_checked(job, state)
-    show_result(out, done)
-    end_with_holes(
-        out,
-        done,
-        f"the reasons are in {done.report} and {done.run_dir / 'quarantine'}; fix the cause, then run: "
-        f"subsalt resume {done.run_dir} --retry-quarantined",
-    )
+    state.request = replace(state.request, stored=pinned)
+    return job, state
+
+
+def prepare_here(
+    job: BaseJob,
+    run: Path,
+    out: Out,
+    restart: RestartOptions,
+    parallel: ParallelOptions,
+    *,
+    recompute: bool = False,
+) -> None:
+    """Begin the run of a job without computing anything, and show its units that are left."""
+    from subsalt.methods import method_of
+    from subsalt.run.migrate import prepare_checked
+
+    job, state = _checked(job, run, out, restart, parallel, recompute)
+    left = prepare_checked(job, state)
+    word = method_of(job.method).unit
+    out.row("prepared", f"{run}: {len(left)} {word}s to compute")
+    out.row("next", f"subsalt unit {run} --unit {left[0]}" if left else f"subsalt resume {run}")
+    out.json({"run": run, "unit": word, "left": left})
 
 
 def show_result(out: Out, result: Any) -> None:

@@ -48,7 +48,7 @@ _CLICK: type[Exception] = next(c for c in typer.BadParameter.__mro__ if c.__name
 #: nearly over, and starts the job again on 75
 STOPPING = {signal.SIGTERM: 143, signal.SIGUSR1: 75}
 #: commands that go on when they are started again: they end with 75 on SIGTERM too
-GO_ON = ("migrate", "vscan", "model", "resume")
+GO_ON = ("migrate", "vscan", "model", "resume", "unit")
 
 
 class Terminated(BaseException):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
 
 #: commands that all ranks work on; any other one is done by rank 0 while the others leave
-PARALLEL = ("check", "migrate", "vscan", "model", "resume", "reimage", "doctor")
+PARALLEL = ("check", "migrate", "vscan", "model", "resume", "unit", "reimage", "doctor")
 
 
 def leaves(argv: list[str]) -> bool:

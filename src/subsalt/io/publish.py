@@ -432,16 +432,19 @@ def make_folder(path: str | os.PathLike[str], mode: int = 0o777) -> Path:
     return folder
 
 
-def remove_leftovers(folder: str | os.PathLike[str]) -> list[Path]:
+def remove_leftovers(folder: str | os.PathLike[str], but: str = "") -> list[Path]:
     """Remove what writers that were killed left in a folder and its subfolders; return the paths.
 
-    Only for folders whose lock the caller holds: the temporary files of an active writer look the same.
+    Only for folders whose lock the caller holds: the temporary files of an active writer look the same. A subfolder
+    named `but`, in which others may write, is left out.
     """
     removed = []
     for place, folders, files, fd in os.fwalk(folder, follow_symlinks=False):
         if os.fstat(fd).st_uid not in {os.geteuid(), os.stat(folder).st_uid}:
             folders.clear()  # nothing of ours is in a folder of somebody else
             continue
+        if but in folders and os.fspath(place) == os.fspath(folder):
+            folders.remove(but)
         for name in [n for n in (*folders, *files) if TEMPORARY.fullmatch(n)]:
             if name in folders:
                 folders.remove(name)

@@ -25,6 +25,7 @@ CONTENTS = (
     "progress.json",
     "pictures",
     "images",
+    "attempts",
     "rounds",
     "restart",
     "quarantine",
@@ -48,7 +49,7 @@ BESIDE = (
 )
 #: what is changed where it lies, not replaced
 IN_PLACE = ("run.lock", "events.jsonl", "ledger.sqlite", "ledger.sqlite-*")
-FOLDERS = ("pictures", "images", "rounds", "restart", "quarantine", "snapshots", "previous")
+FOLDERS = ("pictures", "images", "attempts", "rounds", "restart", "quarantine", "snapshots", "previous")
 
 
 def own_run(folder: Path, *, writing: bool = False, deep: bool = True) -> Path:

@@ -15,6 +15,7 @@ from subsalt.io.input_traffic import TRACES, InputTraffic
 from subsalt.parallel.watchdog import watch
 from subsalt.propagation import devices
 from subsalt.run import facts, scheduler
+from subsalt.run.attempts import adopt
 from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.leftovers import noted_memory
 from subsalt.run.lock import check_shared
@@ -78,6 +79,16 @@ class Meter:
         return facts.since(self._device, self._work)
 
 
+def set_up(run: MethodRun) -> None:
+    """Read the inputs of a run, and set up the objects that all its units share. Collective."""
+    state, threads = run.state, run.job.parallel.threads
+    run.load()
+    with state.clock("setup"):
+        state.threads = scheduler.threads_for(state.world, None if threads == "auto" else int(threads))
+        state.device = devices.prepare(state.world, run.job.parallel.device, state.threads)
+        run.prepare()
+
+
 class Engine(Generic[Result]):
     """Carries a run from its model to its result, on one rank; all ranks call `carry` together.
 
@@ -116,14 +127,38 @@ class Engine(Generic[Result]):
 
     def _prepare(self) -> None:
         """Set up the objects that all units share."""
-        run, state = self.run, self.state
-        run.load()
-        with state.clock("setup"):
-            threads = run.job.parallel.threads
-            state.threads = scheduler.threads_for(state.world, None if threads == "auto" else int(threads))
-            state.device = devices.prepare(state.world, run.job.parallel.device, state.threads)
-            run.prepare()
-        run.identify()
+        set_up(self.run)
+        self.run.identify()
+
+    def plan(self) -> list[int]:
+        """Begin the run, or take it up again, and return the units that are left in its current round, uncomputed.
+
+        Other processes may compute them (`run.one_unit`); a later start enters what they have published.
+        """
+        state = self.state
+        self._prepare()
+        with ExitStack() as stack:
+            with state.clock(self.record.phase):
+                self._open(stack)
+                rounds = Rounds(state, self.run.several_rounds)
+                self.record.begin(stack)
+            state.world.agree(self.run.only_here())
+            left: list[int] = []
+            for _ in rounds.to_do():
+                left = [unit.id for unit in self._units_left()[1]]
+                if left or not self.run.several_rounds:
+                    break
+                rounds.close(self.run.close_round())
+            if state.live is not None:
+                state.live.prepared = True
+        return left
+
+    def _units_left(self) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the units of the current round, and those that are left. Collective."""
+        with self.state.clock(self.record.phase):
+            adopt(self.state)
+            units = self.run.units()
+            return units, self.record.left(units)
 
     def _open(self, stack: ExitStack) -> None:
         """Open the folder of the run."""
@@ -137,9 +172,7 @@ class Engine(Generic[Result]):
     def _do_round(self, stack: ExitStack, number: int, crash: CrashNote | None) -> None:
         """Compute the units of a round that are left."""
         run, record, state = self.run, self.record, self.state
-        with state.clock(record.phase):
-            units = run.units()
-            left = record.left(units)
+        units, left = self._units_left()
         if self._groups is not None:
             self._groups.free()
         with state.clock("setup"):

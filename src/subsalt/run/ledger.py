@@ -35,6 +35,8 @@ from subsalt.run.ledger_file import (
 from subsalt.run.lock import RunLock
 from subsalt.run.settings import CHECK, COPY, NAME, check_of, hash_of, sound_copy
 
+#: the folder in which processes that do not hold the lock compute units (`run.attempts`)
+ATTEMPTS = "attempts"
 _NOBODY_RUNS = "UPDATE shot SET state = 'planned' WHERE state = 'running'"
 
 
@@ -70,7 +72,7 @@ class Ledger:
         self.scratch: list[str] = []
         self.lock = RunLock(self.folder)
         try:
-            remove_leftovers(self.folder)
+            remove_leftovers(self.folder, but=ATTEMPTS)
             self._db = self._open()
         except BaseException:
             self.lock.release()
@@ -232,6 +234,10 @@ class Ledger:
     def start(self, unit: int) -> None:
         """Record that a unit is being computed."""
         self._set("state = 'running', attempt = attempt + 1, reason = NULL", (), unit)
+
+    def attempt(self, unit: int) -> int:
+        """Return how often a unit has been started."""
+        return int(self._units("attempt", "id = ?", (unit,))[0][0])
 
     def finish(self, unit: int, sha256: str, seconds: float) -> None:
         """Record that the partial result of a unit is published."""

@@ -23,7 +23,7 @@ STATES = {"planned", "running", "done", "quarantined"}
 LONGEST_PATH = 500
 
 #: the table of units has the name of the first kind there was; blocks of an image are in it as well
-_SCHEMA = """
+SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS shot (
     id INTEGER NOT NULL,
@@ -158,7 +158,7 @@ def connect(path: Path) -> sqlite3.Connection:
         result = db.execute("PRAGMA integrity_check").fetchone()
         if result is None or result[0] != "ok":
             raise sqlite3.DatabaseError(f"integrity check: {result}")
-        db.executescript(_SCHEMA)
+        db.executescript(SCHEMA)
         have = {r[1] for r in db.execute("PRAGMA table_info(shot)")}
         for column in _ADDED:
             if column not in have:
@@ -182,7 +182,7 @@ def _number_by_round(db: sqlite3.Connection) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
         db.execute("ALTER TABLE shot RENAME TO former")
-        for statement in _SCHEMA.split(";"):
+        for statement in SCHEMA.split(";"):
             db.execute(statement)
         db.execute(f"INSERT INTO shot ({columns}, round) SELECT {columns}, 0 FROM former")
         db.execute("DROP TABLE former")

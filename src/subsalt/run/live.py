@@ -76,6 +76,8 @@ class Live:
 
     def __post_init__(self) -> None:
         self.request: StopRequest | None = None
+        #: whether this start only plans the units
+        self.prepared = False
         self._queue: UnitQueue | None = None
         self._in_hand: dict[int, InHand] = {}
         self._total = self._before = self._counted = 0
@@ -140,7 +142,7 @@ class Live:
             signal.signal(signal.SIGUSR1, self._handler)
         forget_request(self.folder)
         if error is None:
-            self._write("finished")
+            self._write("stopped" if self.prepared else "finished", "prepared" * self.prepared)
             return
         stopped = isinstance(error, RunStopped) or not isinstance(error, Exception)
         why = self.request.why if self.request is not None else str(error) or type(error).__name__

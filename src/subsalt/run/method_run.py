@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from subsalt import kernels
-from subsalt.errors import Finding
+from subsalt.errors import ConfigError, Finding
 from subsalt.io.stored_marks import StoredMarks
 from subsalt.kernels.device import Device
 from subsalt.parallel.comm import Comm, world
@@ -107,6 +107,8 @@ class RunState:
         Whether the method has several rounds.
     results : list of RoundResult
         Results of the rounds before the current one.
+    attempt : Path or None
+        Folder into which this process writes when it computes single units for the owner of the run directory.
     """
 
     request: RunRequest
@@ -124,6 +126,7 @@ class RunState:
     round: int = 0
     several_rounds: bool = False
     results: list[RoundResult] = field(default_factory=list)
+    attempt: Path | None = None
 
     @classmethod
     def of(cls, request: RunRequest) -> RunState:
@@ -135,6 +138,11 @@ class RunState:
         """The run directory."""
         return self.request.run_dir
 
+    @property
+    def work_folder(self) -> Path:
+        """Folder for what the units write: the run directory, or that of an attempt at one of them."""
+        return self.attempt or self.folder
+
     def stored_marks(self) -> StoredMarks | None:
         """Return where marks of traces by their samples are kept; None on other ranks than the first."""
         if self.ledger is None:
@@ -145,7 +153,7 @@ class RunState:
     @property
     def images(self) -> Path:
         """Folder of the partial results of the current round."""
-        images = self.folder / "images"
+        images = self.work_folder / "images"
         return images / f"round_{self.round:03d}" if self.several_rounds else images
 
     def hashes(self) -> dict[int, str]:
@@ -205,6 +213,14 @@ class MethodRun(ABC):
     @abstractmethod
     def units(self) -> Sequence[Any]:
         """Enter the units of the current round into the ledger and return them; damaged ones are planned again."""
+
+    def planned_units(self) -> Sequence[Any]:
+        """Return the units of the current round as the ledger has them, for a process that computes one of them."""
+        return self.units()
+
+    def only_here(self) -> ConfigError | None:
+        """Return why units cannot be computed by processes that do not own the run directory; None when they can."""
+        return None
 
     def units_ahead(self) -> int:
         """Return the number of units in rounds after the current one, as far as it is known."""

@@ -85,3 +85,9 @@ def migrate_checked(job: BaseJob, state: RunState) -> RunResult:
     """Migrate a job whose checks have passed. Collective."""
     run: ImagingRun = method_of(job.method).open_run(job, state)
     return Engine(run, RunDirectory(run)).carry()
+
+
+def prepare_checked(job: BaseJob, state: RunState) -> list[int]:
+    """Begin the run of a job whose checks have passed, and return its units that are left, uncomputed. Collective."""
+    run: ImagingRun = method_of(job.method).open_run(job, state)
+    return Engine(run, RunDirectory(run)).plan()

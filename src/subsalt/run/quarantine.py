@@ -63,6 +63,11 @@ def record_path(folder: Path, unit: int, number: int = 0) -> Path:
     return folder / FOLDER / f"shot_{unit:06d}{of_round}.json"
 
 
+def traces_path(folder: Path, unit: int) -> Path:
+    """Return the copy of the traces of a unit that failed."""
+    return folder / FOLDER / f"shot_{unit:06d}.traces.npy"
+
+
 def read_record(folder: Path, unit: int, number: int = 0) -> dict[str, Any]:
     """Return the record of a unit's failures in a round, empty when there is none."""
     try:
@@ -161,7 +166,7 @@ def forget_failures(folder: Path, unit: int, number: int = 0) -> None:
     """Remove the records of a unit that has succeeded after all."""
     if not (folder / FOLDER).is_dir():
         return
-    for path in (record_path(folder, unit, number), folder / FOLDER / f"shot_{unit:06d}.traces.npy"):
+    for path in (record_path(folder, unit, number), traces_path(folder, unit)):
         with suppress(FileNotFoundError):
             own.unlink(path)
 

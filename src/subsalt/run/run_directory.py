@@ -13,6 +13,7 @@ from subsalt.io.event_log import read_events, said_of
 from subsalt.io.publish import publish_text
 from subsalt.parallel.comm import Comm
 from subsalt.run import facts
+from subsalt.run.attempts import forget_all
 from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.engine import Meter
 from subsalt.run.facts import computed_by, facts_of_ending, facts_of_job, over_ranks, write_facts
@@ -144,6 +145,7 @@ class RunDirectory:
             # pictures show the finished run
             files = written.files + run.finish()
             if state.world.is_root:
+                forget_all(state.folder)
                 # those that one rank draws may take most
                 peak["max"] = max(peak["max"], facts.peak_resident())
                 names = [str(f.relative_to(state.folder)) for f in files]

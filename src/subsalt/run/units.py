@@ -100,28 +100,33 @@ class Bookkeeping:
 
     def _record(self, outcome: Outcome) -> bool:
         """Record the outcome of a unit in the ledger and the log of events; return whether it is tried again."""
-        ledger, unit = self.ledger, outcome["unit"]
-        assert ledger is not None
-        named = ledger.named(unit)
-        aside = "reason" in outcome and quarantine.count_failure(ledger, unit, outcome["reason"])
+        assert self.ledger is not None
         if self.live is not None:
-            self.live.over(unit, outcome.get("counted"))
-        if "reason" in outcome:
-            what = "quarantined" if aside else "failed"
-            log_event(ledger.folder, event=what, **named, reason=outcome["reason"])
-            return not aside
-        quarantine.forget_failures(ledger.folder, unit, ledger.round)
-        if "damaged" in outcome:
-            log_event(ledger.folder, event="damaged", **named, reason=outcome["damaged"])
-        if "wavefields" in outcome:
-            wavefields = [Wavefield.of(unit, w | {"folders": ledger.scratch}) for w in outcome["wavefields"]]
-            ledger.keep_wavefields(unit, wavefields)
-            log_event(ledger.folder, event="kept", shot=unit, wavefields=[vars(w) for w in wavefields])
-        ledger.finish(unit, outcome["sha256"], outcome["seconds"])
-        done = {"seconds": round(outcome["seconds"], 3), "sha256": outcome["sha256"]}
-        done |= {k: outcome[k] for k in ("checkpoint", "facts", "by") if outcome.get(k)}
-        log_event(ledger.folder, event="done", **named, **done)
-        return False
+            self.live.over(outcome["unit"], outcome.get("counted"))
+        return enter_outcome(self.ledger, outcome)
+
+
+def enter_outcome(ledger: Ledger, outcome: Outcome) -> bool:
+    """Enter the outcome of a unit in the ledger and the log of events; return whether it is tried again."""
+    unit = outcome["unit"]
+    named = ledger.named(unit)
+    if "reason" in outcome:
+        aside = quarantine.count_failure(ledger, unit, outcome["reason"])
+        what = "quarantined" if aside else "failed"
+        log_event(ledger.folder, event=what, **named, reason=outcome["reason"])
+        return not aside
+    quarantine.forget_failures(ledger.folder, unit, ledger.round)
+    if "damaged" in outcome:
+        log_event(ledger.folder, event="damaged", **named, reason=outcome["damaged"])
+    if "wavefields" in outcome:
+        wavefields = [Wavefield.of(unit, w | {"folders": ledger.scratch}) for w in outcome["wavefields"]]
+        ledger.keep_wavefields(unit, wavefields)
+        log_event(ledger.folder, event="kept", shot=unit, wavefields=[vars(w) for w in wavefields])
+    ledger.finish(unit, outcome["sha256"], outcome["seconds"])
+    done = {"seconds": round(outcome["seconds"], 3), "sha256": outcome["sha256"]}
+    done |= {k: outcome[k] for k in ("checkpoint", "facts", "by", "host") if outcome.get(k)}
+    log_event(ledger.folder, event="done", **named, **done)
+    return False
 
 
 def run_units(

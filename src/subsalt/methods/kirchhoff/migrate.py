@@ -367,6 +367,17 @@ class BlocksRun(ImagingRun):
         )
         return self.blocks
 
+    def planned_units(self) -> Sequence[Block]:
+        """Return the blocks of the ledger; what is left of them is not cut again."""
+        state = self.state
+        table = self.setup.table
+        self.signal = signal_facts(table, state.world, state.clock, state.stored_marks(), state.request.say)
+        self.points = BlockRestartPoints(state.work_folder, state.run_id)
+        known = _known_blocks(state.ledger) if state.ledger is not None else None
+        blocks = state.world.bcast(None if known is None else [b.to_list() for b in known])
+        self.blocks = [Block.from_list(b) for b in blocks or ()]
+        return self.blocks
+
     def facts(self) -> dict[str, Any]:
         """Return grid, classes, velocity, traces and plan."""
         return beginning_facts(self.setup, self.layout) | self.signal

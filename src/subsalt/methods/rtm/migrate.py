@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
-from subsalt.errors import CorruptionError
+from subsalt.errors import ConfigError, CorruptionError
 from subsalt.job.signal.summary import signal_ended, signal_facts
 from subsalt.machine.machine_file import Machine
 from subsalt.methods.rtm.ahead import ShotsAhead
@@ -317,6 +317,17 @@ class ShotsRun(ImagingRun):
             state.request.say(text)
         return shots
 
+    def only_here(self) -> ConfigError | None:
+        """Return the refusal to keep wavefields: they lie in the scratch of whoever propagated them."""
+        keep = self.job.checkpoint_options.keep
+        if keep == "none":
+            return None
+        return ConfigError(
+            f'[checkpoint] keep = "{keep}": wavefields that single units keep are not found again',
+            "leave keep out, or run the job with subsalt migrate, without --engine and --prepare",
+            code="E874",
+        )
+
     def facts(self) -> dict[str, Any]:
         """Return grid, time axes, model and plan."""
         facts = beginning_facts(self.setup, self.survey)
@@ -350,7 +361,7 @@ class ShotsRun(ImagingRun):
         several = [
             stack.enter_context(
                 RunSchemes.of_run(
-                    self.setup, self.plan, groups.group, job.checkpoint_options, state.folder, fields_id
+                    self.setup, self.plan, groups.group, job.checkpoint_options, state.work_folder, fields_id
                 )
             )
             for _ in range(self.plan.at_once)
@@ -391,6 +402,9 @@ class ShotsRun(ImagingRun):
             yield OneOf([runner.process for runner in self.runners])
         for runner in self.runners:
             runner.give_back()
+        if state.attempt is not None:
+            # nobody comes again to its folder of scratch
+            schemes.scratch.remove_empty()
 
     def assemble(self) -> Written:
         """Sum the partial images, and write image, illumination and pictures."""
