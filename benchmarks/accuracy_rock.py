@@ -57,18 +57,26 @@ GIVEN, OUR_ORDERS = 4.5, (8, 12)
 OF_STABLE = 0.99
 #: Devito's orders, the grids that are tried, in points per shortest wavelength, and the cells of its layer
 PEER_ORDERS, PEER_POINTS, PEER_LAYER = (8, 12, 16), (4.0, 4.5, 5.0, 5.5, 6.0, 6.5, 7.0, 8.0), 40
+#: amplitude that a wave at normal incidence keeps on its way through the layer and back
+PEER_ECHO = 1e-4
 
 
-def peer_setting(medium: str, ndim: int, order: int, points: float, layer: int, folder: str) -> Setting:
+def peer_setting(
+    medium: str, ndim: int, order: int, points: float, layer: int, echo: float, folder: str
+) -> Setting:
     """Return how Devito computes."""
     spacing = SHORTEST / points
     nyquist = Stencil(order, "taylor").nyquist()
     epsilon = MEDIA[medium][0]
     fastest = BOTTOM * (1 + LENS_STRENGTH * 0.7) * (1 + REFLECTOR_STRENGTH)
     across = 1 + 2 * epsilon
-    dt = OF_STABLE * 2 * spacing / (fastest * math.sqrt(nyquist * ((ndim - 1) * across + 1)))
+    # an upright axis: across it ndim - 1 directions; a tilted one: at most all
+    symbol = nyquist * ((ndim - 1) * across + (across if medium == "tti" else 1))
+    dt = OF_STABLE * 2 * spacing / (fastest * math.sqrt(symbol))
     steps = math.ceil((SAMPLES - 1) * DT / dt) + 40
-    return Setting(medium, order, spacing, folder, ndim, options={"layer": layer}, dt=dt, nt=steps)
+    return Setting(
+        medium, order, spacing, folder, ndim, options={"layer": layer, "echo": echo}, dt=dt, nt=steps
+    )
 
 
 @dataclass
@@ -120,6 +128,7 @@ class Entry:
         return {
             "order": self.setting.order,
             "points": round(self.setting.points, 3),
+            "layer": self.setting.options.get("layer", 12) if self.setting.options else 12,
             "dt": round(self.facts["dt"], 7),
             "point_steps": self.facts["point_steps"],
             "error": float(f"{self.error:.3g}"),
@@ -142,11 +151,14 @@ def coarsest(medium: str, ndim: int, order: int, options: argparse.Namespace, fo
     for points in options.points:
         where = folder / f"devito-{order}-{points:g}"
         where.mkdir()
-        entry = Entry(peer_setting(medium, ndim, order, points, options.layer, str(where)), "devito")
+        entry = Entry(
+            peer_setting(medium, ndim, order, points, options.layer, options.echo, str(where)), "devito"
+        )
         entry.start(options.threads)
         seconds = entry.round()
         print(
-            f"{name_of(medium, ndim)}: Devito, order {order}, {points:g} points, layer {options.layer}: "
+            f"{name_of(medium, ndim)}: Devito, order {order}, {points:g} points, "
+            f"layer {options.layer}, echo {options.echo:g}: "
             f"{entry.error:.2%}, worst {max(entry.each):.2%}, {seconds:.1f} s",
             entry.each,
             flush=True,
@@ -206,7 +218,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("media", nargs="*", default=["iso", "vti"], help="iso, vti")
+    parser.add_argument("media", nargs="*", default=["iso", "vti"], help="iso, vti, tti")
     parser.add_argument("--flat", action="store_true", help="the case in 2-D")
     parser.add_argument("--scan", action="store_true", help="only errors of the peer")
     parser.add_argument("--rounds", type=int, default=3)
@@ -214,6 +226,7 @@ def main() -> None:
     parser.add_argument("--peer-orders", type=int, nargs="*", default=PEER_ORDERS)
     parser.add_argument("--points", type=float, nargs="+", default=PEER_POINTS, help="of the peer")
     parser.add_argument("--layer", type=int, default=PEER_LAYER, help="cells of the peer's damping")
+    parser.add_argument("--echo", type=float, default=PEER_ECHO, help="what the peer's damping sends back")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     result = {

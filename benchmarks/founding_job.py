@@ -96,6 +96,7 @@ CASE = (
     "threads",
     "device",
     "whole_grid",
+    "grid",
 )
 
 
@@ -152,6 +153,8 @@ def job_text(options: argparse.Namespace, dt: float) -> str:
     """Return the job."""
     disk = 'place = "disk"\n' if options.strategy != "auto" else ""
     memory = f'memory = "{options.memory}"\n' if options.memory != "auto" else ""
+    # of 2009: the grid of the model, which Taylor's weights need, and one time step for both orders
+    grid = f'stencil = "taylor"\ngrid = "model"\ndt = {dt!r}' if options.grid == "model" else 'grid = "auto"'
     return f"""\
 title = "founding small case"
 [data]
@@ -165,9 +168,7 @@ delta = "delta.rsf"
 f0 = {F0:g}
 [propagation]
 order = {options.order}
-stencil = "taylor"
-grid = "model"
-dt = {dt!r}
+{grid}
 model_storage = "{options.storage}"
 [imaging]
 condition = "cross-correlation"
@@ -284,6 +285,8 @@ def main() -> None:
     parser.add_argument("--restart-every", type=int, help="steps between restart points; 200, on a GPU none")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--whole-grid", action="store_true", help="also what no wave has reached")
+    parser.add_argument("--grid", choices=["model", "auto"], default="model")
+    parser.add_argument("--make", action="store_true", help="only write volumes, shot and job")
     parser.add_argument("--background", action="store_true", help="start the migration and return")
     parser.add_argument("--report", action="store_true", help="start nothing")
     parser.add_argument("--publish", action="store_true", help="write docs/performance/founding-job-*.json")
@@ -296,6 +299,8 @@ def main() -> None:
         options.shape = LARGE
     if not options.report:
         job = make(options.folder, options)
+        if options.make:
+            return
         code = run(job, options.folder, background=options.background, whole_grid=options.whole_grid)
         if code or options.background:
             raise SystemExit(code)
@@ -315,6 +320,7 @@ def main() -> None:
         "command": f"python benchmarks/founding_job.py FOLDER --order {case['order']} --storage {case['storage']}"
         + (f" --device {case['device']}" if case.get("device", "cpu") != "cpu" else "")
         + (" --whole-grid" if case.get("whole_grid") else "")
+        + (" --grid auto" if case.get("grid") == "auto" else "")
         + (" --large" if tuple(case["shape"]) == LARGE else ""),
         "version": __version__,
         "machine": machine(case["threads"]),
@@ -324,6 +330,7 @@ def main() -> None:
     if options.publish:
         where = f"-{case['device']}" if case.get("device", "cpu") != "cpu" else ""
         where += "-whole-grid" if case.get("whole_grid") else ""
+        where += "-grid-auto" if case.get("grid") == "auto" else ""
         where += "-large" if tuple(case["shape"]) == LARGE else ""
         name = f"founding-job-{case['order']}-{case['storage']}{where}.json"
         (HERE.parent / "docs" / "performance" / name).write_text(json.dumps(result, indent=1) + "\n")

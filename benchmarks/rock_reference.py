@@ -32,7 +32,7 @@ KEPT = Path(__file__).resolve().parent / "rock"
 #: points per shortest wavelength: three times the 2.79 of order 12, on whose grid all positions are nodes
 POINTS = 8.5
 #: the same in 3-D, where those of 8.5 would take a day
-POINTS_3D = 5.0
+POINTS_3D = 5.5
 #: wavelengths beyond sides, top and bottom from which nothing is back within the record: 2 s at 4950 and 1500 m/s;
 #: multiples of `rock_case.STEP`, or source and receivers would not be nodes
 OPEN = (84.0, 24.0, 84.0)

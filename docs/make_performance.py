@@ -215,6 +215,89 @@ def accuracy_side(name: str, side: Mapping[str, Any], once: bool) -> list[str]:
     ]
 
 
+def rock(found: Sequence[Result]) -> str:
+    """Return the tables of a shot in rock whose velocity grows with depth: a row per side."""
+    parts = []
+    head = (
+        "medium, side",
+        "points",
+        "layer",
+        "10^9 point-steps",
+        "error",
+        "worst record",
+        "s",
+        "spread",
+        "peak GB",
+        "the peer's seconds over these",
+    )
+    for result in found:
+        rows = [
+            [
+                f"{medium}: {name}",
+                f"{side['points']:.2f}",
+                f"{side['layer']}",
+                f"{side['point_steps'] / 1e9:.2f}",
+                f"{100 * side['error']:.2f} %",
+                f"{100 * side['worst_record']:.2f} %",
+                f"{side['seconds']:.2f}",
+                f"{100 * side['spread']:.0f} %",
+                f"{side['peak_bytes'] / 1e9:.2f}",
+                ranged(row["ratios"][name]) if name in row["ratios"] else "",
+            ]
+            for medium, row in result["media"].items()
+            for name, side in row["sides"].items()
+        ]
+        parts.append(f"{made_on(result)}; `{result['command']}`\n\n" + markdown(head, rows))
+    return "\n\n".join(parts)
+
+
+def ranged(ratio: Mapping[str, float]) -> str:
+    """Return a ratio with its range."""
+    return f"**{ratio['ratio']:.2f}**, {ratio['min']:.2f} to {ratio['max']:.2f}"
+
+
+def settings(found: Sequence[Result]) -> str:
+    """Return the tables of jobs with one value of a setting and with another, by setting."""
+    parts = []
+    for setting, group in groupby(sorted(found, key=lambda r: r["setting"]), key=lambda r: r["setting"]):
+        mine = list(group)
+        head = (
+            f"job, `{setting}`",
+            "command, s",
+            "spread",
+            "steps, s",
+            "10^9 point-steps",
+            "snapshots, GB",
+            "peak GB",
+        )
+        head += ("over the first: command", "steps", "point-steps", "snapshots", "memory")
+        rows = [line for r in mine for line in setting_rows(r)]
+        lines = dict.fromkeys(f"{made_on(r)}; `{r['command']}`{disturbed(r)}" for r in mine)
+        parts.append("; ".join(lines) + "\n\n" + markdown(head, rows))
+    return "\n\n".join(parts)
+
+
+def setting_rows(result: Result) -> list[list[str]]:
+    """Return a row per value of a setting."""
+    counted = ("seconds", "steps_seconds", "grid_point_steps", "snapshot_bytes", "peak_memory_bytes")
+    out = []
+    for value, row in result["values"].items():
+        ratios = result["ratios"].get(value, {})
+        out.append(
+            [
+                f"{result['case']}: {value}",
+                f"{row['seconds']:.1f}",
+                f"{100 * row['spread']:.0f} %",
+                f"{row['steps_seconds']:.1f}",
+                f"{row['grid_point_steps'] / 1e9:.2f}",
+                f"{row['snapshot_bytes'] / 1e9:.2f}",
+                f"{row['peak_memory_bytes'] / 1e9:.2f}",
+                *(f"{ratios[key]:.2f}" if key in ratios else "" for key in counted),
+            ]
+        )
+    return out
+
+
 def founding(found: Sequence[Result]) -> str:
     """Return the tables of the reverse time migration that a study of 2009 timed."""
     parts = []
@@ -462,6 +545,8 @@ def tables(found: Sequence[Result]) -> str:
     sections = (
         ("Against peers", peers, [r for r in found if r.get("question") == "peers"]),
         ("Time to an accuracy", accuracy, [r for r in found if r.get("question") == "accuracy"]),
+        ("Time to an accuracy in rock", rock, [r for r in found if r.get("question") == "accuracy in rock"]),
+        ("Settings of a job", settings, [r for r in found if r.get("question") == "one setting of a job"]),
         (
             "Reverse time migration of a published study",
             founding,

@@ -1,8 +1,9 @@
 """Devito's side of a shot in rock: `devito_waveform.py` with damping beyond the box and a model that varies.
 
 Source and receivers are nodes, where points of Devito need no interpolation. The layer continues the edges of the model
-and damps as in `devito_worker.py`, with a quadratic profile of so many cells; its profiles are three arrays along the
-axes, and fields have two time levels. Isotropic and VTI, in 2-D and 3-D.
+and damps as in `devito_worker.py`, with a quadratic profile; options of the setting say how many cells it has and what
+a wave at normal incidence keeps of its amplitude on the way through it and back. The profiles are three arrays along
+the axes, and fields have two time levels. Tilted media have the scheme of `devito_worker.along_axis`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,12 @@ from typing import Any
 import numpy as np
 from devito import Buffer, Eq, Function, Grid, Operator, SparseTimeFunction, TimeFunction, configuration
 from devito import __version__ as version
-from devito_worker import compiler_options
+from devito_worker import along_axis, compiler_options
 from protocol import serve
 from rock_case import BOTTOM, LENS_STRENGTH, MEDIA, REFLECTOR_STRENGTH, Setting
 
 configuration["log-level"] = "WARNING"
 configuration["language"] = "openmp"
-
-#: amplitude that a wave at normal incidence keeps on its way through the layer and back
-ECHO = 1e-4
 
 
 class DevitoShot:
@@ -31,7 +29,8 @@ class DevitoShot:
 
     def __init__(self, name: str, variant: str) -> None:
         self.setting = setting = Setting(**json.loads(name))
-        self.layer = int((setting.options or {})["layer"])
+        options = setting.options or {}
+        self.layer, self.echo = int(str(options["layer"])), float(str(options["echo"]))
         self.files = setting.write_model()
         shape = tuple(n + 2 * self.layer for n in setting.shape)
         extent = tuple((n - 1) * setting.spacing for n in shape)
@@ -43,6 +42,9 @@ class DevitoShot:
         ]
         volumes = ["m"] if setting.medium == "iso" else ["m", "e", "s"]
         self.params = {n: Function(name=n, grid=self.grid, space_order=2) for n in volumes}
+        if setting.medium == "tti":
+            axis = ["nx", "ny", "nz"] if setting.ndim == 3 else ["nx", "nz"]
+            self.params |= {n: Function(name=n, grid=self.grid, space_order=setting.order) for n in axis}
         self.src = self._points("src", setting.source[None])
         self.rec = self._points("rec", setting.receivers)
         self.op = Operator(
@@ -78,7 +80,7 @@ class DevitoShot:
         epsilon = MEDIA[setting.medium][0]
         fastest = BOTTOM * (1 + LENS_STRENGTH) * (1 + REFLECTOR_STRENGTH) * math.sqrt(1 + 2 * epsilon)
         depth = (np.arange(self.layer) + 1) / self.layer
-        sigma = 1.5 * fastest / (self.layer * setting.spacing) * math.log(1 / ECHO) * depth**2
+        sigma = 1.5 * fastest / (self.layer * setting.spacing) * math.log(1 / self.echo) * depth**2
         for d, n in zip(self.grid.dimensions, self.grid.shape, strict=True):
             profile = np.zeros(n)
             profile[: self.layer], profile[n - self.layer :] = sigma[::-1], sigma
@@ -99,10 +101,13 @@ class DevitoShot:
             right, gain = {p: k["m"] * p.laplace}, {p: k["m"]}
         else:
             p, q = self.fields
-            a, b = (
-                p.dx2 + p.dy2 if setting.ndim == 3 else p.dx2,
-                getattr(q, f"d{self.grid.dimensions[-1].name}2"),
-            )
+            if setting.medium == "tti":
+                n = tuple(f for name, f in k.items() if name.startswith("n"))
+                a, b = (along_axis(w, n, setting.order) for w in self.fields)
+                a = p.laplace - a
+            else:
+                a = p.dx2 + p.dy2 if setting.ndim == 3 else p.dx2
+                b = getattr(q, f"d{self.grid.dimensions[-1].name}2")
             right = {p: k["m"] * (k["e"] * a + k["s"] * b), q: k["m"] * (k["s"] * a + b)}
             gain = {p: k["m"] * (k["e"] + k["s"]) / 2, q: k["m"] * (k["s"] + 1) / 2}
         steps: list[Any] = [
@@ -132,6 +137,11 @@ class DevitoShot:
             if "e" in k:
                 k["e"][i] = 1 + 2 * read["epsilon"]
                 k["s"][i] = np.sqrt(1 + 2 * read["delta"])
+            if "nx" in k:
+                theta, phi = read["theta"], read.get("phi", np.float32(0))
+                k["nx"][i], k["nz"][i] = np.sin(theta) * np.cos(phi), np.cos(theta)
+                if "ny" in k:
+                    k["ny"][i] = np.sin(theta) * np.sin(phi)
 
     def round(self, wavelet: str, out: str) -> float:
         """Model the shot; return the seconds from opening the model's files to having written the traces."""

@@ -44,10 +44,11 @@ def compiler_options(variant: str) -> Any:
 def along_axis(w: TimeFunction, n: tuple[Function, ...], order: int) -> object:
     """Return V w, the second derivative along the axis of symmetry n, of our scheme."""
     wr = NYQUIST_WEIGHT
-    first = [w.dx(fd_order=order), w.dy(fd_order=order), w.dz(fd_order=order)]
+    names = [f"d{d.name}" for d in w.grid.dimensions]
+    first = [getattr(w, name)(fd_order=order) for name in names]
     g = sum(a * b for a, b in zip(n, first, strict=True))
-    fx, fy, fz = (a * g - wr * b for a, b in zip(n, first, strict=True))
-    return fx.dx(fd_order=order) + fy.dy(fd_order=order) + fz.dz(fd_order=order) + wr * w.laplace
+    flux = [a * g - wr * b for a, b in zip(n, first, strict=True)]
+    return sum(getattr(f, d)(fd_order=order) for f, d in zip(flux, names, strict=True)) + wr * w.laplace
 
 
 def along_axis_of_the_examples(w: TimeFunction, angles: tuple[Function, Function], order: int) -> object:

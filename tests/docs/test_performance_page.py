@@ -134,6 +134,52 @@ BARS = [
 ]
 
 
+SETTING = {
+    "question": "one setting of a job",
+    "case": "a line",
+    "setting": "propagation.depth_axis",
+    "command": "python benchmarks/job_settings.py line.toml propagation.depth_axis uniform auto",
+    "machine": MACHINE,
+    "values": {
+        value: {
+            "seconds": 40.0 / part,
+            "spread": 0.01,
+            "steps_seconds": 30.0 / part,
+            "point_steps": 7e9 / part,
+            "grid_point_steps": 8e9 / part,
+            "snapshot_bytes": 0,
+            "peak_memory_bytes": 1e9 / part,
+        }
+        for value, part in (("uniform", 1), ("auto", 2))
+    },
+    "ratios": {
+        "auto": {"seconds": 0.5, "steps_seconds": 0.51, "grid_point_steps": 0.52, "peak_memory_bytes": 0.53}
+    },
+}
+SIDE = {
+    "points": 4.5,
+    "layer": 12,
+    "point_steps": 3e9,
+    "error": 0.003,
+    "worst_record": 0.006,
+    "seconds": 10.0,
+    "spread": 0.02,
+    "peak_bytes": 0.4e9,
+}
+ROCK = {
+    "question": "accuracy in rock",
+    "command": "python benchmarks/accuracy_rock.py iso",
+    "machine": MACHINE,
+    "media": {
+        "iso": {
+            "peer": "Devito, order 8",
+            "sides": {"Devito, order 8": SIDE | {"layer": 120, "seconds": 90.0}, "order 8": SIDE},
+            "ratios": {"order 8": {"ratio": 9.0, "min": 8.7, "max": 9.25}},
+        }
+    },
+}
+
+
 @pytest.fixture(scope="module")
 def maker():
     spec = importlib.util.spec_from_file_location("make_performance", DOCS / "make_performance.py")
@@ -173,6 +219,14 @@ def test_what_checkpoints_cost_becomes_tables(maker):
     )
     assert "| 96^3, 20 slots, 800 steps, image step 1 | 1.099 | 0.85 to 1.15 | 2147 + 800 steps |" in text
     assert "| cost of protection | 160 x 120 x 120, 6 shots, 251 samples | 1.23 % | 2 % |" in text
+
+
+def test_settings_and_rock_become_tables(maker):
+    text = maker.tables([SETTING, ROCK])
+    assert "| a line: uniform | 40.0 | 1 % | 30.0 | 8.00 | 0.00 | 1.00 |  |  |  |  |  |" in text
+    assert "| a line: auto | 20.0 | 1 % | 15.0 | 4.00 | 0.00 | 0.50 | 0.50 | 0.51 | 0.52 |  | 0.53 |" in text
+    assert "| iso: Devito, order 8 | 4.50 | 120 | 3.00 | 0.30 % | 0.60 % | 90.00 | 2 % | 0.40 |  |" in text
+    assert "| 10.00 | 2 % | 0.40 | **9.00**, 8.70 to 9.25 |" in text
 
 
 def test_a_table_of_the_lab_becomes_one_of_the_page(maker):
