@@ -227,6 +227,16 @@ class Judge:
         word, why = self.word_of(named, trials, new)
         return Verdict(word, why, said, trials)
 
+    def is_named(self) -> bool:
+        """Return whether one check names the fault, or says that it was not checked; no cure is pasted."""
+        findings, _ = look(self.case, judged=False)
+        if any(f.code == BROKE for f in findings):
+            return False
+        new = [f for f in findings if f.code not in self.known]
+        return any(self.plant.names(f, self.case) for f in new) or (
+            not new and self.not_checked() is not None
+        )
+
     def not_checked(self) -> Verdict | None:
         """Return that a mistake in a word that no run reads is named among what was not checked."""
         job = Job.from_toml(self.case.path) if self.plant.unused else None
@@ -417,8 +427,8 @@ def _together(named: list[Finding]) -> list[Finding]:
     return [Finding(named[0].code, "error", "", ", ".join(f.fix for f in same))]
 
 
-def judge(plant, made, folder_of, images: Images) -> Verdict:
-    """Plant a mistake in a survey, check it, paste the cures, and return the verdict.
+def planted_in(plant, made, folder_of, images: Images) -> Judge:
+    """Plant a mistake in a survey, and return who judges what is said of it.
 
     Parameters
     ----------
@@ -435,4 +445,4 @@ def judge(plant, made, folder_of, images: Images) -> Verdict:
     case = clean.moved(folder_of())
     case.clean = clean.folder
     plant.plant(case)
-    return Judge(plant, clean, known, then, case, folder_of, images).verdict()
+    return Judge(plant, clean, known, then, case, folder_of, images)

@@ -27,7 +27,7 @@ from planted import (
 from planted.clean import EXPECTED, SURVEYS
 from planted.form import FORMS, TITLES, Form
 from planted.images import Images
-from planted.judge import Verdict, judge, look, say
+from planted.judge import Judge, Verdict, look, planted_in, say
 from planted.surveys import Case
 from planted.truth import truth
 
@@ -78,10 +78,21 @@ class Bench:
         """Return what is said of a clean survey that should not be."""
         return [say(f) for f in self.clean(name)[3] if f.code not in EXPECTED.get(name, set())]
 
-    def verdict(self, form: Form) -> Verdict:
-        """Plant a mistake, and judge what is said of it."""
+    @contextmanager
+    def planted(self, form: Form) -> Iterator[Judge]:
+        """Plant a mistake, for as long as it is looked at."""
         with self.folders() as folder_of:
-            return judge(form, self.clean(form.base)[:3], folder_of, self.images)
+            yield planted_in(form, self.clean(form.base)[:3], folder_of, self.images)
+
+    def verdict(self, form: Form) -> Verdict:
+        """Plant a mistake, and judge what is said of it and every cure."""
+        with self.planted(form) as judge:
+            return judge.verdict()
+
+    def is_named(self, form: Form) -> bool:
+        """Plant a mistake, and return whether a check names it."""
+        with self.planted(form) as judge:
+            return judge.is_named()
 
 
 def open_forms() -> set[str]:
