@@ -96,7 +96,10 @@ def test_a_volume_is_modelled_and_migrated_to_the_same_files(
     assert files_of(tmp_path / "shots-cuda", "*.sgy") == shots
     (tmp_path / "shots-cpu").rename(tmp_path / "shots")
     for device in ("cpu", "cuda"):
-        migrate_job(on(device, '[data]\nfiles = ["shots/*.sgy"]' + text, tmp_path), tmp_path / device)
+        migrate_job(
+            on(device, '[data]\nfirst_breaks = "ignore"\nfiles = ["shots/*.sgy"]' + text, tmp_path),
+            tmp_path / device,
+        )
     for pattern in ("image.*", "images/*.planes"):
         assert files_of(tmp_path / "cuda", pattern) == files_of(tmp_path / "cpu", pattern)
     # beside the GPU, while it computes the first

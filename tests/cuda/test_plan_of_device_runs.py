@@ -82,7 +82,8 @@ for name in sys.argv[2:]:
 def job(folder: Path, name: str, checkpoint: str) -> Path:
     path = folder / f"{name}.toml"
     text = (
-        f'[data]\nfiles = ["shots/*.sgy"]\n{MODEL}[parallel]\ndevice = "cuda"\n[checkpoint]\n{checkpoint}\n'
+        f'[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n{MODEL}[parallel]\ndevice = "cuda"\n'
+        f"[checkpoint]\n{checkpoint}\n"
     )
     path.write_text(text)
     return path

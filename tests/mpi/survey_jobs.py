@@ -39,6 +39,7 @@ f0 = 18
 MIGRATE = """
 [data]
 files = ["shots/*.sgy"]
+first_breaks = "ignore"
 [model]
 vp = 2000
 {model}

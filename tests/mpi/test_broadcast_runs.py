@@ -6,7 +6,7 @@ import json
 import pytest
 from launch import MPI, run
 
-from job_files import GRID, MIGRATE, OWN_GRID, write_files
+from job_files import GRID, OWN_GRID, RUN, write_files
 
 pytestmark = MPI
 
@@ -34,7 +34,7 @@ def sha(path):
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("broadcast")
     write_files(path)
-    for name, text in (("migrate", MIGRATE + OWN_GRID), ("model", MODEL)):
+    for name, text in (("migrate", RUN + OWN_GRID), ("model", MODEL)):
         (path / f"{name}.toml").write_text(text)
         for io in ("per-rank", "broadcast"):
             parallel = f'\n[parallel]\nio = "{io}"\nranks_per_shot = 2\n'

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from launch import MPI, mpiexec, run
 
-from job_files import MIGRATE, write_files
+from job_files import RUN, write_files
 from patience import PATIENCE
 from subsalt.errors import SubsaltError
 from subsalt_lab.cli.profile import profile_built_in
@@ -139,7 +139,7 @@ def test_both_profiles_of_one_run_agree(tmp_path, n):
 
 def test_a_migration_profiles_itself_and_is_what_it_is_without(tmp_path):
     write_files(tmp_path)
-    (tmp_path / "job.toml").write_text(MIGRATE + "\n[parallel]\nranks_per_shot = 2\n")
+    (tmp_path / "job.toml").write_text(RUN + "\n[parallel]\nranks_per_shot = 2\n")
     words = [*SUBSALT, "migrate", str(tmp_path / "job.toml"), "--run", str(tmp_path / "a")]
     outer, own = both(tmp_path, [mpiexec(), "-n", "2", *words])
     assert counts_of(own) == counts_of(outer)
@@ -173,7 +173,7 @@ def test_nothing_is_counted_that_nobody_asked_for():
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_file_that_cannot_be_made_is_refused_before_anything_starts(tmp_path, n):
     write_files(tmp_path)
-    (tmp_path / "job.toml").write_text(MIGRATE)
+    (tmp_path / "job.toml").write_text(RUN)
     done = run(
         n,
         ["subsalt", "migrate", tmp_path / "job.toml", "--run", tmp_path / "run"],
@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_made_is_refused_before_anything_starts(tmp_path, 
 
 def test_one_process_tells_its_phases(tmp_path):
     write_files(tmp_path)
-    (tmp_path / "job.toml").write_text(MIGRATE)
+    (tmp_path / "job.toml").write_text(RUN)
     words = [*SUBSALT, "migrate", str(tmp_path / "job.toml"), "--run", str(tmp_path / "run")]
     profiled = profile_built_in(words, timeout=PATIENCE).profile
     assert (profiled.ranks, profiled.source, profiled.calls) == (1, "wrapper", ())

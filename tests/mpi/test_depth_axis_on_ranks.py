@@ -50,7 +50,7 @@ def test_ranks_write_the_files_of_one_process(tmp_path: Path, tilt: str) -> None
     model = Job.from_toml(tmp_path / "model.toml")
     model_job(model, tmp_path / "shots")
     assert model.open_propagation_model().grid.depth_axis is not None
-    text += '[data]\nfiles = ["shots/*.sgy"]\n'
+    text += '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n'
     (tmp_path / "alone.toml").write_text(text)
     alone = migrate_job(Job.from_toml(tmp_path / "alone.toml"), tmp_path / "alone")
     cuts = {2: 'ranks_per_shot = 2\ndecomp = "slabs"', 4: "ranks_per_shot = 4\ndecomp = [2, 2]"}

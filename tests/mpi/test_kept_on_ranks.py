@@ -32,6 +32,7 @@ f0 = 20
 MIGRATE = """
 [data]
 files = ["shots/*.sgy"]
+first_breaks = "ignore"
 [model]
 vp = 2000
 [imaging]

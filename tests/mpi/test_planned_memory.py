@@ -17,6 +17,7 @@ pytestmark = MPI
 JOB = """
 [data]
 files = ["shots.sgy"]
+first_breaks = "ignore"
 [model]
 vp = "vp.rsf"
 epsilon = "epsilon.rsf"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from launch import MPI, Launched, alive, descendants, run
 
-from job_files import MIGRATE, survey, write_files
+from job_files import RUN, survey, write_files
 from patience import PATIENCE, wait_for
 from subsalt.run.ledger_file import peek
 from subsalt.run.progress import view_of
@@ -38,8 +38,8 @@ def folders(tmp_path_factory):
 
 def made(path, nt):
     write_files(path, survey(SHOTS, nt=nt))
-    (path / "job.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 1\n")
-    (path / "slabs.toml").write_text(MIGRATE + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
+    (path / "job.toml").write_text(RUN + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 1\n")
+    (path / "slabs.toml").write_text(RUN + f"\n[parallel]\nwatchdog = {T}\nranks_per_shot = 2\n")
     subprocess.run(
         [sys.executable, "-m", "subsalt", "migrate", "job.toml", "--run", "whole"],
         cwd=path,
@@ -85,7 +85,7 @@ STRIKES = [
 ]
 
 
-@pytest.mark.parametrize(("job", "number", "struck", "code", "said"), some(STRIKES, 4))
+@pytest.mark.parametrize(("job", "number", "struck", "code", "said"), some(STRIKES, 3))
 def test_what_is_finished_is_kept(folders, job, number, struck, code, said):
     # ranks that share a shot wait for one another
     folder = folders(LONG if (job, number) == ("job.toml", signal.SIGSTOP) else SHORT)

@@ -4,7 +4,7 @@ import pytest
 from interposer import build, counts, table, variables
 from launch import MPI, run
 
-from job_files import MIGRATE, write_files
+from job_files import RUN, write_files
 
 pytestmark = MPI
 
@@ -68,7 +68,7 @@ CARELESS = """
 """
 #: on planes that need no file
 VTI = (
-    MIGRATE.replace('"vp.rsf"', "1500").replace('"epsilon.rsf"', "0.1").replace('"delta.rsf"', "0.05")
+    RUN.replace('"vp.rsf"', "1500").replace('"epsilon.rsf"', "0.1").replace('"delta.rsf"', "0.05")
     + "\n[grid]\nspacing = 10\nshape = [81, 51]\n[parallel]\nranks_per_shot = 2\n"
 )
 TTI = VTI.replace("delta = 0.05", "delta = 0.05\ntheta = 20")

@@ -144,7 +144,8 @@ def text_of(survey: str, medium: str, tables: str) -> str:
     """Return the job file of a migration in a uniform model, or in one whose velocity grows."""
     velocity = GROWS if "grows" in survey else "vp = 2000\n"
     return (
-        f'[data]\nfiles = ["shots/*.sgy"]\n[model]\n{velocity}{MEDIA[medium]}[output]\npictures = false\n'
+        '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n'
+        f"[model]\n{velocity}{MEDIA[medium]}[output]\npictures = false\n"
         f"[grid]\nspacing = 10\nshape = {SHAPES[survey]}\n[source]\nf0 = {18 if survey == 'volume' else 15}\n{tables}"
     )
 

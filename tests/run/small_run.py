@@ -23,7 +23,7 @@ MODEL = (
 [model]
 vp = { z = [0, 160, 161, 300], value = [2000, 2000, 2400, 2400] }
 [acquisition]
-shots = { first = [100, 0], last = [300, 0], n = 3 }
+shots = { first = [100, 0], last = [320, 0], n = 3 }
 receivers = { first = [0, 0], last = [400, 0], n = 21 }
 record_length = 0.25
 dt = 0.002
@@ -32,7 +32,11 @@ files = "per-shot"
     + GRID
 )
 
-MIGRATE = '[data]\nfiles = ["shots/*.sgy"]\n[model]\nvp = 2000\n[output]\npictures = false\n' + GRID
+#: first arrivals are judged in tests/check: that takes longer than so small a migration
+MIGRATE = (
+    '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n[model]\nvp = 2000\n[output]\npictures = false\n'
+    + GRID
+)
 
 
 def make(folder: Path, more: str = "") -> Path:

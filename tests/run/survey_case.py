@@ -20,7 +20,7 @@ MODEL = """
 [model]
 vp = { z = [0, 240, 241, 400], value = [2000, 2000, 2400, 2400] }
 [acquisition]
-shots = { first = [100, 0], last = [500, 0], n = 3 }
+shots = { first = [100, 0], last = [480, 0], n = 3 }
 receivers = { first = [0, 0], last = [600, 0], n = 61 }
 record_length = 0.4
 dt = 0.002
@@ -29,6 +29,7 @@ files = "per-shot"
 MIGRATE = """
 [data]
 files = ["shots/*.sgy"]
+first_breaks = "ignore"
 [model]
 vp = 2000
 [output]

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from job_files import MIGRATE, write_files, write_job
+from job_files import RUN, write_files, write_job
 from subsalt.errors import ConfigError
 from subsalt.methods.rtm.job import Job
 from subsalt.propagation.options import PropagationOptions
@@ -27,7 +27,7 @@ def test_a_grid_that_is_not_the_models_has_a_class_of_its_own():
 def test_a_run_of_a_former_mean_is_not_continued(tmp_path):
     """A run that 0.8.0 began on a chosen grid has its class without the mean of the model."""
     write_files(tmp_path)
-    job = Job.from_toml(write_job(tmp_path, MIGRATE + '\n[propagation]\ngrid = "auto"\n'))
+    job = Job.from_toml(write_job(tmp_path, RUN + '\n[propagation]\ngrid = "auto"\n'))
     folder = tmp_path / "job.run"
     migrate_job(job, folder)
     with Ledger(folder) as ledger:

@@ -48,6 +48,7 @@ MIGRATE = (
     """
 [data]
 files = ["shots/*.sgy"]
+first_breaks = "ignore"
 [model]
 vp = 2000
 [output]

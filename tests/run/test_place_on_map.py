@@ -31,6 +31,7 @@ GRID = Grid((41, 21), (20.0, 20.0))
 JOB = """\
 [data]
 files = ["shots.sgy"]
+first_breaks = "ignore"
 {data}
 [model]
 vp = "vp.rsf"

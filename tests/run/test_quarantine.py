@@ -81,7 +81,7 @@ def test_a_shot_that_fails_twice_is_set_aside_with_its_inputs(
     assert (result.shots_done, result.shots_failed) == ([1, 3], [2])
     assert events(run) == [("done", 1), ("failed", 2), ("done", 3), ("quarantined", 2)]
     record = read_record(run, 2)
-    assert record["source"] == [200.0, 0.0, 0.0]
+    assert record["source"] == [210.0, 0.0, 0.0]
     assert (record["receivers"], record["window"]) == (21, {"lo": [0, 0, 0], "hi": [41, 1, 31]})
     assert [f["reason"] for f in record["failures"]] == [f"E510 {error}"] * 2
     assert "NumericalFailure" in "".join(record["failures"][0]["traceback"])

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from job_files import MIGRATE as ON_ANY_GRID
-from job_files import OWN_GRID, write_files, write_job
+from job_files import OWN_GRID, RUN, write_files, write_job
 from subsalt.checkpoint.options import CheckpointOptions
 from subsalt.checkpoint.storage.store import file_bytes
 from subsalt.errors import ConfigError, DiskError, FindingsError
@@ -22,7 +21,7 @@ from subsalt.run.identity import of_the_run
 from subsalt.run.migrate import migrate_job
 from subsalt.run.settings import NAME
 
-MIGRATE = ON_ANY_GRID + OWN_GRID
+MIGRATE = RUN + OWN_GRID
 
 
 def run(folder, name, section=""):

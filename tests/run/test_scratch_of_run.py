@@ -20,7 +20,7 @@ MODEL = (
     + GRID
 )
 MIGRATE = (
-    '[data]\nfiles = ["shots/*.sgy"]\n[model]\nvp = 2000\n[output]\npictures = false\n'
+    '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n[model]\nvp = 2000\n[output]\npictures = false\n'
     '[checkpoint]\nstrategy = "store"\nplace = "disk"\ndirectories = ["scratch a", "scratch b"]\n' + GRID
 )
 

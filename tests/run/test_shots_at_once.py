@@ -26,6 +26,7 @@ from subsalt.run.migrate import migrate_job
 from subsalt.run.quarantine import read_record
 from subsalt.run.stop_request import RunStopped, request_stop
 from subsalt.timing import Phases
+from thorough import pairs
 
 VOLUME = """
 [model]
@@ -52,6 +53,7 @@ layer = 6
 VOLUME_JOB = """
 [data]
 files = ["shots/*.sgy"]
+first_breaks = "ignore"
 [model]
 vp = 2000
 epsilon = 0.1
@@ -120,22 +122,19 @@ def together(monkeypatch: pytest.MonkeyPatch, count: int, order=()) -> list[int]
     return ended
 
 
-@pytest.mark.parametrize("count", [2, 3])
-@pytest.mark.parametrize(
-    "checkpoint",
-    [
-        {"strategy": "store", "place": "memory"},
-        {"strategy": "store", "place": "disk"},
-        {"strategy": "revolve", "place": "both", "slots": 2},
-        {"strategy": "store", "place": "disk", "keep": "both"},
-    ],
-    ids=["store", "disk", "revolve", "kept"],
-)
-@pytest.mark.parametrize("survey", ["line", "volume"])
+CHECKPOINTS = {
+    "store": {"strategy": "store", "place": "memory"},
+    "disk": {"strategy": "store", "place": "disk"},
+    "revolve": {"strategy": "revolve", "place": "both", "slots": 2},
+    "kept": {"strategy": "store", "place": "disk", "keep": "both"},
+}
+
+
+@pytest.mark.parametrize(("survey", "checkpoint", "count"), pairs(["line", "volume"], CHECKPOINTS, [2, 3]))
 def test_shots_side_by_side_have_the_bytes_of_one_after_the_other(
     survey, checkpoint, count, tmp_path, monkeypatch, request
 ):
-    job = request.getfixturevalue(survey).changed("checkpoint", **checkpoint)
+    job = request.getfixturevalue(survey).changed("checkpoint", **CHECKPOINTS[checkpoint])
     one = migrate_job(at_once(job, 1), tmp_path / "one")
     ended = together(monkeypatch, count)  # they meet: so many are indeed in hand at the same time
     several = migrate_job(at_once(job, count), tmp_path / "several")

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from job_files import MIGRATE, OWN_GRID, survey, write_files, write_job
+from job_files import OWN_GRID, RUN, survey, write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt.errors import ConfigError
@@ -32,7 +32,7 @@ def line(folder):
     shots = survey()
     shots.shots[1].data[4] *= 100
     write_files(folder, shots)
-    return write_job(folder, MIGRATE + OWN_GRID + STEPS)
+    return write_job(folder, RUN + OWN_GRID + STEPS)
 
 
 def bins(folder):

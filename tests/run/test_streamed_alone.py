@@ -18,6 +18,7 @@ GRID = ss.Grid((61, 41), (10.0, 10.0))
 JOB = """
 [data]
 files = ["shots.sgy"]
+first_breaks = "ignore"
 line = "2d"
 [model]
 vp = "vp.rsf"

@@ -13,6 +13,7 @@ JOB = """
 method = "kirchhoff"
 [data]
 files = ["traces.sgy"]
+first_breaks = "ignore"
 [velocity]
 v = 2000
 [kirchhoff]

@@ -57,7 +57,7 @@ def job_of(folder, propagation=None, data=False, tilted=False, **tables) -> Job:
         **tables,
     }
     if data:
-        raw["data"] = {"files": ["shots/*.sgy"]}
+        raw["data"] = {"files": ["shots/*.sgy"], "first_breaks": "ignore"}
     return Job.from_dict(raw, base=folder, name="job")
 
 

@@ -62,7 +62,7 @@ def job_of(folder, ndim=2, propagation=None, data=False, **tables) -> Job:
         **tables,
     }
     if data:
-        raw["data"] = {"files": ["shots/*.sgy"]}
+        raw["data"] = {"files": ["shots/*.sgy"], "first_breaks": "ignore"}
     return Job.from_dict(raw, base=folder, name="job")
 
 
