@@ -44,24 +44,33 @@ def transform(real: NDArray[np.float64], imag: NDArray[np.float64], sign: int = 
     Notes
     -----
     ``numpy.fft`` and NumPy's complex product choose their code by processor. Here is nothing but additions and products
-    of real numbers; it is as slow as NumPy, and meant for designs.
+    of real numbers, those of all transforms of one length at a time.
     """
     n = real.shape[-1]
+    a, b = _decimated(real.reshape(-1, n), imag.reshape(-1, n), sign)
+    return a.reshape(real.shape), b.reshape(real.shape)
+
+
+def _decimated(real: NDArray[np.float64], imag: NDArray[np.float64], sign: int) -> Pair:
+    """Return the transforms of the rows of (m, n)."""
+    m, n = real.shape
     if n == 1:
         return real.copy(), imag.copy()
     p = 3 if n % 3 == 0 else 2
     if n % p:
         raise ValueError(f"a transform of {n} points: the length must be a product of twos and threes")
-    parts = [transform(real[..., r::p], imag[..., r::p], sign) for r in range(p)]
-    out_real, out_imag = np.zeros(real.shape), np.zeros(real.shape)
+    # every p-th sample of a row, from r on, is a row of its own
+    rows = [x.reshape(m, n // p, p).transpose(0, 2, 1).reshape(m * p, n // p) for x in (real, imag)]
+    parts = [x.reshape(m, p, 1, n // p) for x in _decimated(rows[0], rows[1], sign)]
+    out_real, out_imag = np.zeros((m, p, n // p)), np.zeros((m, p, n // p))
     k = np.arange(n)
-    for r, (a, b) in enumerate(parts):
+    for r in range(p):
         angle = sign * 2.0 * fixedmath.PI / n * ((k * r) % n)
-        c, s = fixedmath.cos(angle), fixedmath.sin(angle)
-        a, b = np.concatenate([a] * p, axis=-1), np.concatenate([b] * p, axis=-1)
+        c, s = (f(angle).reshape(p, n // p) for f in (fixedmath.cos, fixedmath.sin))
+        a, b = (x[:, r] for x in parts)
         out_real += c * a - s * b
         out_imag += s * a + c * b
-    return out_real, out_imag
+    return out_real.reshape(m, n), out_imag.reshape(m, n)
 
 
 @dataclass(frozen=True, eq=False)
