@@ -109,7 +109,7 @@ test-all: build emulated bytecode cuda-check ## all tests with nothing skipped b
 
 # beside the virtual environment, whose packages it sees too: constraints-libraries.txt has only what comes on top
 LIBRARIES := build/libraries
-test-libraries: build ## test what subsalt does with xarray, PyTorch, PyLops and Jupyter, in an environment of its own: 3 GB to fetch
+test-libraries: build ## test what subsalt does with xarray, ObsPy, PyTorch, PyLops and Jupyter, in an environment of its own: 3 GB to fetch
 	@[ -x $(LIBRARIES)/bin/python ] || $(PY) -m venv $(LIBRARIES)
 	@cmp -s constraints-libraries.txt $(LIBRARIES)/installed.txt || { echo "installing constraints-libraries.txt into $(LIBRARIES)"; \
 		$(LIBRARIES)/bin/python -m pip install -q --disable-pip-version-check --no-deps -r constraints-libraries.txt; \

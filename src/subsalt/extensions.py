@@ -1,7 +1,7 @@
 """Parts that need other distributions: what these add by entry points, and conversions to libraries of users.
 
 The lab brings commands, messages, and a counter of MPI calls; subsalt-cuda the kernels for GPUs. `subsalt.libraries`
-converts models, surveys and results to xarray, PyLops and Jupyter. Nothing of them is imported before it is
+converts models, surveys and results to xarray, ObsPy, PyLops and Jupyter. Nothing of them is imported before it is
 asked for.
 """
 

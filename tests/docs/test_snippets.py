@@ -33,7 +33,7 @@ BLOCK = re.compile(
     re.M | re.S,
 )
 #: modules whose use of other libraries is not ours
-LIBRARIES = r"(anywidget|deepwave|pylops|segysak|torch|xarray)\b"
+LIBRARIES = r"(anywidget|deepwave|obspy|pylops|segysak|torch|xarray)\b"
 #: what a skipped page says besides the package
 FOR = (" (make test-libraries)", "")
 #: pages with Python, and its blocks

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from subsalt.errors import DataError, GeometryError
 from subsalt.extensions import library
 
 if TYPE_CHECKING:
+    import obspy
     import xarray
 
 
@@ -224,6 +225,81 @@ class Survey:
             When xarray is not installed (E118).
         """
         survey: Survey = library("xarray_surveys").to_survey(dataset)
+        return survey
+
+    def to_stream(self, *, segy_headers: bool = True) -> obspy.Stream:
+        """Return the survey as a stream of ObsPy; ``stream.write(FILE, format="SEGY")`` writes its positions, too.
+
+        Parameters
+        ----------
+        segy_headers : bool
+            Give the traces the headers that `write_survey` writes, and the stream those of the file. Without them it
+            may have any time axis.
+
+        Returns
+        -------
+        obspy.Stream
+            Copies of all traces, read where they are in files; traces without samples where there are none. Each has
+            ``stats.geometry`` with ``shot``, ``source``, ``receiver`` (map coordinates x, y, z, m, z positive down) and
+            ``origin_time``, the offset as ``stats.distance``, the number of the shot as station and of the receiver
+            as channel. Time zero is 1970-01-01; times are kept to a nanosecond.
+
+        Raises
+        ------
+        DataError, GeometryError
+            When SEG-Y cannot hold time axis or positions (E270, E271, E273, E324), for a survey without shots (E272),
+            or with a surface inside the model (E120).
+        MissingInputError
+            When ObsPy is not installed (E118).
+        """
+        stream: obspy.Stream = library("obspy_streams").of_survey(self, segy_headers)
+        return stream
+
+    @classmethod
+    def from_stream(
+        cls,
+        stream: Any,
+        *,
+        ndim: Literal[2, 3] | None = None,
+        frame: Frame | None = None,
+        unit: Literal["m", "ft"] | None = None,
+        delay: float | None = None,
+    ) -> Survey:
+        """Return the survey of a stream of ObsPy, its traces in memory.
+
+        Parameters
+        ----------
+        stream : obspy.Stream
+            Traces of equal sampling. Each has ``stats.geometry``, a mapping with ``source`` and ``receiver``, (x, y, z)
+            or (x, z) on the map, m, z positive down, and perhaps ``shot`` and ``origin_time`` (a UTCDateTime; without
+            it the first sample lies at the shot), or the headers of a SEG-Y or SU file, which are understood as
+            `read_survey` understands them. Without samples (``headonly=True``) it gives a survey without traces.
+        ndim : {2, 3}, optional
+            2-D when all stations lie near a line (its width below 5 % of its length), unless told.
+        frame : Frame, optional
+            Local coordinates to use; 2-D lines are then projected on its x axis. See `read_survey`.
+        unit : {"m", "ft"}, optional
+            Unit of lengths in headers, instead of what the header of the file says. Streams that were selected or
+            added have lost it, and are refused without.
+        delay : float, optional
+            Time of the first sample of all traces after their shot, s, instead of what headers and times say.
+
+        Returns
+        -------
+        Survey
+            Shots by ascending number; dead and auxiliary traces are left out. Samples are float32. The inverse of
+            `to_stream`: with `ndim` and `frame` of the survey, positions come back to a micrometre, those of the
+            identical frame and all samples with the same bits.
+
+        Raises
+        ------
+        DataError
+            When positions are missing, sampling is unequal, traces have gaps, or the first sample has no time after
+            the shot (E120); when samples are not finite (E306).
+        MissingInputError
+            When ObsPy is not installed (E118).
+        """
+        survey: Survey = library("obspy_streams").to_survey(stream, ndim, frame, unit, delay)
         return survey
 
     def __len__(self) -> int:

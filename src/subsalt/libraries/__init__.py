@@ -1,4 +1,4 @@
-"""Conversions to and from libraries that users already know: xarray, PyLops, Jupyter.
+"""Conversions to and from libraries that users already know: xarray, ObsPy, PyLops, Jupyter.
 
 Each is an optional extra. No module here is imported by `import subsalt`; the methods that convert import theirs when
 they are called (`subsalt.extensions.library`).

@@ -182,17 +182,17 @@ def read_survey(
     notes["shot_key"] = table.key
     notes["swap_xy"] = fix.swap_xy
     if geometry is None:
-        rcv = _receivers(live.src, live.rcv, live.offset, line, receivers)
+        rcv = receivers_on_map(live.src, live.rcv, live.offset, line, receivers)
         stations = live.src, rcv
     else:
         rcv = live.rcv
-        order = [rows for _, rows in _by_shot(table)]
+        order = [rows for _, rows in by_shot(table)]
         stations = live.src[[rows[0] for rows in order]], rcv[np.concatenate(order)]
     fit = fit_stations(*stations, exact_line)
     dims, frame, says = settled(stations[0], fit, ndim, line, frame)
     if dims == 2:
         notes["line"] = line_facts(*stations, fit, frame, says)
-    src, rcv = _local(live.src, rcv, dims, frame, notes)
+    src, rcv = local_stations(live.src, rcv, dims, frame, notes)
     time, shift = common_time_axis(layouts, np.concatenate([s.positions.delay for s in scanned]), use)
     notes["warnings"] = [f.message for lay in layouts for f in lay.findings if f.level == "warning"]
     first = np.cumsum([0, *(lay.n_traces for lay in layouts)])
@@ -218,7 +218,7 @@ def read_survey(
         columns=live_columns,
     )
     shots = []
-    for k, rows in _by_shot(table):
+    for k, rows in by_shot(table):
         places = rows[::-1] if fix.channels == "reversed" else rows
         shots.append(Shot(int(table.ids[k]), src[rows[0]], rcv[places], trace_index=live.index[rows]))
     return Survey(shots, time, dims, frame, reader, [str(p) for p in names], notes)
@@ -269,7 +269,7 @@ def _usable(
     return use
 
 
-def _by_shot(table: ShotTable) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def by_shot(table: ShotTable) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield the shots by ascending number, with the rows of their traces in file order."""
     # the sort is stable
     order = np.argsort(table.member, kind="stable")
@@ -285,7 +285,7 @@ def refuse(findings: list[Finding]) -> None:
             raise SegyError(f.message, f.fix, code=f.code)
 
 
-def _receivers(
+def receivers_on_map(
     src: NDArray[np.float64], rcv: NDArray[np.float64], offset: NDArray[np.float64], line: str, receivers: str
 ) -> NDArray[np.float64]:
     """Return the receivers on the map: as the headers have them, or placed by offsets."""
@@ -323,7 +323,7 @@ def _receivers(
     return rcv
 
 
-def _local(
+def local_stations(
     src: NDArray[np.float64], rcv: NDArray[np.float64], ndim: int, frame: Frame, notes: dict[str, object]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return sources and receivers in local coordinates, in 2-D on the line; cables beside one another are noted."""

@@ -138,7 +138,8 @@ def _samples(survey: Survey, shot: Shot, data: DataSource) -> NDArray[np.float32
     return d
 
 
-def _check(survey: Survey) -> None:
+def refuse_beyond_segy(survey: Survey) -> None:
+    """Raise `DataError` for a survey without shots, or with a time axis that SEG-Y cannot hold."""
     if not survey.shots:
         raise DataError("the survey has no shots", "select at least one", code="E272")
     if survey.time.nt > 65535:
@@ -187,7 +188,7 @@ def write_survey(
     DiskError, CannotCreateError
         When a file cannot be written; no half-written file remains.
     """
-    _check(survey)
+    refuse_beyond_segy(survey)
     target = Path(path)
     if per_shot is None:
         per_shot = target.is_dir() or target.suffix == ""
@@ -264,7 +265,7 @@ def write_shot(
     one, comm, index = replace(survey, shots=[shot]), own.comm, own.rows
     failure = None
     try:
-        _check(one)
+        refuse_beyond_segy(one)
         rows = ShotRows(one)
         if not np.isfinite(own.samples).all():
             raise DataError(f"shot {shot.id}: samples are not finite", "look for what made them", code="E250")
