@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -211,14 +212,32 @@ def fit_line(distance: NDArray[np.float64], time: NDArray[np.float64]) -> BreakL
     x, t = distance[use], time[use]
     if len(np.unique(np.round(x, 2))) < FEWEST:
         return None
-    i, j = np.triu_indices(len(x), 1)
+    i, j = _pairs(len(x))
     run = x[j] - x[i]
     # neighbours say little about the slope, and their ratio is noise
     far = np.abs(run) > 0.05 * np.ptp(x)
-    slope = float(np.median((t[j] - t[i])[far] / run[far]))
+    slope = _median((t[j] - t[i])[far] / run[far])
     rest = t - slope * x
-    level = float(np.median(rest))
-    return BreakLine(level, slope, float(np.median(np.abs(rest - level))), len(x))
+    level = _median(rest)
+    return BreakLine(level, slope, _median(np.abs(rest - level)), len(x))
+
+
+@lru_cache(maxsize=2 * MOST_TRACES)
+def _pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices of all pairs of n places."""
+    i, j = np.triu_indices(n, 1)
+    return i, j
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    """Return the median of finite numbers: ``np.median`` takes most of its time for small arrays to look for others."""
+    middle = len(values) // 2
+    if len(values) % 2:
+        median = float(np.partition(values, middle)[middle])
+    else:
+        low, high = np.partition(values, [middle - 1, middle])[middle - 1 : middle + 1].tolist()
+        median = (low + high) / 2
+    return median + 0.0  # -0.0 is 0.0, as there
 
 
 def near_line(distance: NDArray[np.float64], time: NDArray[np.float64], period: float) -> BreakLine | None:

@@ -214,7 +214,7 @@ class Grid:
         if self.depth_axis is None:
             return Grid(shape, self.spacing, origin)
         first = self.first_depth + box.lo[2]
-        top = float(self.depth_axis.to_depth(np.array([first]))[0])
+        top = self.depth_axis.depth_of(first)
         return Grid(shape, self.spacing, (*origin[:-1], top), self.depth_axis, first)
 
     def __iter__(self) -> Iterator[int]:

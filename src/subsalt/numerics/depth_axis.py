@@ -151,7 +151,21 @@ class DepthAxis:
         """Return the depths, m, of numbers of nodes with their fractions; constant spacing outside."""
         k = np.asarray(zeta, dtype=np.float64)
         near = np.clip(np.rint(k), 0, self.count - 1).astype(np.int64)
-        return np.where(near == k, self.depths[near], self._invert(k))
+        depth, between = self.depths[near], near != k
+        if not between.any():
+            return depth
+        return np.where(between, self._invert(k), depth)
+
+    def depth_of(self, node: int) -> float:
+        """Return the depth, m, of one node, also of one ahead of the first or past the last; computed once for each."""
+        if node not in self._single:
+            self._single[node] = float(self.to_depth(np.array([node], dtype=np.float64))[0])
+        return self._single[node]
+
+    @cached_property
+    def _single(self) -> dict[int, float]:
+        """Depths that `depth_of` has computed, by node."""
+        return {}
 
     def scale_at(self, depth: Rows | float) -> Rows:
         """Return a at depths."""
@@ -176,6 +190,12 @@ class DepthAxis:
         knots = np.concatenate([t[:1], t, t[-1:]])
         return knots, c - _spline(knots, c, order, np.array([self.top]))[0]
 
+    @cached_property
+    def _cells(self) -> tuple[Rows, Rows]:
+        """The knots within the axis, and the number of cells between the top and each."""
+        breaks = self.knots[DEGREE : len(self.knots) - DEGREE]
+        return breaks, self._integral(breaks)
+
     def _integral(self, z: Rows) -> Rows:
         """Return the number of cells between the top and depths."""
         first, last = self.knots[DEGREE], self.knots[-DEGREE - 1]
@@ -186,8 +206,7 @@ class DepthAxis:
 
     def _invert(self, k: Rows) -> Rows:
         """Return the depths at which so many cells lie above."""
-        breaks = self.knots[DEGREE : len(self.knots) - DEGREE]
-        cells = self._integral(breaks)
+        breaks, cells = self._cells
         at = np.clip(np.searchsorted(cells, k, side="right") - 1, 0, len(breaks) - 2)
         low, high = breaks[at], breaks[at + 1]
         z = low + (k - cells[at]) * ((high - low) / (cells[at + 1] - cells[at]))
