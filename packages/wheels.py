@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -120,7 +122,32 @@ def source(name: str, out: Path) -> tuple[Path, Path]:
             archive.extractall(folder, filter="data")
         else:  # Python before 3.11.4; the archive is our own
             archive.extractall(folder)
+    address = repository(unpacked)
+    if address:
+        readme = unpacked / "README.md"
+        readme.write_text(with_address(readme.read_text("utf-8"), address), "utf-8")
+        (unpacked / "PKG-INFO").unlink()
+        run(python, "-c", code, out.resolve(), cwd=unpacked)
     return file, unpacked
+
+
+def repository(project: Path) -> str:
+    """Return the address of the published repository, as `[project.urls]` has it; empty where it has none."""
+    urls = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))["project"].get("urls", {})
+    return str(urls.get("Repository", "")).rstrip("/")
+
+
+def with_address(text: str, repository: str) -> str:
+    """Return a page whose links and pictures lead to the repository: an index shows it without the files beside it.
+
+    Links within the page, and those that have an address, stay.
+    """
+
+    def absolute(link: re.Match[str]) -> str:
+        kind = "raw" if link["picture"] else "blob"
+        return f"{link['picture']}[{link['text']}]({repository}/{kind}/HEAD/{link['to']})"
+
+    return re.sub(r"(?P<picture>!?)\[(?P<text>[^\]]*)\]\((?P<to>(?!#|//|\w+:)[^)\s]+)\)", absolute, text)
 
 
 def pip_wheel(programs: Path, project: Path, out: Path, *more: str, **env: str) -> Path:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tomllib
+import zipfile
 from email.parser import Parser
 from importlib.metadata import distribution
 from pathlib import Path
@@ -171,11 +172,77 @@ def test_the_source_distribution_has_nothing_else(sdist: dict[str, bytes]) -> No
         *("constraints.txt", "pyproject.toml"),
     }
     inside = {Path(name).suffix for name in set(sdist) - outside}
-    kinds = "cpp cu cuh css csv h hpp html js json md py pyi toml txt"
+    kinds = "cpp cu cuh css csv h hpp html js json md py pyi toml txt typed"
     texts = {f".{kind}" for kind in kinds.split()}
     assert inside - {""} <= texts, inside - texts
     assert not [name for name, content in sdist.items() if b"\0" in content]
     assert sum(map(len, sdist.values())) < 10e6
+
+
+@pytest.mark.parametrize(("project", "package"), [("core", "subsalt"), ("lab", "subsalt_lab")])
+def test_types_are_published(project: str, package: str, sdist: dict[str, bytes], tmp_path: Path) -> None:
+    """Type checkers read the annotations of a package with this marker, and of no other (PEP 561)."""
+    assert (PROJECTS[project] / "src" / package / "py.typed").is_file()
+    assert "src/subsalt/py.typed" in sdist
+    # the files of a wheel, nothing compiled
+    plain = "{'wheel.cmake': 'false', 'wheel.py-api': 'py3', 'build-dir': sys.argv[1] + '/tree'}"
+    code = f"import sys, scikit_build_core.build as b; b.build_wheel(sys.argv[1], {plain})"
+    subprocess.run(
+        [sys.executable, "-c", code, tmp_path], cwd=PROJECTS[project], check=True, capture_output=True
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {f"{package}/py.typed", f"{package}/__init__.py"} <= names
+
+
+def test_links_of_the_readme_lead_to_the_repository(tmp_path: Path) -> None:
+    """On an index, beside which no file lies; with the address that `[project.urls]` will have."""
+    wheels = script("wheels")
+    at = "https://example.org/subsalt"
+    shown = wheels.with_address((ROOT / "README.md").read_text("utf-8"), at)
+    targets = re.findall(r"\]\(([^)\s]+)\)", shown)
+    assert f"{at}/blob/HEAD/docs/index.md#limits-of-this-version" in targets
+    assert f"{at}/raw/HEAD/docs/marmousi2.png" in targets
+    assert [t for t in targets if not t.startswith(("#", at))] == []
+    # each is a file here, and what is no link stays
+    for target in targets:
+        if target.startswith(at):
+            assert (ROOT / target.removeprefix(at).split("/", 3)[3].partition("#")[0]).is_file(), target
+    assert shown.replace(f"{at}/blob/HEAD/", "").replace(f"{at}/raw/HEAD/", "") == (
+        ROOT / "README.md"
+    ).read_text("utf-8")
+
+
+def test_a_source_distribution_shows_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is made from an unpacked one, whose project names its repository."""
+    wheels = script("wheels")
+    (tmp_path / "src" / "tiny").mkdir(parents=True)
+    (tmp_path / "src" / "tiny" / "__init__.py").write_text("")
+    (tmp_path / "README.md").write_text("See [the page](docs/page.md), [this](#top), [that](//elsewhere).\n")
+    (tmp_path / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["scikit-build-core"]\nbuild-backend = "scikit_build_core.build"\n'
+        '[project]\nname = "tiny"\nversion = "1"\nreadme = "README.md"\n'
+        '[project.urls]\nRepository = "https://example.org/tiny/"\n[tool.scikit-build]\nwheel.cmake = false\n'
+    )
+    monkeypatch.setattr(wheels, "WORK", tmp_path / "work")
+    monkeypatch.setattr(wheels, "PROJECTS", {"tiny": tmp_path})
+    monkeypatch.setattr(wheels, "environment", lambda *_: Path(sys.executable).parent)
+    (tmp_path / "out").mkdir()
+    file, unpacked = wheels.source("tiny", tmp_path / "out")
+    with tarfile.open(file) as archive:
+        said = {
+            n: archive.extractfile(n).read().decode()  # type: ignore[union-attr]
+            for n in archive.getnames()
+            if n.endswith(("README.md", "PKG-INFO"))
+        }
+    assert sorted(said) == ["tiny-1/PKG-INFO", "tiny-1/README.md"]
+    for text in (*said.values(), (unpacked / "README.md").read_text()):
+        assert (
+            "[the page](https://example.org/tiny/blob/HEAD/docs/page.md), [this](#top), [that](//elsewhere)"
+            in text
+        )
+    assert "docs/page.md" in (tmp_path / "README.md").read_text()
 
 
 def test_the_index_would_show_what_the_project_says(sdist: dict[str, bytes]) -> None:
