@@ -171,58 +171,51 @@ def namesakes(modules: Iterable[Module]) -> dict[str, list[str]]:
     return {name: where for name, where in sorted(places.items()) if len(where) > 1}
 
 
-def radius(root: Path, words: str, aside: str) -> list[str]:
-    """Return the files of `SOURCES` that name an example, by identifier or text.
+#: suffixes of the files in which the words of `CHANGES` are looked for
+SUFFIXES = (".py", ".toml", ".json", ".cpp", ".hpp", ".cu", ".cuh", ".html", ".js", ".txt")
+
+
+def named_things(root: Path) -> dict[str, frozenset[str] | str]:
+    """Return the files of `SOURCES` by path: of a Python file all identifiers and texts, of others the whole text."""
+    things: dict[str, frozenset[str] | str] = {}
+    for path in sorted(p for folder in SOURCES for p in (root / folder).rglob("*")):
+        if path.suffix in SUFFIXES:
+            text = path.read_text(encoding="utf-8")
+            is_python = path.suffix == ".py"
+            things[path.relative_to(root).as_posix()] = (
+                frozenset(_names(ast.parse(text))) if is_python else text
+            )
+    return things
+
+
+def radius(things: Mapping[str, frozenset[str] | str], words: str, aside: str) -> list[str]:
+    """Return the files that name an example, by identifier or text.
 
     Parameters
     ----------
-    root : Path
-        The source tree.
+    things : mapping
+        `named_things` of a source tree.
     words : str
         Regular expression of the whole name; in files that are not Python, of a whole word.
     aside : str
         Regular expression of the paths that don't count; none when empty.
     """
     whole, anywhere = re.compile(words), re.compile(rf"(?<![A-Za-z])({words})(?![A-Za-z])")
-    files = []
-    for path in sorted(p for folder in SOURCES for p in (root / folder).rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if path.suffix not in (
-            ".py",
-            ".toml",
-            ".json",
-            ".cpp",
-            ".hpp",
-            ".cu",
-            ".cuh",
-            ".html",
-            ".js",
-            ".txt",
-        ):
-            continue
-        if aside and re.search(aside, name):
-            continue
-        text = path.read_text(encoding="utf-8")
-        named = (
-            any(whole.fullmatch(w) for w in _names(ast.parse(text)))
-            if path.suffix == ".py"
-            else anywhere.search(text)
-        )
-        if named:
-            files.append(name)
-    return files
+    return [
+        name
+        for name, said in things.items()
+        if not (aside and re.search(aside, name))
+        and (anywhere.search(said) if isinstance(said, str) else any(map(whole.fullmatch, said)))
+    ]
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
     """Yield identifiers and texts of a tree, docstrings aside."""
-    documented = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | Function)
-        and ast.get_docstring(node, clean=False) is not None
-        if isinstance(node.body[0], ast.Expr)
-    }
-    for node in ast.walk(tree):
+    documented = set()
+    for node in ast.walk(tree):  # parents before children
+        if isinstance(node, ast.Module | ast.ClassDef | Function) and node.body:
+            first = node.body[0]
+            documented.add(id(first.value) if isinstance(first, ast.Expr) else 0)
         for name in ("id", "attr", "arg", "name", "module"):
             word = getattr(node, name, None)
             if isinstance(word, str):
@@ -238,7 +231,7 @@ def is_of_lab(name: str) -> bool:
 
 def measure(root: Path) -> dict[str, object]:
     """Return all figures of a source tree, with the names behind those that are to be small."""
-    everything = read(root)
+    everything, things = read(root), named_things(root)
     rooms = {n: m for n, m in everything.items() if not is_of_lab(n)}
     largest = max(rooms.values(), key=lambda m: m.lines)
     long = functions(everything.values())
@@ -253,7 +246,7 @@ def measure(root: Path) -> dict[str, object]:
         "two_ideas": {
             n: [f"{k} {first}" for k, first in p] for n, m in rooms.items() if len(p := parts(m)) > 1
         },
-        **{f"radius {what}": radius(root, *example) for what, example in CHANGES.items()},
+        **{f"radius {what}": radius(things, *example) for what, example in CHANGES.items()},
         "lines": sum(m.lines for m in rooms.values()),
         "lines_lab": sum(m.lines for n, m in everything.items() if is_of_lab(n)),
         "largest_file": f"{largest.lines} {largest.name}",

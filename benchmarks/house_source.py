@@ -79,7 +79,7 @@ def _imports(module: Module, node: ast.AST, known: Mapping[str, Module], types: 
                 full = f"{base}.{alias.name}"
                 if full not in COMPILED:
                     yield from [full] if full in known else [base] if base in known else []
-        else:
+        elif not isinstance(child, ast.expr):  # which holds no import, and most of the nodes
             yield from _imports(module, child, known, types)
 
 
