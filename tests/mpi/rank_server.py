@@ -87,6 +87,12 @@ def preload() -> None:
 
     for job in (Job, KirchhoffJob):  # else each rank would build the validator
         job.model_rebuild()
+    # what the first rank of a run would make at its end: the hash of the code, texts of errors, templates of its page
+    import_module("subsalt.run.facts").code_facts()
+    import_module("subsalt.error_texts").entries()
+    templates = import_module("subsalt.report.render")._environment()
+    for name in templates.list_templates():
+        templates.get_template(name)
     assert "mpi4py.MPI" not in sys.modules
     tasks = os.listdir("/proc/self/task")
     assert len(tasks) == 1, tasks  # a fork of a process with threads could hang

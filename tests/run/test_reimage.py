@@ -183,6 +183,9 @@ from subsalt.io.faults import FaultCounter, set_fault
 from subsalt.methods.rtm.reimage import Wish, reimage_run
 import subsalt.methods.rtm.earth_model, subsalt.kernels.cpu, subsalt.report, subsalt.io.segy, subsalt.run.facts
 source, target = Path(sys.argv[1]), Path(sys.argv[2])
+wish = Wish(condition="cross-correlation", wavefields=True)
+# once here: what is imported and compiled by then no fork has to
+reimage_run(source, target / "warm", wish)
 
 def forked(k, folder):
     child = os.fork()
@@ -195,7 +198,7 @@ def forked(k, folder):
             if counter.count == k:
                 os.kill(os.getpid(), signal.SIGKILL)
         set_fault(hook)
-        result = reimage_run(source, folder, Wish(condition="cross-correlation", wavefields=True))
+        result = reimage_run(source, folder, wish)
         os.write(1, f"{k} {result.sha256} {counter.count}\\n".encode())
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

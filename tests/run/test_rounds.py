@@ -80,6 +80,8 @@ from subsalt.io.faults import set_fault
 from subsalt.run.ledger_file import peek
 import subsalt.report, subsalt.run.facts, subsalt.kernels.cpu
 root = Path(sys.argv[2])
+# once here: what is imported and compiled by then no fork has to
+iterate(root / "warm")
 
 def forked(folder, strike=None, count=0):
     child = os.fork()
