@@ -165,10 +165,12 @@ def test_what_an_example_takes_of_subsalt_is_there_and_of_today(script):
 FENCE = re.compile(r"^( *)```(?:|sh|bash|console)\n(.*?)^ *```", re.M | re.S)
 
 
+#: the program as Click sees it, made once
+PROGRAM = typer.main.get_command(app)
 #: spellings that pages name as old
 OLD = ("migrate --slurm", "migrate --vscan", "reimage --out")
 #: a command with an option in the text of a page
-SHORT = re.compile(rf"`((?:{'|'.join(typer.main.get_command(app).commands)}) (?:[^`\n]* )?--[^`\n]+)`")
+SHORT = re.compile(rf"`((?:{'|'.join(PROGRAM.commands)}) (?:[^`\n]* )?--[^`\n]+)`")
 
 
 def commands(page):
@@ -195,7 +197,7 @@ def commands(page):
 
 @pytest.mark.parametrize("words", [command for page in PAGES for command in commands(page)])
 def test_a_command_on_a_page_has_these_options(words):
-    command, name, rest = typer.main.get_command(app), "subsalt", list(words)
+    command, name, rest = PROGRAM, "subsalt", list(words)
     context = command.context_class(command, info_name=name)
     while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
         name = rest.pop(0)
