@@ -42,7 +42,9 @@ pictures = false
 formats = ["segy", "npz"]
 """
 
-MIGRATE = '[data]\nfiles = ["shots/*.sgy"]\n' + MODEL.replace("vp = { z = [0, 60", "vp = { z = [0, 50")
+MIGRATE = '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n' + MODEL.replace(
+    "vp = { z = [0, 60", "vp = { z = [0, 50"
+)
 
 #: what is kept of the source's wavefield, by name: each has bits of its own in what it makes of rounding
 CHECKPOINT = {

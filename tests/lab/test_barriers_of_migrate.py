@@ -6,13 +6,13 @@ import sys
 import pytest
 from launch import MPI, mpiexec
 
-from job_files import MIGRATE, write_files
+from job_files import RUN, write_files
 
 pytestmark = MPI
 
 #: on planes that need no file; both ranks share each shot
 JOB = (
-    MIGRATE.replace('"vp.rsf"', "1500").replace('"epsilon.rsf"', "0.1").replace('"delta.rsf"', "0.05")
+    RUN.replace('"vp.rsf"', "1500").replace('"epsilon.rsf"', "0.1").replace('"delta.rsf"', "0.05")
     + "\n[grid]\nspacing = 10\nshape = [81, 51]\n[parallel]\nranks_per_shot = 2\n"
 )
 #: what a careless change would do, in every exchange

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from job_files import MIGRATE, write_files
+from job_files import RUN, write_files
 from subsalt_lab.cli import profile as founding
 from subsalt_lab.pmpi.records import CallRow, MpiProfile
 
@@ -19,7 +19,7 @@ def run(subsalt_command, tmp_path, monkeypatch):
 
 def test_a_run_profiles_itself_without_a_launcher(run, tmp_path):
     write_files(tmp_path)
-    (tmp_path / "job.toml").write_text(MIGRATE)
+    (tmp_path / "job.toml").write_text(RUN)
     words = [sys.executable, "-m", "subsalt", "migrate", "job.toml", "--run", "run"]
     code, out, err = run("--built-in", "--page", "page.html", "--against-founding", "--json", "--", *words)
     assert code == 0, err

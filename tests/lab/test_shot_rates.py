@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from job_files import MIGRATE, write_files, write_job
+from job_files import RUN, write_files, write_job
 from subsalt.machine import machine_file as machines
 from subsalt.machine import shot_rates
 from subsalt.methods.rtm.job import Job
@@ -86,7 +86,7 @@ def test_only_a_shot_of_nearly_that_size_counts():
 
 def test_a_plan_measures_once_what_is_not_known(quick, tmp_path, subsalt_command):
     write_files(tmp_path)
-    job = write_job(tmp_path, MIGRATE)
+    job = write_job(tmp_path, RUN)
     code, out, _ = subsalt_command("plan", job, "--no-measure")
     assert (code, "no time" in out, "measuring" in out) == (0, True, False)
     code, out, _ = subsalt_command("plan", job)

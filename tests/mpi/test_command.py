@@ -5,7 +5,7 @@ import json
 import pytest
 from launch import MPI, run
 
-from job_files import MIGRATE, write_files
+from job_files import RUN, write_files
 
 pytestmark = MPI
 
@@ -14,10 +14,10 @@ pytestmark = MPI
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("command")
     write_files(path)
-    (path / "job.toml").write_text(MIGRATE)
-    (path / "bad_key.toml").write_text(MIGRATE.replace("f0 =", "frequency ="))
-    (path / "no_model.toml").write_text(MIGRATE.replace('vp = "vp.rsf"', 'vp = "nowhere.rsf"'))
-    (path / "unstable.toml").write_text(MIGRATE + "\n[propagation]\ndt = 0.1\n")
+    (path / "job.toml").write_text(RUN)
+    (path / "bad_key.toml").write_text(RUN.replace("f0 =", "frequency ="))
+    (path / "no_model.toml").write_text(RUN.replace('vp = "vp.rsf"', 'vp = "nowhere.rsf"'))
+    (path / "unstable.toml").write_text(RUN + "\n[propagation]\ndt = 0.1\n")
     return path
 
 

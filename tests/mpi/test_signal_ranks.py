@@ -5,7 +5,7 @@ import json
 import numpy as np
 from launch import MPI, run
 
-from job_files import MIGRATE, survey, write_files, write_job
+from job_files import RUN, survey, write_files, write_job
 from kirchhoff_jobs import areal
 from kirchhoff_jobs import write_job as write_time_job
 from subsalt.job.base import read_job
@@ -56,7 +56,7 @@ def test_every_rank_finds_the_traces_that_one_process_finds(tmp_path):
     areal(tmp_path / "traces.sgy", edit=lambda traces: traces.__setitem__(7, 100 * traces[7]), **numbers)
     time = write_time_job(tmp_path, "time.toml")
     time.write_text(time.read_text() + STEPS)
-    paths = [str(write_job(tmp_path, MIGRATE + STEPS)), str(time)]
+    paths = [str(write_job(tmp_path, RUN + STEPS)), str(time)]
     done = run(3, SCRIPT.format(paths=paths))
     assert done.rc == 0, done
     assert done.out[0] == done.out[1] == done.out[2]
