@@ -43,6 +43,15 @@ def pairs(
     return [row for row in every if row in chosen]
 
 
+def each(*values: Sequence[object]) -> list[tuple[object, ...]]:
+    """Return combinations of values to try: so few that every value of each list occurs in one; every combination in
+    ``make test-all``. For what takes long and is tried in all combinations elsewhere, by smaller parts.
+    """
+    if ALL:
+        return list(product(*values))
+    return [tuple(of[i % len(of)] for of in values) for i in range(max(map(len, values)))]
+
+
 def alternating(rows: Sequence[tuple[int, ...]]) -> list[bool]:
     """Return which rows to try, where a row says for each parameter which of its values it has, the last one, of two
     values, independent of the others: those that the colours of a chess board choose.

@@ -49,7 +49,7 @@ def test_a_point_is_struck_whatever_else_a_run_writes_meanwhile(case: Case) -> N
 
 def test_killed_again_while_going_on(case: Case) -> None:
     """A second kill early, in the middle and late in what goes on, behind kills of all parts of the run."""
-    points = spread(case.points, sample(8, 12))
+    points = spread(case.points, sample(4, 12))
     case.striker.struck.clear()
     for i, point in enumerate(points):
         again = 1 + (i * 37) % 90
@@ -64,7 +64,7 @@ def test_the_later_the_kill_the_less_is_left(case: Case) -> None:
     import json
 
     left = []
-    for point in spread(case.points, sample(6, 8)):
+    for point in spread(case.points, sample(4, 8)):
         case.fresh()
         assert case.start(point, KILL).code == -9
         end = case.striker("migrate", case.job, "--run", case.run, "--json")

@@ -16,7 +16,7 @@ spec.loader.exec_module(fuzz)
 @pytest.mark.parametrize("kind", sorted(fuzz.TARGETS))
 def test_damaged_files(kind, tmp_path):
     # a store is opened by another package, ten times slower than a file
-    count = {"segy": 1200, "segy2": 100, "traces2": 100, "store": 80}.get(kind, 300)
+    count = {"segy": 600, "segy2": 60, "traces2": 60, "store": 40}.get(kind, 150)
     report = fuzz.run(kind, count=count, seed=3, folder=tmp_path)
     assert report["tried"] == count
     assert not report["failures"], report["failures"][:3]

@@ -12,6 +12,7 @@ from survey_jobs import results
 from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.model_job import model_job
 from subsalt.run.migrate import migrate_job
+from thorough import each
 
 pytestmark = MPI
 
@@ -36,15 +37,19 @@ ACQUISITION = """
 [acquisition]
 shots = { first = [120, 140, 24], last = [264, 140, 24], n = 2 }
 receivers = { first = [60, 100, 24], last = [330, 180, 24], n = [10, 3] }
-record_length = 0.3
+record_length = 0.2
 dt = 0.004
 files = "per-shot"
 """
 TILTS = {"isotropic": "", "tilted": "epsilon = 0.15\ndelta = 0.08\ntheta = 25\nphi = 40"}
 
 
-@pytest.mark.parametrize("tilt", list(TILTS))
-def test_ranks_write_the_files_of_one_process(tmp_path: Path, tilt: str) -> None:
+#: number of ranks, and how they cut a shot
+CUTS = {2: 'ranks_per_shot = 2\ndecomp = "slabs"', 4: "ranks_per_shot = 4\ndecomp = [2, 2]"}
+
+
+@pytest.mark.parametrize(("tilt", "ranks"), each(list(TILTS), list(CUTS)))
+def test_ranks_write_the_files_of_one_process(tmp_path: Path, tilt: str, ranks: int) -> None:
     text = JOB.format(tilt=TILTS[tilt])
     (tmp_path / "model.toml").write_text(text + ACQUISITION)
     model = Job.from_toml(tmp_path / "model.toml")
@@ -53,11 +58,9 @@ def test_ranks_write_the_files_of_one_process(tmp_path: Path, tilt: str) -> None
     text += '[data]\nfiles = ["shots/*.sgy"]\nfirst_breaks = "ignore"\n'
     (tmp_path / "alone.toml").write_text(text)
     alone = migrate_job(Job.from_toml(tmp_path / "alone.toml"), tmp_path / "alone")
-    cuts = {2: 'ranks_per_shot = 2\ndecomp = "slabs"', 4: "ranks_per_shot = 4\ndecomp = [2, 2]"}
-    for ranks, cut in cuts.items():
-        job = tmp_path / f"on{ranks}.toml"
-        job.write_text(f"{text}[parallel]\nthreads = 1\n{cut}\n")
-        done = run(ranks, ["subsalt", "migrate", job, "--run", tmp_path / f"on{ranks}", "--json"])
-        assert done.rc == 0, done
-        assert json.loads(done.out[0])["sha256"] == alone.sha256
-        assert results(tmp_path / f"on{ranks}") == results(tmp_path / "alone")
+    job = tmp_path / "shared.toml"
+    job.write_text(f"{text}[parallel]\nthreads = 1\n{CUTS[ranks]}\n")
+    done = run(ranks, ["subsalt", "migrate", job, "--run", tmp_path / "shared", "--json"])
+    assert done.rc == 0, done
+    assert json.loads(done.out[0])["sha256"] == alone.sha256
+    assert results(tmp_path / "shared") == results(tmp_path / "alone")

@@ -8,6 +8,7 @@ from physics_tools import DEVICE, padded, source_wavelet
 
 from subsalt import EarthModel, Grid, PropagationOptions, analytic
 from subsalt.propagation.propagator import Propagator
+from thorough import pairs
 
 VP, F0, LAYER = 2000.0, 20.0, 12
 E, D = 0.25, 0.1
@@ -77,10 +78,11 @@ def _trace(h, extent, src, rcv, axis, medium, dt, nt):
     return recorder.data[0].astype(np.float64)
 
 
-@pytest.mark.parametrize("angle", [0.0, 60.0])
-@pytest.mark.parametrize("points", [10, 20, 40])
-@pytest.mark.parametrize(("medium", "axis"), [("isotropic", 2), ("vti", 2), ("vti", 0)])
-def test_a10_reflection_of_the_default_layer(points, angle, medium, axis):
+@pytest.mark.parametrize(
+    ("points", "angle", "side"), pairs([10, 20, 40], [0.0, 60.0], [("isotropic", 2), ("vti", 2), ("vti", 0)])
+)
+def test_a10_reflection_of_the_default_layer(points, angle, side):
+    medium, axis = side
     assert reflection(points, angle, medium, axis) < TOLERANCE[angle]
 
 

@@ -14,6 +14,7 @@ from subsalt.methods.rtm.engine import migrate_shot, receiver_samples
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
+from thorough import each
 
 V, F0 = 2000.0, 15.0
 E, D = 0.2, 0.08
@@ -60,8 +61,7 @@ def pick(column, z, near, within):
     return z[0] + i * (z[1] - z[0]), column[int(np.argmax(values))]
 
 
-@pytest.mark.parametrize("medium", ["isotropic", "vti"])
-@pytest.mark.parametrize("slower", [True, False])
+@pytest.mark.parametrize(("medium", "slower"), each(["isotropic", "vti"], [True, False]))
 def test_a11_diffractor_2d(medium, slower):
     grid = Grid((141, 91), (10.0, 10.0))
     background = EarthModel(grid, V, *THOMSEN[medium])
@@ -99,8 +99,7 @@ def test_a11_diffractor_3d(medium):
     assert image[tuple(at)] > 0
 
 
-@pytest.mark.parametrize("medium", ["isotropic", "vti"])
-@pytest.mark.parametrize("v2", [3000.0, 1600.0])
+@pytest.mark.parametrize(("medium", "v2"), each(["isotropic", "vti"], [3000.0, 1600.0]))
 def test_a11_flat_reflector_2d(medium, v2):
     grid, depth = Grid((181, 91), (10.0, 10.0)), 603.0
     background = EarthModel(grid, V, *THOMSEN[medium])

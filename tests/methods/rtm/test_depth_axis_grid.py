@@ -16,6 +16,7 @@ from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import ModellingOperator
 from subsalt.numerics.depth_axis import DEGREE, DepthAxis, is_stable
 from subsalt.numerics.stencil import first_derivative, second_derivative
+from thorough import each
 
 H = 10.0
 WAVELET = subsalt.ricker(12.0, 0.002)
@@ -62,7 +63,7 @@ def test_records_are_as_right_as_on_the_uniform_grid_with_fewer_points(medium, s
     earth = model(medium=medium, step=1.15, delta=0.2)
     # the taper of a tilt in front of a PML has so many cells: another medium on another grid
     sides = {"boundary": "damping", "layer": 60} if medium == "tti" else {}
-    options = subsalt.PropagationOptions(device="reference", source_taper=0, **sides)
+    options = subsalt.PropagationOptions(source_taper=0, **sides)
     even, follows = (carried(earth, options, axis) for axis in ("uniform", "auto"))
     # below a tilted medium it goes on as far as the cells that lose their tilt are thicker
     assert follows.grid.shape[1] <= (0.85 if medium == "tti" else 0.8) * even.grid.shape[1]
@@ -79,7 +80,7 @@ def test_records_are_as_right_as_on_the_uniform_grid_with_fewer_points(medium, s
 
 
 def test_python_has_the_axis_by_default_on_a_chosen_grid(survey):
-    options = {"grid": "auto", "device": "reference", "layer": 8}
+    options = {"grid": "auto", "layer": 8}
     traces = {
         a: subsalt.forward(model(), survey, WAVELET, depth_axis=a, **options) for a in ("auto", "uniform")
     }
@@ -109,9 +110,7 @@ def test_the_image_is_that_of_the_uniform_grid(survey):
     for shot, direct in zip(with_step.shots, without.shots, strict=True):
         shot.data -= direct.data
     images = {
-        axis: subsalt.migrate(
-            smooth, with_step, WAVELET, grid="auto", depth_axis=axis, device="reference"
-        ).image[30:50, 30:]
+        axis: subsalt.migrate(smooth, with_step, WAVELET, grid="auto", depth_axis=axis).image[30:50, 30:]
         for axis in ("uniform", "auto")
     }
     even, follows = images["uniform"].mean(axis=0), images["auto"].mean(axis=0)
@@ -121,9 +120,11 @@ def test_the_image_is_that_of_the_uniform_grid(survey):
     assert np.linalg.norm(images["auto"] - images["uniform"]) <= 0.02 * np.linalg.norm(images["uniform"])
 
 
-@pytest.mark.parametrize("free_surface", [False, True])
-@pytest.mark.parametrize("boundary", ["pml", "damping", "none"])
-@pytest.mark.parametrize("medium", ["isotropic", "vti", "tti"])
+# the time reversal of each of these is exact: tests/test_depth_rows.py
+@pytest.mark.parametrize(
+    ("medium", "boundary", "free_surface"),
+    each(["isotropic", "vti", "tti"], ["pml", "damping", "none"], [False, True]),
+)
 def test_modelling_and_born_have_exact_adjoints(medium, boundary, free_surface):
     options = subsalt.PropagationOptions(
         device="reference", dtype="float64", boundary=boundary, free_surface=free_surface

@@ -12,6 +12,7 @@ from subsalt.methods.rtm.job import Job
 from subsalt.methods.rtm.setup import gate
 from subsalt.physics import storage
 from subsalt.propagation.options import PropagationOptions
+from thorough import each
 
 RNG = np.random.default_rng(4)
 GRIDS = {
@@ -169,8 +170,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("ndim", [2, 3])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "ndim"), each(list(CASES), [3, 2]))
 def test_every_option(tmp_path, name, ndim):
     case = {k: dict(v) if isinstance(v, dict) else v for k, v in CASES[name].items()}
     if "grid" in case:
