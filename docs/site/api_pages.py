@@ -39,7 +39,7 @@ GROUPS = (
         {
             PACKAGE: (
                 *("forward", "migrate", "reimage", "saved_wavefields", "dense_source"),
-                *("PropagationOptions", "ImagingOptions", "CheckpointOptions"),
+                *("PropagationOptions", "ImagingOptions", "GatherOptions", "CheckpointOptions"),
             )
         },
     ),

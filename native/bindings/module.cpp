@@ -13,6 +13,7 @@ void bind_lab(nb::module_& m);       // bindings/lab.cpp: what the lab measures 
 void bind_signal(nb::module_& m);    // bindings/signal.cpp: wavelets, trace maps, sinc weights, profiles
 void bind_samples(nb::module_& m);   // bindings/samples.cpp: bytes of SEG-Y traces
 void bind_traces(nb::module_& m);    // bindings/traces.cpp: traces filtered and interpolated for time migration
+void bind_rows(nb::module_& m);      // bindings/rows.cpp: products of rows of two wavefields, for gathers
 void bind_snapshot(nb::module_& m);  // bindings/snapshot.cpp: threads that write and read snapshots
 void bind_kirchhoff(nb::module_& m); // bindings/kirchhoff.cpp: sum of time migration
 
@@ -27,6 +28,7 @@ NB_MODULE(_native, m) {
     bind_signal(m);
     bind_samples(m);
     bind_traces(m);
+    bind_rows(m);
     bind_snapshot(m);
     bind_kirchhoff(m);
 }

@@ -1,4 +1,5 @@
 #include "isa/dispatch.hpp"
+#include "isa/row_dispatch.hpp"
 
 #include <cstdlib>
 #include <stdexcept>
@@ -10,16 +11,19 @@ namespace v2 {
 const Table& table();
 const LabTable& lab_table();
 const PrepareTable& prepare_table();
+const RowTable& row_table();
 } // namespace v2
 namespace v3 {
 const Table& table();
 const LabTable& lab_table();
 const PrepareTable& prepare_table();
+const RowTable& row_table();
 } // namespace v3
 namespace v4 {
 const Table& table();
 const LabTable& lab_table();
 const PrepareTable& prepare_table();
+const RowTable& row_table();
 } // namespace v4
 #endif
 #ifdef SUBSALT_GENERIC
@@ -27,6 +31,7 @@ namespace generic {
 const Table& table();
 const LabTable& lab_table();
 const PrepareTable& prepare_table();
+const RowTable& row_table();
 } // namespace generic
 #endif
 
@@ -37,6 +42,7 @@ struct Entry {
     const Table& (*table)();
     const LabTable& (*lab)();
     const PrepareTable& (*prepare)();
+    const RowTable& (*rows)();
     bool supported;
 };
 
@@ -44,7 +50,7 @@ struct Entry {
 std::vector<Entry> entries() {
     std::vector<Entry> out;
 #ifdef SUBSALT_GENERIC
-    out.push_back({"generic", generic::table, generic::lab_table, generic::prepare_table, true});
+    out.push_back({"generic", generic::table, generic::lab_table, generic::prepare_table, generic::row_table, true});
 #endif
 #if defined(__x86_64__)
     __builtin_cpu_init();
@@ -54,9 +60,9 @@ std::vector<Entry> entries() {
     const bool has_v4 = has_v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                         __builtin_cpu_supports("avx512vl");
-    out.push_back({"v2", v2::table, v2::lab_table, v2::prepare_table, has_v2});
-    out.push_back({"v3", v3::table, v3::lab_table, v3::prepare_table, has_v3});
-    out.push_back({"v4", v4::table, v4::lab_table, v4::prepare_table, has_v4});
+    out.push_back({"v2", v2::table, v2::lab_table, v2::prepare_table, v2::row_table, has_v2});
+    out.push_back({"v3", v3::table, v3::lab_table, v3::prepare_table, v3::row_table, has_v3});
+    out.push_back({"v4", v4::table, v4::lab_table, v4::prepare_table, v4::row_table, has_v4});
 #endif
     return out;
 }
@@ -94,6 +100,10 @@ const LabTable& lab_named(const std::string& name) {
 
 const PrepareTable& prepare_named(const std::string& name) {
     return entry_named(name.empty() ? kernels().name : name).prepare();
+}
+
+const RowTable& rows_named(const std::string& name) {
+    return entry_named(name.empty() ? kernels().name : name).rows();
 }
 
 const Table& kernels() {

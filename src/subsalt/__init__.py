@@ -28,7 +28,7 @@ Jobs and runs
 Linear operators
     `born`, `born_adjoint`, `rtm_operator`, `dot_test`
 Options
-    `PropagationOptions`, `ImagingOptions`, `CheckpointOptions`, `KirchhoffOptions`
+    `PropagationOptions`, `ImagingOptions`, `GatherOptions`, `CheckpointOptions`, `KirchhoffOptions`
 Time migration
     `ImageGrid`, `ConstantVelocity`, `VelocityFunction`, `LineGeometry`
 Further
@@ -91,6 +91,7 @@ _HOME = {
     # options
     "PropagationOptions": "subsalt.propagation.options",
     "ImagingOptions": "subsalt.propagation.options",
+    "GatherOptions": "subsalt.propagation.options",
     "CheckpointOptions": "subsalt.checkpoint.options",
     "KirchhoffOptions": "subsalt.methods.kirchhoff.options",
     # time migration

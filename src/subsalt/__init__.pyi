@@ -46,6 +46,7 @@ if not MYPY:
     from subsalt.plan import plan_job as plan_job
     from subsalt.plotting import plot as plot
     from subsalt.propagation.dense import dense_source as dense_source
+    from subsalt.propagation.options import GatherOptions as GatherOptions
     from subsalt.propagation.options import ImagingOptions as ImagingOptions
     from subsalt.propagation.options import PropagationOptions as PropagationOptions
     from subsalt.run.migrate import migrate_job as migrate_job

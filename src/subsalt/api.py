@@ -24,7 +24,7 @@ from subsalt.extensions import library
 from subsalt.io.tile_cache import remember_tiles
 from subsalt.methods.rtm.array_schemes import ArraySchemes
 from subsalt.methods.rtm.engine import migrate_shot
-from subsalt.methods.rtm.image_sum import ImageSum
+from subsalt.methods.rtm.image_sum import GatherPlanes, ImageSum, LagSum, with_gathers
 from subsalt.methods.rtm.linear_operator import dot_test
 from subsalt.methods.rtm.modelling import ModellingSetup, model_shot
 from subsalt.methods.rtm.operators import RtmOperator, rtm_operator
@@ -215,6 +215,8 @@ class MigrationResult:
         Seconds by phase; they sum to `wall`.
     point_steps : int
         Points of both wavefields that were computed, of all time steps: those that a wave has not reached are not.
+    gathers : tuple of GatherPlanes
+        Space-lag gathers, along x, along y, or both; empty where none were asked for.
     """
 
     image: NDArray[np.float32]
@@ -225,6 +227,7 @@ class MigrationResult:
     repaired: int
     phases: dict[str, float]
     point_steps: int
+    gathers: tuple[GatherPlanes, ...] = ()
 
     def _repr_html_(self) -> str:
         return str(library("notebook_html").of_image(self))
@@ -446,8 +449,10 @@ def migrate(
         if grid != "auto":
             warn_of_waves(used, wavelet, propagation)
         setup = MigrationSetup.build(used, wavelet, survey.time, propagation, imaging, model.grid)
+        setup = with_gathers(setup, survey.shots)
         schemes = ArraySchemes.of(setup, survey.shots, checkpoint or CheckpointOptions())
     total, pool, count = ImageSum(setup), SnapshotPool(), 0
+    gathers = None if setup.lags is None else LagSum(setup, total)
     for i, shot in enumerate(survey.shots):
         with clock("trace input"):
             traces = survey.traces(shot)
@@ -457,16 +462,27 @@ def migrate(
         schemes.over(shot)
         with clock("image sum"):
             total.add(part)
+            if gathers is not None:
+                gathers.add(part)
         count += part.point_steps
     with clock("image sum"):
         image, illumination = total.finish(), total.illumination()
+        made = () if gathers is None else tuple(gathers.finish(total.light()))
     if not image.any():
         warnings.warn(
             "the image is zero throughout: look at the traces, their mute, `top_mute` and the length of the record",
             stacklevel=2,
         )
     return MigrationResult(
-        image, illumination, model.grid, setup.axis.dt, setup.image_step, setup.repaired, clock.table(), count
+        image,
+        illumination,
+        model.grid,
+        setup.axis.dt,
+        setup.image_step,
+        setup.repaired,
+        clock.table(),
+        count,
+        made,
     )
 
 

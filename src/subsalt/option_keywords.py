@@ -15,6 +15,7 @@ from subsalt.numerics.stencil import Kind
 from subsalt.propagation.options import (
     Boundary,
     Filter,
+    GatherOptions,
     Illumination,
     Mode,
     ModelMedium,
@@ -61,6 +62,7 @@ class MigrateKeywords(PropagationKeywords, total=False):
     image_step: int | None
     normalise: float
     illumination: Illumination
+    gathers: GatherOptions | None
 
 
 class ReimageKeywords(TypedDict, total=False):
@@ -74,5 +76,6 @@ class ReimageKeywords(TypedDict, total=False):
     image_step: int | None
     times: Times | None
     region: str | None
+    gathers: str | None
     shots: str | None
     wavefields: bool

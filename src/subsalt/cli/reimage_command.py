@@ -72,6 +72,14 @@ class ReimageOptions:
             show_default="that of RUN",
         ),
     ] = None
+    gathers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEYS",
+            help='Space-lag gathers: "max=400, step=20, every=8, along=x", any of these keys; auto or none.',
+            show_default="those of RUN",
+        ),
+    ] = None
     region: Annotated[
         str | None,
         typer.Option(

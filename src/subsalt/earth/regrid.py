@@ -206,7 +206,11 @@ class Regridder:
 
     def planes(self, lo: int, hi: int) -> tuple[int, int]:
         """Return the planes (first, end) of the source that the planes `lo` to `hi` of the target take."""
-        columns = self._weights[0][lo:hi].indices
+        return self.needed(0, lo, hi)
+
+    def needed(self, axis: int, lo: int, hi: int) -> tuple[int, int]:
+        """Return the points (first, end) along an axis of the source that `lo` to `hi` of the target take."""
+        columns = self._weights[axis][lo:hi].indices
         return (int(columns.min()), int(columns.max()) + 1) if len(columns) else (0, 0)
 
     def carried(self, values: NDArray[Any], first: int, lo: int, hi: int) -> NDArray[np.float64]:

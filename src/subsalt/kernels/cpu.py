@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DeviceError, processor_too_old
 from subsalt.kernels import tuning
 from subsalt.kernels.depth_rows import depth_rows, padded_row
-from subsalt.kernels.device import InPlace
+from subsalt.kernels.device import InPlace, RowProducts
 from subsalt.kernels.host_arrays import CUTS_ROWS as CUTS_ROWS
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import WHOLE_MEMORY_FIELDS as WHOLE_MEMORY_FIELDS
@@ -525,6 +525,17 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
 def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
     """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous, of one shape)."""
     _native.product(image, u, w, scale, _Settings.threads, _Settings.isa)
+
+
+def _row_products(
+    sums: NDArray, u: Sequence[NDArray], w: Sequence[NDArray], rows: NDArray[np.int64], scale: float
+) -> None:
+    """Add products of rows of two wavefields (native/kernels/row_products.hpp)."""
+    _native.row_products(sums, list(u), list(w), rows, scale, _Settings.threads, _Settings.isa)
+
+
+#: products of rows of two wavefields, for gathers
+row_products: RowProducts | None = _row_products
 
 
 def keep_shell(problem: Problem, fields: list[NDArray], shell: Shell, out: NDArray) -> None:

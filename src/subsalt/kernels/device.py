@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
@@ -82,6 +83,27 @@ class InPlace:
         """Do nothing."""
 
 
+class RowProducts(Protocol):
+    """Accumulates ``sums[k] += (scale u[i]) w[j]`` of every sample, with the bits of `Device.correlate` where i = j."""
+
+    def __call__(
+        self, sums: Any, u: Sequence[Any], w: Sequence[Any], rows: NDArray[np.int64], scale: float
+    ) -> None:
+        """Add the products of all samples.
+
+        Parameters
+        ----------
+        sums : array, (rows, nz)
+            Where products are added.
+        u, w : sequence of array, (rows, nz)
+            Samples of both wavefields, in the order in which they are added.
+        rows : ndarray, (n, 3), int64
+            Triples (k, i, j): a row of the sums, one of u, one of w. No k comes twice.
+        scale : float
+            Weight of a product.
+        """
+
+
 class Device(Protocol):
     """The kernels of one device; the formulas, shapes and units are those of `subsalt.kernels.reference`."""
 
@@ -99,6 +121,8 @@ class Device(Protocol):
     WHOLE_MEMORY_FIELDS: bool
     #: step that maintains a free surface inside the grid; None: the device has no kernels for one
     mirror: MirrorStep | None
+    #: products of rows of two wavefields, for gathers; None: the device has no kernels for them
+    row_products: RowProducts | None
 
     def describe(self) -> dict[str, Any]:
         """Return the facts of the device: name, instruction set, numerics class, threads."""

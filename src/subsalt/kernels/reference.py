@@ -9,7 +9,7 @@ The derivatives and the operators of tilted media are in `subsalt.kernels.refere
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box
 from subsalt.kernels.depth_rows import depth_rows
-from subsalt.kernels.device import InPlace
+from subsalt.kernels.device import InPlace, RowProducts
 from subsalt.kernels.host_arrays import OWN_MEMORY as OWN_MEMORY
 from subsalt.kernels.host_arrays import lock as lock
 from subsalt.kernels.host_arrays import on_host as on_host
@@ -393,6 +393,19 @@ def square(problem: Problem, illumination: NDArray, u: NDArray, scale: float) ->
 def product(image: NDArray, u: NDArray, w: NDArray, scale: float) -> None:
     """Accumulate image += (scale u) w of two snapshots, with the bits of `correlate` (contiguous, of one shape)."""
     image += (image.dtype.type(scale) * u) * w
+
+
+def _row_products(
+    sums: NDArray, u: Sequence[NDArray], w: Sequence[NDArray], rows: NDArray[np.int64], scale: float
+) -> None:
+    """Add products of rows: sums[k] += (scale u[i]) w[j], sample by sample."""
+    k, i, j = rows.T
+    for source, receivers in zip(u, w, strict=True):
+        sums[k] += (sums.dtype.type(scale) * source[i]) * receivers[j]
+
+
+#: products of rows of two wavefields, for gathers
+row_products: RowProducts | None = _row_products
 
 
 def keep_shell(problem: Problem, fields: list[NDArray], shell: Shell, out: NDArray) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +20,8 @@ Mode = Literal["reflectivity", "adjoint"]
 Filter = Literal["none", "laplacian"]
 Illumination = Literal["survey", "shot"]
 ModelStorage = Literal["f32", "u16"]
+Along = Literal["x", "y", "xy"]
+GatherKind = Literal["lag", "angle"]
 
 
 @documented
@@ -141,6 +144,67 @@ class PropagationOptions(CheckedOptions):
 
 @documented
 @dataclass(frozen=True)
+class GatherOptions(CheckedOptions):
+    """Gathers: the image where the source wavefield is read at x - h and that of the receivers at x + h."""
+
+    kind: GatherKind = option(
+        "lag",
+        "traces of a gather; lag: half offsets h; angle: half opening angles, made of these, in 2-D",
+        one_of(GatherKind),
+    )
+    max: float | None = option(
+        None, "largest half offset h between the two wavefields; auto: 20 steps", number, unit="m"
+    )
+    step: float | None = option(
+        None,
+        "distance of half offsets; auto: that of the points on which waves are computed",
+        number,
+        unit="m",
+    )
+    every: int = option(8, "gathers at every n-th column of the image, along x and along y", whole(1))
+    along: Along = option(
+        "x", "direction of the half offsets: x, y, or xy for gathers of both; y in 3-D", one_of(Along)
+    )
+    angle: float | None = option(
+        None, "largest angle of kind = angle, on both sides of zero; auto: 50", number, unit="degrees"
+    )
+    angle_step: float | None = option(
+        None, "distance of angles of kind = angle; auto: 1", number, unit="degrees"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("max", "step"):
+            if getattr(self, name) == 0:
+                raise ConfigError(
+                    f"{name} = 0 m for gathers", "give a length above 0, or leave it out", code="E104"
+                )
+        most, step = self._degrees
+        if not 0 < step <= most < 90:
+            raise ConfigError(
+                f"gathers to {most:g} degrees, every {step:g} degrees",
+                "use a step above 0, no larger than the largest angle, and that below 90 degrees",
+                code="E104",
+            )
+
+    @property
+    def _degrees(self) -> tuple[float, float]:
+        """The largest angle and the distance of two, degrees."""
+        return (
+            50.0 if self.angle is None else self.angle,
+            1.0 if self.angle_step is None else self.angle_step,
+        )
+
+    @property
+    def angles(self) -> tuple[float, ...]:
+        """Half opening angles of ``kind = "angle"``, rad, ascending."""
+        most, step = self._degrees
+        count = math.floor(most / step + 1e-9)
+        return tuple(math.radians(step * k) for k in range(-count, count + 1))
+
+
+@documented
+@dataclass(frozen=True)
 class ImagingOptions(CheckedOptions):
     """How the image is made from wavefields."""
 
@@ -191,6 +255,11 @@ class ImagingOptions(CheckedOptions):
         "survey: divide the image by the illumination of all shots; shot: divide each shot by its own",
         one_of(Illumination),
         more="with shot the image grows with the number of shots",
+    )
+    gathers: GatherOptions | None = option(
+        None,
+        "space-lag gathers beside the image {max, step, every, along}; left out: none",
+        more="on a processor, one rank per shot",
     )
 
     def __post_init__(self) -> None:

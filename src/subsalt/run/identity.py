@@ -28,7 +28,7 @@ Job_ = TypeVar("Job_", bound="BaseJob")
 #: keys of the job that act after the sum over shots: a change of them uses the partial images again
 AFTER_THE_SUM = ("filter", "top_mute", "normalise")
 #: keys that need other sums of the same wavefields: a change of them uses the kept wavefields again
-AFTER_THE_FIELDS = ("condition", "illumination")
+AFTER_THE_FIELDS = ("condition", "illumination", "gathers")
 #: key of the files of traces among the inputs
 TRACES = "data.files"
 #: setting of the ledger: the frame of the local coordinates, x0, y0, azimuth, flip

@@ -15,9 +15,10 @@ from subsalt.checkpoint.storage.scratch import Scratch
 from subsalt.earth.grid import Grid
 from subsalt.earth.model import EarthModel
 from subsalt.methods.rtm.engine import ShotImage, migrate_shot
+from subsalt.methods.rtm.image_sum import with_gathers
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
-from subsalt.propagation.options import ImagingOptions, PropagationOptions
+from subsalt.propagation.options import GatherOptions, ImagingOptions, PropagationOptions
 
 H = 10.0
 RECORD = TimeAxis(50, 0.002, 0.0)
@@ -45,11 +46,34 @@ CASES: dict[str, tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any]]] = 
     ),
 }
 
+#: the same with gathers; not for devices that have none
+GATHERS: dict[str, tuple[str, tuple[int, ...], dict[str, Any], dict[str, Any]]] = {
+    "gathers, iso 2-D": ("isotropic", FLAT, {}, {"gathers": GatherOptions(max=70.0, every=5)}),
+    "gathers, vti 2-D": (
+        "vti",
+        FLAT,
+        {},
+        {"aperture": 120.0, "filter": "laplacian", "gathers": GatherOptions(max=50.0, every=9)},
+    ),
+    "gathers, tti 3-D": (
+        "tti",
+        VOLUME,
+        {"order": 4},
+        {"condition": "cross-correlation", "gathers": GatherOptions(max=40.0, every=3, along="xy")},
+    ),
+    "gathers, reference": (
+        "vti",
+        (20, 16),
+        {"device": "reference", "dtype": "float64"},
+        {"image_step": 5, "gathers": GatherOptions(max=40.0, every=1)},
+    ),
+}
+
 
 @cache
 def setup_of(name: str, device: str = "auto") -> MigrationSetup:
     """Return what the shots of a case share; 5 does not divide the steps."""
-    medium, shape, propagation, imaging = CASES[name]
+    medium, shape, propagation, imaging = (CASES | GATHERS)[name]
     rng = np.random.default_rng(3)
     given = {
         "vp": rng.uniform(1500, 2500, shape),
@@ -61,14 +85,16 @@ def setup_of(name: str, device: str = "auto") -> MigrationSetup:
     volumes = {k: given[k].astype(np.float32) for k in MEDIA[medium]}
     model = EarthModel(Grid(shape, (H,) * len(shape)), **volumes)
     options = PropagationOptions(**({"layer": 6, "device": device} | propagation))
-    return MigrationSetup.build(
-        model, ricker(25.0, 0.002), RECORD, options, ImagingOptions(**({"image_step": 3} | imaging))
+    return with_gathers(
+        MigrationSetup.build(
+            model, ricker(25.0, 0.002), RECORD, options, ImagingOptions(**({"image_step": 3} | imaging))
+        )
     )
 
 
 def shot_of(name: str) -> Shot:
     """Return the shot of a case, without its traces."""
-    shape = CASES[name][1]
+    shape = (CASES | GATHERS)[name][1]
     x = np.arange(3.0, shape[0] - 4, 2.5)
     y = 6.0 if len(shape) == 3 else 0.0
     rcv = np.stack([x, np.full(len(x), y), np.full(len(x), 3.25)], axis=1) * H
@@ -104,4 +130,5 @@ def scratch_in(folder: Path, **more: Any) -> Scratch:
 
 def bits(image: ShotImage) -> dict[str, bytes]:
     """Return the sums of a shot as they are in memory."""
-    return {name: a.tobytes() for name, a in image.sums.items()}
+    lags = {} if image.lags is None else {"lags": image.lags.tobytes()}
+    return {name: a.tobytes() for name, a in image.sums.items()} | lags

@@ -79,6 +79,7 @@ __all__ = [
     "record_shares",
     "reserve",
     "reserve_host",
+    "row_products",
     "set_threads",
     "settle",
     "snapshot",
@@ -108,6 +109,9 @@ ghost_planes = CudaGhostPlanes
 
 #: none for a free surface inside the grid
 mirror = None
+
+#: none for gathers
+row_products = None
 
 #: the numerics class: that of the CPU's v3 and v4, whose bits these kernels have
 CLASS = "fma"

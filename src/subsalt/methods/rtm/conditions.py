@@ -3,17 +3,27 @@
 Each condition names the fields it *accumulates* over the imaged samples of a shot, and *finishes* the sums of
 all shots into an image. A new condition is one class here and one line in `CONDITIONS`.
 
+Beside the image, which is their value at h = 0, gathers keep ::
+
+    I(x, h) = k dt sum_n u(x - h, n) w(x + h, n)
+
+with h along x or y in whole cells of the grid on which waves are computed. The sums are taken over every k-th sample by
+the operations of the image in its order, so that h = 0 has its bits. Where the velocity is right, energy lies at h = 0.
+
 References
 ----------
 Claerbout (1971): zero-lag cross-correlation, I = sum u w dt. Op 't Root et al. (2012), Whitmore and Crawley (2012):
-inverse scattering, which removes energy that travels the same way in both fields.
+inverse scattering, which removes energy that travels the same way in both fields. Rickett and Sava (2002), Geophysics
+67, 883-889: space lags.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -21,10 +31,12 @@ from numpy.typing import NDArray
 
 from subsalt.earth.grid import Box, Grid
 from subsalt.errors import ConfigError
-from subsalt.kernels.device import Device
+from subsalt.kernels.device import Device, RowProducts
 from subsalt.kernels.problem import Problem
+from subsalt.kernels.scaled16 import unpack16
 from subsalt.kernels.work import Correlation, Snapshots
 from subsalt.methods.rtm.filters import LAPLACIAN_REACH, laplacian
+from subsalt.parallel.comm import Comm
 
 
 @dataclass
@@ -196,3 +208,290 @@ def condition_of(name: str) -> type[Condition]:
             f"condition {name!r} is not one of {', '.join(CONDITIONS)}", "use source-normalised", "E130"
         )
     return CONDITIONS[name]
+
+
+#: name of the sums of gathers among the accumulators of a shot
+LAGS = "lags"
+
+#: samples of both wavefields whose products are added together at most
+MOST_SAMPLES = 8
+
+#: a half offset this near to a whole number of cells is one, in cells
+WHOLE = 1e-6
+
+#: bytes of a number in single precision, and of a triple of rows (`Device.row_products`)
+FLOAT, TRIPLE = 4, 24
+
+
+@dataclass(frozen=True)
+class LagAxis:
+    """Half offsets along one axis.
+
+    Parameters
+    ----------
+    axis : int
+        0: along x, 1: along y.
+    cells : tuple of int
+        The half offsets that are summed, in cells of the grid on which waves are computed, ascending.
+    lags : tuple of float
+        Those that are asked for, m, ascending.
+    weights : ndarray, (lags, cells), float64, or None
+        Interpolation of the asked ones between the summed ones; None where they are the same.
+    """
+
+    axis: int
+    cells: tuple[int, ...]
+    lags: tuple[float, ...]
+    weights: NDArray[np.float64] | None = None
+
+    @property
+    def name(self) -> str:
+        """``"x"`` or ``"y"``."""
+        return "xy"[self.axis]
+
+    def asked(self, summed: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the gathers that are asked for, (..., lags, nz), of the finished ones of all `cells`."""
+        if self.weights is None:
+            return summed
+        out = np.matmul(self.weights, summed.astype(np.float64)).astype(np.float32)
+        # the image itself is not interpolated: not even the sign of a zero changes
+        out[..., len(self.lags) // 2, :] = summed[..., self.cells.index(0), :]
+        return out
+
+
+@dataclass(frozen=True)
+class Lags:
+    """The gathers of a survey: half offsets, columns of the image, and the columns on which their sums are taken.
+
+    Parameters
+    ----------
+    axes : tuple of LagAxis
+        Half offsets along x, along y, or both.
+    columns : tuple of tuple of int
+        Numbers of the columns of the image along x, and along y, that get gathers.
+    summed : tuple of tuple of int
+        Numbers along x and y of the columns on the grid of the waves that these are made of, ascending.
+    """
+
+    axes: tuple[LagAxis, ...]
+    columns: tuple[tuple[int, ...], tuple[int, ...]]
+    summed: tuple[tuple[int, ...], tuple[int, ...]]
+
+    @cached_property
+    def shifts(self) -> NDArray[np.int64]:
+        """Half offsets that are summed, in cells along x and y, (n, 2): of the first axis, then of the other one."""
+        out = np.zeros((sum(len(a.cells) for a in self.axes), 2), np.int64)
+        first = 0
+        for a in self.axes:
+            out[first : first + len(a.cells), a.axis] = a.cells
+            first += len(a.cells)
+        return out
+
+    @cached_property
+    def name(self) -> str:
+        """Name that tells these sums from those of other half offsets or columns."""
+        text = repr((self.shifts.tolist(), self.summed))
+        return f"{LAGS} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    def inside(self, box: Box) -> LagBox:
+        """Return the part of the sums that lies in a box of the grid of the waves."""
+        (a, b), (c, d) = (
+            np.searchsorted(np.array(self.summed[i]), [box.lo[i], box.hi[i]]).tolist() for i in (0, 1)
+        )
+        n = len(self.shifts)
+        return LagBox(self, box, Box((a, c * n, box.lo[2]), (max(a, b), max(c, d) * n, box.hi[2])))
+
+    def part(self, first: int, end: int) -> tuple[int, int]:
+        """Return which of the columns along x of the sums lie in the planes `first` to `end` of the grid."""
+        a, b = np.searchsorted(np.array(self.summed[0]), [first, end]).tolist()
+        return a, max(a, b)
+
+    def refuse_wide(self, box: Box, grid: Grid, shot: int) -> None:
+        """Raise when no column of a window has both wavefields at the largest half offset.
+
+        Raises
+        ------
+        ConfigError
+            E756, with the largest that would do.
+        """
+        for a in self.axes:
+            n, h, most = box.shape[a.axis], grid.spacing3[a.axis], a.lags[-1]
+            if most > h * ((n - 1) // 2 + WHOLE):
+                raise ConfigError(
+                    f"gathers max = {most:g} m along {a.name}: the wavefields are read {2 * most:g} m apart, and the "
+                    f"window of shot {shot} is {(n - 1) * h:g} m wide",
+                    f"use max = {h * ((n - 1) // 2):g} or less, or a wider [imaging] aperture",
+                    code="E756",
+                )
+
+
+@dataclass(frozen=True)
+class LagBox:
+    """The sums of the gathers of a window.
+
+    Parameters
+    ----------
+    lags : Lags
+        Those of the survey.
+    box : Box
+        The window, on the grid of the waves.
+    columns : Box
+        Numbers of its columns along x among those that are summed; along y these times the half offsets, one after the
+        other; depths of the window.
+    """
+
+    lags: Lags
+    box: Box
+    columns: Box
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the sums: (columns along x, columns along y times half offsets, nz)."""
+        return self.columns.shape
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Points of the columns along x and y, counted from the beginning of the window."""
+        (a, c, _), (b, d, _) = self.columns.lo, self.columns.hi
+        n = len(self.lags.shifts)
+        xs, ys = (np.array(s, np.int64) for s in self.lags.summed)
+        return xs[a:b] - self.box.lo[0], ys[c // n : d // n] - self.box.lo[1]
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """Triples (sum, source, receivers) of rows whose products are added, (n, 3), column by column.
+
+        Pairs that reach out of the window have none.
+        """
+        nx, ny, _ = self.box.shape
+        xs, ys = self.places
+        sx, sy = self.lags.shifts.T
+        x, y = xs[:, None, None], ys[None, :, None]
+        source, receivers = (x - sx, y - sy), (x + sx, y + sy)
+        inside = np.ones((len(xs), len(ys), len(sx)), bool)
+        for px, py in (source, receivers):
+            inside &= (px >= 0) & (px < nx) & (py >= 0) & (py < ny)
+        at = np.arange(inside.size).reshape(inside.shape)
+        u, w = (np.broadcast_to(px * ny + py, inside.shape) for px, py in (source, receivers))
+        return np.ascontiguousarray(np.stack([at[inside], u[inside], w[inside]], axis=1), np.int64)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the sums."""
+        return FLOAT * self.products
+
+    @property
+    def products(self) -> int:
+        """Products that a sample adds, those of pairs that reach out of the window included."""
+        return math.prod(self.shape)
+
+    @property
+    def at_once(self) -> int:
+        """Samples whose products are added together: more where the sums are large beside the fields.
+
+        The sums go through memory once for all of them, the fields of the receivers are held meanwhile.
+        """
+        return max(1, min(MOST_SAMPLES, self.bytes // max(1, FLOAT * self.box.size)))
+
+    @property
+    def held(self) -> int:
+        """Bytes of the samples that are held, and of the triples of rows."""
+        pairs = math.prod(self.shape[:2])
+        # twice: pairs, and those inside
+        return self.at_once * FLOAT * self.box.size + 2 * TRIPLE * pairs
+
+    def weigh(self, sums: NDArray[np.float32], weights: Sequence[NDArray[np.float32]]) -> None:
+        """Multiply sums of a shot by weights along x, y and z, as the image is (`engine.window_weights`)."""
+        xs, ys = self.places
+        each = sums.reshape(len(xs), len(ys), -1, sums.shape[-1])
+        for weight in weights:
+            along = weight[xs] if weight.shape[0] > 1 else weight
+            along = along[:, ys] if along.shape[1] > 1 else along
+            each *= along[:, :, None, :]
+
+
+class LagSums:
+    """Accumulates the gathers of a shot while the wavefield of its receivers runs.
+
+    Parameters
+    ----------
+    lags : Lags
+        Those of the survey.
+    kernels : Device
+        Kernels of the device.
+    box : Box
+        Window of the shot, on the grid of the waves.
+    dtype : type
+        Type of the numbers of wavefields.
+
+    Attributes
+    ----------
+    sums : ndarray, `LagBox.shape`
+        ``k dt sum u(x - h) w(x + h)``.
+    """
+
+    def __init__(self, lags: Lags, kernels: Device, box: Box, dtype: type = np.float32) -> None:
+        self._products, self.box = refuse_device(kernels), lags.inside(box)
+        self.sums: NDArray = kernels.zeros(self.box.shape, dtype)
+        self._rooms = [np.zeros(box.shape, dtype) for _ in range(self.box.at_once)]
+
+    def pieces(self, samples: Sequence[int], one_by_one: bool = False) -> list[list[int]]:
+        """Return samples in pieces of those that are added together."""
+        size = 1 if one_by_one else len(self._rooms)
+        return [list(samples[i : i + size]) for i in range(0, len(samples), size)]
+
+    def room(self, number: int) -> NDArray:
+        """Return memory for the field of the receivers at a sample of a piece."""
+        return self._rooms[number]
+
+    def add(self, source: Sequence[NDArray], receivers: Sequence[NDArray], scale: float) -> None:
+        """Add the products of some samples, the first one first.
+
+        Parameters
+        ----------
+        source, receivers : sequence of ndarray, shape of the window
+            Fields; those of the source may be packed in 16 bits (`subsalt.kernels.scaled16`).
+        scale : float
+            k dt.
+        """
+        nz = self.box.box.shape[2]
+        u, w = ([_plain(a, nz).reshape(-1, nz) for a in fields] for fields in (source, receivers))
+        self._products(self.sums.reshape(-1, nz), u, w, self.box.rows, scale)
+
+
+def refuse_device(kernels: Device) -> RowProducts:
+    """Return the kernel for gathers of a device.
+
+    Raises
+    ------
+    ConfigError
+        E757: it has none.
+    """
+    if kernels.row_products is None:
+        raise ConfigError(
+            f"the device {kernels.NAME} has no kernels for gathers",
+            'use device = "cpu", or leave [imaging] gathers out',
+            code="E757",
+        )
+    return kernels.row_products
+
+
+def refuse_shared(group: Comm | None) -> None:
+    """Raise when ranks share a shot: half offsets reach over the cuts between them, and no rank has both fields.
+
+    Raises
+    ------
+    ConfigError
+        E757.
+    """
+    if group is not None and group.size > 1:
+        raise ConfigError(
+            f"{group.size} ranks share a shot, and [imaging] gathers are summed by one rank for each",
+            "set [parallel] ranks_per_shot = 1, or leave [imaging] gathers out",
+            code="E757",
+        )
+
+
+def _plain(field: NDArray, nz: int) -> NDArray:
+    """Return a field as it is, or unpacked, which is exact."""
+    return unpack16(field, nz) if field.dtype == np.int16 else field

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from subsalt.earth.grid import Box
 from subsalt.io.volumes.plane_file import PlaneLayout
 from subsalt.methods.rtm.arrays import FLOAT
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.need import Needs
+from subsalt.methods.rtm.partial_image import lags_layout
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.plan.disk import SEGY_HEADERS, TRACE_HEADER, Disk, beside, existing
 
@@ -66,6 +69,7 @@ def _image(needs: Needs, setup: MigrationSetup, formats: Sequence[str]) -> dict[
     return {
         "partial images": partial,
         "image": segy + volumes * FLOAT * grid.size,
+        **_gathers(setup, formats),
     }
 
 
@@ -74,5 +78,24 @@ def partial_bytes(needs: Needs, shots: int) -> int:
     setup = needs.setup
     assert isinstance(setup, MigrationSetup)
     accumulators = condition_of(setup.imaging.condition).accumulators
-    sizes = sorted((PlaneLayout(needs.window(s), accumulators).size for s in needs.shots), reverse=True)
+    sizes = sorted((_partial(setup, needs.window(s), accumulators) for s in needs.shots), reverse=True)
     return sum(sizes[:shots])
+
+
+def _partial(setup: MigrationSetup, window: Box, accumulators: tuple[str, ...]) -> int:
+    """Return the bytes of the partial image of a window, and of the sums of its gathers."""
+    size = PlaneLayout(window, accumulators).size
+    return size if setup.lags is None else size + lags_layout(setup.lags.inside(window)).size
+
+
+def _gathers(setup: MigrationSetup, formats: Sequence[str]) -> dict[str, int]:
+    """Return the bytes of the files of gathers; empty without any."""
+    if setup.lags is None:
+        return {}
+    nz = setup.image_grid.shape3[2]
+    places = math.prod(map(len, setup.lags.columns))
+    options = setup.imaging.gathers
+    angles = len(options.angles) if options is not None and options.kind == "angle" else 0
+    traces = [places * (angles or len(axis.lags)) for axis in setup.lags.axes]
+    segy = sum(SEGY_HEADERS + n * (TRACE_HEADER + FLOAT * nz) for n in traces)
+    return {"gathers": segy + ("rsf" in formats) * FLOAT * nz * sum(traces)}

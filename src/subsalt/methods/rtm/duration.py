@@ -115,10 +115,17 @@ class RunTimes:
             "source": source_steps * step + samples * snapshot,
             "receivers": receivers_reached * steps * step + samples * product + injection,
         }
-        if choice is not None:
-            seconds |= self._storing(choice, shot, group, seconds)
         per_point = condition_of(setup.imaging.condition).per_point()
         seconds["partial image"] = self.around.publish + per_point * FLOAT * window / write
+        if setup.lags is not None:
+            # the same operations as those of the image; fields come from a cache more often than not
+            lags = setup.lags.inside(needs.window(shot))
+            seconds["receivers"] += (
+                self.sharing * samples * (lags.products / parts.product + window / parts.snapshot)
+            )
+            seconds["partial image"] += self.around.publish + lags.bytes / write
+        if choice is not None:
+            seconds |= self._storing(choice, shot, group, seconds)
         if setup.flow is not None:
             # beside the shot before, on the same cores
             seconds["trace input"] += traces * setup.flow.per_trace / threads

@@ -24,7 +24,7 @@ from subsalt.checkpoint.storage.store import StoreCounts
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, DataError
 from subsalt.kernels.work import Source
-from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of, refuse_shared
 from subsalt.methods.rtm.executor import image_by_scheme
 from subsalt.methods.rtm.samples import SnapshotPool
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -58,6 +58,8 @@ class ShotImage:
         reached are not.
     grid_point_steps : int
         Grid points times time steps of both wavefields.
+    lags : ndarray, `LagBox.shape`, float32, or None
+        Sums of the gathers, or their planes along x of some planes of the window.
     seconds : float
         Wall time.
     traffic : HaloTraffic
@@ -83,6 +85,7 @@ class ShotImage:
     recomputed: int = 0
     resumed: int = 0
     grid_point_steps: int = 0
+    lags: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,12 @@ def migrate_shot(
     prop = ready.prop
     with clock("setup"), nullcontext() if group is None else group.together():
         condition = condition_of(setup.imaging.condition)(prop.kernels, prop.problem, prop.interior)
+        lags = None
+        if setup.lags is not None:
+            refuse_shared(prop.group)
+            lags = LagSums(setup.lags, prop.kernels, prop.window, prop.dtype)
+            # restart points keep them, and a shot that begins again clears them
+            condition.sums[LAGS] = lags.sums
     steps = setup.axis.nt - 1
     scheme = scheme or Scheme("store", steps, setup.image_step)
     if (scheme.steps, scheme.image_step) != (steps, setup.image_step):
@@ -194,7 +203,7 @@ def migrate_shot(
             code="E870",
         )
     shooting = Shooting(
-        prop, ready.source, ready.receivers, condition, setup.image_step * setup.axis.dt, prop.group
+        prop, ready.source, ready.receivers, condition, setup.image_step * setup.axis.dt, prop.group, lags
     )
     planned = counts_of(scheme)
     report = _Report(progress, planned.source_steps + planned.receiver_steps)
@@ -204,7 +213,12 @@ def migrate_shot(
         done = image_by_scheme(shooting, task)
     with clock("taper"):
         on_host = {name: prop.kernels.to_host(a) for name, a in condition.sums.items()}
-        for weight in window_weights(setup, prop.window, prop.image_box):
+        weights = window_weights(setup, prop.window, prop.image_box)
+        gathers = on_host.pop(LAGS, None)
+        if lags is not None and gathers is not None:
+            lags.box.weigh(gathers, weights)
+            gathers = np.asarray(gathers, dtype=np.float32)
+        for weight in weights:
             for a in on_host.values():
                 a *= weight
         sums = {name: np.asarray(a, dtype=np.float32) for name, a in on_host.items()}
@@ -226,6 +240,7 @@ def migrate_shot(
         done.recomputed,
         done.resumed,
         grid_point_steps,
+        gathers,
     )
 
 

@@ -23,6 +23,7 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
         "frame": {**asdict(frame), "azimuth_deg": math.degrees(frame.azimuth)},
         **({"line": line} if line else {}),
         **topography_facts(setup, survey),
+        **gathers_facts(setup),
         "dt": setup.axis.dt,
         "t0": setup.axis.t0,
         "nt": setup.axis.nt,
@@ -35,6 +36,18 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
         if setup.propagation.model_storage == "u16"
         else None,
     }
+
+
+def gathers_facts(setup: MigrationSetup) -> dict[str, Any]:
+    """Return half offsets (m) and columns of the gathers beside the image; empty without any."""
+    lags, options = setup.lags, setup.imaging.gathers
+    if lags is None or options is None:
+        return {}
+    facts: dict[str, Any] = {"kind": options.kind, "columns": [list(c) for c in lags.columns]}
+    facts["half_offsets_m"] = {axis.name: list(axis.lags) for axis in lags.axes}
+    if options.kind == "angle":
+        facts["angles_deg"] = [math.degrees(a) for a in options.angles]
+    return {"gathers": facts}
 
 
 def topography_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:

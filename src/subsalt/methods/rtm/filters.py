@@ -1,6 +1,11 @@
-"""Filters of a finished image: Laplacian and top mute. Elementwise, in fixed order."""
+"""Filters of a finished image: Laplacian and top mute; and the slant stack of its gathers to angles.
+
+Elementwise, in fixed order.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,3 +82,91 @@ def top_mute(
     if surface is not None:
         z = z - surface[:, :, None]
     return image * ramp((z - depth) / (0.5 * depth))
+
+
+#: part of the half offsets on either side, from the ends, over which they fade
+FADE = 0.25
+
+
+def end_taper(lags: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights of half offsets: 1 in the middle, a quarter of a cosine over `FADE` of either side, (n,)."""
+    far = np.abs(lags) / (np.abs(lags).max() + (lags[1] - lags[0]))
+    return np.where(far <= 1 - FADE, 1.0, 0.5 + 0.5 * np.cos(np.pi * np.clip((far - 1 + FADE) / FADE, 0, 1)))
+
+
+def angle_gathers(
+    gathers: NDArray[np.floating], lags: Sequence[float], dz: float, angles: Sequence[float]
+) -> NDArray[np.float32]:
+    """Return angle gathers of space-lag gathers of a section: a slant stack; other angles cost no propagation.
+
+    Parameters
+    ----------
+    gathers : ndarray, (..., half offsets, nz)
+        Finished gathers.
+    lags : sequence of float
+        Half offsets, m, equally spaced.
+    dz : float
+        Distance of depths, m.
+    angles : sequence of float
+        Half opening angles, radians, within (-pi/2, pi/2).
+
+    Returns
+    -------
+    ndarray, (..., angles, nz), float32
+        Per radian: the sum over angles, divided by cos^2 and times their distance, is the image.
+
+    Notes
+    -----
+    An event of half the opening angle gamma dips by dz / dh = -tan gamma at every column, whatever the dip of its
+    reflector. With K the wavenumber in depth, ::
+
+        A(K, gamma) = |K| / (2 pi) sum_h  t(h) I(K, h) exp(-i K h tan gamma) dh
+        I(K, h = 0) = sum_gamma A(K, gamma) / cos^2 gamma  dgamma
+
+    Half offsets fade towards both ends (t, 1 at zero), which else leave smiles. Where ``|K| tan gamma`` is above the
+    Nyquist wavenumber of the half offsets there is nothing but alias, and A is zero.
+
+    References
+    ----------
+    Sava, P., Fomel, S. (2003), Angle-domain common-image gathers by wavefield continuation methods, Geophysics 68,
+    1065-1074, equations 5 and 11.
+    """
+    h, slope = np.asarray(lags, np.float64), np.tan(np.asarray(angles, np.float64))
+    nz, dh = gathers.shape[-1], h[1] - h[0]
+    # an event slides by h tan gamma at most: as much room behind the last depth
+    most = int(np.ceil(np.abs(h).max() * np.abs(slope).max() / dz)) + 1
+    n = _fast(nz + most)
+    k = 2 * np.pi * np.fft.rfftfreq(n, dz)
+    flat = np.asarray(gathers).reshape(-1, len(h), nz)
+    out = np.empty((len(flat), len(slope), nz), np.float32)
+    passed = np.abs(np.outer(slope, k)) <= np.pi / dh
+    weights = end_taper(h) * dh
+    for column, gather in enumerate(flat):
+        spectra = np.fft.rfft(np.asarray(gather, np.float64), n, axis=-1)
+        stack = np.zeros((len(slope), len(k)), np.complex128)
+        for offset, weight, spectrum in zip(h, weights, spectra, strict=True):
+            stack += weight * np.exp(-1j * offset * np.outer(slope, k)) * spectrum
+        stack *= passed * (k / (2 * np.pi))
+        out[column] = np.fft.irfft(stack, n, axis=-1)[:, :nz]
+    return out.reshape(*gathers.shape[:-2], len(slope), nz)
+
+
+def widest_angle(lags: Sequence[float], wavelength: float) -> float:
+    """Return the half opening angle, radians, up to which half offsets are not aliased at a wavelength in depth, m.
+
+    ``|K| tan gamma`` reaches the Nyquist wavenumber there.
+    """
+    return float(np.arctan(0.5 * wavelength / (lags[1] - lags[0])))
+
+
+def _fast(least: int) -> int:
+    """Return the next size of a transform with small factors."""
+    size = least
+    while True:
+        rest = size
+        for factor in (2, 3, 5):
+            while rest % factor == 0:
+                rest //= factor
+        if rest == 1:
+            return size
+        size += 1

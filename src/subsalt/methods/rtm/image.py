@@ -6,7 +6,7 @@ An image without content is refused, with the step that emptied it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from subsalt.acquisition.survey import Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError, SubsaltError
 from subsalt.job.signal.traces import flow_of
-from subsalt.methods.rtm.image_sum import ILLUMINATION, ImageSum, light_of
+from subsalt.methods.rtm.image_sum import ILLUMINATION, GatherPlanes, ImageSum, LagSum, light_of
 from subsalt.methods.rtm.partial_image import open_partial, read_partial
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
@@ -157,11 +157,14 @@ class ImagePlanes:
     ----------
     image, illumination : ndarray, (planes, ...), float32
         `illumination` is None where the imaging condition accumulates none.
+    gathers : list of GatherPlanes
+        The gathers of these planes; empty where none are made.
     """
 
     first: int
     image: NDArray[np.float32]
     illumination: NDArray[np.float32] | None
+    gathers: list[GatherPlanes] = field(default_factory=list)
 
     def inside(self, region: Box) -> ImagePlanes:
         """Return what of these planes lies in a region of the image, counted from the beginning of the region."""
@@ -170,7 +173,8 @@ class ImagePlanes:
         x, y, z = Box((lo - self.first, *region.lo[1:]), (hi - self.first, *region.hi[1:])).slices
         cut = (x, z) if self.image.ndim == 2 else (x, y, z)
         light = None if self.illumination is None else np.ascontiguousarray(self.illumination[cut])
-        return ImagePlanes(lo - region.lo[0], np.ascontiguousarray(self.image[cut]), light)
+        gathers = [g.inside(region) for g in self.gathers]
+        return ImagePlanes(lo - region.lo[0], np.ascontiguousarray(self.image[cut]), light, gathers)
 
 
 def share(planes: int, world: Comm) -> tuple[int, int]:
@@ -204,17 +208,21 @@ def sum_image(
             f"no shot could be migrated; the first failed with: {reasons[0]}", "see events.jsonl", "E820"
         )
     total = ImageSum(setup, share(setup.image_grid.shape3[0], world))
+    gathers = None if setup.lags is None else LagSum(setup, total)
+    wanted = None if gathers is None else gathers.part
     order = [s.id for s in survey.shots if s.id in hashes]
     lights = _lights(images, order, hashes, world) if total.by_shot else {}
     damaged: list[int] = []
     failure: Exception | None = None
     for shot in order:
         try:
-            part = read_partial(images, shot, hashes[shot], *total.summed)
+            part = read_partial(images, shot, hashes[shot], *total.summed, wanted)
         except CorruptionError as error:
             damaged, failure = [shot], error
             break
         total.add(part, lights.get(shot))
+        if gathers is not None:
+            gathers.add(part, lights.get(shot))
     _release(ledger, damaged, world)
     world.agree(failure)
     light = 0.0
@@ -224,7 +232,8 @@ def sum_image(
             light = world.bcast(total.light(light) if rank == world.rank else None, root=rank)
     image = total.finish(light)
     refuse_blank(total, image, light, survey, world)
-    return ImagePlanes(total.planes[0], image, total.illumination())
+    made = [] if gathers is None else gathers.finish(light)
+    return ImagePlanes(total.planes[0], image, total.illumination(), made)
 
 
 def _lights(

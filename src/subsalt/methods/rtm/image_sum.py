@@ -4,26 +4,44 @@ Whoever has some planes of every shot can finish these planes of the image: sums
 of the survey, what looks at neighbours (a Laplacian) has a few planes more on either side, and the one number that
 belongs to the whole image, the mean illumination, is one chain of additions through the planes, handed on from one part
 to the next.
+
+Half offsets of gathers are summed at some columns, and finished one by one: each takes the place of the image among the
+sums of the survey, so that condition, interpolation, filter and mute are those of the image, and the bits at zero. A
+column of the image is made of several columns of sums: of all that an interpolation or a Laplacian looks at.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import kernels
+from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box, Grid
-from subsalt.earth.regrid import Regridder
+from subsalt.earth.regrid import OF_IMAGE, Regridder, window
+from subsalt.errors import ConfigError
 from subsalt.kernels.sizes import DOUBLE, FLOAT
-from subsalt.methods.rtm.conditions import Condition, ImagingSums, condition_of
+from subsalt.methods.rtm.conditions import (
+    WHOLE,
+    Condition,
+    ImagingSums,
+    LagAxis,
+    Lags,
+    condition_of,
+    refuse_device,
+)
 from subsalt.methods.rtm.engine import ShotImage
-from subsalt.methods.rtm.filters import LAPLACIAN_REACH, laplacian, top_mute
+from subsalt.methods.rtm.filters import LAPLACIAN_REACH, angle_gathers, laplacian, top_mute
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.numerics import fixedmath
 from subsalt.numerics.side_by_side import cuts, each
+from subsalt.propagation.options import GatherOptions
 
 #: bytes of a point of the image while condition, filter and mute make it, beside the sums
 FINISHING = 3 * DOUBLE + FLOAT
@@ -99,12 +117,25 @@ class ImageSum:
         sums: Mapping[str, NDArray] = {name: a[skip] for name, a in part.sums.items() if name in wanted}
         if self.by_shot:
             known = illumination or (light_of(part.sums), part.box.size)
-            own = {name: a.astype(np.float64) for name, a in sums.items()}
-            sums = {"image": self.condition.finish(self._sums(own, self.setup.model.grid.window(box), known))}
+            sums = {"image": self.of_shot(sums, box, known)}
         x, y, z = box.slices
         for name, a in sums.items():
             total = self.fields[name][x.start - lo : x.stop - lo, y, z]
             each(partial(_add, total, a), cuts(len(total), total.size))
+
+    def of_shot(
+        self, sums: Mapping[str, NDArray], box: Box, illumination: tuple[float, int]
+    ) -> NDArray[np.float64]:
+        """Return the finished image of a shot on a box, from its sums there; parameters as of `add`."""
+        own = {name: a.astype(np.float64) for name, a in sums.items() if name in self.condition.accumulators}
+        return self.condition.finish(self._sums(own, self.setup.model.grid.window(box), illumination))
+
+    def with_sum(self, name: str, values: NDArray[np.float64]) -> ImageSum:
+        """Return a copy with other values of one of the sums, of the shape of that."""
+        other = copy.copy(self)
+        other.fields = self.fields | {name: values}
+        other._carried = {n: a for n, a in self._carried.items() if n != name}
+        return other
 
     def on_image_grid(self, name: str) -> NDArray[np.float64] | None:
         """Return one of the sums on the planes `held` of the image; None when the condition accumulates no such."""
@@ -268,3 +299,278 @@ def _copy(target: NDArray, a: NDArray, some: slice) -> None:
 def light_of(sums: Mapping[str, NDArray], before: float = 0.0) -> float:
     """Return `before` plus the illumination of a shot's planes, one value after the other; 0 where it has none."""
     return fixedmath.total(sums[ILLUMINATION], before) if ILLUMINATION in sums else before
+
+
+#: half offsets on either side of zero when nobody says how far they go
+STEPS = 20
+
+
+def lag_axis(axis: int, options: GatherOptions, spacing: float) -> LagAxis:
+    """Return the half offsets that options ask for along an axis.
+
+    Parameters
+    ----------
+    spacing : float
+        Distance of the points along it on which waves are computed, m.
+    """
+    step = options.step or spacing
+    count = STEPS if options.max is None else math.floor(options.max / step + WHOLE)
+    wanted = np.arange(-count, count + 1)
+    lags = tuple(float(step * k) for k in wanted)
+    per_step = step / spacing
+    if abs(per_step - round(per_step)) < WHOLE and round(per_step) > 0:
+        return LagAxis(axis, tuple(int(k) * round(per_step) for k in wanted), lags)
+    far = math.ceil(count * per_step) + OF_IMAGE.reach
+    cells = np.arange(-far, far + 1)
+    weights = window(per_step * wanted[:, None] - cells[None], OF_IMAGE)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return LagAxis(axis, tuple(cells.tolist()), lags, weights)
+
+
+def lags_of(options: GatherOptions, waves: Grid, image: Grid, reach: int) -> Lags:
+    """Return the gathers that options ask for.
+
+    Parameters
+    ----------
+    waves, image : Grid
+        Grid on which waves are computed, and grid of the image.
+    reach : int
+        Columns on either side of one that condition and filter look at.
+
+    Raises
+    ------
+    ConfigError
+        E756: half offsets along y in 2-D, or none beside zero.
+    """
+    if image.ndim == 2 and options.along != "x":
+        raise ConfigError(
+            f'gathers along = "{options.along}": the image is 2-D, a section along x',
+            'use along = "x", or leave it out',
+            code="E756",
+        )
+    if image.ndim == 3 and options.kind == "angle":
+        raise ConfigError(
+            'gathers kind = "angle": in 3-D angles depend on the dip of the reflector, which half offsets along '
+            "one axis do not tell",
+            'use kind = "lag"',
+            code="E756",
+        )
+    axes = tuple(
+        lag_axis("xy".index(name), options, waves.spacing3["xy".index(name)]) for name in options.along
+    )
+    if any(len(a.lags) == 1 for a in axes):
+        raise ConfigError(
+            f"gathers max = {options.max:g} m is less than their step, "
+            f"{options.step or max(waves.spacing[:-1]):g} m: there is no half offset beside zero",
+            "use a larger max, or a smaller step",
+            code="E756",
+        )
+    columns, summed = [], []
+    for axis in (0, 1):
+        n = image.shape3[axis]
+        wanted = range(0, n, options.every)
+        columns.append(tuple(wanted))
+        summed.append(_summed_along(axis, wanted, waves, image, reach))
+    return Lags(axes, (columns[0], columns[1]), (summed[0], summed[1]))
+
+
+def _summed_along(axis: int, columns: range, waves: Grid, image: Grid, reach: int) -> tuple[int, ...]:
+    """Return the columns along an axis of the grid of the waves that columns of the image are made of."""
+    if axis == 1 and image.ndim == 2:
+        return (0,)
+    n = image.shape3[axis]
+    spans = [(max(0, c - reach), min(n, c + reach + 1)) for c in columns]
+    if waves != image:
+        carry = Regridder(waves, image, "mirror")
+        spans = [carry.needed(axis, lo, hi) for lo, hi in spans]
+    return tuple(sorted({i for lo, hi in spans for i in range(lo, hi)}))
+
+
+def with_gathers(setup: MigrationSetup, shots: Sequence[Shot] = ()) -> MigrationSetup:
+    """Return a setup with the gathers that its options ask for, or without.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        Its gathers are chosen anew.
+    shots : sequence of Shot
+        Shots in whose windows the half offsets must have room.
+
+    Raises
+    ------
+    ConfigError
+        E756: gathers that the image or a window has no room for; E757: the device has no kernels for them.
+    """
+    options = setup.imaging.gathers
+    if options is None:
+        return replace(setup, lags=None)
+    refuse_device(kernels.get(setup.propagation.device))
+    lags = lags_of(options, setup.model.grid, setup.image_grid, reach_of(setup))
+    for axis in lags.axes if shots else ():
+        narrow = min(shots, key=lambda s: setup.window(s).shape[axis.axis])
+        lags.refuse_wide(setup.window(narrow), setup.model.grid, narrow.id)
+    return replace(setup, lags=lags)
+
+
+@dataclass(frozen=True)
+class GatherPlanes:
+    """The gathers of some planes of the image, along one direction of the half offsets.
+
+    Parameters
+    ----------
+    axis : LagAxis
+        Half offsets.
+    angles : tuple of float
+        Half opening angles, rad, of angle gathers; empty of others, whose traces are those of `axis.lags`.
+    columns : tuple of tuple of int
+        Numbers of the columns along x, and along y, on the grid of the image.
+    values : ndarray, (columns along x, columns along y, traces, nz), float32
+        The gathers.
+    """
+
+    axis: LagAxis
+    angles: tuple[float, ...]
+    columns: tuple[tuple[int, ...], tuple[int, ...]]
+    values: NDArray[np.float32]
+
+    @property
+    def traces(self) -> tuple[float, ...]:
+        """Half offsets, m, or angles, degrees, of the traces of a column."""
+        return tuple(math.degrees(a) for a in self.angles) or self.axis.lags
+
+    @property
+    def meaning(self) -> str:
+        """Meaning of these numbers, in words."""
+        return "half opening angle, degrees" if self.angles else f"half offset along {self.axis.name}, m"
+
+    def inside(self, region: Box) -> GatherPlanes:
+        """Return those whose columns lie in a region of the image, counted from its beginning."""
+        keep = [
+            [n for n, c in enumerate(some) if lo <= c < hi]
+            for some, lo, hi in zip(self.columns, region.lo, region.hi, strict=False)
+        ]
+        columns = [
+            tuple(some[n] - lo for n in numbers)
+            for some, numbers, lo in zip(self.columns, keep, region.lo, strict=False)
+        ]
+        values = self.values[np.ix_(*keep)][..., region.lo[2] : region.hi[2]]
+        return replace(self, columns=(columns[0], columns[1]), values=np.ascontiguousarray(values))
+
+
+class LagSum:
+    """Sums of gathers over shots, on the columns that some planes of the image need.
+
+    Parameters
+    ----------
+    setup : MigrationSetup
+        With gathers.
+    image : ImageSum
+        The sum of the images on the same planes; shots are added to it and to this one alike.
+    """
+
+    def __init__(self, setup: MigrationSetup, image: ImageSum) -> None:
+        lags = setup.lags
+        assert lags is not None
+        self.setup, self.lags, self.image = setup, lags, image
+        #: the columns along x that are summed, by their numbers among those of the survey
+        self.part = lags.part(*image.summed)
+        nz = setup.model.grid.shape3[2]
+        count = len(lags.summed[1]) * len(lags.shifts)
+        self.sums = np.zeros((self.part[1] - self.part[0], count, nz))
+
+    @property
+    def angles(self) -> tuple[float, ...]:
+        """Half opening angles that are asked for, rad; none of gathers by half offset."""
+        options = self.setup.imaging.gathers
+        return options.angles if options is not None and options.kind == "angle" else ()
+
+    def add(self, part: ShotImage, illumination: tuple[float, int] | None = None) -> None:
+        """Add the sums of a shot (`ImageSum.add`); they are of `part` of the columns along x, as far as it has them."""
+        assert part.lags is not None
+        # columns are cut like planes: by their numbers
+        box, own = part.box, self.lags.inside(part.box).columns
+        a, b = max(own.lo[0], self.part[0]), min(own.hi[0], self.part[1])
+        if a >= b:
+            return
+        sums = part.lags[a - own.lo[0] : b - own.lo[0]]
+        if self.image.by_shot:
+            sums = self._divided(part, sums, (a, b), box, illumination)
+        self.sums[a - self.part[0] : b - self.part[0], own.lo[1] : own.hi[1]] += sums
+
+    def _divided(
+        self,
+        part: ShotImage,
+        sums: NDArray[np.float32],
+        columns: tuple[int, int],
+        box: Box,
+        illumination: tuple[float, int] | None,
+    ) -> NDArray[np.float64]:
+        """Return what a shot adds to gathers of quotients: of every half offset the finished image of the shot."""
+        xs, ys = self._places(columns, box)
+        known = illumination or (light_of(part.sums), part.box.size)
+        n = len(self.lags.shifts)
+        each = sums.reshape(len(xs), len(ys), n, -1)
+        out = np.zeros(each.shape)
+        field = np.zeros(box.shape, np.float32)
+        for k in range(n):
+            field[np.ix_(xs, ys)] = each[:, :, k]
+            finished = self.image.of_shot({**part.sums, "correlation": field}, box, known)
+            out[:, :, k] = finished[np.ix_(xs, ys)]
+        return out.reshape(sums.shape)
+
+    def _places(self, columns: tuple[int, int], box: Box) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the points of columns in a box, along x and y."""
+        xs = np.array(self.lags.summed[0][columns[0] : columns[1]], np.int64) - box.lo[0]
+        ys = np.array([y for y in self.lags.summed[1] if box.lo[1] <= y < box.hi[1]], np.int64) - box.lo[1]
+        return xs, ys
+
+    def finish(self, light: float) -> list[GatherPlanes]:
+        """Return the gathers of the planes of the image, along every direction.
+
+        Parameters
+        ----------
+        light : float
+            `ImageSum.light` of the whole image.
+        """
+        image, lags = self.image, self.lags
+        lo, hi = image.planes
+        xs = np.array([c - lo for c in lags.columns[0] if lo <= c < hi], np.int64)
+        ys = np.array(lags.columns[1], np.int64)
+        name = "image" if image.by_shot else "correlation"
+        box = Box((image.summed[0], 0, 0), (image.summed[1], *self.setup.model.grid.shape3[1:]))
+        at = self._places(self.part, box)
+        each = self.sums.reshape(len(at[0]), len(at[1]), len(lags.shifts), -1)
+        out, k = [], 0
+        for axis in lags.axes:
+            nz = self.setup.image_grid.shape3[2]
+            summed = np.zeros((len(xs), len(ys), len(axis.cells), nz), np.float32)
+            for n in range(len(axis.cells)):
+                if len(xs):
+                    field = np.zeros(box.shape)
+                    field[np.ix_(*at)] = each[:, :, k]
+                    finished = image.with_sum(name, field).finish(light)
+                    planes = finished.reshape(hi - lo, -1, nz)
+                    summed[:, :, n] = planes[np.ix_(xs, ys)]
+                k += 1
+            columns = (tuple((xs + lo).tolist()), lags.columns[1])
+            values, angles = axis.asked(summed), self.angles
+            if angles:
+                values = angle_gathers(values, axis.lags, self.setup.image_grid.spacing3[2], angles)
+            out.append(GatherPlanes(axis, angles, columns, values))
+        return out
+
+
+def gathers_bytes(setup: MigrationSetup, ranks: int) -> dict[str, int]:
+    """Return the bytes by array of summing gathers and finishing them beside the image; ranks share the planes."""
+    lags = setup.lags
+    if lags is None:
+        return {}
+    share = -(-len(lags.summed[0]) // ranks) * len(lags.summed[1]) * len(lags.shifts)
+    own = -(-len(lags.columns[0]) // ranks) * len(lags.columns[1]) * len(lags.shifts)
+    planes = -(-setup.model.grid.shape3[0] // ranks) + 2 * reach_of(setup)
+    one = DOUBLE * planes * setup.model.grid.size // setup.model.grid.shape3[0]
+    read = FLOAT * share * setup.model.grid.shape3[2]
+    return {
+        "sums of gathers": DOUBLE * share * setup.model.grid.shape3[2],
+        "gathers": 2 * FLOAT * own * setup.image_grid.shape3[2] + max(one, 2 * read),
+    }

@@ -188,5 +188,6 @@ class Job(RtmTables):
             without = (*without, "depth_axis")
         tables = {k: v for k, v in tables.items() if k not in without}
         job["propagation"] = {k: v for k, v in tables.items() if FORMER.get(k) != v}
+        job["imaging"] = {k: v for k, v in job["imaging"].items() if k != "gathers" or v is not None}
         lossy = self.checkpoint.of_the_image()
         return job | {"checkpoint": lossy} if lossy else job

@@ -10,6 +10,7 @@ from subsalt.earth.grid import Frame
 from subsalt.earth.model_like import ModelLike
 from subsalt.job.signal.traces import flow_of
 from subsalt.methods.rtm.data import open_survey
+from subsalt.methods.rtm.image_sum import with_gathers
 from subsalt.methods.rtm.setup import MigrationSetup, gate
 from subsalt.parallel.comm import Comm, world
 from subsalt.propagation.options import PropagationOptions
@@ -51,4 +52,4 @@ def migration_setup(job: Job, model: ModelLike, survey: Survey) -> MigrationSetu
     setup = MigrationSetup.build(
         model, job.wavelet(dt), survey.time, options, job.imaging_options, job.open_model().grid
     )
-    return replace(setup, flow=flow_of(survey))
+    return replace(with_gathers(setup, survey.shots), flow=flow_of(survey))

@@ -12,9 +12,9 @@ from subsalt.errors import Change, MemoryPlanError
 from subsalt.host import available_memory
 from subsalt.methods.rtm.arrays import FLOAT, RankArrays
 from subsalt.methods.rtm.changes import smaller_setups
-from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.conditions import LagBox, condition_of
 from subsalt.methods.rtm.engine import TraceBytes
-from subsalt.methods.rtm.image_sum import FINISHING, carried_bytes, sums_bytes
+from subsalt.methods.rtm.image_sum import FINISHING, carried_bytes, gathers_bytes, sums_bytes
 from subsalt.methods.rtm.modelling import mapping_bytes
 from subsalt.methods.rtm.setup import MigrationSetup
 
@@ -90,10 +90,20 @@ def shot_memory(
         else {"snapshots": len(setup.imaged_samples) * arrays.snapshot()}
     )
     plan["image accumulators"] = (2 if held else 1) * sums
+    if (lags := lags_of(setup, arrays)) is not None:
+        plan["gathers"] = lags.bytes + lags.held
+        if image:
+            plan["gathers"] += gathers_bytes(setup, 1)["sums of gathers"]
+            stages.append(gathers_bytes(setup, 1)["gathers"])
     before = sum(plan.get(n, 0) for n in ("snapshots", "pinned snapshots")) if several else 0
     if held:
         before += plan["image"] + sums
     return plan | {"working space": max(0, before + max(stages) - sum(plan.values()))}
+
+
+def lags_of(setup: MigrationSetup, arrays: RankArrays) -> LagBox | None:
+    """Return the gathers of a shot in its window; None without any."""
+    return None if setup.lags is None else setup.lags.inside(arrays.window)
 
 
 def traces_of(setup: MigrationSetup, arrays: RankArrays) -> TraceBytes:

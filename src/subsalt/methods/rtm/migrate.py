@@ -227,7 +227,9 @@ class ShotRunner:
     def _published(self, shot: Shot, part: ShotImage) -> Outcome:
         """Publish the partial image of a shot and return its record for the ledger. Collective over the group."""
         with self.clock("partial image"):
-            sha = write_partial(self.images, part, self.setup.window(shot), self.groups.group)
+            window, lags = self.setup.window(shot), self.setup.lags
+            inside = None if lags is None else lags.inside(window)
+            sha = write_partial(self.images, part, window, self.groups.group, inside)
         self.point_steps += part.point_steps
         self.grid_point_steps += part.grid_point_steps
         self.halo.add(part.traffic, HaloTraffic())

@@ -15,7 +15,7 @@ from subsalt.earth.grid import Box
 from subsalt.kernels.sizes import DOUBLE
 from subsalt.methods.rtm.arrays import ALONE, FLOAT, Part, RankArrays, Setup
 from subsalt.methods.rtm.conditions import condition_of
-from subsalt.methods.rtm.image_sum import ILLUMINATION, summing_bytes
+from subsalt.methods.rtm.image_sum import ILLUMINATION, gathers_bytes, summing_bytes
 from subsalt.methods.rtm.memory import (
     modelled_shot_memory,
     prepared_memory,
@@ -285,7 +285,7 @@ class Needs:
                 needs.append(RankNeed(arrays, "shots", shot.id, here if group > 1 else None, choice, device))
         needs = self._with_next(needs, group, limit)
         if isinstance(self.setup, MigrationSetup):
-            after = [("image", summing_bytes(self.setup, self.ranks))]
+            after = [("image", summing_bytes(self.setup, self.ranks) | gathers_bytes(self.setup, self.ranks))]
             if self.pictures:
                 after.append(("pictures", self._pictures(self.setup)))
             for stage, arrays in after:

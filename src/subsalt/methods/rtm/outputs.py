@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +19,15 @@ from subsalt.host import available_memory
 from subsalt.io.publish import make_folder, sha256_file
 from subsalt.io.segy.rev1 import choose_scalar
 from subsalt.io.volumes import volume
+from subsalt.io.volumes.depth_gathers import GatherColumns, write_gathers
 from subsalt.io.volumes.planes import OwnPlanes
+from subsalt.io.volumes.rsf import RsfAxis, write_rsf
 from subsalt.io.volumes.segy_image import map_image
 from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
 from subsalt.methods.rtm.earth_model import line_numbers
 from subsalt.methods.rtm.facts import topography_facts
 from subsalt.methods.rtm.image import ImagePlanes, refuse_region
+from subsalt.methods.rtm.image_sum import GatherPlanes
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.parallel.comm import Comm
 from subsalt.run.result import Written
@@ -132,6 +136,40 @@ class RunOutputs:
             own = OwnPlanes(planes.first, planes.illumination, world)
             write_planes(path, grid, own, frame, text=text, name="illumination")
             written.append(path)
+        for gathers in planes.gathers:
+            written += self._gathers(gathers, frame, lines, text)
+        return written
+
+    def _gathers(
+        self, gathers: GatherPlanes, frame: Frame, lines: LineNumbers | None, text: list[str]
+    ) -> list[Path]:
+        """Write the gathers along one direction; return their files. Collective."""
+        grid, world, axis = self.grid, self.world, gathers.axis
+        by_rank = world.allgather(list(gathers.columns[0]))
+        along_x = [c for some in by_rank for c in some]
+        own = OwnPlanes(sum(len(some) for some in by_rank[: world.rank]), gathers.values, world)
+        if not along_x or not gathers.columns[1]:
+            return []
+        traces = gathers.traces
+        places = GatherColumns(along_x, gathers.columns[1], traces, gathers.meaning)
+        beside = self.setup.lags is not None and len(self.setup.lags.axes) > 1
+        path = self.folder / f"gathers{f'_{axis.name}' if beside else ''}.sgy"
+        write_gathers(path, own, grid, places, frame, text, lines)
+        written = [path]
+        if "rsf" in self.job.output.formats:
+            (x, y, z), (dx, dy, dz) = grid.origin3, grid.spacing3
+            xs, ys = along_x, gathers.columns[1]
+            name, unit = ("angle", "degree") if gathers.angles else (f"half offset {axis.name}", "m")
+            axes = [
+                RsfAxis(grid.shape3[2], dz, z, "z", "m"),
+                RsfAxis(len(traces), traces[1] - traces[0], traces[0], name, unit),
+                RsfAxis(len(ys), _distance(ys) * dy, y + ys[0] * dy, "y", "m"),
+                RsfAxis(len(xs), _distance(xs) * dx, x + xs[0] * dx, "x", "m"),
+            ]
+            if grid.ndim == 2:
+                del axes[2]
+            write_rsf(path.with_suffix(".rsf"), own, axes, {"title": "gathers"}, text)
+            written.append(path.with_suffix(".rsf"))
         return written
 
     def _lines(self) -> LineNumbers | None:
@@ -198,6 +236,11 @@ def _topography_line(setup: MigrationSetup, survey: Survey) -> dict[str, str]:
         "topography": f"z = 0 at elevation {facts.get('datum', 0.0):g} m, surface at z = {high:.6g} to {low:.6g} m, "
         "image zero above it"
     }
+
+
+def _distance(columns: Sequence[int]) -> int:
+    """Return how far columns lie apart, in points of the grid."""
+    return columns[1] - columns[0] if len(columns) > 1 else 1
 
 
 #: whole images that the writers of formats hold which ranks cannot write together

@@ -22,14 +22,13 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.run_folder import claim_run, own_run
-from subsalt.methods.rtm.engine import ShotImage
 from subsalt.methods.rtm.facts import beginning_facts, grid_facts
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
 from subsalt.methods.rtm.partial_image import intact, write_partial
 from subsalt.methods.rtm.region import parse_region
-from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times
+from subsalt.methods.rtm.reuse import PLURAL, WAVEFIELDS, Reuse, Times, image_of, in_words
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.source_run import SourceRun
 from subsalt.methods.rtm.wavefields import CURE, by_shot
@@ -79,12 +78,19 @@ class Wish:
     region: str | None = option(
         None, "only this part of the image, x0:x1[,y0:y1],z0:z1 in the local frame", unit="m"
     )
+    gathers: str | None = option(
+        None,
+        'space-lag gathers, as [imaging.gathers]: "max=400, step=20, every=8, along=x", any of them, or auto; none: '
+        "without",
+    )
     shots: str | None = option(None, 'only these shots, such as "1-100:5, 201"')
     wavefields: bool = option(False, "sum everything from the wavefields, also what partial images hold")
 
     def job(self, job: Job) -> Job:
         """Return a job as it is wished for."""
         imaging = {k: getattr(self, k) for k in IMAGING if getattr(self, k) is not None}
+        if self.gathers is not None:
+            imaging["gathers"] = gathers_of(self.gathers)
         if imaging:
             job = job.changed("imaging", **imaging)
         return job.with_shots(self.shots) if self.shots is not None else job
@@ -97,6 +103,30 @@ class Wish:
     def said(self) -> dict[str, Any]:
         """Return what was wished for, for run.json."""
         return {k: v for k, v in vars(self).items() if v is not None and v is not False}
+
+
+def gathers_of(text: str) -> dict[str, Any] | None:
+    """Return the table [imaging.gathers] of a text such as ``max=400, every=8``; None of ``none``.
+
+    Raises
+    ------
+    ConfigError
+        E864: it is no such text. What the values may be is checked with the job.
+    """
+    word = text.strip()
+    if word in ("none", "auto"):
+        return None if word == "none" else {}
+    table: dict[str, Any] = {}
+    for part in word.split(","):
+        name, equals, value = (p.strip() for p in part.partition("="))
+        if not equals or not name or not value:
+            raise ConfigError(
+                f"gathers {text!r}: {part.strip()!r} is not KEY=VALUE",
+                "write for example max=400, step=20, every=8, along=x; or auto, or none",
+                code="E864",
+            )
+        table[name] = int(value) if value.isdecimal() and name == "every" else value
+    return table
 
 
 #: part of the key of a run, and setting of its ledger: what a new image is made of, and how
@@ -376,7 +406,7 @@ def _refuse_impossible(reuse: Reuse, survey: Survey, run: SourceRun) -> None:
         need = " and ".join(reuse.unmade(finished[0]))
         raise ConfigError(
             f"{run.folder} has not kept the {need} wavefield{'s' * (' and ' in need)} of its shots, which "
-            f"{' and '.join(reuse.missing(finished[0]))} need",
+            f"{' and '.join(map(in_words, reuse.missing(finished[0])))} need",
             CURE,
             code="E861",
         )
@@ -422,6 +452,7 @@ class _Imager:
             return {"unit": shot.id, "reason": str(error)}
         window = self.setup.window(shot)
         with self.clock("partial image"):
-            part = ShotImage(shot.id, window, sums, 0, 0.0)
-            sha = write_partial(self.images, part, window, self.group)
+            part = image_of(self.setup, shot.id, window, sums)
+            lags = None if self.setup.lags is None else self.setup.lags.inside(window)
+            sha = write_partial(self.images, part, window, self.group, lags)
         return {"unit": shot.id, "sha256": sha, "seconds": time.perf_counter() - begin}

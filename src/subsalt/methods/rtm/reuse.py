@@ -22,10 +22,10 @@ from subsalt.acquisition.survey import Shot
 from subsalt.earth.grid import Box
 from subsalt.errors import CorruptionError, MemoryPlanError, SnapshotDamaged
 from subsalt.host import available_memory
-from subsalt.methods.rtm.conditions import condition_of
+from subsalt.methods.rtm.conditions import LAGS, LagSums, condition_of
 from subsalt.methods.rtm.engine import ShotImage, window_weights
 from subsalt.methods.rtm.image_sum import ILLUMINATION
-from subsalt.methods.rtm.partial_image import intact, open_partial
+from subsalt.methods.rtm.partial_image import intact, names_of, open_partial, read_lags
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.methods.rtm.wavefields import CURE, Kept, by_shot, open_wavefield
 from subsalt.parallel.comm import Comm
@@ -78,7 +78,7 @@ def sums_of_wavefields(
     window : Box
         Window of the shot, on the model grid.
     names : sequence of str
-        ``"correlation"``, ``"illumination"``: what is wanted.
+        ``"correlation"``, ``"illumination"``, the name of the gathers (`Lags.name`): what is wanted.
     stored : StoredFields
         Wavefields over which they are summed.
     progress : callable, optional
@@ -91,7 +91,13 @@ def sums_of_wavefields(
     """
     samples, source, receiver = stored.samples, stored.source, stored.receiver
     device = kernels.get(setup.propagation.device)
-    need = 4 * window.size * (len(names) + 2)
+    gathers = setup.lags if setup.lags is not None and setup.lags.name in names else None
+    of_image = [name for name in names if name in MADE_OF]
+    need = 4 * window.size * (len(of_image) + 2)
+    if gathers is not None:
+        part = gathers.inside(window)
+        # the samples of the source are held, too
+        need += part.bytes + part.held + 4 * window.size * part.at_once
     if need > available_memory():
         raise MemoryPlanError(
             f"the sums and two samples of a window of {window.shape} points take {need / 1e9:.2f} GB, "
@@ -100,7 +106,8 @@ def sums_of_wavefields(
             code="E612",
         )
     scale = setup.image_step * setup.axis.dt
-    sums = {name: device.zeros(window.shape) for name in names}
+    sums = {name: device.zeros(window.shape) for name in of_image}
+    lags = None if gathers is None else LagSums(gathers, device, window)
     total, done = max(1, len(names) * len(samples)), 0
 
     def tell() -> None:
@@ -125,9 +132,25 @@ def sums_of_wavefields(
             device.product(sums[CORRELATION], u, w, scale)
             tell()
     fields_of_shot = {name: device.to_host(a) for name, a in sums.items()}
-    for weight in window_weights(setup, window):
+    weights = window_weights(setup, window)
+    for weight in weights:
         for a in fields_of_shot.values():
             a *= weight
+    if lags is not None and gathers is not None:
+        assert receiver is not None, "gathers need both wavefields"
+        backwards = samples[::-1]
+        source.expect(backwards)
+        receiver.expect(backwards)
+        for piece in lags.pieces(backwards):
+            of_source = []
+            for number, i in enumerate(piece):
+                # the next one may be read into the same memory
+                of_source.append(np.array(source.read(i), np.float32))
+                lags.room(number)[...] = receiver.read(i)
+                tell()
+            lags.add(of_source, [lags.room(number) for number in range(len(piece))], scale)
+        lags.box.weigh(lags.sums, weights)
+        fields_of_shot[gathers.name] = lags.sums
     return fields_of_shot
 
 
@@ -135,6 +158,13 @@ def sums_of_wavefields(
 Times = tuple[float | None, float | None]
 #: kept wavefields that a sum is made of
 MADE_OF = {ILLUMINATION: ("source",), CORRELATION: ("source", "receiver")}
+
+
+def made_of(name: str) -> tuple[str, ...]:
+    """Return the kept wavefields that a sum is made of: of gathers, and of anything else, both."""
+    return MADE_OF.get(name, ("source", "receiver"))
+
+
 PARTIAL, WAVEFIELDS = "partial image", "kept wavefields"
 PLURAL = {PARTIAL: "partial images", WAVEFIELDS: WAVEFIELDS}
 
@@ -169,6 +199,8 @@ class Reuse:
 
     def __post_init__(self) -> None:
         self.wanted = condition_of(self.setup.imaging.condition).accumulators
+        if self.setup.lags is not None:
+            self.wanted = (*self.wanted, self.setup.lags.name)
 
     @classmethod
     def of_run(cls, setup: MigrationSetup, run: Path, ledger: Ledger | None, everybody: Comm) -> Reuse:
@@ -190,7 +222,7 @@ class Reuse:
 
     def unmade(self, shot: int) -> list[str]:
         """Return the wavefields that a shot's missing sums need and that were not kept."""
-        need = [w for name in self.missing(shot) for w in MADE_OF[name]]
+        need = [w for name in self.missing(shot) for w in made_of(name)]
         return [w for w in dict.fromkeys(need) if w not in self.wavefields.get(shot, {})]
 
     def source_of(self, shot: int) -> str:
@@ -223,6 +255,12 @@ class Reuse:
                 if file.layout.box != window:
                     raise CorruptionError(f"{file.path} lies on another window", CURE, code="E863")
                 out = file.read(window.lo[0], window.hi[0])
+                lags = self.setup.lags
+                if lags is not None and lags.name not in missing:
+                    columns = lags.inside(window).columns
+                    out = out | {
+                        lags.name: read_lags(self.run / "images", shot.id, file, columns.lo[0], columns.hi[0])
+                    }
         if missing:
             try:
                 out = out | self._of_wavefields(shot, window, missing, progress)
@@ -238,7 +276,7 @@ class Reuse:
         with ExitStack() as stack:
             fields = {
                 name: stack.enter_context(open_wavefield(self.run, wavefields[name]))
-                for name in dict.fromkeys(w for n in names for w in MADE_OF[n])
+                for name in dict.fromkeys(w for n in names for w in made_of(n))
             }
             for name, wavefield in fields.items():
                 if wavefield.box != window:
@@ -277,18 +315,32 @@ def unserved(setup: MigrationSetup, run: Path, ledger: Ledger) -> str:
     names = {}
     for shot, sha in ledger.partials().items():
         with suppress(CorruptionError), open_partial(run / "images", shot, sha) as file:
-            names[shot] = tuple(file.layout.names)
+            names[shot] = names_of(file)
     reuse = Reuse(setup, run, ledger.partials(), names, by_shot(ledger.wavefields()))
     lacking = [shot for shot in ledger.hashes() if shot in names and not reuse.source_of(shot)]
     if not lacking:
         return ""
-    sums = " and ".join(reuse.missing(lacking[0]))
+    sums = " and ".join(in_words(name) for name in reuse.missing(lacking[0]))
     fields = reuse.unmade(lacking[0])
     return (
         f"the partial images of {len(lacking)} of {len(ledger.hashes())} finished shots do not hold the {sums}, and "
         f"their {' and '.join(fields)} wavefield{'s were' if len(fields) > 1 else ' was'} not kept: it would have to "
         "be propagated again"
     )
+
+
+def in_words(name: str) -> str:
+    """Return the name of a sum in words: the name of gathers says which, to programs."""
+    return "sums of the gathers" if name.startswith(LAGS) else name
+
+
+def image_of(
+    setup: MigrationSetup, shot: int, window: Box, sums: dict[str, NDArray[np.float32]]
+) -> ShotImage:
+    """Return the sums of a shot as those of an image, and those of its gathers."""
+    name = None if setup.lags is None else setup.lags.name
+    fields = {n: a for n, a in sums.items() if n != name}
+    return ShotImage(shot, window, fields, 0, 0.0, lags=None if name is None else sums[name])
 
 
 def reused(
@@ -300,7 +352,7 @@ def reused(
     damaged = None
     try:
         if group.is_root:
-            part = ShotImage(shot.id, window, reuse.sums(shot, progress), 0, 0.0)
+            part = image_of(reuse.setup, shot.id, window, reuse.sums(shot, progress))
     except CorruptionError as error:
         damaged = [error.message, error.fix, error.code]
     damaged = group.bcast(damaged)

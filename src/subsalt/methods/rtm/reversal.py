@@ -37,7 +37,7 @@ from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.shell import Shell
 from subsalt.kernels.work import Shells, Snapshots, Source
-from subsalt.methods.rtm.sweeps import Shooting, ShotTask
+from subsalt.methods.rtm.sweeps import Shooting, ShotTask, with_lags
 from subsalt.propagation.domain import shell_of, shell_shape
 from subsalt.propagation.propagator import Propagator
 
@@ -265,12 +265,24 @@ class _Reversal:
         steps, shooting = self.steps, self.shooting
         until = steps - min(fields) if until is None else until
         partners = {steps - n: u for n, u in fields.items()}
+        correlation = shooting.condition.correlation(partners, shooting.scale)
         self.receiver_steps += until - state.it
-        with self.clock("receivers"):
+
+        def advance(until: int, snapshots: Snapshots) -> None:
+            if until == state.it:
+                return
             self.prop.advance(
                 state,
                 until - state.it,
                 sources=[shooting.receivers],
-                correlation=shooting.condition.correlation(partners, shooting.scale),
+                snapshots=snapshots if snapshots.fields else None,
+                correlation=correlation,
                 progress=lambda it: self.reached(steps + it),
             )
+
+        none = Snapshots(correlation.box, {})
+        with self.clock("receivers"):
+            if shooting.lags is not None:
+                at = {n: steps - n for n in sorted(fields, reverse=True)}
+                with_lags(shooting, state, {n: fields[n] for n in at}, at, none, advance)
+            advance(until, none)

@@ -20,8 +20,10 @@ from subsalt.job.base import BaseJob
 from subsalt.job.parallel_section import ParallelSection
 from subsalt.job.signal import AnyStep
 from subsalt.job.units import (
+    AutoAngle,
     AutoFrequency,
     AutoInt,
+    AutoLength,
     AutoSignedTime,
     AutoTime,
     GridSpacing,
@@ -41,9 +43,12 @@ from subsalt.methods.rtm.model_sections import GridSection, ModelSection
 from subsalt.numerics.stencil import FITTED_ORDERS, ORDERS, Kind, Stencil, default_kind
 from subsalt.propagation.grid_choice import DepthSpacing, trace_error
 from subsalt.propagation.options import (
+    Along,
     AnisotropyRule,
     Boundary,
     Filter,
+    GatherKind,
+    GatherOptions,
     Illumination,
     ImagingOptions,
     Mode,
@@ -72,6 +77,7 @@ class TopographySection(Section):
 
 #: keys of the options of a name
 _wave, _image = partial(key, PropagationOptions), partial(key, ImagingOptions)
+_gather = partial(key, GatherOptions)
 
 #: cells of an absorbing layer beyond which none absorbs more
 MOST_LAYER = 1000
@@ -217,6 +223,18 @@ class SourceSection(Section):
         return made if self.fmax == "auto" else replace(made, fmax=float(self.fmax))
 
 
+class GathersSection(Section):
+    """Space-lag gathers beside the image."""
+
+    max: AutoLength = _gather("max", "auto")
+    step: AutoLength = _gather("step", "auto")
+    every: int = _gather("every", ge=1)
+    along: Along = _gather("along")
+    kind: GatherKind = _gather("kind")
+    angle: AutoAngle = _gather("angle", "auto")
+    angle_step: AutoAngle = _gather("angle_step", "auto")
+
+
 class ImagingSection(Section):
     """How the image is made."""
 
@@ -228,6 +246,7 @@ class ImagingSection(Section):
     image_step: AutoInt = _image("image_step", "auto")
     normalise: float = _image("normalise", gt=0)
     illumination: Illumination = _image("illumination")
+    gathers: GathersSection | None = _image("gathers")
 
     @field_validator("aperture", mode="before")
     @classmethod
@@ -296,15 +315,16 @@ class RtmTables(BaseJob):
 
     @model_validator(mode="before")
     @classmethod
-    def _below_topography(cls, raw: Any) -> Any:
-        """Let a job with topography run where it can: on a processor, with one rank per shot."""
+    def _where_it_can(cls, raw: Any) -> Any:
+        """Let a job with topography, or with gathers, run where it can: on a processor, with one rank per shot."""
         tables = raw if isinstance(raw, dict) else {}
-        section, parallel = tables.get("propagation"), tables.get("parallel") or {}
-        if (
-            not isinstance(section, dict)
-            or section.get("topography") is None
-            or not isinstance(parallel, dict)
-        ):
+        parallel = tables.get("parallel") or {}
+        needs = (("propagation", "topography"), ("imaging", "gathers"))
+        sections = ((tables.get(table), name) for table, name in needs)
+        wanted = any(
+            isinstance(section, dict) and section.get(name) is not None for section, name in sections
+        )
+        if not wanted or not isinstance(parallel, dict):
             return raw
         given = {k: v for k, v in parallel.items() if v != "auto"}
         return raw | {"parallel": {"device": "cpu", "ranks_per_shot": 1} | given}
@@ -329,6 +349,23 @@ class RtmTables(BaseJob):
                 f"[propagation.topography] does not go with {', '.join(wrong)}",
                 "leave these out; or leave the topography out and shift the traces to a flat datum",
                 code="E754",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _gathers_go_with_the_rest(self) -> RtmTables:
+        if self.imaging.gathers is None:
+            return self
+        excluded = {
+            f"{self.parallel.group} ranks per shot": self.parallel.group != 1,
+            f'[parallel] device = "{self.parallel.device}"': requires_gpu(self.parallel.device),
+        }
+        if wrong := [what for what, so in excluded.items() if so]:
+            raise ConfigError(
+                f"[imaging.gathers] does not go with {', '.join(wrong)}: half offsets reach over the cuts between "
+                "ranks, and a GPU has no kernels for them",
+                'set ranks_per_shot = 1 and device = "cpu" (as they are when left out), or leave the gathers out',
+                code="E757",
             )
         return self
 
@@ -374,7 +411,9 @@ class RtmTables(BaseJob):
     @cached_property
     def imaging_options(self) -> ImagingOptions:
         """`[imaging]` in the form of the imaging code."""
-        return options_from(ImagingOptions, self.imaging)
+        table = self.imaging.gathers
+        gathers = None if table is None else options_from(GatherOptions, table)
+        return options_from(ImagingOptions, self.imaging, gathers=gathers)
 
     @cached_property
     def checkpoint_options(self) -> CheckpointOptions:

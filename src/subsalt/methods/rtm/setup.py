@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from subsalt.errors import ConfigError
 from subsalt.methods.rtm.traces import highest_frequency, propagation_axis, source_samples, to_propagation
 from subsalt.physics import storage
 from subsalt.propagation.options import ImagingOptions, PropagationOptions
+
+if TYPE_CHECKING:
+    from subsalt.methods.rtm.conditions import Lags
 
 
 class TraceSteps(Protocol):
@@ -76,6 +79,8 @@ class MigrationSetup:
         Grid of the image. Sums over shots are on the grid of the model, where waves are computed.
     flow : TraceSteps, optional
         The steps that traces go through before they are injected.
+    lags : Lags, optional
+        The gathers that are summed beside the image (`image_sum.with_gathers`).
     """
 
     model: ModelLike
@@ -89,6 +94,7 @@ class MigrationSetup:
     signature: NDArray[np.float64]
     image_grid: Grid
     flow: TraceSteps | None = None
+    lags: Lags | None = None
 
     @classmethod
     def build(

@@ -6,10 +6,11 @@ for the first time, in the order of time, and products are added sample by sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice, pairwise
 
+import numpy as np
 from numpy.typing import NDArray
 
 from subsalt.checkpoint.schedule.scheme import Scheme
@@ -19,7 +20,7 @@ from subsalt.checkpoint.storage.states import StatePlace, StateSlots
 from subsalt.errors import SnapshotDamaged
 from subsalt.kernels.problem import State
 from subsalt.kernels.work import Snapshots, Source
-from subsalt.methods.rtm.conditions import Condition
+from subsalt.methods.rtm.conditions import Condition, LagSums
 from subsalt.methods.rtm.restart import ShotRestartPoint, ShotRestartPoints
 from subsalt.methods.rtm.samples import BlockSamples, SampleFile, SnapshotPool
 from subsalt.parallel.comm import Comm
@@ -43,6 +44,8 @@ class Shooting:
         k dt, the time that a sample stands for.
     group : Comm, optional
         The ranks that share the shot.
+    lags : LagSums, optional
+        Gathers that are summed beside the image.
     """
 
     prop: Propagator
@@ -51,6 +54,7 @@ class Shooting:
     condition: Condition
     scale: float
     group: Comm | None = None
+    lags: LagSums | None = None
 
     def anywhere(self, here: bool) -> bool:
         """Return whether something is so on any rank of the group; collective."""
@@ -111,6 +115,49 @@ class ShotResources:
     slots: StateSlots | None
     states: tuple[State, State]
     points: ShotRestartPoints | None = None
+
+
+def with_lags(
+    shooting: Shooting,
+    state: State,
+    fields: Mapping[int, NDArray],
+    at: Mapping[int, int],
+    snapshots: Snapshots,
+    advance: Callable[[int, Snapshots], None],
+) -> None:
+    """Take the receiver wavefield through samples in pieces, and add each piece to the gathers.
+
+    Parameters
+    ----------
+    shooting : Shooting
+        With gathers.
+    state : State
+        The receiver wavefield.
+    fields : mapping of int to ndarray
+        Samples of the source wavefield, the first one that the receivers meet first.
+    at : mapping of int to int
+        Time index of the receiver wavefield at each.
+    snapshots : Snapshots
+        Those that are taken on the way anyway.
+    advance : callable
+        Takes the receiver wavefield to a time index, with snapshots.
+    """
+    prop, lags, taken = shooting.prop, shooting.lags, snapshots.fields
+    assert lags is not None
+    # a snapshot that goes into 16 bits is not what the image sees: of such the wavefield itself is read
+    packed = any(room is not None and room.dtype == np.int16 for room in taken.values())
+    for piece in lags.pieces(list(fields), one_by_one=packed):
+        rooms: dict[int, NDArray] = {}
+        for number, i in enumerate(piece):
+            room = None if packed else taken.get(at[i])
+            rooms[at[i]] = lags.room(number) if room is None else room
+            if at[i] == 0:  # at rest, before any step
+                rooms[0][...] = 0
+        last = at[piece[-1]]
+        advance(last, snapshots if packed else Snapshots(snapshots.box, {**taken, **rooms}))
+        if packed and last:
+            prop.kernels.snapshot(prop.problem, state.curr, rooms[last], prop.interior)
+        lags.add([fields[i] for i in piece], [rooms[at[i]] for i in piece], shooting.scale)
 
 
 class Sweeps:
@@ -328,18 +375,26 @@ class Sweeps:
         correlation = shooting.condition.correlation({at[i]: u for i, u in fields.items()}, shooting.scale)
         snapshots = Snapshots(correlation.box, {at[i]: room for i, room in rooms.items()})
         done, before = self.source_steps + self.receiver_steps + self.recomputed, self.receivers.it
-        steps = steps_of(scheme, task)
-        if steps:  # none for the last sample, when it is the last time step too: it meets a field at rest
+        end = before + steps_of(scheme, task)
+
+        def advance(until: int, snapshots: Snapshots) -> None:
+            """Take the receiver wavefield to a time index; the products of all samples on the way are added."""
+            if until == self.receivers.it:
+                return  # the last sample, when it is the last time step too: it meets a field at rest
             shooting.prop.advance(
                 self.receivers,
-                steps,
+                until - self.receivers.it,
                 sources=[shooting.receivers],
-                snapshots=snapshots if rooms else None,
+                snapshots=snapshots if snapshots.fields else None,
                 correlation=correlation if fields else None,
                 progress=lambda it: self.reached(done + it - before),
-                check_last=task.first == 0,
+                check_last=until == end and task.first == 0,
             )
-        self.receiver_steps += steps
+
+        if shooting.lags is not None:
+            with_lags(shooting, self.receivers, fields, at, snapshots, advance)
+        advance(end, snapshots)
+        self.receiver_steps += end - before
         with self.clock("snapshots"):
             for i in rooms:
                 assert self.receiver_file is not None

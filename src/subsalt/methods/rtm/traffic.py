@@ -10,6 +10,7 @@ from subsalt.checkpoint.choice.footprint import disk_traffic, link_traffic
 from subsalt.checkpoint.schedule.tasks import Counts
 from subsalt.methods.rtm.conditions import condition_of
 from subsalt.methods.rtm.grouping import Grouping
+from subsalt.methods.rtm.memory import lags_of
 from subsalt.methods.rtm.need import Needs
 from subsalt.methods.rtm.setup import MigrationSetup
 
@@ -56,7 +57,10 @@ def of_shot(needs: Needs, decision: Grouping, shot: Shot, group: int = 0) -> Tot
     per_point = condition_of(setup.imaging.condition).per_point()
     written = read = scratch = down = up = 0
     for rank in range(group):
-        sums = per_point * needs.arrays(shot, (rank, group)).snapshot()
+        arrays = needs.arrays(shot, (rank, group))
+        sums = per_point * arrays.snapshot()
+        if (lags := lags_of(setup, arrays)) is not None:
+            sums += lags.bytes
         sizes = needs.sizes(shot, group, rank)
         put, get = disk_traffic(choice.scheme, choice.counts, sizes, sums)
         written, read, scratch = written + put, read + get, scratch + choice.best.need.disk
