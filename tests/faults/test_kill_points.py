@@ -84,7 +84,7 @@ def test_the_installed_program_is_killed(case: Case, share: float) -> None:
     assert case.verdict(case.striker.run("migrate", case.job, "--run", case.run)) == ""
 
 
-@pytest.mark.parametrize(("call", "k"), [("rename", 6), ("pwrite64", 30), ("fdatasync", 9)])
+@pytest.mark.parametrize(("call", "k"), some([("rename", 6), ("pwrite64", 30), ("fdatasync", 9)], 2))
 def test_killed_by_the_tracer(case: Case, tmp_path: Path, call: str, k: int) -> None:
     """The same by means that share nothing with the shim."""
     if shutil.which("strace") is None or subprocess.run(["strace", "-o", "/dev/null", "true"]).returncode:

@@ -11,6 +11,7 @@ from patience import wait_for
 from subsalt.parallel.comm import single
 from subsalt.parallel.notes import note
 from subsalt.parallel.watchdog import _AwakeClock, watch
+from thorough import each
 
 #: seconds of silence that the programs allow
 T = 2.0
@@ -81,8 +82,7 @@ def ended(job, below):
 
 
 @needs_mpi
-@pytest.mark.parametrize("hosts", [False, True])
-@pytest.mark.parametrize("victim", [0, 1, 3])
+@pytest.mark.parametrize(("victim", "hosts"), each([0, 1, 3], [False, True]))
 def test_a_stopped_rank_is_named_and_the_run_ends(victim, hosts):
     job, ranks, below = started(4, hosts)
     os.kill(ranks[victim], signal.SIGSTOP)

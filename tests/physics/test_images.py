@@ -14,7 +14,7 @@ from subsalt.methods.rtm.engine import migrate_shot, receiver_samples
 from subsalt.methods.rtm.image_sum import ImageSum
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.propagation.propagator import Propagator
-from thorough import each
+from thorough import each, some
 
 V, F0 = 2000.0, 15.0
 E, D = 0.2, 0.08
@@ -82,7 +82,7 @@ def test_a11_diffractor_2d(medium, slower):
     assert abs(30 + peak_position(np.abs(part[ix])) - 50) < 1
 
 
-@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+@pytest.mark.parametrize("medium", some(["isotropic", "vti"], 1))
 def test_a11_diffractor_3d(medium):
     grid = Grid((49, 45, 37), (12.5, 12.5, 12.5))
     background = EarthModel(grid, V, *THOMSEN[medium])
@@ -157,7 +157,7 @@ def test_a11_dipping_reflector_in_a_tilted_medium():
     assert np.max(errors["vti"]) < -30.0  # measured: 42, 56 and 65 m too shallow
 
 
-@pytest.mark.parametrize("medium", ["isotropic", "vti"])
+@pytest.mark.parametrize("medium", some(["vti", "isotropic"], 1))
 def test_a11_flat_reflector_3d(medium):
     grid, depth = Grid((61, 57, 41), (12.5, 12.5, 12.5)), 331.0
     background = EarthModel(grid, V, *THOMSEN[medium])

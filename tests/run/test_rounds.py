@@ -24,6 +24,7 @@ from subsalt.run.quarantine import read_record
 from subsalt.run.resume import ResumeOptions
 from subsalt.run.settings import NAME
 from subsalt.run.stop_request import RunStopped
+from thorough import some
 
 HERE = Path(__file__).parent
 
@@ -168,7 +169,7 @@ POINTS = [
 
 
 @needs_mpi
-@pytest.mark.parametrize(("operation", "name", "rank"), POINTS)
+@pytest.mark.parametrize(("operation", "name", "rank"), some(POINTS, 3))
 def test_killed_on_ranks_it_goes_on_on_others(
     tmp_path: Path, whole: str, operation: str, name: str, rank: int | None
 ) -> None:
