@@ -433,7 +433,7 @@ class LagSums:
     def __init__(self, lags: Lags, kernels: Device, box: Box, dtype: type = np.float32) -> None:
         self._products, self.box = refuse_device(kernels), lags.inside(box)
         self.sums: NDArray = kernels.zeros(self.box.shape, dtype)
-        self._rooms = [np.zeros(box.shape, dtype) for _ in range(self.box.at_once)]
+        self._rooms: list[NDArray] = [np.zeros(box.shape, dtype) for _ in range(self.box.at_once)]
 
     def pieces(self, samples: Sequence[int], one_by_one: bool = False) -> list[list[int]]:
         """Return samples in pieces of those that are added together."""

@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -322,7 +323,8 @@ def lag_axis(axis: int, options: GatherOptions, spacing: float) -> LagAxis:
         return LagAxis(axis, tuple(int(k) * round(per_step) for k in wanted), lags)
     far = math.ceil(count * per_step) + OF_IMAGE.reach
     cells = np.arange(-far, far + 1)
-    weights = window(per_step * wanted[:, None] - cells[None], OF_IMAGE)
+    distances: NDArray[np.float64] = per_step * wanted[:, None].astype(np.float64) - cells[None]
+    weights = window(distances, OF_IMAGE)
     weights /= weights.sum(axis=1, keepdims=True)
     return LagAxis(axis, tuple(cells.tolist()), lags, weights)
 
@@ -492,7 +494,7 @@ class LagSum:
         a, b = max(own.lo[0], self.part[0]), min(own.hi[0], self.part[1])
         if a >= b:
             return
-        sums = part.lags[a - own.lo[0] : b - own.lo[0]]
+        sums: NDArray[Any] = part.lags[a - own.lo[0] : b - own.lo[0]]
         if self.image.by_shot:
             sums = self._divided(part, sums, (a, b), box, illumination)
         self.sums[a - self.part[0] : b - self.part[0], own.lo[1] : own.hi[1]] += sums
