@@ -73,12 +73,24 @@ inline Index plane_number(const Points& pts, Index ix) {
     return lo < pts.n_planes && pts.plane[lo] == ix ? lo : -1;
 }
 
+/// Let the odd images above a free surface follow the row that begins at `row0`, of every field.
+SUBSALT_INLINE void reflect_injected(const Problem& pb, float* const* fields, Index row0) {
+    for (int f = 0; f < pb.fields; ++f) {
+        fields[f][row0] = 0.0f;
+        for (Index k = 1; k <= pb.radius && k < pb.n[2]; ++k)
+            fields[f][row0 - k] = -fields[f][row0 + k];
+    }
+}
+
 /// Add the samples of all points to the rows [y0, y1) of x plane number `j` of the point set. Rows of zero weight are
 /// left alone.
 template <class Storage>
 inline void inject_plane_of(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j,
                             Index y0, Index y1) {
     const Index ix = pts.plane[j];
+    // in 2-D all points of a plane share one row: its images follow once, behind the last point
+    const bool one_row = pb.n[1] == 1;
+    bool row_touched = false;
     for (Index a = pts.start[j]; a < pts.start[j + 1]; ++a) {
         if (a + 1 < pts.start[j + 1]) prefetch_rows<Storage>(pb, fields, pts, pts.item[a + 1], ix, y0, y1);
         const Index i = pts.item[a];
@@ -106,16 +118,14 @@ inline void inject_plane_of(const Problem& pb, float* const* fields, const Point
             else
                 inject_iso_row<0>(p, m, wz, wxy, value, nz);
             if (pb.free_surface && base[2] <= pb.radius) {
-                // the odd images above the surface follow what was added below it
-                const Index row0 = at - base[2];
-                for (int f = 0; f < pb.fields; ++f) {
-                    fields[f][row0] = 0.0f;
-                    for (Index k = 1; k <= pb.radius && k < pb.n[2]; ++k)
-                        fields[f][row0 - k] = -fields[f][row0 + k];
-                }
+                if (one_row)
+                    row_touched = true;
+                else
+                    reflect_injected(pb, fields, at - base[2]);
             }
         }
     }
+    if (row_touched) reflect_injected(pb, fields, (ix + pb.radius) * pb.plane + pb.y_halo * pb.row + z_front);
 }
 
 inline void inject_plane(const Problem& pb, float* const* fields, const Points& pts, const float* values, Index j,
