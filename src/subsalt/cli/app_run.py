@@ -19,6 +19,7 @@ from subsalt.cli.app_root import (
     command,
 )
 from subsalt.cli.commands import migrate_here, prepare_here
+from subsalt.cli.engine_options import EngineOptions
 from subsalt.cli.output import Out, printable, spread, usage
 from subsalt.cli.talk import Json, Talk
 
@@ -38,6 +39,7 @@ def migrate(
     start: StartOptions,
     parallel: ParallelOptions,
     restart: RestartOptions,
+    engine: EngineOptions,
     prepare: Annotated[
         bool,
         typer.Option(
@@ -51,10 +53,14 @@ def migrate(
     The same command continues a run that was stopped.
     """
     printer = restart.out()
+    engine.check()
     with ranks.on_all_ranks(job, printer, start.shots) as read:
         run = start.run or read.default_run_dir
-        do = prepare_here if prepare else migrate_here
-        do(read, run, printer, restart, parallel, recompute=start.recompute)
+        if prepare:
+            engine.refuse("--prepare")
+            prepare_here(read, run, printer, restart, parallel, recompute=start.recompute)
+        else:
+            migrate_here(read, run, printer, restart, parallel, recompute=start.recompute, engine=engine)
 
 
 @command(
@@ -123,8 +129,9 @@ def resume(
     run: RunDir,
     parallel: ParallelOptions,
     restart: RestartOptions,
+    engine: EngineOptions,
 ) -> None:
-    """Continue a run from its directory alone, on any number of ranks.
+    """Continue a run from its directory alone, on any number of ranks, or by an engine.
 
     The result is the same as from its first command. The job file is not needed.
     """
@@ -139,10 +146,11 @@ def resume(
         return job_of_run(run, out.note)
 
     restart.options()  # refuses a wrong time limit before anything is read
+    engine.check()
     if run.is_dir() and reimage_command.go_on(run, out):
         return
     with ranks.on_all_ranks(read, out) as job:
-        migrate_here(job, run, out, restart, parallel)
+        migrate_here(job, run, out, restart, parallel, engine=engine)
 
 
 @command(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from subsalt.cli import ranks, seen_warnings
+from subsalt.cli.engine_options import EngineOptions
 from subsalt.cli.output import Out, phase_table, plain, usage
 from subsalt.cli.waiting import waiting
 from subsalt.errors import (
@@ -78,15 +80,18 @@ def migrate_here(
     parallel: ParallelOptions,
     *,
     recompute: bool = False,
+    engine: EngineOptions | None = None,
 ) -> None:
-    """Migrate the survey of a job into a run directory, on all ranks, and show the result."""
+    """Migrate the survey of a job into a run directory, on all ranks or by an engine, and show the result."""
     from subsalt.methods import method_of
-    from subsalt.run.migrate import migrate_checked
 
-    job, state = _checked(job, run, out, restart, parallel, recompute)
-    with out.progress("migrating", f"{method_of(job.method).unit}s") as bar:
-        state.request = replace(state.request, progress=bar)
-        done = migrate_checked(job, state)
+    with ExitStack() as stack:
+        # before the checks: a folder that workers do not see is found in the first second
+        migrate = stack.enter_context((engine or EngineOptions()).opened(run, out.note, parallel.threads))
+        job, state = _checked(job, run, out, restart, parallel, recompute)
+        with out.progress("migrating", f"{method_of(job.method).unit}s") as bar:
+            state.request = replace(state.request, progress=bar)
+            done = migrate(job, state)
     show_result(out, done)
     end_with_holes(
         out,

@@ -54,6 +54,15 @@ class UnitOptions:
         ),
     ] = None
 
+    owned: Annotated[
+        bool,
+        typer.Option(
+            "--owned",
+            hidden=True,
+            help="End when the program that started this one ends, or the run is stopped.",
+        ),
+    ] = False
+
     def wanted(self) -> Wanted:
         """Return the units.
 
@@ -73,6 +82,7 @@ def unit(run: Path, which: UnitOptions, parallel: ParallelOptions) -> None:
     """Compute units of a run, and end with the exit code that fits the worst of them."""
     from subsalt.run.job_of_run import job_of_run
     from subsalt.run.one_unit import compute_units
+    from subsalt.run.owner import end_with_owner
     from subsalt.run.stop_request import require_run
 
     wanted, out = which.wanted(), Out(True)
@@ -82,6 +92,8 @@ def unit(run: Path, which: UnitOptions, parallel: ParallelOptions) -> None:
         return parallel.applied_to(job_of_run(run, out.note))
 
     bad = False
+    if which.owned:
+        end_with_owner(run)
     try:
         with ranks.on_all_ranks(read, out) as job:
             for done in compute_units(job, run, wanted, out.note):

@@ -36,7 +36,7 @@ CONTENTS = (
     "ledger.sqlite",
 )
 #: where old results go, the note of a move in progress, the lock, a wish that the run ends, stacks of crashes, names of
-#: shared memory, ledgers that were damaged
+#: shared memory, by what workers show that they see the folder, ledgers that were damaged
 BESIDE = (
     "previous",
     "previous.json",
@@ -44,6 +44,7 @@ BESIDE = (
     "stop.json",
     "crash.r*.txt",
     "shared-memory.json",
+    "shared-*.mark",
     "ledger.sqlite.damaged*",
     "ledger.sqlite-journal",
 )

@@ -302,6 +302,21 @@ def watch(
     return Ended(128 - code if code < 0 else code, time.perf_counter() - begin)
 
 
+def finish(
+    words: Sequence[str], *, what: str, extra: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """Run a program to its end, whatever that is; return its exit code as shells give it, and what it printed.
+
+    Raises
+    ------
+    SubsaltError
+        When it cannot be started (E781).
+    """
+    pipe = subprocess.PIPE
+    code, stdout, stderr = _to_its_end(_started(words, what, extra, stdout=pipe, stderr=pipe), what, None)
+    return 128 - code if code < 0 else code, stdout, stderr
+
+
 def answer(words: Sequence[str], timeout: float = 30.0) -> str:
     """Return the answer of a program to a question about itself, empty when it fails or is missing.
 

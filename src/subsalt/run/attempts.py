@@ -69,14 +69,12 @@ class Published:
     @property
     def line(self) -> dict[str, Any]:
         """The message that goes through an engine: numbers and short texts, less than 1 kB."""
-        known = {k: self.outcome[k] for k in ("sha256", "reason") if k in self.outcome}
+        known: dict[str, Any] = {k: self.outcome[k] for k in ("sha256", "reason") if k in self.outcome}
         if "reason" in known:
             known["reason"] = str(known["reason"])[:600]
-        size = sum(self.files.values())
-        seconds = round(float(self.outcome.get("seconds", 0.0)), 3)
-        return {"unit": self.unit, "attempt": self.attempt, **known, "bytes": size, "seconds": seconds} | {
-            "host": self.host[:200]
-        }
+        size, seconds = sum(self.files.values()), round(float(self.outcome.get("seconds", 0.0)), 3)
+        line = {"unit": self.unit, "attempt": self.attempt, **known, "bytes": size, "seconds": seconds}
+        return line | {"host": self.host[:200]}
 
     def publish(self) -> None:
         """Make the attempt complete."""
@@ -107,9 +105,15 @@ def identity_of(ledger: Ledger) -> str:
     return hashlib.sha256(json.dumps([ledger.get("key"), files]).encode()).hexdigest()
 
 
-def complete_attempt(ledger: Ledger, unit: int) -> Published | None:
-    """Return the first complete attempt at a unit of the current round, for this run; None when there is none."""
-    folder, identity = unit_folder(ledger.folder, ledger.round, unit), identity_of(ledger)
+def complete_attempt(ledger: Ledger, unit: int, identity: str) -> Published | None:
+    """Return the first complete attempt at a unit of the current round for this run; None when there is none.
+
+    Parameters
+    ----------
+    identity : str
+        That of the run, see `identity_of`.
+    """
+    folder = unit_folder(ledger.folder, ledger.round, unit)
     for name in sorted(own.names_in(folder), key=lambda n: (len(n), n)):
         attempt = Published.read(folder / name)
         if attempt is not None and (attempt.identity, attempt.round, attempt.unit) == (
@@ -189,9 +193,9 @@ def adopt(state: RunState) -> None:
         ledger = state.ledger
         if ledger is None or not (state.folder / FOLDER).is_dir():
             return
-        taken = []
+        taken, identity = [], identity_of(ledger)
         for unit in list(planned_with_attempts(ledger)):
-            attempt = complete_attempt(ledger, unit)
+            attempt = complete_attempt(ledger, unit, identity)
             if attempt is None:
                 continue
             with suppress(FileNotFoundError):

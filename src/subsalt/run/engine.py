@@ -6,7 +6,7 @@ order: neither a stop nor the order of work changes a byte of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -98,10 +98,15 @@ class Engine(Generic[Result]):
         Run of a checked job.
     record : Record
         Record of the run.
+    compute : callable
+        Computes the units of a round that are left, as `run_units` does on the ranks of this program.
     """
 
-    def __init__(self, run: MethodRun, record: Record[Result]) -> None:
+    def __init__(
+        self, run: MethodRun, record: Record[Result], compute: Callable[..., None] = run_units
+    ) -> None:
         self.run, self.record, self.state = run, record, run.state
+        self._compute = compute
         self._groups: RankGroups | None = None
         self._meter: Meter | None = None
 
@@ -182,7 +187,8 @@ class Engine(Generic[Result]):
         at_once = min(run.units_at_once(), max(1, len(left)))
         with run.work(stack, self._groups, crash) as process, self._threads_of_a_unit(at_once):
             self._meter = self._meter or Meter(state)
-            run_units(self._groups, process, left, len(units), record.books(len(units), len(left)), at_once)
+            books = record.books(len(units), len(left))
+            self._compute(self._groups, process, left, len(units), books, at_once)
 
     @contextmanager
     def _threads_of_a_unit(self, at_once: int) -> Iterator[None]:

@@ -19,6 +19,7 @@ from subsalt.run.units import Progress
 
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
+    from subsalt.run.engines.farm import FarmUnits
 
 
 def migrate_job(
@@ -85,6 +86,13 @@ def migrate_checked(job: BaseJob, state: RunState) -> RunResult:
     """Migrate a job whose checks have passed. Collective."""
     run: ImagingRun = method_of(job.method).open_run(job, state)
     return Engine(run, RunDirectory(run)).carry()
+
+
+def migrate_on_farm(job: BaseJob, state: RunState, units: FarmUnits) -> RunResult:
+    """Migrate a job whose checks have passed, its units computed by the workers of an engine."""
+    run: ImagingRun = method_of(job.method).open_run(job, state)
+    state.world.agree(run.only_here())
+    return Engine(run, RunDirectory(run), units).carry()
 
 
 def prepare_checked(job: BaseJob, state: RunState) -> list[int]:

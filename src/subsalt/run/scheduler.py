@@ -94,11 +94,7 @@ class UnitQueue:
         """
         with self._lock:
             if outcome is not None:
-                if self.on_outcome(outcome):
-                    # at the end: the cause may have passed by then
-                    self._left.append(outcome["unit"])
-                else:
-                    self.finished += 1
+                self._over(outcome)
             if self._halted:
                 return {"unit": None, "next": None}
             unit = ready if ready is not None else self._take()
@@ -106,6 +102,36 @@ class UnitQueue:
                 self.on_start(unit, rank)
             following = self._take() if unit is not None and len(self._left) >= self._groups else None
             return {"unit": unit, "next": following}
+
+    def take(self, rank: int = 0) -> int | None:
+        """Return the next unit of a group that prepares for none ahead; None when there is none left."""
+        with self._lock:
+            unit = None if self._halted else self._take()
+            if unit is not None:
+                self.on_start(unit, rank)
+            return unit
+
+    def over(self, outcome: Outcome) -> None:
+        """Take the outcome of a unit whose group takes no other one."""
+        with self._lock:
+            self._over(outcome)
+
+    @property
+    def halted(self) -> bool:
+        """Whether no further unit is handed out."""
+        return self._halted
+
+    @property
+    def waiting(self) -> int:
+        """Units that are not handed out yet."""
+        return 0 if self._halted else len(self._left)
+
+    def _over(self, outcome: Outcome) -> None:
+        if self.on_outcome(outcome):
+            # at the end: the cause may have passed by then
+            self._left.append(outcome["unit"])
+        else:
+            self.finished += 1
 
     def _take(self) -> int | None:
         return self._left.popleft() if self._left else None
