@@ -101,7 +101,7 @@ def test_version(run):
         (["check"], "Missing argument"),
         (["check", "--nonsense", "a"], "No such option"),
         (["view", "a", "--clip", "x"], "valid number"),
-        (["submit", "a"], "Missing option '--to'. Choose from: slurm\n"),
+        (["submit", "a"], "Missing option '--to'. Choose from: slurm, slurm-array, kubernetes, aws-batch\n"),
     ],
 )
 def test_wrong_use(run, args, says):

@@ -152,3 +152,33 @@ def test_a_time_migration_gets_a_script_of_blocks(run, tmp_path):
     code, _, err = run(job, *SLURM, "--nodes", "1", "--memory-per-node", "60MB", "--print")
     assert code == 69
     assert "trace table" in err
+
+
+def test_an_array_of_shots_says_what_to_call_before_and_after(run, job):
+    cloud = ("--threads", "4", "--image", "subsalt:0.9", "--volume", "survey")
+    for more, suffix, middle in (
+        (("slurm-array", "--threads", "4"), "array.sbatch", ["sbatch --wait"]),
+        (("kubernetes", *cloud), "kubernetes.json", ["kubectl apply", "kubectl wait"]),
+        (("aws-batch", *cloud, "--queue", "spot", "--tasks", "2"), "batch.json", ["aws batch", "aws batch"]),
+    ):
+        code, out, err = run(job, "--to", *more, "--shots", "1-2", "--json")
+        assert code == 0, err
+        result = json.loads(out)
+        assert result["script"] == str(job.parent / f"line.{suffix}")
+        first, *others, last = result["next"]
+        assert first.endswith("--shots 1-2 --prepare")
+        assert [line.startswith(start) for line, start in zip(others, middle, strict=True)] == [True] * len(
+            middle
+        )
+        assert last.startswith("subsalt resume ")
+        # two shots, an element for each
+        assert "/2" in result["text"]
+    for more, says in (
+        (("slurm-array",), "--threads"),
+        (("slurm-array", "--threads", "4", "--nodes", "2"), "no nodes"),
+        (("kubernetes", "--threads", "4"), "--image"),
+        (("kubernetes", *cloud, "--mount", "/elsewhere"), "is not in it"),
+        (("aws-batch", *cloud), "--queue"),
+    ):
+        code, _, err = run(job, "--to", *more)
+        assert (code, says in err) == (2, True), err

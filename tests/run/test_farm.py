@@ -168,24 +168,26 @@ def test_the_program_of_a_unit_ends_with_its_run_and_with_its_worker(tmp_path: P
 import sys, time
 from pathlib import Path
 from subsalt.run.owner import end_with_owner
-end_with_owner(Path(sys.argv[1]), 0.05)
+end_with_owner(Path(sys.argv[1]), int(sys.argv[2]), 0.05)
 print("on", flush=True)
 time.sleep(600)
 """
     (tmp_path / "run").mkdir()
-    lock = RunLock(tmp_path / "run")
-    words = [sys.executable, "-c", program, str(tmp_path / "run")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == "on\n"
-        assert child.poll() is None
-        lock.release()
-        assert child.wait(PATIENCE) == -15
-    lock = RunLock(tmp_path / "run")
-    parent = "import subprocess, sys; print(subprocess.Popen(sys.argv[1:], stdout=-3).pid, flush=True)"
-    done = subprocess.run([sys.executable, "-c", parent, *words], capture_output=True, text=True, check=True)
-    wait_for(lambda: not Path(f"/proc/{int(done.stdout)}").exists())
-    lock.release()
+    with subprocess.Popen(["sleep", "600"]) as worker:
+        for end in ("run", "worker"):
+            lock = RunLock(tmp_path / "run")
+            words = [sys.executable, "-c", program, str(tmp_path / "run"), str(worker.pid)]
+            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as unit:
+                assert unit.stdout is not None
+                assert unit.stdout.readline() == "on\n"
+                assert unit.poll() is None
+                if end == "worker":
+                    worker.kill()
+                    worker.wait()
+                else:
+                    lock.release()
+                assert unit.wait(PATIENCE) == -15
+            lock.release()
 
 
 @pytest.mark.parametrize(

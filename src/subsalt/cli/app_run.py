@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from subsalt.cli import plan_command, ranks, submit_command, unit_command, vscan_command
+from subsalt.cli import array_targets, plan_command, ranks, submit_command, unit_command, vscan_command
 from subsalt.cli.app_root import (
     JobFile,
     ParallelOptions,
@@ -88,20 +88,23 @@ def vscan(
     "Write the batch script that migrates a job on a cluster.",
     "subsalt submit survey.toml --to slurm --nodes 4 --ranks-per-node 2",
     "subsalt submit survey.toml --to slurm --nodes 1 --time 12:00:00 --print",
+    "subsalt submit survey.toml --to slurm-array --threads 8 --tasks 200",
 )
 @spread
 def submit(
     job: JobFile,
     options: submit_command.SubmitOptions,
     slurm: submit_command.SlurmOptions,
+    array: array_targets.ArrayOptions,
     talk: Talk,
 ) -> None:
     """Check and plan a job, and write the batch script that migrates it. Nothing is started.
 
-    The command that starts the script is printed. The script stops the run before its time limit and queues it again
-    until the image is complete.
+    The commands to call next are printed. The script for slurm stops the run before its time limit and queues it again
+    until the image is complete. An array computes parts of the survey by `subsalt unit`, each started again when its
+    machine is lost.
     """
-    submit_command.submit(job, options, slurm, talk)
+    submit_command.submit(job, options, slurm, array, talk)
 
 
 @command(
@@ -236,6 +239,7 @@ def watch(
     "subsalt plan survey.toml --ranks 24 --memory-per-rank 16GB",
     "subsalt plan survey.toml --gpu h200",
     "subsalt plan survey.toml --nodes 24,100,1000 --network 100Gbit/s",
+    "subsalt plan survey.toml --workers 40 --spot-loss 0.05/h",
 )
 @spread
 def plan(
@@ -243,6 +247,7 @@ def plan(
     here: plan_command.RankOptions,
     device: plan_command.DeviceOptions,
     cluster: plan_command.NodeOptions,
+    farm: plan_command.WorkerOptions,
     talk: Talk,
     measure: Annotated[
         bool,
@@ -255,7 +260,8 @@ def plan(
     if cluster.nodes is not None:
         here.refuse_ranks()
         device.refuse_with_nodes()
+        farm.check("--nodes")
         plan_command.nodes(job, cluster, here, talk.out(), measure)
         return
     cluster.refuse_alone()
-    plan_command.plan(job, here, device, talk.out(), measure)
+    plan_command.plan(job, here, device, farm, talk.out(), measure)

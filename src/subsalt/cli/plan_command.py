@@ -16,10 +16,13 @@ from subsalt.errors import ConfigError
 if TYPE_CHECKING:
     from subsalt.job.base import BaseJob
     from subsalt.plan import PlannedDevice
+    from subsalt.plan.plan import Plan
+    from subsalt.plan.workers import WorkersTime
 
 
 #: titles of the options that only some plans use
 NODES_PANEL, GPU_PANEL = "Prediction for many nodes", "GPU options"
+WORKERS_PANEL = "Prediction for workers of an engine"
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,51 @@ class NodeOptions:
 
 
 @dataclass(frozen=True)
+class WorkerOptions:
+    """Options on workers that come and go."""
+
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Predict the time on this number of workers, each like the one rank of the plan.",
+            rich_help_panel=WORKERS_PANEL,
+        ),
+    ] = None
+    spot_loss: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Losses of a worker by time, such as 0.05/h, at random times.",
+            show_default="none",
+            rich_help_panel=WORKERS_PANEL,
+        ),
+    ] = None
+
+    def check(self, beside: str) -> None:
+        """Refuse ``--spot-loss`` without ``--workers``, and workers beside another option, if any."""
+        if self.workers is None and self.spot_loss is not None:
+            raise ConfigError(
+                "--spot-loss without --workers", "add such as --workers 40, or leave it out", code="E971"
+            )
+        if self.workers is not None and beside:
+            raise ConfigError(
+                f"{beside} does not go with --workers",
+                f"leave {beside} out: a worker is planned as one rank",
+                code="E971",
+            )
+
+    def time(self, result: Plan[Any]) -> WorkersTime | None:
+        """Return the time on the workers; None without any, or where no rate is known."""
+        from subsalt.plan.workers import WorkersTime, losses_per_hour
+
+        loss = 0.0 if self.spot_loss is None else losses_per_hour(self.spot_loss)
+        if self.workers is None or result.duration.wall is None or not result.count:
+            return None
+        return WorkersTime.of(result.duration.phases, result.count, self.workers, loss)
+
+
+@dataclass(frozen=True)
 class DeviceOptions:
     """Options on the device that is to run the job."""
 
@@ -189,10 +237,18 @@ class DeviceOptions:
         return PlannedDevice(self.device or given, self.gpu, memory)
 
 
-def plan(job_file: Path, here: RankOptions, options: DeviceOptions, out: Out, measure: bool) -> None:
+def plan(
+    job_file: Path,
+    here: RankOptions,
+    options: DeviceOptions,
+    farm: WorkerOptions,
+    out: Out,
+    measure: bool,
+) -> None:
     """Plan a job."""
     from subsalt.plan import plan_job
 
+    farm.check("" if here.ranks == 1 else "--ranks")
     size = here.memory()
     job = here.job(job_file)
     result = plan_job(
@@ -206,10 +262,13 @@ def plan(job_file: Path, here: RankOptions, options: DeviceOptions, out: Out, me
         say=out.note,
         on=options.of(job),
     )
-    for line in result.lines():
+    workers = farm.time(result)
+    for line in (*result.lines(), *([] if workers is None else ["", *workers.lines()])):
         out.say(line)
+    if farm.workers is not None and workers is None:
+        out.say("workers  no time: `subsalt plan` without --no-measure measures the rates")
     out.findings(result.findings)
-    out.json(result)
+    out.json(result.to_dict() | ({} if workers is None else {"workers": workers.to_dict()}))
     if result.error is not None:
         raise typer.Exit(result.error.exit_code)
 

@@ -1,13 +1,13 @@
 """`subsalt submit`: check and plan a job, then write the batch script that migrates it on a cluster.
 
-A target is a row of `TARGETS`: the suffix of its script, the command that starts it, and the function that writes it.
+A target is a row of `TARGETS`: the suffix of its script, and the function that writes it.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from subsalt.cli.app_root import NewRunDir, ParallelOptions, Shots, Strict
-from subsalt.cli.output import Out
+from subsalt.cli.array_targets import ArrayOptions, batch_writer, kubernetes_writer, slurm_array_writer
+from subsalt.cli.output import Out, usage
 from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,14 +37,25 @@ class TargetName(StrEnum):
     """Systems for which a script can be written."""
 
     SLURM = "slurm"
+    SLURM_ARRAY = "slurm-array"
+    KUBERNETES = "kubernetes"
+    AWS_BATCH = "aws-batch"
 
 
 @dataclass(frozen=True)
 class SubmitOptions:
     """Options that every target understands."""
 
-    to: Annotated[TargetName, typer.Option("--to", metavar="SYSTEM", help="Batch system: slurm.")]
-    nodes: Annotated[int, typer.Option(help="Number of nodes.")]
+    to: Annotated[
+        TargetName,
+        typer.Option(
+            "--to",
+            metavar="SYSTEM",
+            help="Batch system: slurm (one run on several nodes), or an array of shots: slurm-array, kubernetes, "
+            "aws-batch.",
+        ),
+    ]
+    nodes: Annotated[int | None, typer.Option(help="Number of nodes, for slurm.", show_default="none")] = None
     ranks_per_node: Annotated[int, typer.Option(help="MPI ranks on each node.")] = 1
     threads: Annotated[
         int | None,
@@ -145,6 +157,10 @@ class Request:
         As given.
     slurm : SlurmOptions
         As given.
+    array : ArrayOptions
+        As given.
+    path : Path
+        Script to be written.
     """
 
     job: BaseJob
@@ -152,15 +168,18 @@ class Request:
     command: list[str]
     options: SubmitOptions
     slurm: SlurmOptions
+    array: ArrayOptions
+    path: Path
 
 
 @dataclass(frozen=True)
 class Script:
-    """A script, the memory in bytes that it needs on each node, and the ranks that share a shot."""
+    """A script, the memory in bytes that it needs on each node, the ranks that share a shot, and what to call then."""
 
     text: str
     memory_per_node: int
     group_size: int
+    then: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -171,18 +190,17 @@ class Target:
     ----------
     suffix : str
         End of the names of its scripts.
-    start : str
-        The command that starts a script.
     writer : callable
         Refuses wrong options of a request, and returns a function that plans the job and writes the script.
     """
 
     suffix: str
-    start: str
     writer: Callable[[Request], Callable[[], Script]]
 
 
-def submit(job_file: Path, options: SubmitOptions, slurm: SlurmOptions, talk: Talk) -> None:
+def submit(
+    job_file: Path, options: SubmitOptions, slurm: SlurmOptions, array: ArrayOptions, talk: Talk
+) -> None:
     """Write the script of a migration, or print it; nothing is started.
 
     Raises
@@ -209,7 +227,9 @@ def submit(job_file: Path, options: SubmitOptions, slurm: SlurmOptions, talk: Ta
     run_dir = (options.run or job.default_run_dir).resolve()
     target = TARGETS[options.to]
     # wrong options are refused before the traces are read
-    write = target.writer(Request(job, run_dir, _command(job_file, run_dir, options), options, slurm))
+    path = options.out or job.base / f"{job.name}{target.suffix}"
+    command = _command(job_file, run_dir, options)
+    write = target.writer(Request(job, run_dir, command, options, slurm, array, path))
     check_or_stop(job, out, options.strict)
     if job.data is None:
         raise ConfigError(f"{job_file} has no [data]", 'add [data] with files = ["shots/*.sgy"]', code="E102")
@@ -218,16 +238,17 @@ def submit(job_file: Path, options: SubmitOptions, slurm: SlurmOptions, talk: Ta
         sys.stdout.write(script.text)
         sys.stdout.flush()
         return
-    path = options.out or job.base / f"{job.name}{target.suffix}"
     publish_text(path, script.text)
     out.row("script", str(path))
-    out.row("next", f"{target.start} {path}")
+    for line in script.then:
+        out.row("next", line)
     out.json(
         {
             "script": path,
             "text": script.text,
             "memory_per_node": script.memory_per_node,
             "group_size": script.group_size,
+            "next": script.then,
         }
     )
 
@@ -256,7 +277,7 @@ def _slurm_script(request: Request, batch: Batch, wanted: int | None) -> Script:
     # a whole node has one user: a limit below its memory would only shrink the page cache
     reserved = 0 if wanted is None and options.threads is None else memory
     text = replace(batch, memory_per_node=reserved, note=_note(request, plan, batch.ranks)).text()
-    return Script(text, memory, plan.ranks_together)
+    return Script(text, memory, plan.ranks_together, [f"sbatch {request.path}"])
 
 
 def _batch(request: Request) -> Batch:
@@ -265,6 +286,8 @@ def _batch(request: Request) -> Batch:
     from subsalt.run.slurm import Batch, seconds_of
 
     job, options, slurm = request.job, request.options, request.slurm
+    if options.nodes is None:
+        raise usage("Missing option '--nodes'", "give --nodes N, or an array: --to slurm-array")
     library = slurm.mpi_library or os.environ.get("MPI4PY_LIBMPI")
     return Batch(
         job.name,
@@ -301,7 +324,12 @@ def _note(request: Request, plan: Plan, ranks: int) -> str:
 
 
 #: the systems that `--to` names
-TARGETS = {TargetName.SLURM: Target(".sbatch", "sbatch", slurm_writer)}
+TARGETS = {
+    TargetName.SLURM: Target(".sbatch", slurm_writer),
+    TargetName.SLURM_ARRAY: Target(".array.sbatch", slurm_array_writer),
+    TargetName.KUBERNETES: Target(".kubernetes.json", kubernetes_writer),
+    TargetName.AWS_BATCH: Target(".batch.json", batch_writer),
+}
 
 
 def _command(job_file: Path, run_dir: Path, options: SubmitOptions) -> list[str]:

@@ -44,7 +44,18 @@ class UnitOptions:
             "Repeatable.",
         ),
     ] = None
-    attempt: Annotated[int, typer.Option(min=1, help="Number of the attempt.")] = 1
+    part: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Part I of N equal parts of all units, I from 0 to N - 1; those that are published already are left "
+            "out.",
+        ),
+    ] = None
+    attempt: Annotated[
+        int | None,
+        typer.Option(min=1, help="Number of the attempt.", show_default="1; with --part the next free one"),
+    ] = None
     round: Annotated[
         int | None,
         typer.Option(
@@ -54,14 +65,15 @@ class UnitOptions:
         ),
     ] = None
 
-    owned: Annotated[
-        bool,
+    owner: Annotated[
+        int | None,
         typer.Option(
-            "--owned",
+            "--owner",
+            metavar="PID",
             hidden=True,
-            help="End when the program that started this one ends, or the run is stopped.",
+            help="End when the run is stopped, or this process (0: none) ends.",
         ),
-    ] = False
+    ] = None
 
     def wanted(self) -> Wanted:
         """Return the units.
@@ -73,9 +85,24 @@ class UnitOptions:
         """
         from subsalt.run.one_unit import Wanted
 
-        if (self.unit is None) == (self.place is None):
-            raise usage("give either --unit or --place", "--unit 17, or --place 0 for the first one")
-        return Wanted(self.unit or self.place or (), self.attempt, self.round, self.unit is None)
+        if sum(choice is not None for choice in (self.unit, self.place, self.part)) != 1:
+            raise usage(
+                "give either --unit, --place or --part", "--unit 17, --place 0 for the first one, --part 3/40"
+            )
+        if self.part is not None:
+            return Wanted((), self.attempt, self.round, part=_part(self.part))
+        return Wanted(self.unit or self.place or (), self.attempt or 1, self.round, self.unit is None)
+
+
+def _part(text: str) -> tuple[int, int]:
+    """Return part and number of parts of ``I/N``."""
+    try:
+        part, parts = (int(number) for number in text.split("/"))
+    except ValueError:
+        part, parts = 0, 0
+    if not 0 <= part < parts:
+        raise usage(f"--part {text!r} is no part", "write --part I/N with I from 0 to N - 1, such as 0/40")
+    return part, parts
 
 
 def unit(run: Path, which: UnitOptions, parallel: ParallelOptions) -> None:
@@ -92,8 +119,8 @@ def unit(run: Path, which: UnitOptions, parallel: ParallelOptions) -> None:
         return parallel.applied_to(job_of_run(run, out.note))
 
     bad = False
-    if which.owned:
-        end_with_owner(run)
+    if which.owner is not None:
+        end_with_owner(run, which.owner)
     try:
         with ranks.on_all_ranks(read, out) as job:
             for done in compute_units(job, run, wanted, out.note):

@@ -62,6 +62,12 @@ class Plan(Generic[Basis]):
         return str(library("notebook_html").of_plan(self))
 
     @property
+    def count(self) -> int:
+        """Number of units; 0 where `units` does not begin with it."""
+        number = self.units.partition(" ")[0]
+        return int(number) if number.isdigit() else 0
+
+    @property
     def disk(self) -> Disk:
         """Bytes that are written into the run directory."""
         return self.disks[0]

@@ -207,6 +207,15 @@ def adopt(state: RunState) -> None:
             state.request.say(f"{len(taken)} {ledger.unit}s that other processes have published are entered")
 
 
-def make_attempt(run: Path, number: int, unit: int, attempt: int) -> Path:
-    """Return the folder of an attempt, made when it is missing."""
-    return make_folder(unit_folder(run, number, unit) / str(attempt))
+def make_attempt(run: Path, number: int, unit: int, attempt: int | None = None) -> int:
+    """Make the folder of an attempt; return its number: the one that is given, or the next that nobody has taken."""
+    folder = unit_folder(run, number, unit)
+    if attempt is not None:
+        make_folder(folder / str(attempt))
+        return attempt
+    make_folder(folder)
+    attempt = max([int(name) for name in own.names_in(folder) if name.isdigit()], default=0) + 1
+    # of several processes that try the same number, one makes the folder
+    while folder / str(attempt) not in own.make_folders(folder / str(attempt)):
+        attempt += 1
+    return attempt

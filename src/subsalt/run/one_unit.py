@@ -23,7 +23,7 @@ from subsalt.io.run_folder import claim_run
 from subsalt.methods import method_of
 from subsalt.parallel.watchdog import watch
 from subsalt.run import scheduler
-from subsalt.run.attempts import Published, identity_of, make_attempt
+from subsalt.run.attempts import Published, complete_attempt, identity_of, make_attempt, unit_folder
 from subsalt.run.crash_evidence import CrashNote
 from subsalt.run.engine import set_up
 from subsalt.run.ledger_copy import PlannedLedger
@@ -44,18 +44,22 @@ class Wanted:
     ----------
     units : sequence of int
         Numbers of the units; their places in the order of the survey, from 0, when `by_place`.
-    attempt : int
-        Number of the attempt, which names its folder.
+    attempt : int, optional
+        Number of the attempt, which names its folder; the next free one when None, and none for a unit that another
+        process has published.
     round : int, optional
         Their round; the current one when None.
     by_place : bool
         Whether `units` are places.
+    part : tuple of int, optional
+        Part `i` of `n` equal parts of all units, instead of `units`.
     """
 
     units: Sequence[int]
-    attempt: int = 1
+    attempt: int | None = 1
     round: int | None = None
     by_place: bool = False
+    part: tuple[int, int] | None = None
 
 
 def compute_units(
@@ -144,13 +148,16 @@ def _numbers(state: RunState, wanted: Wanted) -> list[int]:
     planned = [
         int(n) for n in state.world.bcast(state.ledger.planned() if state.ledger is not None else None)
     ]
+    if wanted.part is not None:
+        # those of a part lie apart: long shots are often neighbours
+        return planned[wanted.part[0] :: wanted.part[1]]
     if wanted.by_place:
         wrong = [p for p in wanted.units if not 0 <= p < len(planned)]
         there = f"places 0 to {len(planned) - 1}"
     else:
         wrong = sorted(set(wanted.units) - set(planned))
         there = f"{len(planned)} units, {planned[0]} to {planned[-1]}" if planned else "no unit"
-    if not wrong and wanted.attempt >= 1:
+    if not wrong and (wanted.attempt is None or wanted.attempt >= 1):
         return [planned[p] for p in wanted.units] if wanted.by_place else list(wanted.units)
     what = f"no unit {wrong[0]}" if wrong else f"no attempt {wanted.attempt}"
     with state.world.together():
@@ -161,13 +168,21 @@ def _numbers(state: RunState, wanted: Wanted) -> list[int]:
         )
 
 
-def _compute(run: ImagingRun, groups: RankGroups, unit: Any, attempt: int) -> Published:
+def _compute(run: ImagingRun, groups: RankGroups, unit: Any, attempt: int | None) -> Published:
     """Compute one unit in the folder of its attempt, and publish it. Collective."""
     state = run.state
+    there = None
+    if attempt is None and state.ledger is not None:
+        there = complete_attempt(state.ledger, unit.id, identity_of(state.ledger))
+    if there is not None and "reason" in there.outcome:
+        there = None
+    if state.world.bcast(there is not None):
+        return there or Published(state.folder, "", state.round, unit.id, 0, {}, "", {})
     with state.world.together():
         if state.world.is_root:
-            make_attempt(state.folder, state.round, unit.id, attempt)
-    state.attempt = make_attempt(state.folder, state.round, unit.id, attempt)
+            attempt = make_attempt(state.folder, state.round, unit.id, attempt)
+    attempt = int(state.world.bcast(attempt))
+    state.attempt = unit_folder(state.folder, state.round, unit.id) / str(attempt)
     with state.world.together():
         if state.world.is_root:
             make_folder(state.images)

@@ -7,14 +7,14 @@ import signal
 import threading
 from pathlib import Path
 
-from subsalt.run.lock import read_lease
+from subsalt.run.lock import read_lease, start_of
 
 #: seconds between two looks
 LOOK = 1.0
 
 
-def end_with_owner(folder: Path, every: float = LOOK) -> threading.Event:
-    """End this process by SIGTERM when the one that started it ends, or when the run in a directory is stopped.
+def end_with_owner(folder: Path, pid: int = 0, every: float = LOOK) -> threading.Event:
+    """End this process by SIGTERM when another one ends, or when the run in a directory is stopped.
 
     A run whose owner was killed goes on: the next owner enters what is published.
 
@@ -22,6 +22,8 @@ def end_with_owner(folder: Path, every: float = LOOK) -> threading.Event:
     ----------
     folder : Path
         The run directory; one that nobody owns is stopped.
+    pid : int
+        The process of this machine that waits for this one; 0: none.
     every : float
         Seconds between two looks.
 
@@ -30,12 +32,12 @@ def end_with_owner(folder: Path, every: float = LOOK) -> threading.Event:
     threading.Event
         Ends the watch.
     """
-    parent, over = os.getppid(), threading.Event()
+    over = threading.Event()
 
     def look() -> None:
         while not over.wait(every):
             # a lease that was given back is empty; that of an owner that was killed stays
-            if os.getppid() != parent or not read_lease(folder):
+            if (pid and not start_of(pid)) or not read_lease(folder):
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
 

@@ -127,7 +127,7 @@ class Batch:
         lines = [
             "#!/bin/bash",
             f"# {self.note}" if self.note else "",
-            f"#SBATCH --job-name={_plain(self.name)}",
+            f"#SBATCH --job-name={plain_name(self.name)}",
             f"#SBATCH --nodes={self.nodes}",
             f"#SBATCH --ntasks-per-node={self.ranks_per_node}",
             f"#SBATCH --cpus-per-task={self.threads}" if self.threads else "#SBATCH --exclusive",
@@ -135,12 +135,12 @@ class Batch:
             f"#SBATCH --time={clock(self.seconds)}",
             f"#SBATCH --partition={self.partition}" if self.partition else "",
             f"#SBATCH --account={self.account}" if self.account else "",
-            *(f"#SBATCH {_sbatch_word(option)}" for option in self.more),
+            *(f"#SBATCH {sbatch_word(option)}" for option in self.more),
             "# started again after a node failure, a pre-emption, or the end of its time; the log is continued",
             "#SBATCH --requeue",
             "#SBATCH --open-mode=append",
             f"#SBATCH --signal=B:USR1@{self.notice}",
-            f"#SBATCH --output={_sbatch_word(_no_percent(self.folder) + '/' + _plain(self.name) + '-%j.log')}",
+            f"#SBATCH --output={sbatch_word(_no_percent(self.folder) + '/' + plain_name(self.name) + '-%j.log')}",
         ]
         return [line for line in lines if line]
 
@@ -260,7 +260,7 @@ def seconds_of(text: str) -> int:
     )
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """Return a name that needs no quotation."""
     return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("._-") or "subsalt"
 
@@ -270,7 +270,7 @@ def _no_percent(path: Path) -> str:
     return str(path).replace("%", "%%")
 
 
-def _sbatch_word(word: str) -> str:
+def sbatch_word(word: str) -> str:
     """Return a word as the option lines of sbatch need it: they know quotation marks and backslashes."""
     if re.fullmatch(r"[\w./=:,@%+-]+", word, flags=re.ASCII):
         return word

@@ -1,6 +1,6 @@
 """Dask as the engine of a run: a scheduler at an address, or workers of this machine.
 
-Only texts and numbers cross it. The scheduler of Dask unpickles what it is sent by whoever reaches it: an address of
+Only texts and numbers cross it. The scheduler of Dask unpickles what anybody sends who reaches it: an address of
 another machine must be one of TLS.
 """
 
@@ -67,7 +67,7 @@ def refuse_open_address(address: str) -> None:
     if scheme == "tls" or (loopback and scheme in ("", "tcp")):
         return
     error = ConfigError(
-        f"--scheduler {address}: whoever reaches a Dask scheduler without TLS runs programs on its workers",
+        f"--scheduler {address}: every program that reaches a Dask scheduler without TLS can run code on its workers",
         f"start it with --protocol tls and certificates, and give tls://{place or 'HOST:PORT'}; "
         "tcp:// is for addresses of this machine, such as tcp://127.0.0.1:8786",
         code="E878",

@@ -1,4 +1,4 @@
-"""What runs inside a worker of an engine: the facts that a client compares, and units as programs of their own.
+"""Functions that run inside a worker of an engine: the facts that a client compares, and the program of a unit.
 
 Arguments and answers are texts and numbers. A unit is a program with threads or ranks of its own, so that a crash of a
 kernel ends the program and not the worker.
@@ -7,6 +7,7 @@ kernel ends the program and not the worker.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import shlex
 import sys
@@ -72,7 +73,9 @@ def compute(run: str, units: str, attempts: int, number: int, threads: int, laun
     words = [
         *shlex.split(launcher),
         *(sys.executable, "-m", "subsalt", "unit", run, *chosen),
-        *("--attempt", str(attempts), "--round", str(number), "--threads", str(threads), "--owned"),
+        *("--attempt", str(attempts), "--round", str(number), "--threads", str(threads)),
+        # a launcher may start ranks on other machines: they look at the run alone
+        *("--owner", "0" if launcher else str(os.getpid())),
     ]
     # an engine gives its workers one thread, and a worker belongs to no launch of ranks
     extra = {"OMP_NUM_THREADS": str(threads)} | ({} if launcher else {"SUBSALT_MPI": "off"})
