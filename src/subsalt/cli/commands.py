@@ -87,7 +87,7 @@ def migrate_here(
 
     with ExitStack() as stack:
         # before the checks: a folder that workers do not see is found in the first second
-        migrate = stack.enter_context((engine or EngineOptions()).opened(run, out.note, parallel.threads))
+        migrate = stack.enter_context((engine or EngineOptions()).opened(run, out.note))
         job, state = _checked(job, run, out, restart, parallel, recompute)
         with out.progress("migrating", f"{method_of(job.method).unit}s") as bar:
             state.request = replace(state.request, progress=bar)

@@ -88,9 +88,7 @@ class EngineOptions:
             refuse_open_address(self.scheduler)
 
     @contextmanager
-    def opened(
-        self, run: Path, say: Callable[[str], None], threads: int | None
-    ) -> Iterator[Callable[[BaseJob, RunState], Any]]:
+    def opened(self, run: Path, say: Callable[[str], None]) -> Iterator[Callable[[BaseJob, RunState], Any]]:
         """Yield the function that migrates a checked job; workers are there while the block runs.
 
         Parameters
@@ -99,8 +97,6 @@ class EngineOptions:
             The run directory.
         say : callable
             Callback for progress text.
-        threads : int or None
-            Threads of each unit.
         """
         from subsalt.run.migrate import migrate_checked, migrate_on_farm
 
@@ -119,4 +115,10 @@ class EngineOptions:
             else dask_at(str(self.scheduler), folder, launcher, say)
         )
         with farm as workers:
-            yield lambda job, state: migrate_on_farm(job, state, FarmUnits(workers, state, threads))
+
+            def migrate(job: BaseJob, state: RunState) -> Any:
+                threads = job.parallel.threads
+                units = FarmUnits(workers, state, None if threads == "auto" else int(threads))
+                return migrate_on_farm(job, state, units)
+
+            yield migrate

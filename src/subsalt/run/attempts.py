@@ -207,6 +207,12 @@ def adopt(state: RunState) -> None:
             state.request.say(f"{len(taken)} {ledger.unit}s that other processes have published are entered")
 
 
+def next_attempt(run: Path, number: int, unit: int) -> int:
+    """Return the first number behind those of all attempts at a unit that have a folder."""
+    names = own.names_in(unit_folder(run, number, unit))
+    return max([int(name) for name in names if name.isdigit()], default=0) + 1
+
+
 def make_attempt(run: Path, number: int, unit: int, attempt: int | None = None) -> int:
     """Make the folder of an attempt; return its number: the one that is given, or the next that nobody has taken."""
     folder = unit_folder(run, number, unit)
@@ -214,7 +220,7 @@ def make_attempt(run: Path, number: int, unit: int, attempt: int | None = None) 
         make_folder(folder / str(attempt))
         return attempt
     make_folder(folder)
-    attempt = max([int(name) for name in own.names_in(folder) if name.isdigit()], default=0) + 1
+    attempt = next_attempt(run, number, unit)
     # of several processes that try the same number, one makes the folder
     while folder / str(attempt) not in own.make_folders(folder / str(attempt)):
         attempt += 1

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from subsalt.errors import ParallelError, SubsaltError
 from subsalt.io.event_log import log_event
 from subsalt.run import quarantine
-from subsalt.run.attempts import complete_attempt, forget, identity_of, take, unit_folder
+from subsalt.run.attempts import complete_attempt, forget, identity_of, next_attempt, take, unit_folder
 from subsalt.run.crash_evidence import collect_crash_stacks
 from subsalt.run.method_run import RunState
 from subsalt.run.scheduler import RankGroups, UnitQueue
@@ -192,6 +192,7 @@ class FarmUnits:
         finally:
             self.farm.give_up(list(self._tasks))
             self._tasks.clear()
+            self._at.clear()
 
     @property
     def _ledger(self) -> Any:
@@ -211,7 +212,11 @@ class FarmUnits:
                 if not units:
                     return
                 self._number += 1
-                attempt = max(self._ledger.attempt(unit) for unit in units)
+                folder, number = self.state.folder, self.state.round
+                # beyond those of the ledger, and of processes that it does not know
+                attempt = max(
+                    max(self._ledger.attempt(unit), next_attempt(folder, number, unit)) for unit in units
+                )
                 task = Task(
                     self._number, tuple(units), self.state.round, attempt, self._threads(worker, workers)
                 )
