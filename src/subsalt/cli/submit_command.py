@@ -17,7 +17,7 @@ import typer
 
 from subsalt.cli.app_root import NewRunDir, ParallelOptions, Shots, Strict
 from subsalt.cli.array_targets import ArrayOptions, batch_writer, kubernetes_writer, slurm_array_writer
-from subsalt.cli.output import Out, usage
+from subsalt.cli.output import Out
 from subsalt.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -287,7 +287,9 @@ def _batch(request: Request) -> Batch:
 
     job, options, slurm = request.job, request.options, request.slurm
     if options.nodes is None:
-        raise usage("Missing option '--nodes'", "give --nodes N, or an array: --to slurm-array")
+        error = _wrong("Missing option '--nodes'", "give --nodes N, or write an array: --to slurm-array")
+        error.code = "E002"
+        raise error
     library = slurm.mpi_library or os.environ.get("MPI4PY_LIBMPI")
     return Batch(
         job.name,

@@ -48,8 +48,8 @@ class UnitOptions:
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Part I of N equal parts of all units, I from 0 to N - 1; those that are published already are left "
-            "out.",
+            help="Part I of N equal parts of all units, I from 0 to N - 1. Units that are published already are "
+            "not computed again.",
         ),
     ] = None
     attempt: Annotated[
