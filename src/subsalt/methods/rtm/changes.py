@@ -37,12 +37,12 @@ def smaller_setups(
         if setup.image_step < step < setup.axis.nt:
             text = f"set [imaging] image_step = {step} (from {setup.image_step})"
             yield Change(text, need(replace(setup, image_step=step)), limit)
-    gathers = setup.imaging.gathers
-    for factor in (2, 4, 8) if gathers is not None else ():
-        fewer = replace(gathers, every=factor * gathers.every)
-        text = f"set [imaging.gathers] every = {fewer.every} (from {gathers.every})"
-        changed = with_gathers(replace(setup, imaging=replace(setup.imaging, gathers=fewer)))
-        yield Change(text, need(changed), limit)
+    if (gathers := setup.imaging.gathers) is not None:
+        for factor in (2, 4, 8):
+            fewer = replace(gathers, every=factor * gathers.every)
+            text = f"set [imaging.gathers] every = {fewer.every} (from {gathers.every})"
+            changed = with_gathers(replace(setup, imaging=replace(setup.imaging, gathers=fewer)))
+            yield Change(text, need(changed), limit)
     yield from _aperture(setup, need, limit)
 
 

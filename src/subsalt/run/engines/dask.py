@@ -205,7 +205,8 @@ class DaskFarm:
 
     def _judge(self, name: str, future: Any) -> None:
         """Accept or refuse a worker by its facts."""
-        if self._asked.get(name) is not future or future.status == "cancelled":
+        latest = self._asked.get(name)
+        if latest is None or latest is not future or future.status == "cancelled":
             return
         why, facts = "", {}
         if future.status != "finished":
