@@ -10,7 +10,16 @@ from subsalt.earth import regrid
 from subsalt.earth.even_depths import EvenDepths
 from subsalt.earth.grid import Grid
 from subsalt.earth.planes import InMemoryPlanes
-from subsalt.earth.regrid import FULL_SWING, OF_IMAGE, OF_MODEL, SWING, Regridder, passed, weights_between
+from subsalt.earth.regrid import (
+    FULL_SWING,
+    OF_IMAGE,
+    OF_MODEL,
+    SWING,
+    Regridder,
+    passed,
+    velocity,
+    weights_between,
+)
 from subsalt.numerics.depth_axis import Demand, depth_axis
 from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.grid_choice import points_needed, waveform_error, with_spacing
@@ -37,6 +46,37 @@ def test_bits_do_not_depend_on_the_planes_asked_for(target):
     for lo, hi in ((0, 1), (3, 11), (target.shape[0] - 2, target.shape[0])):
         first, end = by.planes(lo, hi)
         assert by.carried(values[first:end], first, lo, hi).tobytes() == whole[lo:hi].tobytes()
+
+
+class CountedPlanes(InMemoryPlanes):
+    """A volume that counts how often each of its planes is read."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.reads = np.zeros(len(values), int)
+
+    def read(self, lo, hi):
+        self.reads[lo:hi] += 1
+        return super().read(lo, hi)
+
+
+@pytest.mark.parametrize("target", GRIDS)
+def test_planes_read_in_turn_or_anywhere_have_the_bits_of_all(target):
+    values = (2000 + 500 * RNG.random(FINE.shape)).astype(np.float32)
+    by, n = Regridder(FINE, target, cells=True), target.shape[0]
+
+    def carried():
+        volume = CountedPlanes(values)
+        return volume, velocity(volume, by, (2000.0, 2500.0))
+
+    whole = carried()[1].read(0, n)
+    volume, in_turn = carried()
+    assert b"".join(in_turn.read(i, min(i + 3, n)).tobytes() for i in range(0, n, 3)) == whole.tobytes()
+    # neighbours share the planes of their margins
+    assert volume.reads.max() == 1
+    anywhere = carried()[1]
+    for lo, hi in ((4, 7), (5, 9), (2, 4), (6, 6), (n - 1, n), (0, 2)):
+        assert anywhere.read(lo, hi).tobytes() == whole[lo:hi].tobytes()
 
 
 def test_a_band_that_both_grids_hold_goes_there_and_back():

@@ -221,15 +221,26 @@ class Regridder:
         values : ndarray, (planes, ...)
             Values, in 2-D (nx, nz), in 3-D (nx, ny, nz).
         """
+        return self.along(self.across(values), first, lo, hi)
+
+    def across(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return planes of the source with the other axes of the target, whichever planes they are."""
         out = np.asarray(values, dtype=np.float64)
-        for axis in reversed(range(self.source.ndim)):
-            weights = self._weights[axis]
-            if axis == 0:
-                weights = weights[lo:hi, first : first + len(values)]
-            moved = np.moveaxis(out, axis, 0)
-            flat = np.ascontiguousarray(moved).reshape(len(moved), -1)
-            out = np.moveaxis((weights @ flat).reshape(weights.shape[0], *moved.shape[1:]), 0, axis)
+        for axis in reversed(range(1, self.source.ndim)):
+            out = _applied(self._weights[axis], out, axis)
         return np.ascontiguousarray(out)
+
+    def along(self, across: NDArray[np.float64], first: int, lo: int, hi: int) -> NDArray[np.float64]:
+        """Return the planes `lo` to `hi` of the target from what `across` gave of planes from `first` on."""
+        weights = self._weights[0][lo:hi, first : first + len(across)]
+        return np.ascontiguousarray(_applied(weights, across, 0))
+
+
+def _applied(weights: Any, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """Return weights (target points, source points) applied along an axis."""
+    moved = np.moveaxis(values, axis, 0)
+    flat = np.ascontiguousarray(moved).reshape(len(moved), -1)
+    return np.moveaxis((weights @ flat).reshape(weights.shape[0], *moved.shape[1:]), 0, axis)
 
 
 class Regridded(Planes):
@@ -254,6 +265,9 @@ class Regridded(Planes):
     ) -> None:
         super().__init__(by.target.shape)
         self._volumes, self._by, self._before, self._after = volumes, by, before, after
+        # the last planes of the source that were carried across, and the number of the first: planes that are read in
+        # turn share their margins, which are as wide as they
+        self._kept: tuple[int, list[NDArray[np.float64]]] = (0, [])
 
     @property
     def step(self) -> int:
@@ -278,8 +292,23 @@ class Regridded(Planes):
         for begin in range(lo, hi, self.step):
             stop = min(hi, begin + self.step)
             first, end = self._by.planes(begin, stop)
-            fields = self._before(*(p.read(first, end) for p in self._volumes))
-            yield begin, stop, [self._by.carried(f, first, begin, stop) for f in fields]
+            across = self._across(first, end)
+            if stop == self.shape[0]:
+                self._kept = (0, [])
+            yield begin, stop, [self._by.along(f, first, begin, stop) for f in across]
+
+    def _across(self, first: int, end: int) -> list[NDArray[np.float64]]:
+        """Return the planes `first` to `end` of the source, averaged across; those that are kept are not read again."""
+        kept_first, kept = self._kept
+        kept_end = kept_first + (len(kept[0]) if kept else 0)
+        begin = kept_end if kept and kept_first <= first < kept_end <= end else first
+        fields = self._before(*(p.read(begin, end) for p in self._volumes)) if begin < end else []
+        made = [self._by.across(f) for f in fields]
+        if begin > first:
+            shared = [f[first - kept_first :] for f in kept]
+            made = [np.concatenate(both) for both in zip(shared, made, strict=True)] if made else shared
+        self._kept = (first, made)
+        return made
 
     def sources(self) -> list[Planes]:
         """Return those of the volumes."""
