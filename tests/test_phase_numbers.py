@@ -21,6 +21,7 @@ CLOCKS = {"clock", "phases"}
 COMPUTED = {
     "f'waiting for a {books.unit}'": ("waiting for a shot", "waiting for a block"),
     "record.phase": ("ledger", "setup"),
+    "self.record.phase": ("ledger", "setup"),
     "self.reuse.source_of(shot.id)": (PARTIAL, WAVEFIELDS),
 }
 #: in profiles that are kept somewhere: a line may be added, none may change

@@ -134,7 +134,7 @@ def test_bad_data_are_failures_of_their_unit_and_two_put_it_aside(
         prepare(job, run)
         assert peek(run)[1]["state"] == state
     record = read_record(run, 2)
-    assert record["source"] == [200.0, 0.0, 0.0]
+    assert record["source"] == [210.0, 0.0, 0.0]
     assert len(record["failures"]) == 2
     assert np.load(run / record["copy"]).shape == (21, 126)
     monkeypatch.undo()
