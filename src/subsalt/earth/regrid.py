@@ -267,7 +267,7 @@ class Regridded(Planes):
         self._volumes, self._by, self._before, self._after = volumes, by, before, after
         # the last planes of the source that were carried across, and the number of the first: planes that are read in
         # turn share their margins, which are as wide as they
-        self._kept: tuple[int, list[NDArray[np.float64]]] = (0, [])
+        self._held: tuple[int, list[NDArray[np.float64]]] = (0, [])
 
     @property
     def step(self) -> int:
@@ -294,20 +294,20 @@ class Regridded(Planes):
             first, end = self._by.planes(begin, stop)
             across = self._across(first, end)
             if stop == self.shape[0]:
-                self._kept = (0, [])
+                self._held = (0, [])
             yield begin, stop, [self._by.along(f, first, begin, stop) for f in across]
 
     def _across(self, first: int, end: int) -> list[NDArray[np.float64]]:
-        """Return the planes `first` to `end` of the source, averaged across; those that are kept are not read again."""
-        kept_first, kept = self._kept
-        kept_end = kept_first + (len(kept[0]) if kept else 0)
-        begin = kept_end if kept and kept_first <= first < kept_end <= end else first
+        """Return the planes `first` to `end` of the source, averaged across; those that are held are not read again."""
+        first_held, held = self._held
+        end_held = first_held + (len(held[0]) if held else 0)
+        begin = end_held if held and first_held <= first < end_held <= end else first
         fields = self._before(*(p.read(begin, end) for p in self._volumes)) if begin < end else []
         made = [self._by.across(f) for f in fields]
         if begin > first:
-            shared = [f[first - kept_first :] for f in kept]
+            shared = [f[first - first_held :] for f in held]
             made = [np.concatenate(both) for both in zip(shared, made, strict=True)] if made else shared
-        self._kept = (first, made)
+        self._held = (first, made)
         return made
 
     def sources(self) -> list[Planes]:
