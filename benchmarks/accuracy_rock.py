@@ -7,7 +7,9 @@ wavelengths of the top. Ours is `subsalt.forward` with ``grid = "auto"``, on a u
 follows the velocity, with its layer of 12 cells. Devito has Taylor weights of order 8, 12 and 16, damping, 0.99 of the
 largest stable time step and the same correction of time dispersion; of its grids, on all of which source and receivers
 are nodes, the coarsest on which every record is right. The records are judged by `rock_reference.py`; ``--flat`` is the
-case in 2-D, ``--scan`` prints the errors of Devito's grids and times nothing.
+case in 2-D, ``--scan`` prints the errors of Devito's grids and times nothing. ``--part N`` lets Devito make N of its
+steps in every timed round and scales their time to all; its records are judged once, after a whole run, and with
+``--unjudged`` not at all.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ class Entry:
     peer: str = ""
     worker: Worker | None = None
     error: float = math.nan
-    each: list[float] = field(default_factory=list)
+    each: list[float] = field(default_factory=lambda: [math.nan])
     seconds: list[float] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -101,12 +103,12 @@ class Entry:
         if self.peer:
             self.worker.ask("tune")
 
-    def round(self) -> float:
-        """Model the shot once, judge its records, and return the seconds."""
+    def round(self, steps: int = 0) -> float:
+        """Model the shot once, judge its records unless the peer makes only some `steps`, and return the seconds."""
         assert self.worker is not None
         setting, traces = self.setting, Path(self.setting.folder) / "traces.npy"
         if not self.peer:
-            seconds = float(self.worker.ask("round", out=str(traces)))
+            seconds, steps = float(self.worker.ask("round", out=str(traces))), 0
             records = np.load(traces)
         else:
             axis = TimeAxis(setting.nt, setting.dt)
@@ -115,13 +117,14 @@ class Entry:
                 wavelet := traces.with_name("wavelet.npy"), source_samples(ricker(F0, DT / 4), axis, True)
             )
             before = time.perf_counter() - begin
-            seconds = before + self.worker.ask("round", wavelet=str(wavelet), out=str(traces))
+            seconds = before + self.worker.ask("round", wavelet=str(wavelet), out=str(traces), steps=steps)
             begin = time.perf_counter()
             mapping = to_record(axis, TimeAxis(SAMPLES, DT), time_dispersion=True)
             records = mapping.apply(np.load(traces).astype(np.float64))
             seconds += time.perf_counter() - begin
         self.facts = self.worker.ask("facts")
-        self.error, self.each = relative(records, kept(name_of(setting.medium, setting.ndim)))
+        if not steps:
+            self.error, self.each = relative(records, kept(name_of(setting.medium, setting.ndim)))
         return seconds
 
     def row(self) -> dict[str, Any]:
@@ -133,8 +136,8 @@ class Entry:
             "layer": self.setting.options.get("layer", 12) if self.setting.options else 12,
             "dt": round(self.facts["dt"], 7),
             "point_steps": self.facts["point_steps"],
-            "error": float(f"{self.error:.3g}"),
-            "worst_record": max(self.each),
+            "error": None if math.isnan(self.error) else float(f"{self.error:.3g}"),
+            "worst_record": None if math.isnan(self.error) else max(self.each),
             "seconds": round(median(self.seconds), 3),
             "spread": round(spread(self.seconds), 4),
             "peak_bytes": self.worker.ask("memory")["peak"],
@@ -149,15 +152,19 @@ class Entry:
 
 
 def coarsest(medium: str, ndim: int, order: int, options: argparse.Namespace, folder: Path) -> Entry | None:
-    """Return the side of the peer on the coarsest grid on which every record is right; None where none is."""
-    for points in options.points:
+    """Return the side of the peer on the coarsest grid on which every record is right, or on the one that is given.
+
+    None where no grid is right.
+    """
+    given = [points for at, points in options.grids if at == order]
+    for points in given or options.points:
         where = folder / f"devito-{order}-{points:g}"
         where.mkdir()
         entry = Entry(
             peer_setting(medium, ndim, order, points, options.layer, options.echo, str(where)), "devito"
         )
         entry.start(options.threads)
-        seconds = entry.round()
+        seconds = entry.round(options.part if options.unjudged else 0)
         print(
             f"{name_of(medium, ndim)}: Devito, order {order}, {points:g} points, "
             f"layer {options.layer}, echo {options.echo:g}: "
@@ -165,7 +172,7 @@ def coarsest(medium: str, ndim: int, order: int, options: argparse.Namespace, fo
             entry.each,
             flush=True,
         )
-        if (max(entry.each) <= ACCURACY or options.anyway) and not options.scan:
+        if (given or max(entry.each) <= ACCURACY) and not options.scan:
             return entry
         entry.close()
     return None
@@ -177,11 +184,11 @@ def measure(medium: str, options: argparse.Namespace) -> dict[str, Any]:
     sides: dict[str, Entry] = {}
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for order in options.peer_orders:
+            for order in dict.fromkeys(order for order, _ in options.grids) or options.peer_orders:
                 coarse = coarsest(medium, ndim, order, options, Path(folder))
                 if coarse is not None:
                     sides[f"Devito, order {order}"] = coarse
-            for order in () if options.scan else OUR_ORDERS:
+            for order in () if options.scan else options.orders:
                 for axis in options.axes:
                     where = Path(folder) / f"ours-{order}-{axis}"
                     where.mkdir()
@@ -192,7 +199,7 @@ def measure(medium: str, options: argparse.Namespace) -> dict[str, Any]:
                     entry.round()
             for i in range(0 if options.scan else options.rounds):
                 for name in sides if i % 2 == 0 else reversed(sides):
-                    sides[name].seconds.append(sides[name].round())
+                    sides[name].seconds.append(sides[name].round(options.part))
             rows = {name: entry.row() for name, entry in sides.items()} if not options.scan else {}
         finally:
             for entry in sides.values():
@@ -202,12 +209,18 @@ def measure(medium: str, options: argparse.Namespace) -> dict[str, Any]:
     for name, row in rows.items():
         said = f"{median(ratio_of(sides[best], sides[name])):.2f}" if best else ""
         print(
-            f"{name:32}{row['points']:6.2f}{row['point_steps'] / 1e9:8.2f} G{row['error']:9.2%}"
-            f"{row['worst_record']:9.2%}{row['seconds']:9.2f} s{row['peak_bytes'] / 1e6:7.0f} MB  {said}",
+            f"{name:32}{row['points']:6.2f}{row['point_steps'] / 1e9:8.2f} G{sides[name].error:9.2%}"
+            f"{max(sides[name].each):9.2%}{row['seconds']:9.2f} s{row['peak_bytes'] / 1e6:7.0f} MB  {said}",
             flush=True,
         )
     ratios = {n: ratio(sides[best].seconds, sides[n].seconds) for n in rows if best and not sides[n].peer}
     return {"peer": best, "rounds": options.rounds, "ratios": ratios, "sides": rows}
+
+
+def a_grid(text: str) -> tuple[int, float]:
+    """Return the order and the points per shortest wavelength of ``8:3.25``."""
+    order, points = text.split(":")
+    return int(order), float(points)
 
 
 def without_file(words: list[str]) -> list[str]:
@@ -234,9 +247,19 @@ def main() -> None:
     parser.add_argument("--peer-orders", type=int, nargs="*", default=PEER_ORDERS)
     parser.add_argument("--points", type=float, nargs="+", default=PEER_POINTS, help="of the peer")
     parser.add_argument("--layer", type=int, default=PEER_LAYER, help="cells of the peer's damping")
-    parser.add_argument("--anyway", action="store_true", help="time the first grid of the peer, right or not")
+    parser.add_argument(
+        "--grids",
+        type=a_grid,
+        nargs="*",
+        default=[],
+        metavar="ORDER:POINTS",
+        help="of the peer, right or not",
+    )
+    parser.add_argument("--orders", type=int, nargs="*", default=OUR_ORDERS, help="ours")
     parser.add_argument("--axes", nargs="*", default=AXES, help="ours: uniform, auto")
     parser.add_argument("--echo", type=float, default=PEER_ECHO, help="what the peer's damping sends back")
+    parser.add_argument("--part", type=int, default=0, help="steps of the peer in a timed round")
+    parser.add_argument("--unjudged", action="store_true", help="no whole run of the peer")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     result = {
