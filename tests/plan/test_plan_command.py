@@ -93,6 +93,15 @@ def test_more_ranks_per_shot_than_ranks(job, capsys):
     assert "start 4 ranks" in out
 
 
+def test_shots_at_once_of_ranks(job, capsys):
+    job.write_text(MIGRATE + "[parallel]\nshots_at_once = 2\n")
+    _, out, _ = run(capsys, "plan", job, "--ranks", 2)
+    assert "W666" in out
+    assert "shots_at_once = 2 has no effect, since there are 2 ranks" in out
+    _, out, _ = run(capsys, "plan", job)
+    assert "W666" not in out
+
+
 def test_a_full_disk_is_foreseen(job, capsys, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000})())
     code, out, _ = run(capsys, "plan", job)

@@ -296,7 +296,7 @@ def plan_rtm(job: Job, request: PlanRequest) -> Plan[ShotsBasis]:
         f"{basis.shots} shots",
         basis,
         decision.error,
-        [*proposed, *_fewer(job, world), *_findings(basis)],
+        [*proposed, *_not_as_asked(job, world), *_findings(basis)],
         decision.group_size,
     )
 
@@ -408,12 +408,27 @@ def setup_of(job: Job) -> tuple[Setup, Survey, int]:
     return setup, survey, files
 
 
-def _fewer(job: Job, world: World) -> list[Finding]:
-    """Return a warning when there are fewer ranks than should share a shot."""
-    requested = job.parallel.group
+def _not_as_asked(job: Job, world: World) -> list[Finding]:
+    """Return warnings of what the job asks for of ranks and processes, and does not get."""
+    requested, at_once = job.parallel.group, job.parallel.shots_at_once
+    out = []
+    if at_once not in ("auto", 1) and (world.ranks > 1 or world.gpu is not None):
+        reason = f"{_are(world.ranks)}" if world.ranks > 1 else "shots are computed on a GPU"
+        out.append(
+            Finding(
+                "W666",
+                "warning",
+                f"[parallel] shots_at_once = {at_once} has no effect, since {reason}",
+                "leave it out; ranks compute shots side by side"
+                if world.ranks > 1
+                else 'leave it out, or set device = "cpu"',
+                {"asked": at_once, "ranks": world.ranks},
+            )
+        )
     if requested == "auto" or requested <= world.ranks:
-        return []
+        return out
     return [
+        *out,
         Finding(
             "W663",
             "warning",
