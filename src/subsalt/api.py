@@ -233,7 +233,7 @@ class MigrationResult:
         return str(library("notebook_html").of_image(self))
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return image and illumination as a dataset of xarray: dimensions x, (y,) z in m, z positive down.
+        """Return image, illumination and gathers as a dataset of xarray: x, (y,) z in m, z positive down.
 
         Raises
         ------

@@ -315,3 +315,31 @@ def test_other_things_are_refused():
         ss.EarthModel.from_xarray(spoiled)
     with pytest.raises(DataError, match="surface inside the model"):
         dataclasses.replace(survey_of(2), surface=ss.Topography(lambda p: p[:, 0])).to_xarray()
+
+
+@pytest.mark.parametrize(("grid", "angles"), [(GRID, (-0.1, 0.0, 0.1)), (GRID, ()), (GRID3, ())])
+def test_gathers_of_an_image_have_coordinates_and_come_back(grid, angles, tmp_path):
+    """Their places are some columns of the image; angles in degrees, half offsets in m."""
+    from subsalt.methods.rtm.conditions import LagAxis
+    from subsalt.methods.rtm.image_sum import GatherPlanes
+
+    columns = ((0, 2), (0,) if grid.ndim == 2 else (0, 2))
+    shape = (2, len(columns[1]), 3, grid.shape[-1])
+    axes = [LagAxis(a, (-1, 0, 1), (-12.5, 0.0, 12.5)) for a in range(grid.ndim - 1)]
+    planes = tuple(
+        GatherPlanes(a, angles, columns, RNG.standard_normal(shape).astype(np.float32)) for a in axes
+    )
+    image = RNG.standard_normal(grid.shape).astype(np.float32)
+    result = MigrationResult(image, None, grid, 0.001, 2, 0, {"wall": 1.0}, 10, planes)
+    dataset = result.to_xarray()
+    name = "gathers" if grid.ndim == 2 else "gathers_y"
+    middle = "angle" if angles else f"half_offset_{'xy'[grid.ndim - 2]}"
+    array = dataset[name]
+    assert array.dims == (*(f"gather_{k}" for k in "xy"[: grid.ndim - 1]), middle, "z")
+    assert array[middle].attrs["units"] == ("degree" if angles else "m")
+    assert array["gather_x"].values.tolist() == [grid.origin[0], grid.origin[0] + 2 * grid.spacing[0]]
+    assert np.array_equal(array["z"].values, grid.axis(-1))
+    again = MigrationResult.from_xarray(through_a_file(dataset, tmp_path / "image.nc"))
+    assert equal(again, result)
+    with pytest.raises(DataError, match="places were selected"):
+        MigrationResult.from_xarray(dataset.isel(gather_x=[0]))

@@ -42,6 +42,13 @@ class ViewOptions:
             "inline,crossline or inline,crossline,time; the CDP of a line. Repeatable for gathers.",
         ),
     ] = None
+    gathers: Annotated[
+        bool,
+        typer.Option(
+            "--gathers",
+            help="Draw the gathers of a depth image beside the stack, and their flatness: at --at X, or evenly.",
+        ),
+    ] = False
     gathers_every: Annotated[
         int | None,
         typer.Option(metavar="N", help="Draw the gathers at every Nth location.", rich_help_panel=TIME_PANEL),
@@ -155,10 +162,13 @@ def _made(what: Path, options: ViewOptions, out: Out) -> list[Path]:
         whole=options.whole,
         places=places,
         every=options.gathers_every,
+        gathers=options.gathers,
         velocity="overlay" if options.velocity else "moveout",
         gain=options.gain,
         **drawn,
     )
+    if options.gathers and not is_run_directory(what):
+        raise ConfigError(f"{what} is no run, whose gathers --gathers draws", "leave --gathers out", "E836")
     if is_run_directory(what):
         return view_run(what, named(what, options.out), how, out.say)
     if what.is_file() and is_gathers(what):

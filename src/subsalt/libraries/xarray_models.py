@@ -12,7 +12,8 @@ from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import EarthModel
 from subsalt.earth.model_like import VOLUMES
 from subsalt.errors import DataError
-from subsalt.libraries import labelled
+from subsalt.libraries import labelled, xarray_gathers
+from subsalt.libraries.depth_coordinates import coordinates
 
 if TYPE_CHECKING:
     import xarray
@@ -25,19 +26,6 @@ _PARAMETERS = {
     "theta": ("angle", "tilt of the symmetry axis from the vertical"),
     "phi": ("angle", "azimuth of the symmetry axis from x towards y"),
 }
-_NAMES = {"x": "distance along x, inline", "y": "distance along y, crossline", "z": "depth"}
-
-
-def coordinates(grid: Grid) -> dict[str, tuple[str, NDArray, dict[str, Any]]]:
-    """Return the coordinates of a grid by dimension, in the order of its axes."""
-    dims = ("x", "z") if grid.ndim == 2 else ("x", "y", "z")
-    out = {}
-    for i, name in enumerate(dims):
-        more = {"axis": name.upper()}
-        if name == "z":
-            more |= {"positive": "down", "standard_name": "depth"}
-        out[name] = labelled.axis(name, grid.axis(i), grid.spacing[i], "length", _NAMES[name], **more)
-    return out
 
 
 def grid_of(dataset: xarray.Dataset, what: str) -> Grid:
@@ -105,6 +93,7 @@ def of_image(result: MigrationResult) -> xarray.Dataset:
     if result.illumination is not None:
         volumes["illumination"] = (result.illumination, _image_attributes("source illumination"))
     dataset = of_volumes(result.grid, Frame(), volumes, "reverse time migration")
+    dataset = xarray_gathers.with_planes(dataset, result.gathers, result.grid)
     dataset.attrs |= {
         "dt": result.dt,
         "image_step": result.image_step,
@@ -134,4 +123,5 @@ def to_image(given: Any) -> MigrationResult:
         int(a.get("repaired", 0)),
         labelled.phases_of(dataset),
         int(a.get("point_steps", 0)),
+        xarray_gathers.planes_of(dataset),
     )

@@ -76,6 +76,8 @@ class RunStyle(PictureStyle):
         Places whose gathers are drawn; the image is cut at the first.
     every : int, optional
         Gathers at every so many locations.
+    gathers : bool
+        Draw the gathers of a depth image.
     velocity : {"none", "moveout", "overlay"}
         Use of the velocity of the migration: the moveout that is left in gathers, and a layer over the image.
     gain : float
@@ -84,6 +86,7 @@ class RunStyle(PictureStyle):
 
     places: Sequence[Sequence[float]] = ()
     every: int | None = None
+    gathers: bool = False
     velocity: Literal["none", "moveout", "overlay"] = "none"
     gain: float = 0.0
 

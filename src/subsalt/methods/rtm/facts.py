@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from subsalt import physics
 from subsalt.acquisition.survey import Survey
-from subsalt.earth.grid import Grid
+from subsalt.earth.grid import Box, Grid
 from subsalt.methods.rtm.setup import MigrationSetup
 from subsalt.physics.storage import storage_error
 
@@ -38,16 +40,42 @@ def beginning_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:
     }
 
 
-def gathers_facts(setup: MigrationSetup) -> dict[str, Any]:
-    """Return half offsets (m) and columns of the gathers beside the image; empty without any."""
+def gathers_facts(setup: MigrationSetup, region: Box | None = None) -> dict[str, Any]:
+    """Return half offsets (m) and columns of the gathers beside an image, or a part of it; empty without any."""
     lags, options = setup.lags, setup.imaging.gathers
     if lags is None or options is None:
         return {}
-    facts: dict[str, Any] = {"kind": options.kind, "columns": [list(c) for c in lags.columns]}
+    part = region or Box((0, 0, 0), setup.image_grid.shape3)
+    columns = [
+        [c - lo for c in some if lo <= c < hi]
+        for some, lo, hi in zip(lags.columns, part.lo, part.hi, strict=False)
+    ]
+    facts: dict[str, Any] = {"kind": options.kind, "columns": columns}
     facts["half_offsets_m"] = {axis.name: list(axis.lags) for axis in lags.axes}
     if options.kind == "angle":
         facts["angles_deg"] = [math.degrees(a) for a in options.angles]
     return {"gathers": facts}
+
+
+def flatness_facts(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flatness of the angle gathers that a run has written, over all depths, by place; empty without any.
+
+    Parameters
+    ----------
+    folder : Path
+        Run directory.
+    facts : mapping
+        Facts of the run: its grid, and its gathers.
+    """
+    from subsalt.io.volumes.segy_image import map_image
+    from subsalt.methods.rtm.stored_gathers import gathers_of_run
+
+    for one in gathers_of_run(folder, facts):
+        if one.of_angles:
+            flat = one.flatness(map_image(folder / "image.sgy", one.grid))
+            semblance = [None if math.isnan(v) else float(v) for v in flat.overall]
+            return {"flatness": {"x_m": one.x.tolist(), "semblance": semblance}}
+    return {}
 
 
 def topography_facts(setup: MigrationSetup, survey: Survey) -> dict[str, Any]:

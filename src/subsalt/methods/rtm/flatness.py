@@ -12,7 +12,7 @@ the data hold: sums of energy over sums of energy, so that strong events count m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -144,16 +144,15 @@ class Semblance:
 
 
 def event_depth(
-    zn: NDArray[np.floating] | float, rho: float, gamma: NDArray[np.floating] | float
+    zn: NDArray[np.float64] | float, rho: float, gamma: NDArray[np.float64] | float
 ) -> NDArray[np.float64]:
     """Return the depth below the sources of an event at angles `gamma` (radians) that lies at `zn` at zero; NaN beyond
     the last angle that it can have.
     """
     sine = np.sin(np.asarray(gamma, np.float64))
     root = 1.0 - (sine / rho) ** 2
-    out: NDArray[np.float64] = np.sqrt(np.where(root > 0, root, np.nan)) / np.sqrt(1.0 - sine**2)
-    out = out * np.asarray(zn, np.float64)
-    return out
+    factor = np.sqrt(np.where(root > 0, root, np.nan)) / np.sqrt(1.0 - sine**2)
+    return np.multiply(zn, factor, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -174,7 +173,7 @@ class GatherAxes:
 
     def depths(self, nz: int) -> NDArray[np.float64]:
         """Return the depths of `nz` samples below the sources, m."""
-        return self.z0 + self.dz * np.arange(nz)
+        return self.z0 + self.dz * np.arange(nz, dtype=np.float64)
 
 
 def flattened(gather: NDArray[np.floating], axes: GatherAxes, rho: float) -> NDArray[np.float64]:
@@ -364,3 +363,61 @@ def curvature(
     depths = axes.depths(a.shape[-1])
     middle = np.array([0.5 * (depths[first] + depths[end - 1]) for first, end in windows])
     return Curvature(middle, rho, sigma, Semblance.of(a, windows, held).ratio)
+
+
+def mean_wavelength(traces: NDArray[np.floating], dz: float) -> float:
+    """Return the wavelength in depth, m, of the mean wavenumber (rms) of traces (..., nz); 0 where they are zero."""
+    a = np.asarray(traces, np.float64)
+    slope = float((np.diff(a, axis=-1) ** 2).sum()) / dz**2
+    return 2 * np.pi * float(np.sqrt((a**2).sum() / slope)) if slope > 0 else 0.0
+
+
+#: wavelengths in a window of depth: an event, and the moveout that it may have
+WAVELENGTHS = 2.5
+
+
+def windows_for(image: NDArray[np.floating], dz: float) -> list[Window]:
+    """Return windows of depth that suit the wavelengths of an image (..., nz)."""
+    nz = image.shape[-1]
+    length = round(WAVELENGTHS * mean_wavelength(image, dz) / dz)
+    return depth_windows(nz, min(max(length, 8), nz))
+
+
+@dataclass(frozen=True)
+class LineFlatness:
+    """Flatness of the gathers along a line.
+
+    Parameters
+    ----------
+    windows : list of Window
+        Windows of depth.
+    semblance : ndarray, (places, nw)
+        Semblance of each window; NaN where nothing is.
+    overall : ndarray, (places,)
+        Semblance over all depths: strong events count most.
+    """
+
+    windows: list[Window]
+    semblance: NDArray[np.float64]
+    overall: NDArray[np.float64]
+
+
+def flatness_of_line(gathers: Iterable[NDArray[np.floating]], windows: list[Window]) -> LineFlatness:
+    """Return the flatness of angle gathers along a line.
+
+    Parameters
+    ----------
+    gathers : iterable of ndarray, (angles, nz)
+        Gather of each place, one after the other.
+    windows : list of Window
+        Windows of depth.
+
+    Notes
+    -----
+    A window that is quiet beside the strongest of all places has no semblance.
+    """
+    each = [Semblance.of(np.asarray(g, np.float64), windows) for g in gathers]
+    ratio, energy = np.stack([s.ratio for s in each]), np.stack([s.energy for s in each])
+    loud = energy > QUIET * energy.max(initial=0.0)
+    overall = np.array([float(s.over_depth()) for s in each])
+    return LineFlatness(windows, np.where(loud, ratio, np.nan), overall)

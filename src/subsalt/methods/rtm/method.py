@@ -114,11 +114,11 @@ class ReverseTimeMigration:
         return view_run(folder, path, how, say)
 
     def report_rows(self, facts: RunFacts) -> MethodRows:
-        """Return the part of the report of its runs: their parameters."""
-        from subsalt.methods.rtm.report import parameters
+        """Return the part of the report of its runs: flatness of gathers, and parameters."""
+        from subsalt.methods.rtm.report import cards, parameters
         from subsalt.report.facts import MethodRows
 
-        return MethodRows(parameters=parameters(facts))
+        return MethodRows(cards=cards(facts), parameters=parameters(facts))
 
     def identity_text(self, again: Sequence[str]) -> str:
         """Return the wavefields that a changed job takes again."""

@@ -30,7 +30,7 @@ from subsalt.methods.rtm.arrays import RankArrays
 from subsalt.methods.rtm.duration import prediction_of
 from subsalt.methods.rtm.earth_model import line_numbers
 from subsalt.methods.rtm.engine import ShotImage, migrate_shot
-from subsalt.methods.rtm.facts import beginning_facts
+from subsalt.methods.rtm.facts import beginning_facts, flatness_facts
 from subsalt.methods.rtm.grouping import Grouping
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
@@ -442,8 +442,13 @@ class ShotsRun(ImagingRun):
         records = records_of_shots(state.folder, [r["id"] for r in rows if r["state"] == "done"])
         state.findings += findings_of(records)
         image = self.written.image
-        return self.signal_ended | {
-            "checkpoint": facts_of(self.plan, records),
-            "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
-            "image": {"path": Path(image).name, "sha256": self.written.sha256},
-        }
+        flat = flatness_facts(state.folder, beginning_facts(self.setup, self.survey))
+        return (
+            self.signal_ended
+            | flat
+            | {
+                "checkpoint": facts_of(self.plan, records),
+                "wavefields": facts_of_wavefields(ledger.wavefields()) if ledger else {},
+                "image": {"path": Path(image).name, "sha256": self.written.sha256},
+            }
+        )

@@ -25,7 +25,7 @@ from subsalt.io.volumes.rsf import RsfAxis, write_rsf
 from subsalt.io.volumes.segy_image import map_image
 from subsalt.io.volumes.volume import PLANE_FORMATS, write_planes
 from subsalt.methods.rtm.earth_model import line_numbers
-from subsalt.methods.rtm.facts import topography_facts
+from subsalt.methods.rtm.facts import gathers_facts, grid_facts, topography_facts
 from subsalt.methods.rtm.image import ImagePlanes, refuse_region
 from subsalt.methods.rtm.image_sum import GatherPlanes
 from subsalt.methods.rtm.setup import MigrationSetup
@@ -206,7 +206,18 @@ class RunOutputs:
             run_id=self.run_id,
         )
         survey_map = view.survey_map(self.survey, model, folder / "survey_map.png", run_id=self.run_id)
-        return [*out.values(), survey_map]
+        return [*out.values(), survey_map, *self._draw_gathers(image, folder)]
+
+    def _draw_gathers(self, image: NDArray[np.float32], folder: Path) -> list[Path]:
+        """Draw the gathers of a whole image beside its stack, and their flatness."""
+        if self.region is not None or self.setup.lags is None:
+            return []
+        from subsalt.methods.rtm.gather_view import draw_of_run
+        from subsalt.view.pages import Sheet
+
+        facts = gathers_facts(self.setup) | {"image_grid": grid_facts(self.grid)}
+        sheet = Sheet(folder / "image.png", self.job.title or self.job.name, self.run_id)
+        return draw_of_run(self.folder, facts, image, sheet)
 
 
 def provenance_of(setup: MigrationSetup, survey: Survey, run_id: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ from subsalt.acquisition.survey import Shot, Survey
 from subsalt.earth.grid import Box
 from subsalt.errors import ConfigError, CorruptionError, DataError
 from subsalt.io.run_folder import claim_run, own_run
-from subsalt.methods.rtm.facts import beginning_facts, grid_facts
+from subsalt.methods.rtm.facts import beginning_facts, flatness_facts, gathers_facts, grid_facts
 from subsalt.methods.rtm.image import sum_image
 from subsalt.methods.rtm.job_setup import migration_setup, model_and_survey
 from subsalt.methods.rtm.outputs import RunOutputs, check_formats
@@ -337,7 +337,10 @@ class ReimageRun(ImagingRun):
         made = self._made_from | {"run_id": self.source.run_id, "shots_from": dict(self.origins)}
         made |= {} if self.lossy == "none" else {"lossy": self.lossy}
         facts = {"reimage": made, "image": {"path": self.written.image.name, "sha256": self.written.sha256}}
-        if self.region is not None:
+        if self.region is None:
+            facts |= flatness_facts(self.state.folder, beginning_facts(self.setup, self.survey))
+        else:
+            facts |= gathers_facts(self.setup, self.region)
             facts["image_grid"] = grid_facts(self.setup.image_grid.window(self.region))
             if not self.setup.carries:
                 facts["grid"] = facts["image_grid"]

@@ -26,6 +26,16 @@ def parameters(facts: RunFacts) -> dict[str, Any] | None:
     return {"rows": rows, "rest": [], "velocity": []} if rows else None
 
 
+def cards(facts: RunFacts) -> list[tuple[str, str]]:
+    """Return the flatness of angle gathers as a number with its meaning."""
+    values = sorted(v for v in listed(section(facts.run, "flatness"), "semblance") if render.is_number(v))
+    if not values:
+        return []
+    median = values[len(values) // 2]
+    about = f"flatness of angle gathers, median of {len(values)} places ({values[0]:.2f} to {values[-1]:.2f})"
+    return [(f"{median:.2f}", about)]
+
+
 def _of(table: str, key: str, unit: str = "", **words: str) -> Value:
     """Return what reads a key of the resolved job; `words` replace values, a number gets its unit."""
 

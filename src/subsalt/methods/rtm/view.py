@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def view_run(folder: Path, path: Path, how: RunStyle, say: Callable[[str], None]) -> list[Path]:
-    """Draw sections of the image of a run directory; see `subsalt.methods.Method.view`."""
+    """Draw sections of the image of a run directory, or its gathers; see `subsalt.methods.Method.view`."""
+    if how.gathers:
+        from subsalt.methods.rtm.gather_view import view_gathers
+
+        return view_gathers(folder, path, how)
     at = how.only_of_depth(folder)
     shown = read_run(folder)
     made = view.sections(
