@@ -16,7 +16,11 @@ from subsalt.methods.rtm.reimage import Wish, reimage_run
 from subsalt.methods.rtm.stored_gathers import read_gathers
 from subsalt.run.migrate import migrate_job
 
-ANGLES = '[imaging]\naperture = 200\ngathers = { kind = "angle", max = 100, every = 6, angle = "40 deg", angle_step = "2 deg" }\n'
+ANGLES = """
+[imaging]
+aperture = 200
+gathers = { kind = "angle", max = 100, every = 6, angle = "40 deg", angle_step = "2 deg" }
+"""
 
 
 @pytest.fixture(scope="module")
