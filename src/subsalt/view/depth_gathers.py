@@ -77,7 +77,7 @@ def draw_depth_gathers(
     gathers : sequence of PlacedGather
         At most `MOST_GATHERS`.
     axis : TraceAxis
-        What the traces are.
+        Values and label of the traces.
     clip : float
         Percentile of |a| at which the grey scale ends, of the image and of the gathers by themselves.
     """
