@@ -435,7 +435,7 @@ def _not_as_asked(job: Job, world: World) -> list[Finding]:
             f"[parallel] ranks_per_shot = {requested}, but {_are(world.ranks)}: all share every shot",
             f'start {requested} ranks, or set ranks_per_shot = "auto"',
             {"asked": requested, "ranks": world.ranks},
-        )
+        ),
     ]
 
 
