@@ -2,6 +2,7 @@
 // Python (subsalt.numerics.fixedmath, subsalt.acquisition.timemap); here only shapes are, because a wrong one would
 // write out of bounds.
 #include "signal/convolve.hpp"
+#include "signal/director.hpp"
 #include "signal/fixed_math.hpp"
 #include "signal/interpolate.hpp"
 #include "signal/trace_map.hpp"
@@ -9,6 +10,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <array>
 #include <stdexcept>
 
 namespace nb = nanobind;
@@ -110,6 +112,21 @@ void interpolate(InTraces<T> x, OutTraces<T> y, InRows w, InNumbers first, bool 
         subsalt::signal::interpolate(in, out, n, nt, m, taps);
 }
 
+using OutAngles = nb::ndarray<float, nb::shape<-1>, nb::c_contig, nb::device::cpu>;
+
+void principal_angles(InVector xx, InVector xy, InVector xz, InVector yy, InVector yz, InVector zz, OutAngles theta,
+                      OutAngles phi, int squarings) {
+    const std::array<const double*, 6> field{xx.data(), xy.data(), xz.data(), yy.data(), yz.data(), zz.data()};
+    const size_t n = theta.size();
+    bool fits = phi.size() == n && squarings >= 0;
+    for (const size_t size : {xx.size(), xy.size(), xz.size(), yy.size(), yz.size(), zz.size()})
+        fits = fits && size == n;
+    if (!fits) throw std::invalid_argument("principal_angles: arrays differ in size");
+    float *to_theta = theta.data(), *to_phi = phi.data();
+    nb::gil_scoped_release release;
+    subsalt::signal::principal_angles(field, to_theta, to_phi, static_cast<int64_t>(n), squarings);
+}
+
 } // namespace
 
 void bind_signal(nb::module_& m) {
@@ -122,6 +139,9 @@ void bind_signal(nb::module_& m) {
     bind_elementwise<subsalt::fixed::bessel_i0>(m, "fixed_bessel_i0");
     m.def("fixed_total", &total, "x"_a.noconvert());
     m.def("fixed_dot", &dot, "x"_a.noconvert(), "y"_a.noconvert());
+    m.def("principal_angles", &principal_angles, "xx"_a.noconvert(), "xy"_a.noconvert(), "xz"_a.noconvert(),
+          "yy"_a.noconvert(), "yz"_a.noconvert(), "zz"_a.noconvert(), "theta"_a.noconvert(), "phi"_a.noconvert(),
+          "squarings"_a);
     m.def("map_traces", &map_traces<float>, "x"_a.noconvert(), "y"_a.noconvert(), "dt_in"_a, "dt_out"_a, "w_in"_a,
           "w_out"_a, "q_real"_a, "q_imag"_a);
     m.def("map_traces", &map_traces<double>, "x"_a.noconvert(), "y"_a.noconvert(), "dt_in"_a, "dt_out"_a, "w_in"_a,

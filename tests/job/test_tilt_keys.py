@@ -155,6 +155,34 @@ def test_axes_are_averaged_across_the_vertical():
     assert building.to_angles(both)["theta"][0] == pytest.approx(0.0, abs=1e-7)
 
 
+def principal_angles(m):
+    """Return theta and phi of matrices xx, xy, xz, yy, yz, zz as the compiled code computes them."""
+    for _ in range(building.SQUARINGS):
+        a, b, c, d, e, f = (part / (m[0] + m[3] + m[5]) for part in m)
+        m = [a * a + b * b + c * c, a * b + b * d + c * e, a * c + b * e + c * f]
+        m += [b * b + d * d + e * e, b * c + d * e + e * f, c * c + e * e + f * f]
+    xx, xy, xz, yy, yz, zz = m
+    by_x, by_y = (xx >= yy) & (xx >= zz), yy >= zz
+    v = [np.where(by_x, x, np.where(by_y, y, z)) for x, y, z in ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))]
+    length = np.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    x, y, z = (part / length for part in v)
+    up = np.where(z < 0, -1.0, 1.0)
+    x, y, z = up * x, up * y, up * z
+    return [building._angle(b, a).astype(np.float32) for b, a in ((np.sqrt(x * x + y * y), z), (y, x))]
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 301])
+def test_the_principal_direction_has_the_bits_of_numpy(n):
+    parts = [some_axes(seed, n) for seed in (1, 2, 3)]
+    mean = [sum(a) / 3 for a in zip(*(building.of_angles(*part) for part in parts), strict=True)]
+    # the axes of the grid, and two of them in equal parts
+    special = [[1, 0, 0, 0.5], [0] * 4, [0] * 4, [0, 1, 0, 0.5], [0] * 4, [0, 0, 1, 0]]
+    mean = [np.concatenate([a, b]) for a, b in zip(mean, special, strict=True)]
+    got = building.to_angles(mean)
+    for name, want in zip(("theta", "phi"), principal_angles(mean), strict=True):
+        assert got[name].tobytes() == want.tobytes()
+
+
 def test_the_principal_direction_is_that_of_an_eigenvalue_solver():
     rng = np.random.default_rng(2)
     theta, phi = some_axes(5, 300)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from subsalt import _native
 from subsalt.earth import tilt
 from subsalt.earth.grid import Frame, Grid
 from subsalt.earth.model import angle_problems, raise_problems, value_problems
@@ -27,6 +28,7 @@ from subsalt.earth.planes import ConstantPlanes, InMemoryPlanes, MappedPlanes, P
 from subsalt.earth.volumes import Angles, Part, ResampledPlanes, SmoothedPlanes, SymmetryAxis, same_grid
 from subsalt.errors import ModelError
 from subsalt.numerics import fixedmath
+from subsalt.numerics.side_by_side import cuts, each
 from subsalt.parallel.comm import Comm
 
 Field = NDArray[Any]
@@ -55,41 +57,21 @@ def to_angles(field: list[Field]) -> dict[str, NDArray[np.float32]]:
 
     Notes
     -----
-    Where an average has no direction (axes at right angles in equal parts), some axis of them is returned.
+    Where an average has no direction (axes at right angles in equal parts), some axis of them is returned. In 3-D it is
+    the principal direction of the average, found by compiled code (``native/signal/director.hpp``).
     """
     if len(field) == 2:
         c, s = (np.asarray(a, dtype=np.float64) for a in field)
         return {"theta": (0.5 * _angle(s, c)).astype(np.float32)}
-    x, y, z = _principal([np.asarray(a, dtype=np.float64) for a in field])
-    up = np.where(z < 0, -1.0, 1.0)
-    x, y, z = up * x, up * y, up * z
-    return {
-        "theta": _angle(np.sqrt(x * x + y * y), z).astype(np.float32),
-        "phi": _angle(y, x).astype(np.float32),
-    }
+    shape = field[0].shape
+    parts = [np.ascontiguousarray(a, dtype=np.float64).reshape(-1) for a in field]
+    theta, phi = np.empty(parts[0].size, np.float32), np.empty(parts[0].size, np.float32)
 
+    def some(cut: slice) -> None:
+        _native.principal_angles(*(a[cut] for a in parts), theta[cut], phi[cut], SQUARINGS)
 
-def _principal(m: list[Field]) -> tuple[Field, Field, Field]:
-    """Return the principal direction, of length one, of symmetric positive matrices xx, xy, xz, yy, yz, zz."""
-    xx, xy, xz, yy, yz, zz = m
-    for _ in range(SQUARINGS):
-        size = xx + yy + zz
-        xx, xy, xz, yy, yz, zz = (a / size for a in (xx, xy, xz, yy, yz, zz))
-        xx, xy, xz, yy, yz, zz = (
-            xx * xx + xy * xy + xz * xz,
-            xx * xy + xy * yy + xz * yz,
-            xx * xz + xy * yz + xz * zz,
-            xy * xy + yy * yy + yz * yz,
-            xy * xz + yy * yz + yz * zz,
-            xz * xz + yz * yz + zz * zz,
-        )
-    # every column points along the axis; the one with the largest diagonal is the most exact
-    by_x, by_y = (xx >= yy) & (xx >= zz), yy >= zz
-    x = np.where(by_x, xx, np.where(by_y, xy, xz))
-    y = np.where(by_x, xy, np.where(by_y, yy, yz))
-    z = np.where(by_x, xz, np.where(by_y, yz, zz))
-    length = np.sqrt(x * x + y * y + z * z)
-    return x / length, y / length, z / length
+    each(some, cuts(theta.size, theta.size))
+    return {"theta": theta.reshape(shape), "phi": phi.reshape(shape)}
 
 
 def _angle(y: Field, x: Field) -> Field:

@@ -10,7 +10,7 @@ a model have its values there, which absorbing layers continue.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
@@ -23,8 +23,9 @@ from subsalt.earth.grid import Grid
 from subsalt.earth.model_like import ModelLike
 from subsalt.earth.planes import InMemoryPlanes, Planes
 from subsalt.earth.streamed import Files
-from subsalt.earth.volumes import Angles, SymmetryAxis
 from subsalt.numerics import fixedmath
+from subsalt.numerics.axis_weights import AxisWeights
+from subsalt.numerics.side_by_side import cuts, each
 from subsalt.numerics.stencil import Stencil
 from subsalt.parallel.comm import Comm
 
@@ -51,6 +52,9 @@ Edge = Literal["nearest", "mirror"]
 
 #: index that counts as that of an edge, or the difference from it
 _AT_EDGE = 1e-6
+
+#: points of a block of work in float64: its temporary arrays stay in a core's cache
+BLOCK = 1 << 16
 
 _POINT = ((0.0, 1.0),)
 #: Gauss-Legendre points of a cell of unit width, and their weights
@@ -202,7 +206,10 @@ class Regridder:
 
     def __init__(self, source: Grid, target: Grid, edge: Edge = "nearest", cells: bool = False) -> None:
         self.source, self.target = source, target
-        self._weights = [weights_between(source, target, axis, edge, cells) for axis in range(source.ndim)]
+        #: weights along each axis
+        self.weights = [
+            AxisWeights(weights_between(source, target, axis, edge, cells)) for axis in range(source.ndim)
+        ]
 
     def planes(self, lo: int, hi: int) -> tuple[int, int]:
         """Return the planes (first, end) of the source that the planes `lo` to `hi` of the target take."""
@@ -210,8 +217,7 @@ class Regridder:
 
     def needed(self, axis: int, lo: int, hi: int) -> tuple[int, int]:
         """Return the points (first, end) along an axis of the source that `lo` to `hi` of the target take."""
-        columns = self._weights[axis][lo:hi].indices
-        return (int(columns.min()), int(columns.max()) + 1) if len(columns) else (0, 0)
+        return self.weights[axis].needed(lo, hi)
 
     def carried(self, values: NDArray[Any], first: int, lo: int, hi: int) -> NDArray[np.float64]:
         """Return the planes `lo` to `hi` of the target; `values` are those of the source from plane `first` on.
@@ -221,30 +227,14 @@ class Regridder:
         values : ndarray, (planes, ...)
             Values, in 2-D (nx, nz), in 3-D (nx, ny, nz).
         """
-        return self.along(self.across(values), first, lo, hi)
-
-    def across(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Return planes of the source with the other axes of the target, whichever planes they are."""
-        out = np.asarray(values, dtype=np.float64)
+        out = values
         for axis in reversed(range(1, self.source.ndim)):
-            out = _applied(self._weights[axis], out, axis)
-        return np.ascontiguousarray(out)
-
-    def along(self, across: NDArray[np.float64], first: int, lo: int, hi: int) -> NDArray[np.float64]:
-        """Return the planes `lo` to `hi` of the target from what `across` gave of planes from `first` on."""
-        weights = self._weights[0][lo:hi, first : first + len(across)]
-        return np.ascontiguousarray(_applied(weights, across, 0))
+            out = self.weights[axis].applied(out, axis)
+        return self.weights[0].applied(out, 0, lo, hi, first)
 
 
-def _applied(weights: Any, values: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """Return weights (target points, source points) applied along an axis."""
-    moved = np.moveaxis(values, axis, 0)
-    flat = np.ascontiguousarray(moved).reshape(len(moved), -1)
-    return np.moveaxis((weights @ flat).reshape(weights.shape[0], *moved.shape[1:]), 0, axis)
-
-
-class Regridded(Planes):
-    """A volume on another grid, by what the wave equation averages, some planes at a time.
+class Regridded:
+    """Volumes on another grid, made together by what the wave equation averages, some planes at a time.
 
     Parameters
     ----------
@@ -252,8 +242,17 @@ class Regridded(Planes):
         Volumes on the source grid of `by`.
     by : Regridder
         Regridder from that grid to the new one.
-    before, after : callable
-        From the planes of all volumes to the fields that are averaged, and from those to one volume.
+    before : callable
+        From values of all volumes to those of the `fields` that are averaged, point by point.
+    after : callable
+        From averages to the values of all `made`, point by point.
+    fields, made : int
+        Numbers of fields that are averaged, and of volumes made of them.
+
+    Attributes
+    ----------
+    parts : list of Planes
+        The volumes that are made. What one of them reads is made for all and kept until each has read it.
     """
 
     def __init__(
@@ -261,13 +260,21 @@ class Regridded(Planes):
         volumes: Sequence[Planes],
         by: Regridder,
         before: Callable[..., list[NDArray[Any]]],
-        after: Callable[[list[NDArray[np.float64]]], NDArray[Any]],
+        after: Callable[[list[NDArray[np.float64]]], list[NDArray[Any]]],
+        *,
+        fields: int = 1,
+        made: int = 1,
     ) -> None:
-        super().__init__(by.target.shape)
-        self._volumes, self._by, self._before, self._after = volumes, by, before, after
-        # the last planes of the source that were carried across, and the number of the first: planes that are read in
-        # turn share their margins, which are as wide as they
-        self._held: tuple[int, list[NDArray[np.float64]]] = (0, [])
+        self._volumes, self._by, self._before, self._after = list(volumes), by, before, after
+        self._fields = fields
+        self.shape = by.target.shape
+        self.parts: list[Planes] = [_Part(self, which) for which in range(made)]
+        # what some of the parts have yet to read
+        self._kept: tuple[int, int, dict[int, NDArray[np.float32]]] = (0, 0, {})
+        # the planes of the source that are held, averaged across, and their numbers: planes that are read in turn share
+        # their margins, which are as wide as they. Plane i is at i modulo the length of the rings
+        self._rings: list[NDArray[np.float64]] = []
+        self._held = (0, 0)
 
     @property
     def step(self) -> int:
@@ -275,44 +282,109 @@ class Regridded(Planes):
         per_plane = self._by.source.spacing[0] / self._by.target.spacing[0]
         return max(2 * OF_MODEL.reach, int(max(p.step for p in self._volumes) * per_plane))
 
-    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
-        """Return the planes ``lo <= ix < hi``."""
-        out = np.empty((hi - lo, *self.shape[1:]), np.float32)
-        for begin, stop, fields in self._averages(lo, hi):
-            out[begin - lo : stop - lo] = self._after(fields)
-        return out
-
-    def fields(self, lo: int, hi: int) -> list[NDArray[np.float64]]:
-        """Return the averages of the planes ``lo <= ix < hi``, before one volume is made of them."""
-        parts = [fields for _, _, fields in self._averages(lo, hi)]
-        return [np.concatenate(fields) for fields in zip(*parts, strict=True)]
-
-    def _averages(self, lo: int, hi: int) -> Iterator[tuple[int, int, list[NDArray[np.float64]]]]:
-        """Yield first plane, end and averages, some planes at a time: the work is in double precision."""
-        for begin in range(lo, hi, self.step):
-            stop = min(hi, begin + self.step)
-            first, end = self._by.planes(begin, stop)
-            across = self._across(first, end)
-            if stop == self.shape[0]:
-                self._held = (0, [])
-            yield begin, stop, [self._by.along(f, first, begin, stop) for f in across]
-
-    def _across(self, first: int, end: int) -> list[NDArray[np.float64]]:
-        """Return the planes `first` to `end` of the source, averaged across; those that are held are not read again."""
-        first_held, held = self._held
-        end_held = first_held + (len(held[0]) if held else 0)
-        begin = end_held if held and first_held <= first < end_held <= end else first
-        fields = self._before(*(p.read(begin, end) for p in self._volumes)) if begin < end else []
-        made = [self._by.across(f) for f in fields]
-        if begin > first:
-            shared = [f[first - first_held :] for f in held]
-            made = [np.concatenate(both) for both in zip(shared, made, strict=True)] if made else shared
-        self._held = (first, made)
-        return made
+    def read(self, which: int, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi`` of one of the parts."""
+        if (lo, hi) != self._kept[:2] or which not in self._kept[2]:
+            self._kept = (lo, hi, {})
+            self._kept = (lo, hi, dict(enumerate(self._made(lo, hi))))
+        return self._kept[2].pop(which)
 
     def sources(self) -> list[Planes]:
         """Return those of the volumes."""
         return [s for p in self._volumes for s in p.sources()]
+
+    def _made(self, lo: int, hi: int) -> list[NDArray[np.float32]]:
+        """Return the planes ``lo <= ix < hi`` of all parts, made some at a time: averages are in double precision."""
+        out = [np.empty((hi - lo, *self.shape[1:]), np.float32) for _ in self.parts]
+        for begin in range(lo, hi, self.step):
+            stop = min(hi, begin + self.step)
+            first, end = self._by.planes(begin, stop)
+            self._hold(first, end)
+            self._finish([a[begin - lo : stop - lo] for a in out], begin, first)
+            if stop == self.shape[0]:
+                self._rings, self._held = [], (0, 0)
+        return out
+
+    def _finish(self, out: list[NDArray[np.float32]], begin: int, first: int) -> None:
+        """Write planes of all parts, from `begin` on, made of planes of the source that are held, from `first` on."""
+        planes, inner = len(out[0]), math.prod(self.shape[1:])
+        rings = [ring.reshape(1, len(ring), inner) for ring in self._rings]
+        flat = [a.reshape(planes, inner) for a in out]
+        turn = first // len(self._rings[0]) * len(self._rings[0])
+
+        def some(cut: slice) -> None:
+            means = [np.empty((1, planes, cut.stop - cut.start)) for _ in rings]
+            for mean, ring in zip(means, rings, strict=True):
+                self._by.weights[0].into(mean, ring[:, :, cut], begin, turn, ring=True)
+            for to, values in zip(flat, self._after([mean[0] for mean in means]), strict=True):
+                to[:, cut] = values
+
+        each(some, cuts(inner, planes * inner, BLOCK))
+
+    def _hold(self, first: int, end: int) -> None:
+        """Hold the planes `first` to `end` of the source, averaged across; those that are held are not read again."""
+        if not self._rings:
+            most = max(self._by.weights[0].most(self.step), end - first)
+            across = self._by.target.shape[1:]
+            self._rings = [np.empty((most, *across)) for _ in range(self._fields)]
+        first_held, end_held = self._held
+        begin = end_held if first_held <= first < end_held <= end else first
+        if begin < end:
+            values = [p.read(begin, end) for p in self._volumes]
+            each(
+                lambda cut: self._across(
+                    [v[cut.start - begin : cut.stop - begin] for v in values], cut.start
+                ),
+                self._pieces(begin, end),
+            )
+        self._held = (first, end)
+
+    def _pieces(self, begin: int, end: int) -> list[slice]:
+        """Return the planes `begin` to `end` of the source in pieces of which the end of the rings cuts none."""
+        plane, ring = math.prod(self._by.source.shape[1:]), len(self._rings[0])
+        turns = [(max(begin, turn), min(end, turn + ring)) for turn in range(begin // ring * ring, end, ring)]
+        return [
+            slice(lo + cut.start, lo + cut.stop)
+            for lo, hi in turns
+            for cut in cuts(hi - lo, (hi - lo) * plane, BLOCK)
+        ]
+
+    def _across(self, values: list[NDArray[np.float32]], first: int) -> None:
+        """Put planes of the source, from `first` on, averaged across, into the rings."""
+        at = first % len(self._rings[0])
+        planes, last = len(values[0]), self._by.weights[-1]
+        rings = [ring[at : at + planes] for ring in self._rings]
+        # by columns along z
+        columns = [v.reshape(-1, v.shape[-1], 1) for v in values]
+        n, nz = columns[0].shape[:2]
+        along_z = [r.reshape(n, -1, 1) if r.ndim == 2 else np.empty((n, last.shape[0], 1)) for r in rings]
+        for cut in cuts(n, n * nz, BLOCK):
+            for field, to in zip(self._before(*(c[cut] for c in columns)), along_z, strict=True):
+                last.into(to[cut], field, 0, 0)
+        if self._by.source.ndim == 3:
+            for field, to in zip(along_z, rings, strict=True):
+                self._by.weights[1].into(to, field.reshape(planes, -1, field.shape[1]), 0, 0)
+
+
+class _Part(Planes):
+    """One of the volumes that are made together."""
+
+    def __init__(self, regridded: Regridded, which: int) -> None:
+        super().__init__(regridded.shape)
+        self._regridded, self._which = regridded, which
+
+    @property
+    def step(self) -> int:
+        """Step of all of them."""
+        return self._regridded.step
+
+    def read(self, lo: int, hi: int) -> NDArray[np.float32]:
+        """Return the planes ``lo <= ix < hi``."""
+        return self._regridded.read(self._which, lo, hi)
+
+    def sources(self) -> list[Planes]:
+        """Return the sources of all of them."""
+        return self._regridded.sources()
 
 
 def velocity(vp: Planes, by: Regridder, limits: tuple[float, float], swing: float = SWING) -> Planes:
@@ -327,10 +399,10 @@ def velocity(vp: Planes, by: Regridder, limits: tuple[float, float], swing: floa
     """
     slow, fast = limits[0] * (1 - SWING), limits[1] * (1 + swing)
 
-    def back(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
-        return 1.0 / np.sqrt(np.clip(fields[0], 1.0 / (fast * fast), 1.0 / (slow * slow)))
+    def back(fields: list[NDArray[np.float64]]) -> list[NDArray[Any]]:
+        return [1.0 / np.sqrt(np.clip(fields[0], 1.0 / (fast * fast), 1.0 / (slow * slow)))]
 
-    return Regridded([vp], by, lambda a: [1.0 / np.square(a, dtype=np.float64)], back)
+    return Regridded([vp], by, lambda a: [1.0 / np.square(a, dtype=np.float64)], back).parts[0]
 
 
 def thomsen(epsilon: Planes, delta: Planes, by: Regridder, over: bool) -> dict[str, Planes]:
@@ -354,22 +426,17 @@ def thomsen(epsilon: Planes, delta: Planes, by: Regridder, over: bool) -> dict[s
         e, d = e.astype(np.float64), d.astype(np.float64)
         return [1.0 + 2.0 * d, (1.0 + 2.0 * d) * (e - d)]
 
-    def delta_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
-        return 0.5 * (fields[0] - 1.0)
-
-    def epsilon_of(fields: list[NDArray[np.float64]]) -> NDArray[Any]:
+    def back(fields: list[NDArray[np.float64]]) -> list[NDArray[Any]]:
+        mean_delta = 0.5 * (fields[0] - 1.0)
         beyond = fields[1] / fields[0]
-        means = delta_of(fields) + (beyond if over else np.maximum(beyond, 0.0))
-        # after both are rounded to float32
-        return means if over else np.maximum(means.astype(np.float32), delta_of(fields).astype(np.float32))
+        mean_epsilon = mean_delta + (beyond if over else np.maximum(beyond, 0.0))
+        if not over:
+            # after both are rounded to float32
+            mean_epsilon = np.maximum(mean_epsilon.astype(np.float32), mean_delta.astype(np.float32))
+        return [mean_epsilon, mean_delta]
 
-    def terms_of_delta(e: NDArray[Any], d: NDArray[Any]) -> list[NDArray[Any]]:
-        return terms(e, d)[:1]
-
-    return {
-        "epsilon": Regridded([epsilon, delta], by, terms, epsilon_of),
-        "delta": Regridded([epsilon, delta], by, terms_of_delta, delta_of),
-    }
+    made = Regridded([epsilon, delta], by, terms, back, fields=2, made=2)
+    return dict(zip(("epsilon", "delta"), made.parts, strict=True))
 
 
 def axis(angles: list[Planes], by: Regridder) -> dict[str, Planes]:
@@ -385,14 +452,14 @@ def axis(angles: list[Planes], by: Regridder) -> dict[str, Planes]:
     def director(theta: NDArray[Any], phi: NDArray[Any] | None = None) -> list[NDArray[Any]]:
         return of_angles(theta, np.zeros_like(theta) if ndim == 3 and phi is None else phi)
 
-    mean = Regridded(angles, by, director, lambda fields: fields[0])
+    def back(fields: list[NDArray[np.float64]]) -> list[NDArray[Any]]:
+        mean = to_angles(fields)
+        angles_made = tilt.normalised(mean["theta"], mean.get("phi"), ndim, False)
+        return [a for a in angles_made if a is not None]
 
-    def make(lo: int, hi: int) -> Angles:
-        mean_angles = to_angles(mean.fields(lo, hi))
-        return tilt.normalised(mean_angles["theta"], mean_angles.get("phi"), ndim, False)
-
-    made = SymmetryAxis(make, by.target.shape, angles, mean.step, ndim == 3)
-    return {"theta": made.theta} | ({} if made.phi is None else {"phi": made.phi})
+    number, names = (6, ("theta", "phi")) if ndim == 3 else (2, ("theta",))
+    made = Regridded(angles, by, director, back, fields=number, made=len(names))
+    return dict(zip(names, made.parts, strict=True))
 
 
 def carried(model: ModelLike, grid: Grid, stencil: Stencil, comm: Comm, *, imaging: bool) -> Files:

@@ -64,7 +64,7 @@ def each_as_it_comes(work: Callable[[Part], Result], parts: Iterable[Part]) -> l
     return done
 
 
-def cuts(n: int, size: int) -> list[slice]:
-    """Return slices that cut `n` leading indices of an array of `size` points into parts of about `PART`."""
-    each_has = max(1, PART * n // max(1, size))
+def cuts(n: int, size: int, part: int | None = None) -> list[slice]:
+    """Return slices that cut `n` indices of an array of `size` points into parts of about `part`, or `PART`, points."""
+    each_has = max(1, (part or PART) * n // max(1, size))
     return [slice(first, min(first + each_has, n)) for first in range(0, n, each_has)]
