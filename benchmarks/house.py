@@ -77,8 +77,8 @@ HELD = {
     # one of them is the depth axis, a new idea of the grid
     "reach methods.rtm.engine": [81, 20_000],
     "reach methods.rtm.operators": [55, 14_000],
-    # 100 lines above the aim: gathers are part of what a migration makes
-    "reach api": [110, 25_100],
+    # 250 lines above the aim: gathers are part of what a migration makes, and so are weights that carry its model
+    "reach api": [111, 25_250],
     "two_ideas": 8,
     "over_600": 0,
     "largest_circle": 2,
