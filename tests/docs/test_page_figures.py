@@ -9,6 +9,7 @@ import pytest
 
 from job_files import shared_data
 from subsalt.examples import marine
+from thorough import ALL
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,6 +20,7 @@ def text_of(page):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not ALL, reason="the whole line takes half a minute: make test-all")
 def test_the_first_image_counts_the_traces_and_shots_that_the_program_names(
     tmp_path, monkeypatch, subsalt_command
 ):
@@ -40,6 +42,20 @@ def test_the_first_image_counts_the_traces_and_shots_that_the_program_names(
     assert f"the residual is small ({float(residual):.0f} % on the example line" in text_of(
         "howto/quality.md"
     )
+
+
+def test_the_commands_of_the_first_image_say_what_the_page_quotes(tmp_path, monkeypatch, subsalt_command):
+    """On the first two shots, whose counts are others; the page has such sentences."""
+    monkeypatch.chdir(tmp_path)
+    assert subsalt_command("example", "marine", "line", "--shots", "2")[0] == 0
+    scanned = "".join(subsalt_command("scan", "line/line.sgy")[1:])
+    for code in ("E246", "W233"):
+        assert re.search(rf"{code}\s+\d+ of 240 traces", scanned)
+    page = text_of("tutorials/first-image.md")
+    assert re.search(
+        r"It reports \d+ traces that are far stronger than their neighbours \(E246\) and \d+ dead", page
+    )
+    assert re.search(r"Of the \d+ shots it uses \d+ and names the two others", page)
 
 
 @pytest.mark.shared_data
