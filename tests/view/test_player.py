@@ -4,9 +4,11 @@ A headless chromium of the system draws in software. Nothing here depends on how
 measures that.
 """
 
+import json
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from movie_pixels import pixels
 from patience import PATIENCE
 from subsalt.earth.grid import Grid
 from subsalt.io.volumes import volume
+from subsalt.libraries import player_widget
 from subsalt.view.movie_page import write_page
 from subsalt.view.movie_server import MovieServer
 from subsalt.view.volume_page import volume_page
@@ -66,6 +69,24 @@ def show(browser):
     # reading pixels back, as the tests do and the page does not, draws a remark on how to do it faster
     assert not [text for text in urls if "willReadFrequently" not in text]
     assert all(url.startswith(tuple(allowed)) for url in urls_asked), urls_asked
+
+
+@pytest.fixture
+def show_text(browser):
+    """Return a function that shows the text of a page; at the end nothing was logged or fetched."""
+    context, said = browser.new_context(viewport={"width": 1000, "height": 900}), []
+
+    def call(text):
+        page = context.new_page()
+        page.on("console", lambda m: said.append(m.text))
+        page.on("pageerror", lambda e: said.append(str(e)))
+        page.on("request", lambda r: said.append(r.url))
+        page.set_content(text)
+        return page
+
+    yield call
+    context.close()
+    assert [text for text in said if not text.startswith("data:") and "willReadFrequently" not in text] == []
 
 
 @pytest.fixture(scope="module")
@@ -357,6 +378,34 @@ def test_no_width_makes_the_page_scroll_sideways(show, flat, solid, size):
     for _, address in (flat, solid):
         page = show(address, size=size)
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_the_widget_shows_the_pictures_and_the_controls_in_a_cell_of_a_notebook(show_text, flat):
+    """The module of the widget, given a model that a notebook would give it; 850 pixels are a cell of JupyterLab."""
+    page_text = Path(flat[1].removeprefix("file://")).read_bytes().decode("utf-8")
+    held = json.dumps({"page": page_text, "height": 700}).replace("</", "<\\/")
+    start = f"""
+      const traits = {held};
+      const model = {{ get: (name) => traits[name], on: () => 0 }};
+      widget.render({{ model, el: document.getElementById("cell") }});"""
+    module = player_widget.FRAME.replace("export default", "const widget =") + start
+    page = show_text(
+        f'<body><div id="cell" style="width: 850px"></div><script type="module">{module}</script>'
+    )
+    frame = page.wait_for_selector("iframe").content_frame()
+    frame.wait_for_selector("html[data-loaded=yes]", state="attached")
+    until(frame, "window.subsaltPlayer.stale === false")
+    assert frame.evaluate("document.getElementById('panels').style.gridTemplateColumns").startswith(
+        "repeat(3"
+    )
+    bottom = "(id) => document.getElementById(id).getBoundingClientRect().bottom <= window.innerHeight"
+    assert [frame.evaluate(bottom, name) for name in ("panels", "play", "controls")] == [True] * 3
+    assert frame.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    # no link: the frame has no address
+    assert not frame.is_visible("#link")
+    before = frame.evaluate("document.documentElement.dataset.frame")
+    frame.click("#next")
+    until(frame, f"document.documentElement.dataset.frame !== '{before}'")
 
 
 def test_hostile_texts_are_shown_as_text(show, tmp_path):

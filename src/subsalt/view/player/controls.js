@@ -1,5 +1,8 @@
 // Buttons, sliders, keys, and the region with its command.
 
+/** A page that stands in the source of a frame, as in the cell of a notebook, has no address that a link could hold. */
+const ADDRESSLESS = location.protocol === "about:";
+
 const controls = {
   /** Fill what depends on the movie, and listen. */
   start(player) {
@@ -112,6 +115,7 @@ const controls = {
     on("clear", "click", () => player.change({ region: null }));
     on("copy", "click", () => copy(byId("command").textContent, byId("copy")));
     on("link", "click", () => this.link(player));
+    byId("link").hidden = ADDRESSLESS;
     on("theme", "click", () => this.theme(player));
     on("help", "click", () => byId("keys").showModal());
     document.addEventListener("keydown", (event) => this.key(player, event));
@@ -123,6 +127,7 @@ const controls = {
   },
 
   link(player) {
+    if (ADDRESSLESS) return;
     const link = linkOf(player.state, player.meta);
     history.replaceState(null, "", link);
     copy(location.href.split("#")[0] + link, byId("link"));

@@ -137,7 +137,9 @@ class MovieViewer {
     const shownPanels = this.panels.filter((p) => !this.state.solo || p.name === this.state.solo);
     for (const p of this.panels) p.box.hidden = !shownPanels.includes(p);
     const room = byId("panels").clientWidth;
-    const least = this.meta.axes.length === 3 ? 240 : 300;
+    // in a frame, such as the cell of a notebook, all pictures stand in one row where they can: below a second row the
+    // controls would be out of view
+    const least = this.meta.axes.length === 3 || window.parent !== window ? 240 : 300;
     const columns = Math.max(1, Math.min(shownPanels.length, Math.floor(room / least)));
     const wide = Math.floor((room - 12 * (columns - 1)) / columns);
     byId("panels").style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
