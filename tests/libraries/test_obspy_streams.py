@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import subsalt as ss
 from subsalt.acquisition.survey import Shot, TimeAxis
-from subsalt.errors import DataError, GeometryError, MissingInputError, SubsaltError
+from subsalt.errors import DataError, GeometryError, SubsaltError
 
 obspy = pytest.importorskip("obspy", reason="obspy is not installed (make test-libraries)")
 pytestmark = pytest.mark.library
@@ -376,16 +375,3 @@ def test_a_surface_and_far_positions_are_refused():
         far.to_stream()
     assert (refused.value.code, "segy_headers=False" in refused.value.fix) == ("E324", True)
     assert len(far.to_stream(segy_headers=False)) == 6
-
-
-def test_without_obspy_the_extra_is_named(monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr("subsalt.libraries.import_module", missing)
-    for convert in (lambda: ss.Survey.from_stream(SimpleNamespace()), survey_of(3).to_stream):
-        with pytest.raises(
-            MissingInputError, match="needs the package obspy, which is not installed"
-        ) as refused:
-            convert()
-        assert (refused.value.code, "[obspy]" in refused.value.fix) == ("E118", True)
