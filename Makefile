@@ -19,7 +19,7 @@ CASES ?= iso-256 vti-256
 SPHINX := sphinx myst-parser pydata-sphinx-theme numpydoc sphinx-design
 CUDA_WHEELS := nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm
 
-.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
+.PHONY: help setup build bytecode emulated emulated-sanitize cuda cuda-check wheel wheel-cuda wheel-proof aarch64-proof cuda-sanitize bench-gpu gpu-kit gpu-rehearsal test test-all test-libraries mutants lint docs demo schema sanitize sanitize-thread fuzz soak soak-bits prove-cures prove-flips prove-workers prove-topography prove-reflections memcheck bench-kernels bench-peers bench-accuracy bench-founding bench-kirchhoff bench-line founding-job clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -85,6 +85,9 @@ wheel-cuda: $(STAMP) ## the plug-in for GPUs as a wheel into dist/; needs nvcc
 wheel-proof: $(STAMP) ## as root: the wheels of dist/ in a bare Debian, no compiler, no network: doctor and demo: [SUITE=trixie] [PUBLISH=1]
 	@$(PY) packages/wheel_proof.py --dist $(DIST) --suite $(or $(SUITE),bookworm) \
 		--json $(if $(PUBLISH),docs/performance,build)/wheel-proof-$(or $(SUITE),bookworm).json
+
+aarch64-proof: $(STAMP) ## the kernels for 64-bit ARM (NEON) under QEMU: the jobs of the record and the demo, bytes as on x86-64; root the first time: [ONLY="2-D"] [PUBLISH=1]
+	@$(PY) packages/aarch64_proof.py $(if $(ONLY),--only "$(ONLY)") --json $(if $(PUBLISH),docs/performance,build)/aarch64-proof.json
 
 cuda-sanitize: cuda ## on a machine with a GPU: the device tests under compute-sanitizer, memory and races
 	@command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is part of the CUDA toolkit; put it on PATH" >&2; exit 1; }

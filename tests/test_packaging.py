@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import zipfile
 from email.parser import Parser
 from importlib.metadata import distribution
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -293,6 +295,51 @@ def test_the_plugin_is_found_in_its_distribution(monkeypatch: pytest.MonkeyPatch
     finally:
         sys.modules.pop("subsalt_cuda", None)
         cuda_library.forget()
+
+
+def test_the_wheel_of_the_plugin_names_the_core_and_the_place_of_its_library(tmp_path: Path) -> None:
+    """Without the library, which `make wheel-cuda` compiles: it is looked for beside the module that names it."""
+    plain = "{'wheel.cmake': 'false', 'build-dir': sys.argv[1] + '/tree'}"
+    code = f"import sys, scikit_build_core.build as b; b.build_wheel(sys.argv[1], {plain})"
+    subprocess.run(
+        [sys.executable, "-c", code, tmp_path], cwd=PROJECTS["cuda"], check=True, capture_output=True
+    )
+    (wheel,) = tmp_path.glob("subsalt_cuda-*-py3-none-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name.partition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
+    assert "subsalt_cuda/__init__.py" in archive.namelist()
+    assert f"[{extensions.CUDA_PLUGIN}]\ncuda=subsalt_cuda:PLUGIN" in files["entry_points.txt"].replace(
+        " ", ""
+    )
+    needs = Parser().parsestr(files["METADATA"]).get_all("Requires-Dist")
+    assert needs == [f"subsalt-imaging=={subsalt.__version__}"]
+
+
+# 64-bit ARM
+
+
+def recorded_on_arm(change: dict[str, str], finding: str = "ok", numerics: str = "fma") -> dict:
+    """Return the report of a proof whose hashes are those of the record but for a change."""
+    proof = script("aarch64_proof")
+    record = json.loads((ROOT / "tests" / "record" / "record.json").read_text())["images"]["fma"]
+    made = {"made": {numerics: record | change}, "seconds": 1}
+    said = [{"level": finding, "message": "samples c69d, as recorded"}]
+    return proof.compared(made, {"findings": said, "samples_sha256": "c69d", "seconds": 1})
+
+
+def test_the_proof_on_arm_names_what_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        subprocess, "run", lambda *_, **__: SimpleNamespace(returncode=0, stdout="version 1\n")
+    )
+    same = recorded_on_arm({})
+    assert same["wrong"] == []
+    assert same["images_equal"] == same["images_recorded"] > 30
+    other = recorded_on_arm({"tti 3-D": "0" * 64})
+    assert other["images_equal"] == same["images_equal"] - 1
+    assert [line.partition(":")[0] for line in other["wrong"]] == ["tti 3-D"]
+    assert recorded_on_arm({}, finding="warning")["wrong"] == ["demo: samples c69d, as recorded"]
+    assert script("aarch64_proof").compared({"made": {"fma": {}}, "seconds": 1}, None, "no such job")["wrong"]
+    assert recorded_on_arm({}, numerics="mul-add")["wrong"] == ["numerics class mul-add, not fma"]
 
 
 # processors without x86-64-v2

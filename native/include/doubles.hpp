@@ -1,7 +1,7 @@
 // Half a vector of floats in double precision, and reading tables at positions that differ by lane.
 //
-// The same names for 8 doubles (v4), 4 (v3), 2 (v2) and 1 (generic). Every operation is rounded by itself, also in the
-// instruction sets with fused multiply-adds: the same bits in all of them.
+// The same names for 8 doubles (v4), 4 (v3), 2 (v2, neon) and 1 (generic). Every operation is rounded by itself, also
+// in the instruction sets with fused multiply-adds: the same bits in all of them.
 #pragma once
 
 #include "simd.hpp"
@@ -138,6 +138,59 @@ struct Place {
         // gcc 12 calls its own gather without a mask uninitialised
         const Wide none = set_wide(0), all = _mm256_cmp_pd(none, none, _CMP_EQ_OQ);
         return _mm256_mask_i32gather_pd(none, table + start, at, all, 8);
+    }
+};
+
+#elif SUBSALT_NEON
+
+using Wide = float64x2_t;
+SUBSALT_INLINE Wide set_wide(double a) {
+    return vdupq_n_f64(a);
+}
+SUBSALT_INLINE Wide add(Wide a, Wide b) {
+    return vaddq_f64(a, b);
+}
+SUBSALT_INLINE Wide sub(Wide a, Wide b) {
+    return vsubq_f64(a, b);
+}
+SUBSALT_INLINE Wide mul(Wide a, Wide b) {
+    return vmulq_f64(a, b);
+}
+SUBSALT_INLINE Wide div(Wide a, Wide b) {
+    return vdivq_f64(a, b);
+}
+SUBSALT_INLINE Wide where_below(Wide x, Wide y, Wide a, Wide b) {
+    return vbslq_f64(vcltq_f64(x, y), a, b);
+}
+/// As on x86-64: b where one of them is NaN, or both are zero.
+SUBSALT_INLINE Wide least(Wide a, Wide b) {
+    return where_below(a, b, a, b);
+}
+SUBSALT_INLINE Wide most(Wide a, Wide b) {
+    return where_below(b, a, a, b);
+}
+template <int part>
+SUBSALT_INLINE Wide widened(Vec a) {
+    return part == 0 ? vcvt_f64_f32(vget_low_f32(a)) : vcvt_high_f64_f32(a);
+}
+SUBSALT_INLINE Vec narrowed(Wide lower, Wide upper) {
+    return vcvt_high_f32_f64(vcvt_f32_f64(lower), upper);
+}
+
+struct Place {
+    Index at[2];
+    static constexpr bool near = true;
+    Wide fraction;
+
+    SUBSALT_INLINE Place(Wide position, Wide inside, Index) {
+        const int64x2_t i = vcvtq_s64_f64(inside);
+        fraction = sub(position, vcvtq_f64_s64(i));
+        at[0] = vgetq_lane_s64(i, 0);
+        at[1] = vgetq_lane_s64(i, 1);
+    }
+    template <bool>
+    SUBSALT_INLINE Wide read(const double* table) const {
+        return vsetq_lane_f64(table[at[1]], vdupq_n_f64(table[at[0]]), 1);
     }
 };
 

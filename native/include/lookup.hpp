@@ -153,6 +153,68 @@ struct Window {
     }
 };
 
+#elif SUBSALT_NEON
+
+SUBSALT_INLINE Vec root(Vec a) {
+    return vsqrtq_f32(a);
+}
+SUBSALT_INLINE Vec where_below(Vec x, Vec y, Vec a, Vec b) {
+    return vbslq_f32(vcltq_f32(x, y), a, b);
+}
+SUBSALT_INLINE Vec where_equal(Vec x, Vec y, Vec a, Vec b) {
+    return vbslq_f32(vceqq_f32(x, y), a, b);
+}
+/// As on x86-64: b where one of them is NaN, or both are zero.
+SUBSALT_INLINE Vec least(Vec a, Vec b) {
+    return where_below(a, b, a, b);
+}
+SUBSALT_INLINE Vec most(Vec a, Vec b) {
+    return where_below(b, a, a, b);
+}
+SUBSALT_INLINE Vec magnitude(Vec a) {
+    return vabsq_f32(a);
+}
+SUBSALT_INLINE Vec ceiling_of(Vec a) {
+    return vrndpq_f32(a);
+}
+SUBSALT_INLINE Vec floor_of(Vec a) {
+    return vrndmq_f32(a);
+}
+/// The lanes in which all bits are set, as bits.
+SUBSALT_INLINE unsigned bits_of(uint32x4_t mask) {
+    const std::uint32_t weight[] = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(mask, vld1q_u32(weight)));
+}
+SUBSALT_INLINE unsigned bits_below(Vec a, Vec b) {
+    return bits_of(vcltq_f32(a, b));
+}
+SUBSALT_INLINE unsigned bits_equal(Vec a, Vec b) {
+    return bits_of(vceqq_f32(a, b));
+}
+SUBSALT_INLINE float smallest(Vec a) {
+    return vminvq_f32(a);
+}
+SUBSALT_INLINE float largest(Vec a) {
+    return vmaxvq_f32(a);
+}
+
+struct Window {
+    std::int32_t at[4];
+    static constexpr bool near = true;
+    Vec fraction;
+
+    SUBSALT_INLINE explicit Window(Vec position) {
+        const int32x4_t i = vcvtq_s32_f32(position);
+        fraction = sub(position, vcvtq_f32_s32(i));
+        vst1q_s32(at, i);
+    }
+    template <bool>
+    SUBSALT_INLINE Vec read(const float* table) const {
+        const float values[] = {table[at[0]], table[at[1]], table[at[2]], table[at[3]]};
+        return vld1q_f32(values);
+    }
+};
+
 #elif SUBSALT_LANES == 4
 
 SUBSALT_INLINE Vec root(Vec a) {

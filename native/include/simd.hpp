@@ -1,4 +1,5 @@
-// One float vector of the instruction set this file is compiled for: 16 lanes (v4), 8 (v3), 4 (v2), or 1 (generic).
+// One float vector of the instruction set this file is compiled for: 16 lanes (v4), 8 (v3), 4 (v2 and, on ARM, neon),
+// or 1 (generic).
 //
 // `fma` is one rounding, except in v2, which has no such instruction: there it is a multiplication and an addition, and
 // v2 is therefore a numerics class of its own. Nothing here is shared between instruction sets: SUBSALT_NS differs.
@@ -8,6 +9,22 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+/// Whether the vectors are NEON's; 4 lanes on another processor are those of v2.
+#if SUBSALT_LANES == 4 && defined(__aarch64__)
+#define SUBSALT_NEON 1
+#else
+#define SUBSALT_NEON 0
+#endif
+
+/// Whether a multiply-add is rounded once.
+#if SUBSALT_LANES == 4 && !SUBSALT_NEON
+#define SUBSALT_FUSED 0
+#else
+#define SUBSALT_FUSED 1
 #endif
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -132,6 +149,59 @@ SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
     return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(out));
 }
 
+#elif SUBSALT_NEON
+
+using Vec = float32x4_t;
+SUBSALT_INLINE Vec load(const float* p) {
+    return vld1q_f32(p);
+}
+SUBSALT_INLINE void store(float* p, Vec a) {
+    vst1q_f32(p, a);
+}
+SUBSALT_INLINE void stream(float* p, Vec a) {
+    vst1q_f32(p, a); // the language of NEON has no store past the caches
+}
+SUBSALT_INLINE Vec set1(float a) {
+    return vdupq_n_f32(a);
+}
+SUBSALT_INLINE Vec add(Vec a, Vec b) {
+    return vaddq_f32(a, b);
+}
+SUBSALT_INLINE Vec sub(Vec a, Vec b) {
+    return vsubq_f32(a, b);
+}
+SUBSALT_INLINE Vec mul(Vec a, Vec b) {
+    return vmulq_f32(a, b);
+}
+SUBSALT_INLINE Vec div(Vec a, Vec b) {
+    return vdivq_f32(a, b);
+}
+SUBSALT_INLINE Vec fma(Vec a, Vec b, Vec c) {
+    return vfmaq_f32(c, a, b);
+}
+SUBSALT_INLINE Vec fms(Vec a, Vec b, Vec c) {
+    return vfmaq_f32(vnegq_f32(c), a, b);
+}
+SUBSALT_INLINE Vec fnma(Vec a, Vec b, Vec c) {
+    return vfmsq_f32(c, a, b);
+}
+SUBSALT_INLINE Vec load_u16(const std::uint16_t* p) {
+    return vcvtq_f32_u32(vmovl_u16(vld1_u16(p)));
+}
+SUBSALT_INLINE Vec select(Vec mask, Vec a, Vec b) {
+    return vbslq_f32(vreinterpretq_u32_f32(mask), a, b);
+}
+SUBSALT_INLINE Vec where_nonzero(Vec t, Vec a, Vec b) {
+    return vbslq_f32(vceqzq_f32(t), b, a);
+}
+SUBSALT_INLINE Vec within(Index z, Index z0, Index z1, Vec a, Vec b) {
+    constexpr std::int32_t lane[] = {0, 1, 2, 3};
+    const int32x4_t at = vaddq_s32(vld1q_s32(lane), vdupq_n_s32(static_cast<int>(z)));
+    const uint32x4_t in =
+        vandq_u32(vcgeq_s32(at, vdupq_n_s32(static_cast<int>(z0))), vcltq_s32(at, vdupq_n_s32(static_cast<int>(z1))));
+    return vbslq_f32(in, a, b);
+}
+
 #elif SUBSALT_LANES == 4
 
 using Vec = __m128;
@@ -248,6 +318,10 @@ SUBSALT_INLINE Index last_set(const float* p) {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     const __m256i zero = _mm256_cmpeq_epi32(bits, _mm256_setzero_si256());
     const unsigned set = ~static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(zero))) & 0xffu;
+#elif SUBSALT_NEON
+    const uint32x4_t bits = vld1q_u32(reinterpret_cast<const std::uint32_t*>(p));
+    const std::uint32_t weight[] = {1, 2, 4, 8};
+    const unsigned set = vaddvq_u32(vandq_u32(vtstq_u32(bits, bits), vld1q_u32(weight)));
 #elif SUBSALT_LANES == 4
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     const __m128i zero = _mm_cmpeq_epi32(bits, _mm_setzero_si128());
@@ -277,10 +351,10 @@ SUBSALT_INLINE Vec shift(Vec lo, Vec hi) {
 
 /// Scalar multiply-add of the same numerics class as `fma`.
 SUBSALT_INLINE float fma1(float a, float b, float c) {
-#if SUBSALT_LANES == 4
-    return a * b + c;
-#else
+#if SUBSALT_FUSED
     return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
 #endif
 }
 
@@ -322,7 +396,8 @@ SUBSALT_INLINE void prefetch_l2(const void* p) {
     __builtin_prefetch(p, 0, 2);
 }
 
-/// Flush denormals while it lives: they cost hundreds of cycles each and carry no signal.
+/// Flush denormals while it lives: they cost hundreds of cycles each and carry no signal. ARM looks before it rounds,
+/// x86-64 after: what is rounded up to 2^-126 is zero here and 2^-126 there.
 class FlushDenormals {
 public:
 #if defined(__x86_64__)

@@ -25,6 +25,13 @@ const LabTable& lab_table();
 const PrepareTable& prepare_table();
 const RowTable& row_table();
 } // namespace v4
+#elif defined(__aarch64__)
+namespace neon {
+const Table& table();
+const LabTable& lab_table();
+const PrepareTable& prepare_table();
+const RowTable& row_table();
+} // namespace neon
 #endif
 #ifdef SUBSALT_GENERIC
 namespace generic {
@@ -63,6 +70,8 @@ std::vector<Entry> entries() {
     out.push_back({"v2", v2::table, v2::lab_table, v2::prepare_table, v2::row_table, has_v2});
     out.push_back({"v3", v3::table, v3::lab_table, v3::prepare_table, v3::row_table, has_v3});
     out.push_back({"v4", v4::table, v4::lab_table, v4::prepare_table, v4::row_table, has_v4});
+#elif defined(__aarch64__)
+    out.push_back({"neon", neon::table, neon::lab_table, neon::prepare_table, neon::row_table, true});
 #endif
     return out;
 }

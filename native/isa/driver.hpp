@@ -376,7 +376,7 @@ Index kirchhoff_sum(const KirchhoffMedium&, const KirchhoffTraces&, const Kirchh
                     Index tile, int threads); // sum_*.cpp
 
 const Table& table() {
-    static constexpr Table t{SUBSALT_NAME,  SUBSALT_LANES == 4 ? "mul-add" : "fma",
+    static constexpr Table t{SUBSALT_NAME,  SUBSALT_FUSED ? "fma" : "mul-add",
                              SUBSALT_LANES, memory_step,
                              time_step,     field_step,
                              apply_l,       inject,

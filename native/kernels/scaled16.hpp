@@ -70,6 +70,22 @@ SUBSALT_INLINE Vec load_i16(const std::int16_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
 
+#elif SUBSALT_NEON
+
+using Bits = int32x4_t;
+SUBSALT_INLINE Bits magnitude(Vec a) {
+    return vandq_s32(vreinterpretq_s32_f32(a), vdupq_n_s32(0x7fffffff));
+}
+SUBSALT_INLINE Bits larger(Bits a, Bits b) {
+    return vmaxq_s32(a, b);
+}
+SUBSALT_INLINE void store_rounded(std::int16_t* out, Vec a) {
+    vst1_s16(out, vqmovn_s32(vcvtnq_s32_f32(a)));
+}
+SUBSALT_INLINE Vec load_i16(const std::int16_t* p) {
+    return vcvtq_f32_s32(vmovl_s16(vld1_s16(p)));
+}
+
 #elif SUBSALT_LANES == 4
 
 using Bits = __m128i;

@@ -37,17 +37,24 @@ def call(*words: object) -> tuple[int, str, str]:
     return int(code or 0), out.getvalue(), err.getvalue()
 
 
-def made(folder: Path) -> dict[str, Any]:
-    """Return the record of this code."""
+def images(folder: Path, part: str = "") -> dict[str, dict[str, str]]:
+    """Return the hashes of images and traces, by numerics class: of the jobs whose name has this part."""
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")  # no rates of this machine
     jobs = Jobs(folder)
-    images = {name: jobs.image(name) for name in MIGRATIONS | BACKWARDS}
-    images |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS}
-    images |= {f"traces of the {name}": jobs.traces(name) for name in SURVEYS}
+    hashes = {name: jobs.image(name) for name in MIGRATIONS | BACKWARDS if part in name}
+    hashes |= {name: jobs.time_image(name) for name in TIME_MIGRATIONS if part in name}
+    traces = {f"traces of the {name}": name for name in SURVEYS}
+    hashes |= {name: jobs.traces(survey) for name, survey in traces.items() if part in name}
+    return {str(cpu.describe()["class"]): hashes}
+
+
+def made(folder: Path) -> dict[str, Any]:
+    """Return the record of this code."""
+    hashes = images(folder)
     other = folder / "words"
     other.mkdir()
     return {
-        "images": {str(cpu.describe()["class"]): images},
+        "images": hashes,
         "options": options(),
         "json": json_keys(call, Jobs(other)),
         "exits": exit_codes(call, other),
@@ -57,10 +64,18 @@ def made(folder: Path) -> dict[str, Any]:
 def main() -> None:
     """Print the record, or write it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="over record.json")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--write", action="store_true", help="over record.json")
+    what.add_argument(
+        "--images",
+        metavar="PART",
+        help='print the hashes of the images and traces with this in their name; "": all',
+    )
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        text = json.dumps(made(Path(folder)), indent=1, sort_keys=True) + "\n"
-    if parser.parse_args().write:
+        record = made(Path(folder)) if given.images is None else images(Path(folder), given.images)
+    text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+    if given.write:
         RECORD.write_text(text)
     else:
         print(text, end="")

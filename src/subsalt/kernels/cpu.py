@@ -1,8 +1,8 @@
 """The compiled kernels, float32: the same functions as `subsalt.kernels.reference`.
 
 The instruction set is the best this processor has (x86-64-v4, v3 or v2), or the one the environment variable
-``SUBSALT_ISA`` names. v3 and v4 give the same bits; v2 has no fused multiply-add and is a numerics class of
-its own. Bits depend neither on threads nor on boxes.
+``SUBSALT_ISA`` names. v3, v4 and neon (64-bit ARM) give the same bits; v2 has no fused multiply-add and is a
+numerics class of its own. Bits depend neither on threads nor on boxes.
 Threads: ``set_threads``, else ``OMP_NUM_THREADS``, else the cores this process may use.
 """
 
