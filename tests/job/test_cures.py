@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from job_files import MIGRATE, write_files, write_job
+from subsalt.earth.streamed import Facts
 from subsalt.job.cures import cured, cures_in, for_list_of_steps, keys_in, without
 from subsalt.methods.rtm.job import Job
 
@@ -71,6 +73,22 @@ def test_a_cure_changes_the_job_and_nothing_else(tmp_path):
     assert (other.name, other.base) == ("line", tmp_path)
     assert job.data.fix.scalar is None
     assert other.source.model_fields_set == job.source.model_fields_set
+
+
+def test_a_cure_of_something_else_leaves_the_model_as_it_was_read(tmp_path, monkeypatch):
+    write_files(tmp_path)
+    job = Job.from_toml(write_job(tmp_path, MIGRATE))
+    model = job.load_model()
+    assert cured(job, cures_in("[source] t0 = 0.3")[0]).load_model() is model
+    assert cured(job, cures_in('[model] vp = {unit = "ft/s"}')[0]).load_model() is not model
+    moved = cured(job, cures_in("[data] frame = {x0 = 1.5, y0 = 0}")[0]).load_model()
+    assert moved.frame != model.frame
+    assert job.load_model() is model
+    # of a model that stays in its files, what was found is known
+    job = Job.from_toml(write_job(tmp_path, MIGRATE + "\n[parallel]\nstream_model = true\n"))
+    limits = job.open_propagation_model().limits("vp")
+    monkeypatch.setattr(Facts, "of", None)
+    assert cured(job, cures_in("[source] t0 = 0.3")[0]).open_propagation_model().limits("vp") == limits
 
 
 def test_a_step_is_written_for_jobs_that_list_their_steps():

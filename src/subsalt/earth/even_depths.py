@@ -37,9 +37,7 @@ class EvenDepths:
 
     def image(self, values: NDArray[np.floating], thin: int = 1) -> NDArray[np.float32]:
         """Return values (..., nz) at every `thin`-th depth."""
-        flat = np.asarray(values, dtype=np.float64).reshape(-1, values.shape[-1])
-        there = (self._weights[::thin] @ flat.T).T
-        return there.reshape(*values.shape[:-1], -1).astype(np.float32)
+        return self._weights.applied(values, values.ndim - 1)[..., ::thin].astype(np.float32)
 
     def nearest(self, values: NDArray[np.float32], thin: int) -> NDArray[np.float32]:
         """Return the values (..., nz) of the nearest node at every `thin`-th depth."""

@@ -90,8 +90,8 @@ def passed(kappa: NDArray[np.float64], mean: Mean = OF_MODEL) -> NDArray[np.floa
 
 def weights_between(
     source: Grid, target: Grid, axis: int, edge: Edge = "nearest", cells: bool = False
-) -> Any:
-    """Return the weights (target points, source points) along an axis as a sparse matrix; each row adds up to 1.
+) -> AxisWeights:
+    """Return the weights (target points, source points) along an axis; those of a target point add up to 1.
 
     Parameters
     ----------
@@ -110,8 +110,6 @@ def weights_between(
     -----
     All functions have the same bits on every machine, since the weights are on the way to the image.
     """
-    from scipy.sparse import csr_array
-
     n, places = source.shape[axis], target.axis(axis)
     outside = (0, 0)
     if cells and edge == "nearest" and n > 1 and len(places) > 1:
@@ -146,10 +144,7 @@ def weights_between(
     if any(outside):
         _take_edges(rows, at, n)
     rows = rows[outside[0] : len(rows) - outside[1]]
-    columns = [i for row in rows for i in row]
-    values = [w for row in rows for w in row.values()]
-    ends = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-    return csr_array((np.array(values), np.array(columns), ends), shape=(len(rows), n))
+    return AxisWeights(rows, n)
 
 
 def _with_nodes_outside(
@@ -207,9 +202,7 @@ class Regridder:
     def __init__(self, source: Grid, target: Grid, edge: Edge = "nearest", cells: bool = False) -> None:
         self.source, self.target = source, target
         #: weights along each axis
-        self.weights = [
-            AxisWeights(weights_between(source, target, axis, edge, cells)) for axis in range(source.ndim)
-        ]
+        self.weights = [weights_between(source, target, axis, edge, cells) for axis in range(source.ndim)]
 
     def planes(self, lo: int, hi: int) -> tuple[int, int]:
         """Return the planes (first, end) of the source that the planes `lo` to `hi` of the target take."""

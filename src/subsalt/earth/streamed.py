@@ -63,10 +63,11 @@ class Facts:
             bad = slab.delta > slab.epsilon
             over = int(np.count_nonzero(bad))
             first = start + int(np.argmax(bad)) if over else None
+        by_depth = slab.slowest_by_depth
         return cls(
             {name: slab.limits(name) for name in slab.volumes},
-            slab.slowest,
-            tuple(slab.slowest_by_depth.tolist()),
+            float(by_depth.min()),
+            tuple(by_depth.tolist()),
             slab.fastest,
             slab.max_eigenvalue(stencil),
             slab.theta is not None and bool(slab.theta.any()),
@@ -188,7 +189,13 @@ class Files:
 
         def facts_of(part: tuple[int, EarthModel]) -> list[Facts]:
             first, slab = part
-            return [Facts.of(form.of(slab), stencil, first * (self.grid.size // nx)) for form, stencil in new]
+            # a form in which nothing of this slab changes is the slab itself
+            forms = {form: form.of(slab) for form, _ in new}
+            known = {
+                (id(model), stencil): Facts.of(model, stencil, first * (self.grid.size // nx))
+                for model, stencil in {(id(forms[f]), s): (forms[f], s) for f, s in new}.values()
+            }
+            return [known[id(forms[form]), stencil] for form, stencil in new]
 
         with comm.together():
             mine = each_as_it_comes(

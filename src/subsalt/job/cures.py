@@ -167,8 +167,9 @@ def cured(job: J, cure: list[Key]) -> J:
     put(tables, cure)
     other = job.with_tables(tables)
     if job.knows("parameters") and all(k.section.split(".")[0] != "model" for k in cure):
-        # the volumes of the model are the same, and have been read
+        # the volumes of the model are the same, and have been read and judged; what else is made of them is the other's
         other.remember("parameters", lambda: job.remember("parameters", dict))
+        other.remember("models", lambda: dict(job.remember("models", dict)))
     return other
 
 

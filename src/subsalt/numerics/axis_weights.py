@@ -7,6 +7,7 @@ number of threads and any cut of the array.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,21 +22,27 @@ class AxisWeights:
 
     Parameters
     ----------
-    matrix : scipy.sparse.csr_array
-        Weights; every sum takes its terms in the order of the row.
+    rows : sequence of dict
+        Weights of every point of the result, by the point of the array; a sum takes its terms in their order.
+    points : int
+        Number of points of the array.
+
+    Attributes
+    ----------
+    weights, columns, starts : ndarray
+        The same by rows, as a matrix of SciPy has them: ``csr_array((weights, columns, starts), shape)``.
     """
 
-    def __init__(self, matrix: Any) -> None:
-        self.shape: tuple[int, int] = matrix.shape
-        self._columns = matrix.indices.astype(np.int32)
-        self._starts = matrix.indptr.astype(np.int64)
-        self._native = _native.AxisWeights(
-            matrix.data.astype(np.float64), self._columns, self._starts, matrix.shape[1]
-        )
+    def __init__(self, rows: Sequence[Mapping[int, float]], points: int) -> None:
+        self.shape = (len(rows), points)
+        self.weights = np.array([w for row in rows for w in row.values()], np.float64)
+        self.columns = np.array([i for row in rows for i in row], np.int32)
+        self.starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        self._native = _native.AxisWeights(self.weights, self.columns, self.starts, points)
 
     def needed(self, lo: int, hi: int) -> tuple[int, int]:
         """Return the points (first, end) of the array that the points `lo` to `hi` of the result take."""
-        columns = self._columns[self._starts[lo] : self._starts[hi]]
+        columns = self.columns[self.starts[lo] : self.starts[hi]]
         return (int(columns.min()), int(columns.max()) + 1) if len(columns) else (0, 0)
 
     def most(self, points: int) -> int:

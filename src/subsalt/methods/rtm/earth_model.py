@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from subsalt.numerics.stencil import Stencil
 from subsalt.propagation.grid_choice import chosen_grid, with_spacing
 from subsalt.propagation.options import PropagationOptions
+
+Made = TypeVar("Made")
+#: grid, whether volumes are interpolated, smoothing, and place on the map
+Way = tuple[Grid, bool, Smoothing, Frame]
 
 
 def load_parameter(job: RtmTables, name: str) -> Parameter | None:
@@ -232,7 +236,7 @@ def _of_grid(given: dict[str, Parameter], grid: Grid, frame: Frame) -> dict[str,
 
 def load_model(job: RtmTables) -> EarthModel:
     """Return the earth model of a job in memory, on one grid, smoothed when asked for."""
-    return model_files(job, single()).whole()
+    return _once(job, ("whole", *_way(job)), lambda: model_files(job, single()).whole())
 
 
 def open_model(job: RtmTables, comm: Comm) -> StreamedModel:
@@ -242,7 +246,9 @@ def open_model(job: RtmTables, comm: Comm) -> StreamedModel:
     """
     share_headers(job, comm)
     options = job.propagation_options
-    files = model_files(job, comm)
+    with comm.together():
+        way = _way(job)
+    files = _once(job, ("files", *way, options.weights), lambda: model_files(job, comm))
     model = StreamedModel(files)
     medium = options.medium if options.medium != "auto" else _likely(files.volumes)
     files.learn(*_forms(medium, options, files.volumes))
@@ -257,26 +263,36 @@ def model_files(job: RtmTables, comm: Comm) -> Files:
     """Return the volumes of a job's model as planes; collective over `comm`."""
     with comm.together():
         given = job.remember("parameters", lambda: load_parameters(job))
+        grid, resampling, smoothing, frame = _way(job)
+        builder = Builder(grid, resampling, smoothing)
+        volumes, angles = builder.scalars(given), builder.angles(_of_grid(given, grid, frame))
+    volumes |= builder.axis(angles, comm)
+    return Files(grid, frame, volumes, comm, job.propagation_options.weights, note=_noted)
+
+
+def _way(job: RtmTables) -> Way:
+    """Return the way in which the files of a job become its model."""
+
+    def found() -> Way:
+        given = job.remember("parameters", lambda: load_parameters(job))
         grid = job_grid(job) or given["vp"].grid
         assert grid is not None
         section = job.model
-        sigma = section.smoothing
-        axis = sigma if section.tilt_smoothing is None else section.tilt_smoothing
-        builder = Builder(grid, job.grid is not None, Smoothing(sigma, axis, section.smoothing_top))
-        volumes, angles = (
-            builder.scalars(given),
-            builder.angles(_of_grid(given, grid, frame_of_model(job, given))),
-        )
-    volumes |= builder.axis(angles, comm)
-    stencil = job.propagation_options.weights
-    return Files(
-        grid,
-        frame_of_model(job, given),
-        volumes,
-        comm,
-        stencil,
-        note=_noted,
-    )
+        axis = section.smoothing if section.tilt_smoothing is None else section.tilt_smoothing
+        smoothing = Smoothing(section.smoothing, axis, section.smoothing_top)
+        return grid, job.grid is not None, smoothing, frame_of_model(job, given)
+
+    way: Way = job.remember("way to the model", found)
+    return way
+
+
+def _once(job: RtmTables, key: tuple[Hashable, ...], make: Callable[[], Made]) -> Made:
+    """Return what is made of the volumes of a job; a job that tries a cure (`cures.cured`) has what the other had."""
+    models = job.remember("models", dict)
+    if key not in models:
+        models[key] = make()
+    made: Made = models[key]
+    return made
 
 
 def propagation_model(job: Job, model: ModelLike, comm: Comm) -> ModelLike:
@@ -294,9 +310,14 @@ def propagation_model(job: Job, model: ModelLike, comm: Comm) -> ModelLike:
         return model
     options = job.propagation_options
     imaging = job.data is not None
-    files = replace(carried(model, grid, options.weights, comm, imaging=imaging), note=_noted)
+    key = (*_way(job), grid, options.weights, imaging)
+
+    def made() -> Files:
+        return replace(carried(model, grid, options.weights, comm, imaging=imaging), note=_noted)
+
     if not job.streaming:
-        return files.whole()
+        return _once(job, ("whole", *key), lambda: made().whole())
+    files = _once(job, ("files", *key), made)
     files.learn(*_forms(physics.medium_of(model, options.medium), options, files.volumes))
     files.comm = single()
     return StreamedModel(files)
